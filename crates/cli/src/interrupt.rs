@@ -37,8 +37,9 @@ pub fn interrupt() {
     });
 }
 
-/// From now on the command is not ended but by itself, or by a second Ctrl-C: a file system that is served waits for its users.
-#[cfg(feature = "nvmfs")]
+/// From now on the command is not ended but by itself, or by a second Ctrl-C: a file system or a device that is served has to
+/// be closed.
+#[cfg(any(feature = "nvmfs", feature = "serve"))]
 pub fn be_patient() {
     PATIENT.store(true, Ordering::SeqCst);
 }

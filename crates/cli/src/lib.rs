@@ -53,6 +53,7 @@ Examples:
   wearwell power my.toml --every 1000             cut its power, and look for what was lost
   wearwell advise my.toml --quick                 what would make it wear well
   wearwell explore                                sliders in a browser: theory as you drag, simulations on request
+  wearwell serve my.toml --nbd unix:drive.sock    the drive as a block device, for fio, QEMU and file systems
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
   wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
   wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   a file system to mount
@@ -82,6 +83,7 @@ enum Command {
     Power(commands::power::Args),
     Advise(commands::advise::Args),
     Explore(commands::explore::Args),
+    Serve(commands::serve::Args),
     Reproduce(commands::reproduce::Args),
     List(commands::list::Args),
     Theory(Box<commands::theory::Args>),
@@ -147,6 +149,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Power(args) => commands::power::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Theory(args) => commands::theory::run(&args),

@@ -6,6 +6,7 @@
 mod build;
 pub mod device;
 pub mod layers;
+mod live;
 mod report;
 mod run;
 pub mod scenario;
@@ -18,6 +19,7 @@ pub use device::{Fit, Rating, ResolvedDevice, TraceExtent, WARRANTY_DAYS_A_YEAR}
 pub use layers::{
     FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MakePlacement, MetadataConfig, OwnPlacement, structures,
 };
+pub use live::Live;
 pub use report::{
     ArrivalsResult, Course, DeviceResult, EraseHistogram, FtlResult, LayerResult, Lifetime, LsmLevelResult,
     LsmResult, MetadataResult, NandResult, PartitionResult, Performance, PowerResult, RamResult,

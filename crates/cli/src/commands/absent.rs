@@ -53,6 +53,12 @@ absent! {
     reproduce(Args): "this program was built without the papers; on Linux, `make build` builds it with them"
 }
 
+#[cfg(not(feature = "serve"))]
+absent! {
+    /// Serves a stack as a live block device; not in this program
+    serve(Args): "this program was built without live devices; `make build` builds it with them"
+}
+
 #[cfg(not(feature = "parquet"))]
 absent! {
     /// Shows the runs that a store holds; not in this program

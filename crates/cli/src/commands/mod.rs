@@ -25,6 +25,8 @@ pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod scenario;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod shell;
 pub mod sweep;
 pub mod theory;

@@ -102,7 +102,8 @@ fn printed(format: Format, result: &RunResult) -> Result<String, Failure> {
     })
 }
 
-fn write_result(file: &OutputFile, result: &RunResult) -> Result<(), Failure> {
+/// Writes a result to a file, by its ending.
+pub fn write_result(file: &OutputFile, result: &RunResult) -> Result<(), Failure> {
     match file.kind {
         FileKind::Json => file.write(|out| out.write_all(json(result).as_bytes())),
         FileKind::Csv => {

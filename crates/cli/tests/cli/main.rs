@@ -18,6 +18,8 @@ mod report;
 #[cfg(feature = "reproduce")]
 mod reproduce;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod sweep;
 mod tables;
 mod theory;

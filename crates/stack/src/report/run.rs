@@ -93,9 +93,9 @@ pub(crate) fn result<P: Payload>(
         timing: run.timing,
         power,
         top: run.top,
-        causes: run.causes.series(&names(&run.stack.tree)),
-        heat: run.heat.finish(),
-        windows: run.windows,
+        causes: run.series.causes.series(&names(&run.stack.tree)),
+        heat: run.series.heat.finish(),
+        windows: run.series.windows,
         scenario: resolved.scenario,
     })
 }
@@ -292,7 +292,7 @@ fn course<P: Payload>(run: &Finished<P>, measured_host_pages: u64) -> Course {
         _ => None,
     };
     let drive_writes = |phases: &[Phase]| {
-        let windows = run.windows.iter().filter(|window| phases.contains(&window.phase));
+        let windows = run.series.windows.iter().filter(|window| phases.contains(&window.phase));
         windows.map(|window| window.window_host_pages).sum::<u64>() as f64 / logical_pages
     };
     Course {

@@ -1,20 +1,19 @@
 //! The course of a run: fill, overwrite, warm up until steady, measure.
 
 use super::apply::apply;
-use super::causes::Causes;
 use super::error::RunError;
 use super::finished::{Finished, TenantOutcome};
-use super::heat::Heat;
 use super::observer::{Observer, Progress};
 use super::pace::Pace;
 use super::payload::RunPayload;
 use super::precondition::{Sequential, Uniform};
 use super::reckoning::Reckoning;
+use super::series::Series;
 use super::snapshot::Snapshot;
 use super::source::Source;
 use super::steady;
 use super::tenants::{self, Tenant};
-use super::window::{Phase, Window};
+use super::window::Phase;
 use crate::build::Stack;
 use crate::scenario::{Fill, Measure, Scenario};
 use std::ops::ControlFlow;
@@ -41,14 +40,11 @@ pub(crate) struct Driver<'a, P> {
     /// Pages of all tenants.
     logical_pages: u64,
     window_pages: u64,
-    windows: Vec<Window>,
-    causes: Causes,
-    heat: Heat,
+    series: Series,
     /// Phase and amplification of each pass through the trace.
     passes: Vec<(Phase, f64)>,
     pass_host_pages: u64,
     pass_programs: u64,
-    window_start: Snapshot,
     window_host_pages: u64,
     /// Host pages written since the drive was new.
     host_pages: u64,
@@ -72,18 +68,14 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let logical_pages = stack.logical_pages();
-        let window_start = Snapshot::take(&stack);
         Driver {
             window_pages: pages_of(measure.window, logical_pages).max(1),
-            heat: Heat::of(window_start.nand().erase_counts.len()),
-            window_start,
+            series: Series::begin(Snapshot::take(&stack)),
             logical_pages,
             stack,
             tenants,
             observer,
             batch: PageBatch::default(),
-            windows: Vec::new(),
-            causes: Causes::default(),
             passes: Vec::new(),
             pass_host_pages: 0,
             pass_programs: 0,
@@ -204,7 +196,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         let passes = self.passes().map(|passes| passes + u64::from(measure.passes.unwrap_or(1)));
         while self.end_of_life.is_none() {
             let written = self.done_pages() - start;
-            let worn_out = self.window_start.worn_out_blocks();
+            let worn_out = self.series.start.worn_out_blocks();
             let whole =
                 passes.is_none_or(|passes| self.passes() >= Some(passes)) && !self.reckoning.is_in_pass();
             let done = match measure.until_worn_out_blocks {
@@ -241,10 +233,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     fn series(&self, phase: Phase) -> Vec<f64> {
         match self.passes() {
             Some(_) => self.passes.iter().filter(|pass| pass.0 == phase).map(|pass| pass.1).collect(),
-            None => {
-                let windows = self.windows.iter().filter(|window| window.phase == phase);
-                windows.map(|window| window.write_amplification).collect()
-            }
+            None => self.series.of_phase(phase),
         }
     }
 
@@ -415,7 +404,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             phase,
             done,
             drive_writes: self.done_pages() as f64 / self.logical_pages as f64,
-            write_amplification: self.windows.last().map(|window| window.write_amplification),
+            write_amplification: self.series.windows.last().map(|window| window.write_amplification),
         };
         match self.observer.progress(&progress) {
             ControlFlow::Continue(()) => Ok(()),
@@ -429,28 +418,15 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         if self.window_host_pages == 0 {
             return;
         }
-        let now = Snapshot::take(&self.stack);
-        let programs = now.programs() - self.window_start.programs();
-        let window = Window {
-            phase,
-            host_pages: self.host_pages,
-            window_host_pages: self.window_host_pages,
-            programs,
-            erases: now.erases() - self.window_start.erases(),
-            write_amplification: programs as f64 / self.window_host_pages as f64,
-            mapped_share: now.mapped_share(),
-        };
+        let pages = (self.host_pages, self.window_host_pages);
+        let window = self.series.end_window(phase, pages, Snapshot::take(&self.stack));
         if matches!(phase, Phase::WarmUp | Phase::Measure) {
             self.pass_host_pages += window.window_host_pages;
-            self.pass_programs += programs;
+            self.pass_programs += window.programs;
         }
         if self.passes().is_none() {
             (self.pass_host_pages, self.pass_programs) = (0, 0);
         }
-        self.windows.push(window);
-        self.causes.end_window(&self.window_start, &now);
-        self.heat.end_window(&self.window_start, &now, self.host_pages);
-        self.window_start = now;
         self.window_host_pages = 0;
     }
 
@@ -477,9 +453,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             end_of_life: self.end_of_life,
             final_draw: self.stack.final_draw() ^ draw.rotate_left(32),
             stack: self.stack,
-            windows: self.windows,
-            causes: self.causes,
-            heat: self.heat,
+            series: self.series,
             seconds,
         })
     }

@@ -1,11 +1,9 @@
 //! What a run leaves behind for its report.
 
-use super::causes::Causes;
-use super::heat::Heat;
+use super::series::Series;
 use super::snapshot::Snapshot;
 use super::source::FirstPass;
 use super::traffic::Traffic;
-use super::window::Window;
 use crate::build::Stack;
 use wearwell_engine::layer::LayerError;
 use wearwell_engine::timing::TimingReport;
@@ -15,11 +13,7 @@ pub(crate) struct Finished<P> {
     /// The stack.
     pub stack: Stack<P>,
     /// The time series.
-    pub windows: Vec<Window>,
-    /// What was written in each of its windows, and why.
-    pub causes: Causes,
-    /// Where blocks were erased meanwhile.
-    pub heat: Heat,
+    pub series: Series,
     /// Amplification of each measured window, or pass of a trace.
     pub measured: Vec<f64>,
     /// What was known when measuring began.

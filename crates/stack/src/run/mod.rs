@@ -14,11 +14,12 @@ mod parts;
 pub(crate) mod payload;
 mod precondition;
 mod reckoning;
+pub(crate) mod series;
 pub(crate) mod snapshot;
 pub(crate) mod source;
 pub mod steady;
 pub(crate) mod tenants;
-mod traffic;
+pub(crate) mod traffic;
 pub(crate) mod watched;
 mod window;
 

@@ -16,7 +16,7 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
     &["trace", "theory", "workload", "engine"],
     &["stack"],
     &["study", "report", "nvmfs"],
-    &["plot", "mount", "explore", "store"],
+    &["plot", "mount", "explore", "store", "serve"],
     &["play"],
     &["experiments"],
     &["cli", "python"],
@@ -48,7 +48,7 @@ const ORDER_OF_STACK: &[&[&str]] = &[
     &["build"],
     &["run"],
     &["report"],
-    &["simulation", "watching"],
+    &["simulation", "watching", "live"],
 ];
 
 /// The same of the file system.

@@ -108,7 +108,7 @@ const LONG: &[(&str, &str, &str)] = &[
 const LONG_ALONE: &[&str] = &["run", "power", "advise", "check theory"];
 
 /// What serves until somebody ends it. Its own options are tried where it is tested; the others are those of `run`.
-const SERVING: &[&str] = &["explore"];
+const SERVING: &[&str] = &["explore", "serve"];
 
 /// The words of a base without an option and its values.
 fn without(base: &[&'static str], option: &str) -> Vec<&'static str> {

@@ -1,0 +1,107 @@
+//! `wearwell serve`.
+
+use super::run::write_result;
+use crate::exit::Failure;
+use crate::interrupt::{be_patient, interrupted};
+use crate::output::{OutputFile, print};
+use crate::page::Page;
+use crate::report::{table, wrapped};
+use crate::scenario_args::ScenarioArgs;
+use crate::tell::tell;
+use std::path::PathBuf;
+use std::time::Duration;
+use wearwell_report::Document;
+use wearwell_serve::device::SharedDevice;
+use wearwell_serve::nbd::{Address, Limits, Server};
+use wearwell_serve::{Device, OpenError};
+use wearwell_stack::Draft;
+
+/// Serves a stack as a live block device, over NBD, until Ctrl-C or SIGTERM
+///
+/// fio, QEMU, nbdcopy and the kernel's client read, write, flush and trim it; every page goes through the simulated stack. At the end
+/// it prints what that did to the flash, as `wearwell run` does. Of the scenario only the stack matters, and the drive is new.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Where to listen: unix:PATH, a socket that only you may connect to, or tcp:ADDRESS:PORT
+    #[arg(long, value_name = "ADDRESS", help_heading = "Device")]
+    nbd: Address,
+    /// Lets `--nbd` be an address that other machines reach; there is neither encryption nor a password
+    #[arg(long, help_heading = "Device")]
+    allow_remote: bool,
+    /// Keeps the drive in a folder, with its content and all of its state; a folder that is not there is made
+    #[arg(long, value_name = "FOLDER", help_heading = "Device")]
+    image: Option<PathBuf>,
+    /// Also write the result to a file at the end, by its ending: .json, .csv or .parquet
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Also draw the result on a page at the end: .html
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell serve my.toml --nbd unix:drive.sock
+  wearwell serve my.toml --nbd unix:drive.sock --image drive --output result.json
+  fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=drive.sock' --rw=randwrite --bs=4k --size=64m";
+
+/// How often is looked whether to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if !args.nbd.is_local() && !args.allow_remote {
+        let problem = "other machines reach this address, and anybody there could read and write the device; use a unix socket \
+                       or 127.0.0.1, or say --allow-remote";
+        return Err(Failure::Usage(format!("--nbd {}: {problem}", args.nbd)));
+    }
+    let draft = args.scenario.draft()?;
+    let inputs = args.scenario.inputs(&draft);
+    let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
+    let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
+    let device = SharedDevice::new(open(args, &draft)?);
+    let server = Server::start(device.clone(), &args.nbd, Limits::default())
+        .map_err(|error| Failure::run(format!("--nbd {}: {error}", args.nbd)))?;
+    be_patient();
+    let bytes = device.lock().bytes();
+    print(&format!("{bytes} bytes are served at {}  (Ctrl-C ends it)\n", server.address().uri()))?;
+    while !interrupted() {
+        std::thread::sleep(TICK);
+    }
+    server.stop();
+    let Some(mut device) = device.take() else {
+        return Err(Failure::run("a connection could not be ended; there is no result"));
+    };
+    device.close().map_err(|error| Failure::run(format!("--image: {error}")))?;
+    let result = device.result().map_err(|error| Failure::of_run(error, &draft))?;
+    if let Some(file) = &output {
+        write_result(file, &result)?;
+    }
+    if let Some(page) = &page {
+        let name = result.scenario.name.as_deref().unwrap_or("A live drive");
+        page.write(name, &[Document::run(name, &result)])?;
+    }
+    print(&wrapped(&table::result(&result)))
+}
+
+/// The device, new or from its image.
+fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
+    let scenario = draft.scenario()?;
+    let Some(folder) = &args.image else {
+        return Ok(Device::in_memory(&scenario).map_err(|error| draft.explain(&error))?);
+    };
+    let (device, noted) = Device::in_image(&scenario, folder).map_err(|error| match error {
+        OpenError::Scenario(error) => Failure::from(draft.explain(&error)),
+        OpenError::Image(error) => Failure::run(error),
+    })?;
+    tell(format_args!("{}: {} requests were done once more", folder.display(), noted.requests));
+    if noted.torn_bytes > 0 {
+        tell(
+            "its server was killed; the request that it was noting down, which nobody was told is done, is left out",
+        );
+    }
+    Ok(device)
+}

@@ -1,0 +1,60 @@
+//! `wearwell serve`: a server that comes, is connected to, and ends with a result.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const DRIVE: &str = "[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n";
+
+/// Serves the drive in `folder`, connects, and ends it; how it ended and what it said.
+fn serve(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
+    command.current_dir(folder).args(["serve", "drive.toml", "--nbd", "unix:s.sock"]).args(more);
+    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("nbd+unix:///?socket=s.sock"), "{line}");
+    let socket = folder.join("s.sock");
+    assert_eq!(socket.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let mut greeting = [0; 8];
+    UnixStream::connect(&socket).unwrap().read_exact(&mut greeting).unwrap();
+    assert_eq!(&greeting, b"NBDMAGIC");
+    Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    said.read_to_string(&mut line).unwrap();
+    let code = server.wait().unwrap().code();
+    assert!(!socket.exists());
+    (code, line)
+}
+
+#[test]
+fn a_server_ends_with_a_result_and_keeps_its_image() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
+    for _ in 0..2 {
+        let more = ["--image", "drive", "--output", "result.json", "--report", "page.html"];
+        let (code, said) = serve(folder.path(), &more);
+        assert_eq!(code, Some(0), "{said}");
+        let result = std::fs::read_to_string(folder.path().join("result.json")).unwrap();
+        assert!(result.contains("\"layers\""), "{result}");
+        assert!(folder.path().join("page.html").exists());
+    }
+}
+
+#[test]
+fn addresses_of_other_machines_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
+    for (address, said) in [("tcp:0.0.0.0:0", "--allow-remote"), ("there", "unix:PATH")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
+        let ended = command
+            .current_dir(folder.path())
+            .args(["serve", "drive.toml", "--nbd", address])
+            .output()
+            .unwrap();
+        assert_eq!(ended.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&ended.stderr).contains(said), "{ended:?}");
+    }
+}

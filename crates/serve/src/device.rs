@@ -1,0 +1,460 @@
+//! The device: ranges of bytes on the pages of a stack.
+
+use crate::contents::Contents;
+use crate::error::{DeviceError, OpenError};
+use crate::image::{Image, Note, Noted};
+use crate::table::Table;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wearwell_base::config::ConfigError;
+use wearwell_base::memory::available_bytes;
+use wearwell_engine::layer::{Content, LayerError, Reports};
+use wearwell_stack::{Live, RunError, RunResult, Scenario};
+
+/// Pages that a trim, or a long range of zeroes, tells the stack of at a time.
+const PAGES_AT_ONCE: u32 = 1 << 16;
+
+/// Requests served so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes, those of zeroes that were written included.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Trims, and zeroes that were made by one.
+    pub trims: u64,
+    /// Flushes.
+    pub flushes: u64,
+}
+
+/// What a device has done so far.
+pub struct Status {
+    /// Names of the layers in the order of their reports, the FTL last.
+    pub names: Vec<String>,
+    /// What each layer and the flash did.
+    pub reports: Reports,
+    /// What the device was asked for.
+    pub requests: Requests,
+    /// Bytes of content that are held.
+    pub content_bytes: u64,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+    /// Why the drive takes no more writes, if it died.
+    pub died: Option<String>,
+}
+
+/// A stack that holds real bytes.
+///
+/// The flash keeps a name for each page, and what it answers to a read decides which bytes are read: data goes the way that the
+/// engine sends it, while what was overwritten takes no memory. A range that is no whole pages is read, changed and written.
+pub struct Device {
+    live: Live,
+    table: Table,
+    contents: Contents,
+    image: Option<Image>,
+    requests: Requests,
+    page_bytes: u32,
+    found: Vec<Content>,
+    names: Vec<Content>,
+}
+
+/// A device that several connections use.
+#[derive(Clone)]
+pub struct SharedDevice(Arc<Mutex<Device>>);
+
+impl SharedDevice {
+    /// Shares it.
+    pub fn new(device: Device) -> Self {
+        SharedDevice(Arc::new(Mutex::new(device)))
+    }
+
+    /// The device, once nobody else uses it.
+    pub fn lock(&self) -> MutexGuard<'_, Device> {
+        // Between two requests it is whole, whatever became of a thread that used it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The device, if nobody else has it any more.
+    pub fn take(self) -> Option<Device> {
+        Arc::into_inner(self.0).map(|device| device.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Device {
+    /// The device of `scenario`, new and in memory.
+    ///
+    /// # Errors
+    /// A scenario that is none of a live drive.
+    pub fn in_memory(scenario: &Scenario) -> Result<Self, ConfigError> {
+        let live = Live::new(scenario)?;
+        // What the system needs besides is left to it.
+        let most_bytes = available_bytes().map_or(u64::MAX, |bytes| bytes / 8 * 7);
+        let contents = Contents::in_memory(live.page_bytes() as usize, live.shares_contents(), most_bytes);
+        Ok(Device::of(live, contents, None))
+    }
+
+    /// The device of `scenario` that is kept in the folder `at`, or a new one to be kept there; and what the image had to say.
+    ///
+    /// # Errors
+    /// As [`Device::in_memory`]; a folder of something else, of another scenario, in use, or damaged.
+    pub fn in_image(scenario: &Scenario, at: &std::path::Path) -> Result<(Self, Noted), OpenError> {
+        let live = Live::new(scenario)?;
+        let (image, pages) = Image::open(at, live.scenario(), live.page_bytes())?;
+        let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
+        let mut device = Device::of(live, contents, None);
+        let (image, noted) = image.replay(|note| device.repeat(note))?;
+        let bytes = image.page_file_bytes()?;
+        let checked = device.contents.check_restored(bytes).map_err(|error| image.failed(error))?;
+        checked.map_err(|problem| image.damaged(problem))?;
+        device.live.check().map_err(|problem| image.damaged(problem))?;
+        device.image = Some(image);
+        Ok((device, noted))
+    }
+
+    fn of(live: Live, contents: Contents, image: Option<Image>) -> Self {
+        Device {
+            table: Table::new(live.logical_pages()),
+            page_bytes: live.page_bytes(),
+            requests: Requests::default(),
+            found: Vec::new(),
+            names: Vec::new(),
+            live,
+            contents,
+            image,
+        }
+    }
+
+    /// Bytes of the device.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.live.logical_pages()) * u64::from(self.page_bytes)
+    }
+
+    /// Bytes of a page: what is aligned to it costs no reading.
+    pub fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    /// What it has done so far.
+    pub fn status(&self) -> Status {
+        Status {
+            names: self.live.names().map(str::to_owned).collect(),
+            reports: self.live.reports(),
+            requests: self.requests,
+            content_bytes: self.contents.bytes(),
+            page_bytes: self.page_bytes,
+            died: self.live.end_of_life().map(ToString::to_string),
+        }
+    }
+
+    /// Recounts everything that is counted; an error is a defect of Wearwell.
+    pub fn check(&self) -> Result<(), String> {
+        self.live.check()
+    }
+
+    /// The result of all that was done since the drive was new, as a run has it.
+    ///
+    /// # Errors
+    /// What does not add up, which is a defect of Wearwell.
+    pub fn result(self) -> Result<RunResult, RunError> {
+        self.live.result()
+    }
+
+    /// The pages that have a byte of the range; an error if the device has not.
+    fn pages(&self, offset: u64, length: u64) -> Result<Range<u32>, DeviceError> {
+        let (bytes, page) = (self.bytes(), u64::from(self.page_bytes));
+        let end = u128::from(offset) + u128::from(length);
+        if end > u128::from(bytes) {
+            return Err(DeviceError::OutOfRange { offset, end, bytes });
+        }
+        Ok((offset / page) as u32..(end as u64).div_ceil(page) as u32)
+    }
+
+    /// The pages of which every byte is in the range.
+    fn whole_pages(&self, offset: u64, length: u64) -> Range<u32> {
+        let page = u64::from(self.page_bytes);
+        let (first, end) = (offset.div_ceil(page), (offset + length) / page);
+        first as u32..end.max(first) as u32
+    }
+
+    /// Fills `out` with the bytes from `offset` on. What was never written, or trimmed, reads as zeroes.
+    ///
+    /// # Errors
+    /// A range beyond the end, or a device that fails.
+    pub fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+        let pages = self.pages(offset, out.len() as u64)?;
+        self.requests.reads += 1;
+        self.requests.read_bytes += out.len() as u64;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let page_bytes = self.page_bytes as usize;
+        let before = (offset % u64::from(self.page_bytes)) as usize;
+        if before == 0 && out.len().is_multiple_of(page_bytes) {
+            return self.read_pages(pages, out);
+        }
+        let mut whole = vec![0; pages.len() * page_bytes];
+        self.read_pages(pages, &mut whole)?;
+        out.copy_from_slice(&whole[before..before + out.len()]);
+        Ok(())
+    }
+
+    /// Reads whole pages through the stack; its answer says which bytes.
+    fn read_pages(&mut self, pages: Range<u32>, out: &mut [u8]) -> Result<(), DeviceError> {
+        if let Some(image) = &mut self.image {
+            image.note_read(pages.clone());
+        }
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        let done = self.live.read(pages.clone(), &mut found);
+        let filled = done.map_err(DeviceError::from).and_then(|()| self.fill(pages.start, &found, out));
+        self.found = found;
+        filled
+    }
+
+    fn fill(&self, first: u32, found: &[Content], out: &mut [u8]) -> Result<(), DeviceError> {
+        for ((page, content), out) in (first..).zip(found).zip(out.chunks_exact_mut(self.page_bytes as usize))
+        {
+            // A drive that died in the middle of a write may have taken a part of it.
+            if content.0 != self.table.get(page) && self.live.end_of_life().is_none() {
+                return Err(DeviceError::Astray { page });
+            }
+            if content.0 == 0 {
+                out.fill(0);
+            } else if !self.contents.read(content.0, out)? {
+                return Err(DeviceError::Astray { page });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes `data` from `offset` on, as one request.
+    ///
+    /// # Errors
+    /// A range beyond the end, no room for the content, or a drive that has died.
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
+        let pages = self.pages(offset, data.len() as u64)?;
+        self.requests.writes += 1;
+        self.requests.written_bytes += data.len() as u64;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let page_bytes = self.page_bytes as usize;
+        let before = (offset % u64::from(self.page_bytes)) as usize;
+        if before == 0 && data.len().is_multiple_of(page_bytes) {
+            return self.write_pages(pages.start, data);
+        }
+        let mut whole = vec![0; pages.len() * page_bytes];
+        let after = before + data.len();
+        if before > 0 {
+            self.read_pages(pages.start..pages.start + 1, &mut whole[..page_bytes])?;
+        }
+        if !after.is_multiple_of(page_bytes) && (pages.len() > 1 || before == 0) {
+            let last = whole.len() - page_bytes;
+            self.read_pages(pages.end - 1..pages.end, &mut whole[last..])?;
+        }
+        whole[before..after].copy_from_slice(data);
+        self.write_pages(pages.start, &whole)
+    }
+
+    /// Writes whole pages: their bytes first, then the image's note of it, then the flash.
+    fn write_pages(&mut self, first: u32, data: &[u8]) -> Result<(), DeviceError> {
+        if self.contents.wants_sync() {
+            self.sync()?;
+        }
+        let mut names = std::mem::take(&mut self.names);
+        names.clear();
+        let mut kept = self.keep_all(data, &mut names);
+        if kept.is_ok()
+            && let Some(image) = &mut self.image
+        {
+            kept = image.write_notes(first);
+        }
+        let done = match kept {
+            Ok(()) => self.write_names(first, &names).map_err(DeviceError::from),
+            Err(error) => {
+                names.iter().for_each(|name| self.contents.give_up(name.0));
+                Err(error.into())
+            }
+        };
+        self.names = names;
+        done
+    }
+
+    fn keep_all(&mut self, data: &[u8], names: &mut Vec<Content>) -> io::Result<()> {
+        if let Some(image) = &mut self.image {
+            image.begin_write();
+        }
+        for page in data.chunks_exact(self.page_bytes as usize) {
+            let (name, held) = self.contents.keep(page)?;
+            names.push(Content(name));
+            if let Some(image) = &mut self.image {
+                image.add_page(name, &held);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes pages whose contents are held already.
+    fn write_names(&mut self, first: u32, names: &[Content]) -> Result<(), LayerError> {
+        let was_dead = self.live.end_of_life().is_some();
+        if let Err(error) = self.live.write(first, names) {
+            // A drive that dies in the middle of a write may have taken some of it, which has to be readable.
+            if was_dead || !error.is_end_of_life() {
+                names.iter().for_each(|name| self.contents.give_up(name.0));
+            }
+            return Err(error);
+        }
+        for (page, name) in (first..).zip(names) {
+            let before = self.table.set(page, name.0);
+            self.contents.give_up(before);
+        }
+        Ok(())
+    }
+
+    /// Forgets what the whole pages of the range hold.
+    ///
+    /// # Errors
+    /// A range beyond the end, or a drive that has died.
+    pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        self.pages(offset, length)?;
+        self.requests.trims += 1;
+        self.trim_pages(self.whole_pages(offset, length))
+    }
+
+    fn trim_pages(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
+        let at_once = if self.live.wants_requests() { u32::MAX } else { PAGES_AT_ONCE };
+        let mut first = pages.start;
+        while first < pages.end {
+            let end = pages.end.min(first.saturating_add(at_once));
+            if let Some(image) = &mut self.image {
+                image.note(Note::Trim(first..end))?;
+            }
+            self.forget(first..end)?;
+            first = end;
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
+        self.live.trim(pages.clone())?;
+        for page in pages {
+            let before = self.table.set(page, 0);
+            self.contents.give_up(before);
+        }
+        Ok(())
+    }
+
+    /// Makes the range read as zeroes: by a trim of its whole pages unless they are to be `allocated`, which are written then.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn write_zeroes(&mut self, offset: u64, length: u64, allocated: bool) -> Result<(), DeviceError> {
+        self.pages(offset, length)?;
+        let whole = self.whole_pages(offset, length);
+        let page = u64::from(self.page_bytes);
+        let (first, end) = (u64::from(whole.start) * page, u64::from(whole.end) * page);
+        if whole.is_empty() || allocated {
+            return self.write_zeros_as_bytes(offset, offset + length);
+        }
+        self.write_zeros_as_bytes(offset, first)?;
+        self.requests.trims += 1;
+        self.trim_pages(whole)?;
+        self.write_zeros_as_bytes(end, offset + length)
+    }
+
+    fn write_zeros_as_bytes(&mut self, mut offset: u64, end: u64) -> Result<(), DeviceError> {
+        let at_once = u64::from(self.page_bytes) * 256;
+        let zeroes = vec![0; (end - offset).min(at_once) as usize];
+        while offset < end {
+            // Chunks end on whole pages, so that only the first and the last are read.
+            let until = ((offset / at_once + 1) * at_once).min(end);
+            self.write(offset, &zeroes[..(until - offset) as usize])?;
+            offset = until;
+        }
+        Ok(())
+    }
+
+    /// Makes everything written so far survive a power cut: of the simulated drive, and with an image of this machine.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn flush(&mut self) -> Result<(), DeviceError> {
+        self.requests.flushes += 1;
+        if let Some(image) = &mut self.image {
+            image.note(Note::Flush)?;
+        }
+        let flushed = self.live.flush();
+        self.sync()?;
+        Ok(flushed?)
+    }
+
+    /// Makes the image as it is now survive a power cut of this machine.
+    fn sync(&mut self) -> io::Result<()> {
+        let Some(image) = &mut self.image else { return Ok(()) };
+        self.contents.sync()?;
+        image.sync()?;
+        self.contents.reuse();
+        Ok(())
+    }
+
+    /// Ends the use of an image: everything is on disk, and it is said to be so.
+    ///
+    /// # Errors
+    /// A disk that fails.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.sync()
+    }
+
+    /// The stretches of the range, at most `most` of them: where each ends, and whether its pages hold something. The last may end
+    /// before the range does.
+    ///
+    /// # Errors
+    /// A range beyond the end.
+    pub fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<(u64, bool)>, DeviceError> {
+        let pages = self.pages(offset, length)?;
+        let (mut at, mut extents) = (pages.start, Vec::new());
+        while at < pages.end && extents.len() < most {
+            let holds = self.table.get(at) != 0;
+            at = self.table.end_of_run(at, pages.end);
+            extents.push(((u64::from(at) * u64::from(self.page_bytes)).min(offset + length), holds));
+        }
+        Ok(extents)
+    }
+
+    /// Does once more what an image noted; errors as those of the image.
+    fn repeat(&mut self, note: Note<'_>) -> Result<(), String> {
+        let pages = self.live.logical_pages();
+        let within = |range: &Range<u32>| match range.end <= pages && range.start <= range.end {
+            true => Ok(()),
+            false => Err(format!("pages {} to {} of a drive of {pages}", range.start, range.end)),
+        };
+        let done = match note {
+            Note::Write(first, written) => {
+                within(&(first..first.saturating_add(written.len() as u32)))?;
+                let mut names = Vec::with_capacity(written.len());
+                for page in written {
+                    self.contents.restore(page.name, page.slot, page.sum)?;
+                    names.push(Content(page.name));
+                }
+                self.write_names(first, &names)
+            }
+            Note::Read(range) => {
+                within(&range)?;
+                self.found.clear();
+                self.live.read(range, &mut self.found)
+            }
+            Note::Trim(range) => within(&range).map(|()| self.forget(range))?,
+            Note::Flush => self.live.flush(),
+        };
+        match done {
+            // What was refused because the drive died was refused then as well.
+            Err(error) if !error.is_end_of_life() => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What can go wrong.
+
+use crate::image::ImageError;
+use std::io;
+use wearwell_base::config::ConfigError;
+use wearwell_engine::layer::LayerError;
+
+/// Why a request was not served.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// It goes beyond the end.
+    #[error("bytes {offset} to {end} of a device of {bytes}")]
+    OutOfRange {
+        /// Where it begins.
+        offset: u64,
+        /// Where it would end.
+        end: u128,
+        /// Bytes of the device.
+        bytes: u64,
+    },
+    /// The stack refused it, because the drive died.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// What holds the content failed.
+    #[error(transparent)]
+    Content(#[from] io::Error),
+    /// The stack says that a page holds what it does not: a defect of Wearwell.
+    #[error(
+        "page {page} came back from the flash as another content than was written; this is a defect, please report it"
+    )]
+    Astray {
+        /// The page.
+        page: u32,
+    },
+}
+
+impl DeviceError {
+    /// Whether there is no room for what was to be written.
+    pub fn is_full(&self) -> bool {
+        matches!(self, DeviceError::Content(error) if error.kind() == io::ErrorKind::StorageFull)
+    }
+}
+
+/// Why there is no device.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The scenario is of none.
+    #[error(transparent)]
+    Scenario(#[from] ConfigError),
+    /// The image is of no use.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+}

@@ -1,0 +1,396 @@
+//! A drive that outlives its process: a folder with the bytes of its pages and a journal of what was done to it.
+//!
+//! A stack is a function of its scenario and of what was asked of it, so the journal is all of its state: opening an image does
+//! everything once more, and comes to the same tables, the same wear, the same next victim. The file `pages` has the contents in
+//! slots, the file `requests` a head and then notes, each with its checksum:
+//!
+//! ```text
+//! head   magic 8 · version u32 · bytes of a page u32 · length of the scenario u32 · scenario, JSON · CRC-32 of all that
+//! note   kind u32 · first page u32 · pages u32 · CRC-32 of these · for a write, per page: name u64 · slot u32 · checksum u64;
+//!        and the CRC-32 of them
+//! ```
+//!
+//! Numbers are little endian. A note is written before the flash is told, and after the bytes, which go to slots that nobody needs;
+//! so `kill -9` between any two instructions leaves at most one note short, at the end, of a request that nobody was told is done.
+
+use crate::contents::Held;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use wearwell_stack::Scenario;
+
+const MAGIC: [u8; 8] = *b"WEARWELL";
+/// Of the format and of what the engine makes of the same requests: a change of either gets the next number.
+const VERSION: u32 = 1;
+/// Bytes of a note before the pages of a write.
+const NOTE_BYTES: usize = 16;
+/// Bytes of a page in the note of a write.
+const PAGE_BYTES: usize = 20;
+/// Bytes of notes of reads that wait for something that must be kept.
+const MOST_WAITING: usize = 1 << 16;
+/// Longest scenario, bytes.
+const LONGEST_SCENARIO: u32 = 1 << 24;
+
+const WRITE: u32 = 1;
+const READ: u32 = 2;
+const TRIM: u32 = 3;
+const FLUSH: u32 = 4;
+
+/// Why an image is of no use.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct ImageError {
+    path: String,
+    problem: String,
+}
+
+/// A page of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenPage {
+    /// What the flash knows it by.
+    pub name: u64,
+    /// Where its bytes are.
+    pub slot: u32,
+    /// Their checksum.
+    pub sum: u64,
+}
+
+/// Something that was done to the stack.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Note<'a> {
+    /// Pages from the first on were written.
+    Write(u32, &'a [WrittenPage]),
+    /// Pages were read.
+    Read(Range<u32>),
+    /// Pages were trimmed.
+    Trim(Range<u32>),
+    /// A flush.
+    Flush,
+}
+
+/// What was found when an image was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// Requests that were done once more.
+    pub requests: u64,
+    /// Bytes of a note at the end that was cut short.
+    pub torn_bytes: u64,
+}
+
+/// The image of a drive that is being used.
+pub struct Image {
+    folder: PathBuf,
+    requests: File,
+    pages: File,
+    /// Bytes of the journal that are whole.
+    length: u64,
+    waiting: Vec<u8>,
+    /// The pages of the write in hand.
+    writing: Vec<u8>,
+    /// The journal could neither be written nor cut back.
+    broken: bool,
+}
+
+/// An image whose journal was not yet read.
+pub struct Closed(Image);
+
+impl Image {
+    /// Opens the image in the folder `at` of a drive of `scenario`, or makes one, and the file of its pages.
+    ///
+    /// # Errors
+    /// A folder of something else, of another scenario or version, in use, or damaged.
+    pub fn open(at: &Path, scenario: &Scenario, page_bytes: u32) -> Result<(Closed, File), ImageError> {
+        let failed =
+            |name: &str, problem: String| ImageError { path: at.join(name).display().to_string(), problem };
+        let io = |name: &'static str| move |error: io::Error| failed(name, error.to_string());
+        let is_new = !at.join("requests").exists();
+        if is_new {
+            std::fs::create_dir_all(at).map_err(io(""))?;
+            if std::fs::read_dir(at).map_err(io(""))?.next().is_some() {
+                return Err(failed("", "is no image of a drive, and not empty".into()));
+            }
+        }
+        let file = |name: &str| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false);
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(at.join(name))
+        };
+        // The journal is last: a folder without it is no image yet.
+        let pages = file("pages").map_err(io("pages"))?;
+        let head = head(scenario, page_bytes);
+        if is_new {
+            begin(at, &head).map_err(io("requests"))?;
+        }
+        let mut requests = file("requests").map_err(io("requests"))?;
+        flock(&requests, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| failed("requests", "is in use by another process".into()))?;
+        check_head(&mut requests, &head).map_err(|problem| failed("requests", problem))?;
+        let image = Image {
+            folder: at.to_owned(),
+            requests,
+            pages: pages.try_clone().map_err(io("pages"))?,
+            length: head.len() as u64,
+            waiting: Vec::new(),
+            writing: Vec::new(),
+            broken: false,
+        };
+        Ok((Closed(image), pages))
+    }
+
+    /// The error of a file that could not be read or written.
+    pub fn failed(&self, error: io::Error) -> ImageError {
+        ImageError { path: self.folder.display().to_string(), problem: error.to_string() }
+    }
+
+    /// The error of an image that is not as it was left.
+    pub fn damaged(&self, problem: impl std::fmt::Display) -> ImageError {
+        let problem = format!("is damaged: {problem}");
+        ImageError { path: self.folder.display().to_string(), problem }
+    }
+
+    /// Bytes of the file of pages.
+    ///
+    /// # Errors
+    /// A file that cannot be asked.
+    pub fn page_file_bytes(&self) -> Result<u64, ImageError> {
+        self.pages.metadata().map(|of| of.len()).map_err(|error| self.failed(error))
+    }
+
+    /// The pages of a write follow.
+    pub fn begin_write(&mut self) {
+        self.writing.clear();
+    }
+
+    /// The next page of the write.
+    pub fn add_page(&mut self, name: u64, held: &Held) {
+        self.writing.extend(name.to_le_bytes());
+        self.writing.extend(held.slot.to_le_bytes());
+        self.writing.extend(held.sum.to_le_bytes());
+    }
+
+    /// Notes the write of those pages, which go to `first` and after it.
+    ///
+    /// # Errors
+    /// A journal that cannot be written.
+    pub fn write_notes(&mut self, first: u32) -> io::Result<()> {
+        let pages = (self.writing.len() / PAGE_BYTES) as u32;
+        self.waiting.extend(note(WRITE, first, pages));
+        self.waiting.extend(&self.writing);
+        self.waiting.extend(crc32fast::hash(&self.writing).to_le_bytes());
+        self.send()
+    }
+
+    /// Notes a read, which only counts: it goes with the next note that is kept.
+    pub fn note_read(&mut self, pages: Range<u32>) {
+        self.waiting.extend(note(READ, pages.start, pages.end - pages.start));
+        if self.waiting.len() >= MOST_WAITING {
+            // Whoever reads need not hear that it cannot be counted; whoever writes next will.
+            let _ = self.send();
+        }
+    }
+
+    /// Notes something else than a write.
+    ///
+    /// # Errors
+    /// A journal that cannot be written.
+    pub fn note(&mut self, what: Note<'_>) -> io::Result<()> {
+        match what {
+            Note::Write(..) => unreachable!("writes are noted page by page"),
+            Note::Read(pages) => self.note_read(pages),
+            Note::Trim(pages) => self.waiting.extend(note(TRIM, pages.start, pages.end - pages.start)),
+            Note::Flush => self.waiting.extend(note(FLUSH, 0, 0)),
+        }
+        self.send()
+    }
+
+    /// Writes the notes that wait, whole or not at all.
+    fn send(&mut self) -> io::Result<()> {
+        if self.broken {
+            return Err(io::Error::other("the journal of the image could not be written before"));
+        }
+        let written = self.requests.write_all(&self.waiting);
+        match written {
+            Ok(()) => self.length += self.waiting.len() as u64,
+            Err(_) => {
+                let cut = self.requests.set_len(self.length);
+                let back = self.requests.seek(SeekFrom::Start(self.length));
+                self.broken = cut.is_err() || back.is_err();
+            }
+        }
+        self.waiting.clear();
+        written
+    }
+
+    /// Makes the journal survive a power cut of this machine.
+    ///
+    /// # Errors
+    /// A journal that cannot be written.
+    pub fn sync(&mut self) -> io::Result<()> {
+        if !self.waiting.is_empty() {
+            self.send()?;
+        }
+        self.requests.sync_data()
+    }
+}
+
+impl Closed {
+    /// Reads the journal, note by note.
+    ///
+    /// # Errors
+    /// A journal that is damaged, or a note that `repeat` refuses.
+    pub fn replay(
+        self,
+        mut repeat: impl FnMut(Note<'_>) -> Result<(), String>,
+    ) -> Result<(Image, Noted), ImageError> {
+        let Closed(mut image) = self;
+        let bytes = image.requests.metadata().map_err(|error| image.failed(error))?.len();
+        let reader = image.requests.try_clone().map_err(|error| image.failed(error))?;
+        let mut reader = Notes { source: BufReader::with_capacity(1 << 20, reader), pages: Vec::new() };
+        let mut noted = Noted::default();
+        let at = |image: &Image, noted: &Noted, problem: String| {
+            image.damaged(format!("note {} of `requests`: {problem}", noted.requests + 1))
+        };
+        while image.length < bytes {
+            let left = bytes - image.length;
+            let read = reader.next(left).map_err(|error| image.failed(error))?;
+            match read.map_err(|problem| at(&image, &noted, problem.into()))? {
+                Some((note, length)) => {
+                    repeat(note).map_err(|problem| at(&image, &noted, problem))?;
+                    image.length += length;
+                    noted.requests += 1;
+                }
+                None => {
+                    noted.torn_bytes = left;
+                    image.requests.set_len(image.length).map_err(|error| image.failed(error))?;
+                    break;
+                }
+            }
+        }
+        image.requests.seek(SeekFrom::Start(image.length)).map_err(|error| image.failed(error))?;
+        Ok((image, noted))
+    }
+}
+
+/// Notes as they are read.
+struct Notes<R> {
+    source: R,
+    pages: Vec<WrittenPage>,
+}
+
+impl<R: Read> Notes<R> {
+    /// The next note and its length in bytes, of which `left` are there; `None` of one that ends short.
+    fn next(&mut self, left: u64) -> io::Result<Result<Option<(Note<'_>, u64)>, &'static str>> {
+        if left < NOTE_BYTES as u64 {
+            return Ok(Ok(None));
+        }
+        let mut head = [0; NOTE_BYTES];
+        self.source.read_exact(&mut head)?;
+        let [kind, first, count, sum] = numbers(&head);
+        if crc32fast::hash(&head[..12]) != sum {
+            return Ok(Err("its checksum is another"));
+        }
+        let Some(end) = first.checked_add(count) else { return Ok(Err("it has too many pages")) };
+        let note = match kind {
+            READ => Note::Read(first..end),
+            TRIM => Note::Trim(first..end),
+            FLUSH => Note::Flush,
+            WRITE => {
+                let body = u64::from(count) * PAGE_BYTES as u64 + 4;
+                if left < NOTE_BYTES as u64 + body {
+                    return Ok(Ok(None));
+                }
+                if !self.read_pages(count)? {
+                    return Ok(Err("the checksum of its pages is another"));
+                }
+                return Ok(Ok(Some((Note::Write(first, &self.pages), NOTE_BYTES as u64 + body))));
+            }
+            _ => return Ok(Err("its kind is unknown")),
+        };
+        Ok(Ok(Some((note, NOTE_BYTES as u64))))
+    }
+
+    /// Reads the pages of a write; whether they are whole.
+    fn read_pages(&mut self, count: u32) -> io::Result<bool> {
+        self.pages.clear();
+        let mut hash = crc32fast::Hasher::new();
+        for _ in 0..count {
+            let mut page = [0; PAGE_BYTES];
+            self.source.read_exact(&mut page)?;
+            hash.update(&page);
+            let [low, high, slot, sum_low, sum_high] = numbers(&page);
+            let long = |low, high| u64::from(low) | u64::from(high) << 32;
+            self.pages.push(WrittenPage { name: long(low, high), slot, sum: long(sum_low, sum_high) });
+        }
+        let mut sum = [0; 4];
+        self.source.read_exact(&mut sum)?;
+        Ok(hash.finalize() == u32::from_le_bytes(sum))
+    }
+}
+
+/// The numbers of 32 bits in `bytes`.
+fn numbers<const N: usize>(bytes: &[u8]) -> [u32; N] {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    std::array::from_fn(|at| u32::from_le_bytes(numbers[at]))
+}
+
+fn note(kind: u32, first: u32, pages: u32) -> [u8; NOTE_BYTES] {
+    let mut bytes = [0; NOTE_BYTES];
+    for (place, number) in bytes.chunks_exact_mut(4).zip([kind, first, pages]) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    let sum = crc32fast::hash(&bytes[..12]);
+    bytes[12..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn head(scenario: &Scenario, page_bytes: u32) -> Vec<u8> {
+    let scenario = serde_json::to_vec(scenario).expect("scenarios are plain data");
+    let mut head = MAGIC.to_vec();
+    for number in [VERSION, page_bytes, scenario.len() as u32] {
+        head.extend(number.to_le_bytes());
+    }
+    head.extend(scenario);
+    head.extend(crc32fast::hash(&head).to_le_bytes());
+    head
+}
+
+/// Makes a journal without notes, under its name only when it is whole.
+fn begin(folder: &Path, head: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(head)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(folder.join("requests"))?;
+    File::open(folder)?.sync_all()
+}
+
+/// Reads the head of a journal, which must be this one.
+fn check_head(requests: &mut File, wanted: &[u8]) -> Result<(), String> {
+    let read = |requests: &mut File, bytes: &mut [u8]| {
+        requests.read_exact(bytes).map_err(|_| "is damaged: its head is cut short".to_owned())
+    };
+    let mut head = vec![0; 20];
+    read(requests, &mut head)?;
+    if head[..8] != MAGIC {
+        return Err("is no journal of a drive".into());
+    }
+    let [version, _, length] = numbers(&head[8..]);
+    if version != VERSION {
+        return Err(format!("is of version {version}; this program knows version {VERSION}"));
+    }
+    if length > LONGEST_SCENARIO {
+        return Err("is damaged: its scenario is too long".into());
+    }
+    head.resize(20 + length as usize + 4, 0);
+    read(requests, &mut head[20..])?;
+    let (text, sum) = head.split_at(20 + length as usize);
+    if crc32fast::hash(text).to_le_bytes() != sum {
+        return Err("is damaged: the checksum of its head is another".into());
+    }
+    if head != wanted {
+        return Err("is of another scenario; name the one that it was made with, or another folder".into());
+    }
+    Ok(())
+}

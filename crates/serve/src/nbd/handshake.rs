@@ -1,0 +1,214 @@
+//! How a connection begins: what the client may know, and what it asks for.
+
+use super::protocol::{
+    ALLOCATION, Asked, FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION_MAGIC, answer, answer_option, can, info,
+    option, parse_contexts, parse_go,
+};
+use std::io::{self, Read, Write};
+
+/// Longest option that is looked at, bytes: names are of 4096 at most.
+const MOST_OPTION_BYTES: u32 = 1 << 16;
+/// Options after which nobody means to use the device any more.
+const MOST_OPTIONS: u32 = 1000;
+/// The number under which the only metadata context goes.
+pub const CONTEXT: u32 = 1;
+
+/// What there is to be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// Requests of whole pages of so many bytes cost least.
+    pub page_bytes: u32,
+    /// The longest request with data, bytes.
+    pub most_bytes: u32,
+    /// What it is, for people.
+    pub description: String,
+}
+
+/// What was agreed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// Replies are structured.
+    pub structured: bool,
+    /// The client wants to hear which ranges hold something.
+    pub allocation: bool,
+}
+
+impl Export {
+    fn flags(&self, agreed: Agreed) -> u16 {
+        let always = can::HAS_FLAGS
+            | can::FLUSH
+            | can::FUA
+            | can::TRIM
+            | can::WRITE_ZEROES
+            | can::MULTI_CONN
+            | can::CACHE
+            | can::FAST_ZERO;
+        if agreed.structured { always | can::DF } else { always }
+    }
+
+    /// There is one, and it is the default.
+    fn is_called(&self, name: &[u8]) -> bool {
+        name.is_empty()
+    }
+}
+
+/// A connection that is being agreed on.
+struct Handshake<'a, S> {
+    stream: &'a mut S,
+    export: &'a Export,
+    no_zeroes: bool,
+    agreed: Agreed,
+}
+
+/// Comes to an agreement with a client; `None` if it only wanted to look.
+///
+/// # Errors
+/// A client that goes away, or does not speak the protocol.
+pub fn shake_hands(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<Agreed>> {
+    stream.write_all(&GREETING)?;
+    stream.write_all(&OPTION_MAGIC.to_be_bytes())?;
+    stream.write_all(&(FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes())?;
+    stream.flush()?;
+    let mut flags = [0; 4];
+    stream.read_exact(&mut flags)?;
+    let flags = u32::from_be_bytes(flags);
+    if flags & !u32::from(FIXED_NEWSTYLE | NO_ZEROES) != 0 || flags & u32::from(FIXED_NEWSTYLE) == 0 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown flags"));
+    }
+    let no_zeroes = flags & u32::from(NO_ZEROES) != 0;
+    let mut handshake = Handshake { stream, export, no_zeroes, agreed: Agreed::default() };
+    for _ in 0..MOST_OPTIONS {
+        let asked = Asked::read(handshake.stream, MOST_OPTION_BYTES)?;
+        let ended = handshake.answer(&asked)?;
+        handshake.stream.flush()?;
+        match ended {
+            Ended::Not => {}
+            Ended::Agreed => return Ok(Some(handshake.agreed)),
+            Ended::Left => return Ok(None),
+        }
+    }
+    Err(io::Error::other("too many options"))
+}
+
+/// Whether the options are over.
+enum Ended {
+    Not,
+    Agreed,
+    Left,
+}
+
+impl<S: Read + Write> Handshake<'_, S> {
+    fn answer(&mut self, asked: &Asked) -> io::Result<Ended> {
+        let Asked { option, data } = asked;
+        let Some(data) = data else {
+            if *option == option::EXPORT_NAME {
+                // It has no answer that says no.
+                return Ok(Ended::Left);
+            }
+            return self.say(*option, answer::ERR_TOO_BIG, b"the option is too long");
+        };
+        match *option {
+            option::EXPORT_NAME => self.export_name(data),
+            option::ABORT => {
+                // Whoever leaves need not wait for the answer.
+                let _ = answer_option(self.stream, *option, answer::ACK, &[]);
+                Ok(Ended::Left)
+            }
+            option::LIST if data.is_empty() => {
+                answer_option(self.stream, *option, answer::SERVER, &[0; 4])?;
+                self.say(*option, answer::ACK, &[])
+            }
+            option::STRUCTURED_REPLY if data.is_empty() => {
+                self.agreed.structured = true;
+                self.say(*option, answer::ACK, &[])
+            }
+            option::INFO | option::GO => self.go(*option, data),
+            option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.contexts(*option, data),
+            option::LIST | option::STRUCTURED_REPLY => {
+                self.say(*option, answer::ERR_INVALID, b"the option has no data")
+            }
+            _ => self.say(*option, answer::ERR_UNSUP, b"unknown here"),
+        }
+    }
+
+    fn say(&mut self, option: u32, kind: u32, data: &[u8]) -> io::Result<Ended> {
+        answer_option(self.stream, option, kind, data).map(|()| Ended::Not)
+    }
+
+    fn export_name(&mut self, name: &[u8]) -> io::Result<Ended> {
+        if !self.export.is_called(name) {
+            return Ok(Ended::Left);
+        }
+        self.stream.write_all(&self.export.bytes.to_be_bytes())?;
+        self.stream.write_all(&self.export.flags(self.agreed).to_be_bytes())?;
+        if !self.no_zeroes {
+            self.stream.write_all(&[0; 124])?;
+        }
+        Ok(Ended::Agreed)
+    }
+
+    fn go(&mut self, option: u32, data: &[u8]) -> io::Result<Ended> {
+        let Some((name, asked)) = parse_go(data) else {
+            return self.say(option, answer::ERR_INVALID, b"its lengths do not add up");
+        };
+        if !self.export.is_called(name) {
+            return self.say(
+                option,
+                answer::ERR_UNKNOWN,
+                b"there is one export, the default, without a name",
+            );
+        }
+        let export = self.export;
+        let mut told = vec![info::EXPORT.to_be_bytes().to_vec()];
+        told[0].extend(export.bytes.to_be_bytes());
+        told[0].extend(export.flags(self.agreed).to_be_bytes());
+        let mut sizes = info::BLOCK_SIZE.to_be_bytes().to_vec();
+        for size in [1, export.page_bytes, export.most_bytes] {
+            sizes.extend(size.to_be_bytes());
+        }
+        told.push(sizes);
+        if asked.contains(&info::NAME) {
+            told.push(info::NAME.to_be_bytes().to_vec());
+        }
+        if asked.contains(&info::DESCRIPTION) {
+            let mut description = info::DESCRIPTION.to_be_bytes().to_vec();
+            description.extend(export.description.as_bytes());
+            told.push(description);
+        }
+        for data in told {
+            answer_option(self.stream, option, answer::INFO, &data)?;
+        }
+        answer_option(self.stream, option, answer::ACK, &[])?;
+        Ok(if option == option::GO { Ended::Agreed } else { Ended::Not })
+    }
+
+    fn contexts(&mut self, option: u32, data: &[u8]) -> io::Result<Ended> {
+        let sets = option == option::SET_META_CONTEXT;
+        if sets {
+            self.agreed.allocation = false;
+        }
+        let Some((name, queries)) = parse_contexts(data) else {
+            return self.say(option, answer::ERR_INVALID, b"its lengths do not add up");
+        };
+        if !self.agreed.structured {
+            return self.say(option, answer::ERR_INVALID, b"needs structured replies");
+        }
+        if !self.export.is_called(name) {
+            return self.say(
+                option,
+                answer::ERR_UNKNOWN,
+                b"there is one export, the default, without a name",
+            );
+        }
+        let matches = |query: &&[u8]| *query == ALLOCATION.as_bytes() || (!sets && *query == b"base:");
+        if queries.iter().any(matches) || (!sets && queries.is_empty()) {
+            let number = if sets { CONTEXT } else { 0 };
+            let context = [&number.to_be_bytes()[..], ALLOCATION.as_bytes()].concat();
+            answer_option(self.stream, option, answer::META_CONTEXT, &context)?;
+            self.agreed.allocation |= sets;
+        }
+        self.say(option, answer::ACK, &[])
+    }
+}

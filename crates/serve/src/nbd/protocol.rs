@@ -1,0 +1,253 @@
+//! What goes over the wire, by the NBD protocol's own document (`doc/proto.md` of the NetworkBlockDevice project). Numbers are big
+//! endian.
+
+use std::io::{self, Read, Write};
+
+/// The server's first words.
+pub const GREETING: [u8; 8] = *b"NBDMAGIC";
+/// Before each option, and after the greeting.
+pub const OPTION_MAGIC: u64 = u64::from_be_bytes(*b"IHAVEOPT");
+/// Before each answer to an option.
+pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
+/// Before each request.
+pub const REQUEST_MAGIC: u32 = 0x2560_9513;
+/// Before each simple reply.
+pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
+/// Before each chunk of a structured reply.
+pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
+
+/// Handshake flags: fixed newstyle, and no zeroes after NBD_OPT_EXPORT_NAME. The client's have the same values.
+pub const FIXED_NEWSTYLE: u16 = 1;
+/// See [`FIXED_NEWSTYLE`].
+pub const NO_ZEROES: u16 = 2;
+
+/// Options.
+pub mod option {
+    #![allow(missing_docs, reason = "the names are the protocol's")]
+    pub const EXPORT_NAME: u32 = 1;
+    pub const ABORT: u32 = 2;
+    pub const LIST: u32 = 3;
+    pub const INFO: u32 = 6;
+    pub const GO: u32 = 7;
+    pub const STRUCTURED_REPLY: u32 = 8;
+    pub const LIST_META_CONTEXT: u32 = 9;
+    pub const SET_META_CONTEXT: u32 = 10;
+}
+
+/// Answers to options.
+pub mod answer {
+    #![allow(missing_docs, reason = "the names are the protocol's")]
+    pub const ACK: u32 = 1;
+    pub const SERVER: u32 = 2;
+    pub const INFO: u32 = 3;
+    pub const META_CONTEXT: u32 = 4;
+    const ERROR: u32 = 1 << 31;
+    pub const ERR_UNSUP: u32 = ERROR | 1;
+    pub const ERR_INVALID: u32 = ERROR | 3;
+    pub const ERR_UNKNOWN: u32 = ERROR | 6;
+    pub const ERR_TOO_BIG: u32 = ERROR | 9;
+}
+
+/// Kinds of information about an export.
+pub mod info {
+    #![allow(missing_docs, reason = "the names are the protocol's")]
+    pub const EXPORT: u16 = 0;
+    pub const NAME: u16 = 1;
+    pub const DESCRIPTION: u16 = 2;
+    pub const BLOCK_SIZE: u16 = 3;
+}
+
+/// What an export can.
+pub mod can {
+    #![allow(missing_docs, reason = "the names are the protocol's")]
+    pub const HAS_FLAGS: u16 = 1;
+    pub const FLUSH: u16 = 1 << 2;
+    pub const FUA: u16 = 1 << 3;
+    pub const TRIM: u16 = 1 << 5;
+    pub const WRITE_ZEROES: u16 = 1 << 6;
+    pub const DF: u16 = 1 << 7;
+    pub const MULTI_CONN: u16 = 1 << 8;
+    pub const CACHE: u16 = 1 << 10;
+    pub const FAST_ZERO: u16 = 1 << 11;
+}
+
+/// Requests.
+pub mod command {
+    #![allow(missing_docs, reason = "the names are the protocol's")]
+    pub const READ: u16 = 0;
+    pub const WRITE: u16 = 1;
+    pub const DISC: u16 = 2;
+    pub const FLUSH: u16 = 3;
+    pub const TRIM: u16 = 4;
+    pub const CACHE: u16 = 5;
+    pub const WRITE_ZEROES: u16 = 6;
+    pub const BLOCK_STATUS: u16 = 7;
+}
+
+/// Flags of a request.
+pub mod flag {
+    #![allow(missing_docs, reason = "the names are the protocol's")]
+    pub const FUA: u16 = 1;
+    pub const NO_HOLE: u16 = 2;
+    pub const DF: u16 = 4;
+    pub const REQ_ONE: u16 = 8;
+    pub const FAST_ZERO: u16 = 16;
+}
+
+/// Chunks of structured replies.
+pub mod chunk {
+    #![allow(missing_docs, reason = "the names are the protocol's")]
+    pub const DONE: u16 = 1;
+    pub const NONE: u16 = 0;
+    pub const OFFSET_DATA: u16 = 1;
+    pub const BLOCK_STATUS: u16 = 5;
+    pub const ERROR: u16 = (1 << 15) | 1;
+}
+
+/// What is wrong with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Fault {
+    /// EIO
+    Io = 5,
+    /// EINVAL
+    Invalid = 22,
+    /// ENOSPC
+    NoSpace = 28,
+    /// ENOTSUP
+    Unsupported = 95,
+}
+
+/// The only metadata context: which ranges hold something.
+pub const ALLOCATION: &str = "base:allocation";
+/// Its flags for a range that holds nothing: a hole that reads as zeroes.
+pub const HOLE: u32 = 1 | 2;
+
+/// Bytes of a request before its data.
+pub const REQUEST_BYTES: usize = 28;
+
+/// A request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Flags, of [`flag`].
+    pub flags: u16,
+    /// Kind, of [`command`].
+    pub command: u16,
+    /// What its answer is to be called.
+    pub cookie: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
+impl Request {
+    /// From the wire; `None` without the magic.
+    pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
+        let mut bytes = &bytes[..];
+        let magic = u32::from_be_bytes(take(&mut bytes)?);
+        let request = Request {
+            flags: u16::from_be_bytes(take(&mut bytes)?),
+            command: u16::from_be_bytes(take(&mut bytes)?),
+            cookie: u64::from_be_bytes(take(&mut bytes)?),
+            offset: u64::from_be_bytes(take(&mut bytes)?),
+            length: u32::from_be_bytes(take(&mut bytes)?),
+        };
+        (magic == REQUEST_MAGIC).then_some(request)
+    }
+
+    /// Bytes of data that follow it.
+    pub fn data_bytes(&self) -> u32 {
+        if self.command == command::WRITE { self.length } else { 0 }
+    }
+}
+
+/// The next `N` bytes, which are taken away.
+pub fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*head)
+}
+
+/// The next text, with its length in 32 bits before it.
+pub fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = u32::from_be_bytes(take(bytes)?) as usize;
+    let (text, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(text)
+}
+
+/// An option: its number and what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Of [`option`].
+    pub option: u32,
+    /// The rest, if it is short enough to be looked at.
+    pub data: Option<Vec<u8>>,
+}
+
+impl Asked {
+    /// Reads an option; what is longer than `most_bytes` is passed over.
+    ///
+    /// # Errors
+    /// The end, or no option.
+    pub fn read(source: &mut impl Read, most_bytes: u32) -> io::Result<Self> {
+        let mut head = [0; 16];
+        source.read_exact(&mut head)?;
+        let mut head = &head[..];
+        let magic = take(&mut head).map(u64::from_be_bytes);
+        let [option, length] = [(); 2].map(|()| take(&mut head).map_or(0, u32::from_be_bytes));
+        if magic != Some(OPTION_MAGIC) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "no option"));
+        }
+        if length > most_bytes {
+            pass_over(source, length.into())?;
+            return Ok(Asked { option, data: None });
+        }
+        let mut data = vec![0; length as usize];
+        source.read_exact(&mut data)?;
+        Ok(Asked { option, data: Some(data) })
+    }
+}
+
+/// Reads so many bytes and forgets them.
+///
+/// # Errors
+/// The end.
+pub fn pass_over(source: &mut impl Read, bytes: u64) -> io::Result<()> {
+    match io::copy(&mut source.take(bytes), &mut io::sink())? == bytes {
+        true => Ok(()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// Answers an option.
+///
+/// # Errors
+/// A connection that fails.
+pub fn answer_option(out: &mut impl Write, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {
+    out.write_all(&OPTION_REPLY_MAGIC.to_be_bytes())?;
+    for number in [option, kind, data.len() as u32] {
+        out.write_all(&number.to_be_bytes())?;
+    }
+    out.write_all(data)
+}
+
+/// The question of NBD_OPT_INFO and NBD_OPT_GO: the export's name, and what is to be told of it; `None` if it is none.
+pub fn parse_go(mut data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
+    let name = take_text(&mut data)?;
+    let count = u16::from_be_bytes(take(&mut data)?);
+    let asked: Vec<u16> = std::iter::from_fn(|| take(&mut data).map(u16::from_be_bytes)).collect();
+    (data.is_empty() && asked.len() == usize::from(count)).then_some((name, asked))
+}
+
+/// The question of NBD_OPT_SET_META_CONTEXT and NBD_OPT_LIST_META_CONTEXT: the export's name, and the contexts; `None` if it is none.
+pub fn parse_contexts(mut data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let name = take_text(&mut data)?;
+    let count = u32::from_be_bytes(take(&mut data)?) as usize;
+    let mut queries = Vec::new();
+    while !data.is_empty() {
+        queries.push(take_text(&mut data)?);
+    }
+    (queries.len() == count).then_some((name, queries))
+}

@@ -1,0 +1,149 @@
+//! A connection, of either kind.
+
+use super::address::Address;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A connection.
+pub enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// The same call of either kind.
+macro_rules! either {
+    ($stream:expr, $name:ident => $call:expr) => {
+        match $stream {
+            Stream::Unix($name) => $call,
+            Stream::Tcp($name) => $call,
+        }
+    };
+}
+
+impl Stream {
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
+            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
+        })
+    }
+
+    /// How long a read or a write may take.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        either!(self, stream => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)))
+    }
+
+    /// Ends it, whoever waits for what.
+    pub fn end(&self) {
+        // It may have ended by itself.
+        let _ = either!(self, stream => stream.shutdown(Shutdown::Both));
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        either!(self, stream => stream.read(buffer))
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        either!(self, stream => stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        either!(self, stream => stream.flush())
+    }
+}
+
+/// A connection that has to come to something by a time.
+pub struct Hurried<'a> {
+    pub stream: &'a mut Stream,
+    pub until: Instant,
+}
+
+impl Hurried<'_> {
+    fn hurry(&self) -> io::Result<()> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_timeout(Some(left))
+    }
+}
+
+impl Read for Hurried<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.hurry()?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Hurried<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.hurry()?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// What listens.
+pub enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    /// Listens at `address`, and says where that is: with port 0 any free one.
+    pub fn bind(address: &Address) -> io::Result<(Self, Address)> {
+        match address {
+            Address::Unix(path) => Ok((Listener::Unix(bind_unix(path)?), address.clone())),
+            Address::Tcp(wanted) => {
+                let listener = TcpListener::bind(wanted)?;
+                let address = Address::Tcp(listener.local_addr()?);
+                Ok((Listener::Tcp(listener), address))
+            }
+        }
+    }
+
+    pub fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Tcp(listener) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+        }
+    }
+}
+
+/// A socket that only its user may connect to, from the first moment on: it is made in a folder of the user's own and gets its name
+/// when its permissions are set.
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = tempfile::Builder::new().prefix(".nbd-").rand_bytes(4).tempdir_in(parent)?;
+    let hidden = folder.path().join("s");
+    let listener = UnixListener::bind(&hidden)?;
+    std::fs::set_permissions(&hidden, PermissionsExt::from_mode(0o600))?;
+    match std::fs::hard_link(&hidden, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // What a process left behind that was killed refuses connections.
+            let refused = UnixStream::connect(path).err().map(|error| error.kind());
+            if refused != Some(io::ErrorKind::ConnectionRefused) {
+                return Err(error);
+            }
+            std::fs::remove_file(path)?;
+            std::fs::hard_link(&hidden, path)?;
+        }
+        linked => linked?,
+    }
+    Ok(listener)
+}

@@ -1,0 +1,152 @@
+//! The device counts what a simulation of the same requests counts.
+
+use crate::client::Client;
+use crate::common::{PAGE, SMALL, Step, device, page_steps, scenario, take};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use wearwell_base::content::Content;
+use wearwell_base::request::Op;
+use wearwell_base::units::Lpn;
+use wearwell_serve::checksum;
+use wearwell_serve::device::SharedDevice;
+use wearwell_serve::nbd::{Address, Limits, Server};
+use wearwell_stack::{Parts, Progress, RunResult, run_with};
+use wearwell_workload::{PageBatch, Stage, Workload};
+
+/// The same requests as a workload of a simulation.
+struct Requests {
+    steps: Vec<Step>,
+    next: usize,
+    contents: bool,
+}
+
+impl Workload for Requests {
+    fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
+        let until = batch.pages.len() + pages;
+        while batch.pages.len() < until && self.next < self.steps.len() {
+            let page = |bytes: u64| (bytes / PAGE) as u32;
+            let before = batch.pages.len();
+            match &self.steps[self.next] {
+                Step::Write(offset, data) => {
+                    batch.push_request(Op::Write, 0, Lpn(page(*offset)), page(data.len() as u64));
+                    let names = data.chunks(PAGE as usize).map(|page| Content(checksum(page)));
+                    batch.contents.extend(names.filter(|_| self.contents));
+                }
+                Step::Read(offset, length) => {
+                    batch.push_request(Op::Read, 0, Lpn(page(*offset)), page(*length as u64))
+                }
+                Step::Trim(offset, length) => {
+                    batch.push_request(Op::Trim, 0, Lpn(page(*offset)), page(*length))
+                }
+                _ => batch.push_request(Op::Flush, 0, Lpn(0), 0),
+            }
+            if self.contents {
+                batch.contents.resize(batch.pages.len(), Content::UNKNOWN);
+            }
+            self.next += 1;
+            if pages == 1 || batch.pages.len() == before {
+                break;
+            }
+        }
+    }
+
+    fn stage(&self) -> Option<Stage> {
+        Some(if self.next < self.steps.len() { Stage::Measured } else { Stage::Over })
+    }
+
+    fn final_draw(&mut self) -> u64 {
+        0
+    }
+}
+
+fn simulated(text: &str, steps: &[Step]) -> RunResult {
+    let scenario = scenario(&format!("{text}\n[precondition]\nfill = \"none\"\n"));
+    let contents = scenario.holds_content();
+    let requests = Requests { steps: steps.to_vec(), next: 0, contents };
+    let parts = Parts { workload: Some(Box::new(move |_| Box::new(requests))), ..Parts::default() };
+    let run = run_with(&scenario, parts, &mut |_: &Progress| ControlFlow::Continue(()));
+    run.unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+}
+
+/// What was counted. Which form of directory a log has is a matter of what its pages hold, and of no count.
+fn counts(result: &RunResult) -> Value {
+    let mut layers = serde_json::to_value(&result.layers).unwrap();
+    for layer in layers.as_array_mut().unwrap() {
+        let layer = layer.as_object_mut().unwrap();
+        layer.remove("directory");
+        layer.remove("map_bytes");
+    }
+    json!({ "layers": layers, "nand": result.nand, "wear": result.wear, "device": result.device,
+        "host_pages": result.course.measured_host_pages })
+}
+
+/// Every FTL, every way to deduplicate on those that can, and stacks of more than one layer.
+fn stacks() -> Vec<String> {
+    let logs = [
+        "",
+        "victim = \"cost_benefit\"\nplacement = \"double\"\n",
+        "reclaim = \"in_place\"\nplacement = \"single\"\n",
+    ];
+    let mut stacks: Vec<String> = logs.iter().map(|log| format!("{SMALL}[ftl]\n{log}")).collect();
+    for ftl in
+        wearwell_stack::FTLS.iter().map(|entry| entry.name).filter(|name| !["log", "zones"].contains(name))
+    {
+        stacks.push(format!("{SMALL}[ftl]\nstructure = \"{ftl}\"\n"));
+    }
+    for dedup in ["inline", "sampled", "pre_hashed", "cagc"] {
+        stacks.push(format!("{SMALL}[ftl]\ndedup = \"{dedup}\"\n"));
+    }
+    for ftl in ["page", "dftl", "gecko"] {
+        stacks.push(format!("{SMALL}[ftl]\nstructure = \"{ftl}\"\ndedup = \"inline\"\n"));
+    }
+    stacks.push(format!("{SMALL}[[log]]\nname = \"fs\"\nsegment_blocks = 1\nspare_factor = 0.2\n"));
+    stacks.push(format!("{SMALL}[[log]]\nname = \"fs\"\nspare_factor = 0.2\n[ftl]\nstructure = \"zones\"\n"));
+    stacks
+}
+
+#[test]
+fn the_same_requests_count_the_same_as_in_a_simulation() {
+    for text in stacks() {
+        let mut device = device(&text);
+        let steps = page_steps(device.bytes(), 4000, 3);
+        for step in &steps {
+            take(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        }
+        device.check().unwrap();
+        let served = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        let simulated = simulated(&text, &steps);
+        // Equal pages that are stored once may need no cleaning.
+        assert!(
+            simulated.nand.erases > 100
+                || text.contains("inline")
+                || text.contains("sampled")
+                || text.contains("pre_hashed"),
+            "{text}"
+        );
+        assert_eq!(counts(&served), counts(&simulated), "{text}");
+    }
+}
+
+#[test]
+fn the_same_requests_over_nbd_count_the_same_as_in_a_simulation() {
+    let folder = tempfile::tempdir().unwrap();
+    for (at, text) in [SMALL.to_owned(), format!("{SMALL}[ftl]\nstructure = \"dftl\"\ndedup = \"inline\"\n")]
+        .into_iter()
+        .enumerate()
+    {
+        let device = device(&text);
+        let steps = page_steps(device.bytes(), 2000, 4);
+        let device = SharedDevice::new(device);
+        let path = folder.path().join(format!("{at}.sock"));
+        let server = Server::start(device.clone(), &Address::Unix(path.clone()), Limits::default()).unwrap();
+        let mut client = Client::connect(&path);
+        client.go();
+        for step in &steps {
+            client.take(step);
+        }
+        client.leave();
+        server.stop();
+        let served = device.take().expect("nobody else has it").result().unwrap();
+        assert_eq!(counts(&served), counts(&simulated(&text, &steps)), "{text}");
+    }
+}

@@ -1,0 +1,177 @@
+//! A client that knows the protocol from its document alone, and shares no code with the server.
+
+use crate::common::Step;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// A reply: the error, 0 for none, and the chunks' kinds and contents.
+#[derive(Debug, Default, PartialEq)]
+pub struct Reply {
+    pub error: u32,
+    pub chunks: Vec<(u16, Vec<u8>)>,
+}
+
+pub struct Client {
+    pub stream: UnixStream,
+    structured: bool,
+    cookie: u64,
+    pub bytes: u64,
+    pub flags: u16,
+}
+
+pub const GO: u32 = 7;
+
+impl Client {
+    /// Connects and answers the greeting.
+    pub fn connect(path: &Path) -> Client {
+        let stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut client = Client { stream, structured: false, cookie: 0, bytes: 0, flags: 0 };
+        assert_eq!(client.bytes(18), b"NBDMAGICIHAVEOPT\0\x03");
+        client.stream.write_all(&3u32.to_be_bytes()).unwrap();
+        client
+    }
+
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.stream.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn number<const N: usize>(&mut self) -> u64 {
+        self.bytes(N).iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    pub fn send_option(&mut self, option: u32, data: &[u8]) {
+        let head = [b"IHAVEOPT".as_slice(), &option.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data];
+        self.stream.write_all(&head.concat()).unwrap();
+    }
+
+    /// One answer to an option: its kind and data.
+    pub fn option_reply(&mut self, option: u32) -> (u32, Vec<u8>) {
+        assert_eq!(self.number::<8>(), 0x3e889045565a9);
+        assert_eq!(self.number::<4>(), u64::from(option));
+        let kind = self.number::<4>() as u32;
+        let length = self.number::<4>() as usize;
+        (kind, self.bytes(length))
+    }
+
+    /// All answers to an option, the last of which ends them.
+    pub fn option(&mut self, option: u32, data: &[u8]) -> Vec<(u32, Vec<u8>)> {
+        self.send_option(option, data);
+        let mut replies = Vec::new();
+        loop {
+            let reply = self.option_reply(option);
+            let last = reply.0 == 1 || reply.0 >= 1 << 31;
+            replies.push(reply);
+            if last {
+                return replies;
+            }
+        }
+    }
+
+    pub fn structured(&mut self) {
+        assert_eq!(self.option(8, &[]), [(1, vec![])]);
+        self.structured = true;
+    }
+
+    /// Asks for the allocation context; its number.
+    pub fn allocation(&mut self) -> u32 {
+        let name = b"base:allocation";
+        let question = [&[0; 4][..], &1u32.to_be_bytes(), &(name.len() as u32).to_be_bytes(), name].concat();
+        let replies = self.option(10, &question);
+        assert_eq!((replies.len(), replies[0].0, &replies[0].1[4..]), (2, 4, &name[..]));
+        u32::from_be_bytes(replies[0].1[..4].try_into().unwrap())
+    }
+
+    /// Begins to use the default export.
+    pub fn go(&mut self) {
+        let replies = self.option(GO, &[0; 6]);
+        assert_eq!(replies.last().unwrap().0, 1, "{replies:?}");
+        let export = &replies.iter().find(|(kind, data)| *kind == 3 && data[..2] == [0, 0]).unwrap().1;
+        self.bytes = u64::from_be_bytes(export[2..10].try_into().unwrap());
+        self.flags = u16::from_be_bytes(export[10..12].try_into().unwrap());
+    }
+
+    pub fn send(&mut self, flags: u16, command: u16, offset: u64, length: u32, data: &[u8]) -> u64 {
+        self.cookie += 1;
+        let mut request = 0x25609513u32.to_be_bytes().to_vec();
+        request.extend(flags.to_be_bytes());
+        request.extend(command.to_be_bytes());
+        request.extend(self.cookie.to_be_bytes());
+        request.extend(offset.to_be_bytes());
+        request.extend(length.to_be_bytes());
+        request.extend(data);
+        self.stream.write_all(&request).unwrap();
+        self.cookie
+    }
+
+    /// The reply to request `cookie`, a read of `length` bytes or something else with 0.
+    pub fn reply(&mut self, cookie: u64, length: usize) -> Reply {
+        let mut reply = Reply::default();
+        if !self.structured {
+            assert_eq!(self.number::<4>(), 0x67446698);
+            reply.error = self.number::<4>() as u32;
+            assert_eq!(self.number::<8>(), cookie);
+            if reply.error == 0 && length > 0 {
+                reply.chunks.push((1, self.bytes(length)));
+            }
+            return reply;
+        }
+        loop {
+            assert_eq!(self.number::<4>(), 0x668e33ef);
+            let (flags, kind) = (self.number::<2>(), self.number::<2>() as u16);
+            assert_eq!(self.number::<8>(), cookie);
+            let length = self.number::<4>() as usize;
+            let mut data = self.bytes(length);
+            match kind {
+                0x8001 => reply.error = u32::from_be_bytes(data[..4].try_into().unwrap()),
+                1 => reply.chunks.push((1, data.split_off(8))),
+                _ => reply.chunks.push((kind, data)),
+            }
+            if flags & 1 != 0 {
+                return reply;
+            }
+        }
+    }
+
+    /// A request and its reply.
+    pub fn ask(&mut self, flags: u16, command: u16, offset: u64, length: u32, data: &[u8]) -> Reply {
+        let cookie = self.send(flags, command, offset, length, data);
+        self.reply(cookie, if command == 0 { length as usize } else { 0 })
+    }
+
+    /// Does a step; what a read found.
+    pub fn take(&mut self, step: &Step) -> Vec<u8> {
+        let reply = match step {
+            Step::Write(offset, data) => self.ask(0, 1, *offset, data.len() as u32, data),
+            Step::Read(offset, length) => self.ask(0, 0, *offset, *length as u32, &[]),
+            Step::Trim(offset, length) => self.ask(0, 4, *offset, *length as u32, &[]),
+            Step::Zero(offset, length, allocated) => {
+                self.ask(2 * u16::from(*allocated), 6, *offset, *length as u32, &[])
+            }
+            Step::Flush => self.ask(0, 3, 0, 0, &[]),
+        };
+        assert_eq!(reply.error, 0, "{step:?}");
+        match step {
+            Step::Read(..) => reply.chunks.into_iter().next().map_or(Vec::new(), |chunk| chunk.1),
+            _ => Vec::new(),
+        }
+    }
+
+    pub fn leave(mut self) {
+        self.send(0, 2, 0, 0, &[]);
+        assert_eq!(self.stream.read(&mut [0]).unwrap(), 0);
+    }
+
+    /// Whether the server has ended the connection.
+    pub fn is_ended(&mut self) -> bool {
+        let mut rest = Vec::new();
+        match self.stream.read_to_end(&mut rest) {
+            Ok(_) => true,
+            Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
+    }
+}

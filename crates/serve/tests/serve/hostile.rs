@@ -1,0 +1,158 @@
+//! Clients that are wrong, in good faith or not, harm nobody else.
+
+use crate::client::Client;
+use crate::common::{SMALL, device};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+use wearwell_serve::device::SharedDevice;
+use wearwell_serve::nbd::{Address, Limits, Server};
+
+struct Served {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    _server: Server,
+}
+
+fn served(limits: Limits) -> Served {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let server =
+        Server::start(SharedDevice::new(device(SMALL)), &Address::Unix(path.clone()), limits).unwrap();
+    Served { _folder: folder, path, _server: server }
+}
+
+#[test]
+fn what_is_agreed_on_is_what_the_protocol_says() {
+    let served = served(Limits::default());
+    let mut client = Client::connect(&served.path);
+    // An option that nobody knows, one that is too long, a name that is none, contexts before structured replies.
+    assert_eq!(client.option(99, b"x")[0].0, 1 << 31 | 1);
+    assert_eq!(client.option(99, &vec![0; 1 << 17])[0].0, 1 << 31 | 9);
+    assert_eq!(client.option(7, b"\0\0\0\x03abc\0\0")[0].0, 1 << 31 | 6);
+    assert_eq!(client.option(7, b"\0\0\0\x09abc\0\0")[0].0, 1 << 31 | 3);
+    assert_eq!(client.option(10, b"\0\0\0\0\0\0\0\0")[0].0, 1 << 31 | 3);
+    assert_eq!(client.option(3, &[]), [(2, vec![0; 4]), (1, vec![])]);
+    client.structured();
+    let context = client.allocation();
+    client.go();
+    assert_eq!(client.flags & 0b1101_1110_1101, 0b1101_1110_1101, "{:b}", client.flags);
+    assert_eq!(client.ask(1, 1, 4096, 8192, &[7; 8192]).error, 0);
+    let status = client.ask(0, 7, 0, 65536, &[]);
+    let numbers = [context, 4096, 3, 8192, 0, 65536 - 12288, 3];
+    assert_eq!(status.chunks, [(5, numbers.iter().flat_map(|number: &u32| number.to_be_bytes()).collect())]);
+    assert_eq!(client.ask(8, 7, 0, 65536, &[]).chunks[0].1.len(), 12);
+    assert_eq!(client.ask(4, 0, 4095, 2, &[]).chunks, [(1, vec![0, 7])]);
+    assert_eq!(client.ask(2 | 16, 6, 0, 4096, &[]).error, 95);
+    assert_eq!(client.ask(16, 6, 4096, 8192, &[]).error, 0);
+    assert_eq!(client.ask(0, 0, 4096, 8192, &[]).chunks, [(1, vec![0; 8192])]);
+    assert_eq!(client.ask(0, 5, 0, 4096, &[]).error, 0);
+    client.leave();
+}
+
+#[test]
+fn requests_that_cannot_be_are_refused_and_the_next_is_served() {
+    let served = served(Limits::default());
+    let mut client = Client::connect(&served.path);
+    client.go();
+    let end = client.bytes;
+    for (flags, command, offset, length, error) in [
+        (0, 0, end, 1, 22),
+        (0, 0, u64::MAX, u32::MAX, 22),
+        (0, 0, 0, (32 << 20) + 1, 22),
+        (0, 4, end - 1, 2, 22),
+        (0, 6, end - 1, 2, 28),
+        (0, 99, 0, 0, 22),
+        (0x8000, 3, 0, 0, 22),
+        (0, 7, 0, 4096, 22),
+    ] {
+        assert_eq!(
+            client.ask(flags, command, offset, length, &[]).error,
+            error,
+            "{command} {offset} {length}"
+        );
+    }
+    assert_eq!(client.ask(0, 1, end - 1, 2, &[0; 2]).error, 28);
+    let long = vec![0; (32 << 20) + 1];
+    assert_eq!(client.ask(0, 1, 0, long.len() as u32, &long).error, 22);
+    assert_eq!(client.ask(0, 1, 0, 3, b"abc").error, 0);
+    assert_eq!(client.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+    client.leave();
+}
+
+#[test]
+fn many_requests_at_once_are_answered_in_order() {
+    let served = served(Limits::default());
+    let mut client = Client::connect(&served.path);
+    client.go();
+    let cookies: Vec<u64> =
+        (0..200u64).map(|at| client.send(0, 1, at * 4096, 4096, &[at as u8; 4096])).collect();
+    for cookie in cookies {
+        assert_eq!(client.reply(cookie, 0).error, 0);
+    }
+    // Half of a request does not keep the reply to the one before it.
+    let cookie = client.send(0, 0, 4096, 1, &[]);
+    client.stream.write_all(&[0x25, 0x60]).unwrap();
+    assert_eq!(client.reply(cookie, 1).chunks, [(1, vec![1])]);
+}
+
+#[test]
+fn nonsense_and_hang_ups_end_one_connection_alone() {
+    let served = served(Limits { connections: 4, handshake: Duration::from_millis(300) });
+    let mut good = Client::connect(&served.path);
+    good.go();
+    for nonsense in
+        [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 200], b"\0\0\0\x03IHAVEOPT\0\0\0\x01\xff\xff\xff\xff", b"\0"]
+    {
+        let mut stream = UnixStream::connect(&served.path).unwrap();
+        // It may be gone before all of it is written.
+        let _ = stream.write_all(nonsense);
+    }
+    let mut half = Client::connect(&served.path);
+    half.go();
+    half.stream.write_all(&[1; 28]).unwrap();
+    assert!(half.is_ended());
+    // Who says nothing is sent away.
+    let mut silent = Client::connect(&served.path);
+    assert!(silent.is_ended());
+    let mut broken = Client::connect(&served.path);
+    broken.go();
+    broken.send(0, 1, 0, 1 << 20, b"much less");
+    drop(broken);
+    std::thread::sleep(Duration::from_millis(400));
+    // No more than so many at a time.
+    let mut held: Vec<_> = (0..3).map(|_| Client::connect(&served.path)).collect();
+    let mut more = UnixStream::connect(&served.path).unwrap();
+    assert_eq!(more.read(&mut [0]).unwrap_or(0), 0);
+    held.iter_mut().for_each(Client::go);
+    assert_eq!(good.ask(0, 1, 0, 3, b"abc").error, 0);
+    assert_eq!(good.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+}
+
+#[test]
+fn what_one_connection_wrote_another_reads() {
+    let served = served(Limits::default());
+    let (mut one, mut two) = (Client::connect(&served.path), Client::connect(&served.path));
+    one.go();
+    two.go();
+    for at in 0..50u8 {
+        assert_eq!(one.ask(0, 1, 100, 1, &[at]).error, 0);
+        assert_eq!(two.ask(0, 0, 100, 1, &[]).chunks, [(1, vec![at])]);
+    }
+}
+
+#[test]
+fn a_place_that_is_taken_is_refused_and_one_left_behind_is_used() {
+    let served = served(Limits::default());
+    let start = |path: &PathBuf| {
+        Server::start(SharedDevice::new(device(SMALL)), &Address::Unix(path.clone()), Limits::default())
+    };
+    assert!(start(&served.path).is_err());
+    let left = served.path.with_extension("left");
+    drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
+    let server = start(&left).unwrap();
+    Client::connect(&left).go();
+    server.stop();
+    assert!(!left.exists());
+}

@@ -1,0 +1,91 @@
+//! Drives that outlive their process.
+
+use crate::common::{Naive, SMALL, page_steps, scenario, take};
+use std::path::Path;
+use wearwell_serve::Device;
+use wearwell_serve::image::Noted;
+
+fn open(at: &Path, text: &str) -> Result<(Device, Noted), String> {
+    Device::in_image(&scenario(text), at).map_err(|error| error.to_string())
+}
+
+/// What an end at any moment leaves is content and counts as they were.
+#[test]
+fn a_drive_comes_back_as_it_was_without_a_clean_end() {
+    for ftl in ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"] {
+        let (folder, text) = (tempfile::tempdir().unwrap(), format!("{SMALL}{ftl}"));
+        let mut naive = None;
+        for round in 0..3 {
+            let (mut device, noted) = open(folder.path(), &text).unwrap();
+            assert_eq!((noted.requests > 0, noted.torn_bytes), (round > 0, 0));
+            let naive = naive.get_or_insert_with(|| Naive(vec![0; device.bytes() as usize]));
+            let mut all = vec![0; naive.0.len()];
+            device.read(0, &mut all).unwrap();
+            assert!(all == naive.0, "{text}");
+            for step in page_steps(device.bytes(), 1500, round) {
+                assert_eq!(take(&mut device, &step).unwrap(), naive.take(&step), "{text}");
+            }
+            device.write(0, &[round as u8; 4096]).unwrap();
+            naive.0[..4096].fill(round as u8);
+            let before = device.status().reports.nand.unwrap();
+            drop(device);
+            let again = open(folder.path(), &text).unwrap().0.status().reports.nand.unwrap();
+            assert_eq!(
+                (before.programs, &before.erase_counts),
+                (again.programs, &again.erase_counts),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_note_that_was_cut_short_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut device, _) = open(folder.path(), SMALL).unwrap();
+    device.write(0, &[1; 4096]).unwrap();
+    device.write(0, &[2; 4096]).unwrap();
+    drop(device);
+    let journal = folder.path().join("requests");
+    let length = journal.metadata().unwrap().len();
+    std::fs::File::options().write(true).open(&journal).unwrap().set_len(length - 5).unwrap();
+    let (mut device, noted) = open(folder.path(), SMALL).unwrap();
+    assert_eq!((noted.requests, noted.torn_bytes), (1, 16 + 20 + 4 - 5));
+    let mut out = [0; 4096];
+    device.read(0, &mut out).unwrap();
+    assert_eq!(out, [1; 4096]);
+}
+
+#[test]
+fn images_that_are_damaged_or_of_others_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut device, _) = open(folder.path(), SMALL).unwrap();
+    device.write(0, &[1; 8192]).unwrap();
+    device.flush().unwrap();
+    assert!(open(folder.path(), SMALL).map(|_| ()).unwrap_err().contains("in use"));
+    drop(device);
+    let refused = || open(folder.path(), SMALL).map(|_| ()).unwrap_err();
+    assert!(
+        open(folder.path(), &format!("seed = 5\n{SMALL}"))
+            .map(|_| ())
+            .unwrap_err()
+            .contains("another scenario")
+    );
+    for name in ["requests", "pages"] {
+        let path = folder.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        let step = (whole.len() / 97).max(1);
+        for at in (0..whole.len()).step_by(step) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            std::fs::write(&path, &damaged).unwrap();
+            let told = refused();
+            assert!(told.starts_with(&folder.path().display().to_string()), "{told}");
+        }
+        std::fs::write(&path, &whole).unwrap();
+    }
+    open(folder.path(), SMALL).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("mine"), "").unwrap();
+    assert!(open(other.path(), SMALL).map(|_| ()).unwrap_err().contains("not empty"));
+}

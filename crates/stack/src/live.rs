@@ -1,0 +1,253 @@
+//! A stack that its user writes to as it likes, for as long as it likes, and whose result is that of a run.
+
+use crate::build::{Noted, Stack, build_resolved};
+use crate::layers::OwnPolicies;
+use crate::report;
+use crate::report::RunResult;
+use crate::run::finished::{Finished, TenantOutcome};
+use crate::run::series::Series;
+use crate::run::snapshot::Snapshot;
+use crate::run::traffic::Traffic;
+use crate::run::{Phase, RunError, steady};
+use crate::scenario::Scenario;
+use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
+use std::ops::Range;
+use std::time::Instant;
+use wearwell_base::config::ConfigError;
+use wearwell_base::units::Lpn;
+use wearwell_engine::layer::{Content, LayerError, LayerExt, Reports};
+
+/// A stack without a workload: whoever holds it writes, reads and trims, and says what pages hold, by name.
+///
+/// Of its scenario only the stack matters. What it says of workloads, times and measuring does not; the drive is new.
+pub struct Live {
+    resolved: ResolvedScenario,
+    stack: Stack<Content>,
+    /// When the drive was new.
+    new: Snapshot,
+    series: Series,
+    sent: Traffic,
+    window_pages: u64,
+    /// Host pages written by the end of the last window.
+    windowed: u64,
+    wants_requests: bool,
+    end_of_life: Option<LayerError>,
+    pages: Vec<Lpn>,
+    began: Instant,
+}
+
+impl Live {
+    /// The stack of `scenario`, whose every default is filled in.
+    ///
+    /// # Errors
+    /// A scenario that cannot be built, or that is none for a stack that keeps what is written to it.
+    pub fn new(scenario: &Scenario) -> Result<Self, ConfigError> {
+        let mut scenario = scenario.clone();
+        refuse(&scenario)?;
+        (scenario.workload, scenario.trace, scenario.content) = (None, None, None);
+        (scenario.timing, scenario.top) = (None, None);
+        for tenant in &mut scenario.tenant {
+            (tenant.workload, tenant.trace, tenant.content) = (None, None, None);
+        }
+        let resolved = resolve(scenario, Caller { holds_data: true, ..Caller::default() })?;
+        refuse_resolved(&resolved)?;
+        let stack = build_resolved::<Content>(&resolved, OwnPolicies::default(), Noted::default())?;
+        let window = resolved.scenario.measure.window * stack.logical_pages() as f64;
+        let new = Snapshot::take(&stack);
+        Ok(Live {
+            series: Series::begin(new.clone()),
+            new,
+            sent: Traffic::default(),
+            window_pages: (window.round() as u64).max(1),
+            windowed: 0,
+            wants_requests: stack.targets[0].layer.wants_requests(),
+            end_of_life: None,
+            pages: Vec::new(),
+            began: Instant::now(),
+            resolved,
+            stack,
+        })
+    }
+
+    /// The scenario with every default filled in.
+    pub fn scenario(&self) -> &Scenario {
+        &self.resolved.scenario
+    }
+
+    /// Pages that can be written.
+    pub fn logical_pages(&self) -> u32 {
+        self.stack.targets[0].layer.logical_pages()
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> u32 {
+        self.stack.page_bytes
+    }
+
+    /// Names of the layers in the order of their reports, the FTL last.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.stack.names()
+    }
+
+    /// What the layers and the flash have done so far.
+    pub fn reports(&self) -> Reports {
+        self.stack.describe()
+    }
+
+    /// Host pages written so far.
+    pub fn written_pages(&self) -> u64 {
+        self.sent.written
+    }
+
+    /// Whether equal contents are stored once, so that a name has to stand for the bytes.
+    pub fn shares_contents(&self) -> bool {
+        self.resolved.scenario.holds_content()
+    }
+
+    /// Why the drive takes no more writes, if it died.
+    pub fn end_of_life(&self) -> Option<&LayerError> {
+        self.end_of_life.as_ref()
+    }
+
+    /// Recounts everything that is counted; an error is a defect of Wearwell.
+    pub fn check(&self) -> Result<(), String> {
+        self.stack.check()
+    }
+
+    /// One request that writes pages from `first` on, which hold `contents`.
+    ///
+    /// # Errors
+    /// Pages outside the drive, and a drive that has died.
+    pub fn write(&mut self, first: u32, contents: &[Content]) -> Result<(), LayerError> {
+        if let Some(error) = &self.end_of_life {
+            return Err(error.clone());
+        }
+        self.name(first..first + contents.len() as u32);
+        let before = self.sent.written;
+        if let Err(error) = self.stack.targets[0].layer.write(&self.pages, contents, 0) {
+            if error.is_end_of_life() {
+                self.sent.written = Snapshot::take(&self.stack).host_pages();
+                self.end_of_life = Some(error.clone());
+            }
+            return Err(error);
+        }
+        self.sent.written = before + contents.len() as u64;
+        if self.sent.written - self.windowed >= self.window_pages {
+            self.end_window();
+        }
+        Ok(())
+    }
+
+    /// Reads pages and appends what they hold to `out`; a page never written holds [`Content::UNKNOWN`].
+    ///
+    /// # Errors
+    /// Pages outside the drive.
+    pub fn read(&mut self, pages: Range<u32>, out: &mut Vec<Content>) -> Result<(), LayerError> {
+        self.name(pages);
+        self.stack.targets[0].layer.read(&self.pages, out)?;
+        self.sent.read += self.pages.len() as u64;
+        Ok(())
+    }
+
+    /// Forgets pages.
+    ///
+    /// # Errors
+    /// Pages outside the drive, and a drive that has died.
+    pub fn trim(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
+        self.name(pages);
+        self.stack.targets[0].layer.trim(&self.pages)?;
+        self.sent.trimmed += self.pages.len() as u64;
+        Ok(())
+    }
+
+    /// Makes everything written so far survive a power cut of the simulated drive.
+    ///
+    /// # Errors
+    /// A drive that has died.
+    pub fn flush(&mut self) -> Result<(), LayerError> {
+        self.stack.targets[0].layer.flush()
+    }
+
+    /// Whether a layer takes each request as one, so that it matters where one ends.
+    pub fn wants_requests(&self) -> bool {
+        self.wants_requests
+    }
+
+    fn name(&mut self, pages: Range<u32>) {
+        self.pages.clear();
+        self.pages.extend(pages.map(Lpn));
+    }
+
+    fn end_window(&mut self) {
+        let (host_pages, now) = (self.sent.written, Snapshot::take(&self.stack));
+        let pages = (host_pages, host_pages - self.windowed);
+        self.series.end_window(Phase::Measure, pages, now);
+        self.windowed = host_pages;
+    }
+
+    /// The result of all that was done since the drive was new, as a run has it.
+    ///
+    /// # Errors
+    /// What does not add up, which is a defect of Wearwell.
+    pub fn result(mut self) -> Result<RunResult, RunError> {
+        if self.sent.written > self.windowed {
+            self.end_window();
+        }
+        let measured = self.series.of_phase(Phase::Measure);
+        let finished = Finished {
+            steady: steady::is_steady(&measured, self.resolved.scenario.measure.tolerance),
+            before: self.new,
+            series: self.series,
+            measured,
+            unwritten_pages: None,
+            tenants: vec![TenantOutcome {
+                sent: self.sent,
+                trace_passes: None,
+                skipped_lines: 0,
+                first_pass: None,
+            }],
+            end_of_life: self.end_of_life,
+            final_draw: self.stack.final_draw(),
+            timing: None,
+            top: None,
+            seconds: self.began.elapsed().as_secs_f64(),
+            stack: self.stack,
+        };
+        report::result(self.resolved, finished)
+    }
+}
+
+/// Refuses what is no stack of one user that holds data.
+fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
+    let given = [
+        (
+            "tenant",
+            scenario.tenant.len() > 1,
+            "a live drive has one user; give the scenario one tenant or none",
+        ),
+        (
+            "power",
+            scenario.power.is_some(),
+            "cuts the power of a run, after so many writes of it; a live drive has no such plan",
+        ),
+    ];
+    match given.into_iter().find(|(_, given, _)| *given) {
+        Some((key, _, why)) => Err(ConfigError::new(key, why)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses layers that may lose what was written.
+fn refuse_resolved(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
+    let ftl = &resolved.ftl.features;
+    let features = resolved.layers.iter().map(|plan| &plan.features).chain([ftl]);
+    if let Some((layer, _)) = resolved.tree.layers.iter().zip(features).find(|(_, of)| of.has("evict")) {
+        let why = "drops pages that cleaning would have to move, and who uses a live drive wants them back";
+        return Err(ConfigError::new(format!("{}.evict", layer.key), why));
+    }
+    if ftl.has("unverified") {
+        let why = "corrupts pages whose fingerprints of so few bits agree; use 64, or `verify`";
+        return Err(ConfigError::new("ftl.dedup.index.fingerprint_bits", why));
+    }
+    Ok(())
+}
