@@ -4,6 +4,7 @@ use crate::interrupt::EXIT_CODE;
 use crate::tell::tell;
 use std::fmt::Display;
 use wearwell_stack::{Draft, DraftError, RunError};
+use wearwell_study::MeasureError;
 use wearwell_theory::TheoryError;
 
 /// Why a command failed; decides the exit code.
@@ -67,6 +68,15 @@ impl From<DraftError> for Failure {
         match &error.excerpt {
             Some(excerpt) => Failure::Usage(format!("{error}\n{excerpt}")),
             None => Failure::usage(error),
+        }
+    }
+}
+
+impl From<MeasureError> for Failure {
+    fn from(error: MeasureError) -> Self {
+        match error {
+            MeasureError::Interrupted => Failure::Interrupted,
+            other => Failure::run(other),
         }
     }
 }

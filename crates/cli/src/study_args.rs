@@ -18,7 +18,7 @@ pub use without::ResultStore;
 #[derive(clap::Args)]
 pub struct CrewArgs {
     /// Runs at a time; as many as there are cores unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, alias = "jobs", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Make the runs on a Dask cluster, whose scheduler is at tcp://HOST:PORT; needs Python with wearwell and distributed
     #[arg(long, value_name = "ADDRESS", conflicts_with = "threads", help_heading = "Elsewhere")]

@@ -6,6 +6,7 @@ use crate::patience::gently;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use wearwell_stack::Draft;
+use wearwell_study::SweepOptions;
 use wearwell_study::fleet::{self as core, CheckOptions, FleetError, FleetOptions};
 
 /// What becomes of the fleet of a file or, where there is none, of a JSON text whose tables count from the current folder; as JSON.
@@ -32,7 +33,8 @@ pub fn fleet(
     };
     let plan = plan.map_err(from_fleet)?;
     let check = check.map(|drives| CheckOptions { drives, blocks: check_blocks, tolerance });
-    let options = FleetOptions { check, threads };
+    let sweep = SweepOptions { threads, ..SweepOptions::default() };
+    let options = FleetOptions { check, sweep };
     let failure = Failure::default();
     let watch = Watch::new(progress, failure.clone());
     let found = gently(py, &failure, move || core::foresee(&plan, &options, &watch).map_err(Box::new))?;

@@ -4,15 +4,16 @@
 //! field is the limit of very many blocks, so what is left between the two is noise, which an interval over replicas
 //! bounds, and the finite number of blocks, for which [`Comparison::allowance`] is stated beforehand.
 
-use super::sweep::SweepObserver;
+use super::measured::{MeasureError, measure, resolved};
+use super::points::Point;
+use super::sweep::{SweepObserver, SweepOptions};
 use rand::Rng;
 use rayon::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::BTreeMap;
 use wearwell_base::seed::Seed;
 use wearwell_stack::scenario::Scenario;
-use wearwell_stack::{Progress, RunError, run};
 use wearwell_theory::mean_field::{MeanField, Structure};
 use wearwell_theory::selection::DChoices;
 use wearwell_theory::{Classes, Drive, TheoryError};
@@ -35,14 +36,14 @@ pub struct CheckPoint {
 }
 
 /// How the grid is simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckOptions {
+#[derive(Clone, Copy, Debug)]
+pub struct CheckOptions<'a> {
     /// Blocks of each drive.
     pub blocks: u32,
     /// Runs of each point, with the seeds `1..=runs`; 2 or more.
-    pub runs: u64,
-    /// Runs at a time; as many as there are cores unless given.
-    pub jobs: Option<usize>,
+    pub runs: u32,
+    /// Who makes the runs, and with how many threads theory is solved.
+    pub sweep: SweepOptions<'a>,
 }
 
 /// Theory and simulation of one point.
@@ -98,12 +99,9 @@ pub enum CheckError {
     /// The theory has no answer, or a number asked for is out of range.
     #[error(transparent)]
     Theory(#[from] TheoryError),
-    /// A simulation failed.
+    /// Simulations that were not made, or say nothing.
     #[error(transparent)]
-    Run(#[from] RunError),
-    /// A simulation has no write amplification.
-    #[error("no write amplification was measured: {0}")]
-    Nothing(String),
+    Measure(#[from] MeasureError),
     /// The threads could not be started.
     #[error("cannot start the threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -188,12 +186,29 @@ impl CheckPoint {
         Ok(state.write_amplification)
     }
 
-    /// The same for the simulator.
-    pub fn scenario(&self, blocks: u32, seed: u64) -> Scenario {
-        let placement = match self.structure {
+    /// The placement that has its write frontiers.
+    fn placement(&self) -> &'static str {
+        match self.structure {
             Structure::Single => "single",
             Structure::Double => "double",
-        };
+        }
+    }
+
+    /// What tells it from other points, as the keys of a scenario.
+    fn settings(&self) -> BTreeMap<String, Value> {
+        let settings = [
+            ("device.pages_per_block", json!(self.pages_per_block)),
+            ("device.spare_factor", json!(self.spare_factor)),
+            ("ftl.placement", json!(self.placement())),
+            ("ftl.victim.choices", json!(self.choices)),
+            ("workload.hot_space", json!(self.hot_space)),
+            ("workload.hot_writes", json!(self.hot_writes)),
+        ];
+        settings.map(|(key, value)| (key.to_owned(), value)).into()
+    }
+
+    /// The same for the simulator.
+    pub fn scenario(&self, blocks: u32, seed: u64) -> Scenario {
         let scenario = json!({
             "seed": seed,
             "device": {
@@ -203,7 +218,7 @@ impl CheckPoint {
             },
             "ftl": {
                 "victim": { "policy": "d_choices", "choices": self.choices },
-                "placement": placement,
+                "placement": self.placement(),
                 "reclaim": "in_place",
                 "copy_order": "random",
             },
@@ -221,14 +236,14 @@ const CONFIDENCE: f64 = 0.95;
 /// Simulates every point and compares; the comparisons in the order of the points, whatever the number of threads.
 pub fn check(
     points: &[CheckPoint],
-    options: &CheckOptions,
+    options: &CheckOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<Vec<Comparison>, CheckError> {
     if options.runs < 2 {
         let problem = format!("{} runs have no interval; give 2 or more", options.runs);
         return Err(TheoryError::parameter("runs", problem).into());
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.sweep.threads.unwrap_or(0)).build()?;
     let theory: Result<Vec<(f64, f64)>, TheoryError> = pool.install(|| {
         let both = |point: &CheckPoint| {
             let held_back = point.held_back(options.blocks);
@@ -237,9 +252,9 @@ pub fn check(
         points.par_iter().map(both).collect()
     });
     let theory = theory?;
-    let simulated = pool.install(|| simulate(points, options, observer))?;
+    let simulated = simulate(points, options, observer)?;
     let family = 1.0 - CONFIDENCE.powf(1.0 / points.len().max(1) as f64);
-    let runs = options.runs as f64;
+    let runs = f64::from(options.runs);
     let students = StudentsT::new(0.0, 1.0, runs - 1.0).expect("at least one degree of freedom");
     let (alone, together) = (students.inverse_cdf(0.975), students.inverse_cdf(1.0 - 0.5 * family));
     let compared = points.iter().zip(theory).zip(simulated.chunks(options.runs as usize));
@@ -264,21 +279,14 @@ pub fn check(
 /// Write amplification of every run, seed by seed and point by point.
 fn simulate(
     points: &[CheckPoint],
-    options: &CheckOptions,
+    options: &CheckOptions<'_>,
     observer: &dyn SweepObserver,
-) -> Result<Vec<f64>, CheckError> {
-    let (finished, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let runs = options.runs as usize;
-    let all = points.len() * runs;
-    let one = |number: usize| {
-        if stopped.load(Ordering::Relaxed) || observer.begin(number).is_break() {
-            return Err(RunError::Interrupted.into());
-        }
-        let scenario = points[number / runs].scenario(options.blocks, (number % runs) as u64 + 1);
-        let result = run(&scenario, &mut |progress: &Progress| observer.progress(number, progress));
-        let result = result.inspect_err(|_| stopped.store(true, Ordering::Relaxed))?;
-        observer.finished(finished.fetch_add(1, Ordering::Relaxed) + 1, all);
-        result.write_amplification.ok_or_else(|| CheckError::Nothing(result.warnings.join("; ")))
-    };
-    (0..all).into_par_iter().with_max_len(1).map(one).collect()
+) -> Result<Vec<f64>, MeasureError> {
+    let all = points.iter().flat_map(|of| (0..options.runs).map(move |replica| (of, replica)));
+    let all = all.map(|(of, replica)| {
+        let scenario = resolved(of.scenario(options.blocks, u64::from(replica) + 1))?;
+        Ok(Point { settings: of.settings(), replica, scenario })
+    });
+    let all = all.collect::<Result<Vec<Point>, MeasureError>>()?;
+    measure(all, &options.sweep, observer, |write_amplification, _| write_amplification)
 }

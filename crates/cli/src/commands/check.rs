@@ -5,8 +5,8 @@ use crate::exit::Failure;
 use crate::output::print;
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, grid, ordered_json, wrapped};
+use crate::study_args::StudyArgs;
 use serde_json::{Value, json};
-use wearwell_stack::RunError;
 use wearwell_study::Row;
 use wearwell_study::theory_check::{self, BLOCK_SIZES, CheckError, CheckOptions, Comparison};
 use wearwell_theory::mean_field::Structure;
@@ -36,9 +36,8 @@ pub struct TheoryArgs {
     /// Seed of the grid: another seed, other points
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Runs at a time; as many as there are cores unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    study: StudyArgs,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
@@ -67,8 +66,8 @@ pub fn run(command: &Command) -> Result<(), Failure> {
 
 fn theory(args: &TheoryArgs) -> Result<(), Failure> {
     let points = theory_check::grid(args.points as usize, args.seed, BLOCK_SIZES);
-    let options =
-        CheckOptions { blocks: args.blocks, runs: u64::from(args.runs), jobs: args.jobs.map(usize::from) };
+    let study = args.study.place(None)?;
+    let options = CheckOptions { blocks: args.blocks, runs: args.runs, sweep: study.options(false, false) };
     let display = SweepProgress::new(args.progress, points.len() * args.runs as usize);
     let outcome = theory_check::check(&points, &options, &display);
     display.clear();
@@ -88,7 +87,7 @@ fn theory(args: &TheoryArgs) -> Result<(), Failure> {
 fn failure(error: CheckError) -> Failure {
     match error {
         CheckError::Theory(error) => error.into(),
-        CheckError::Run(RunError::Interrupted) => Failure::Interrupted,
+        CheckError::Measure(error) => error.into(),
         other => Failure::run(other),
     }
 }

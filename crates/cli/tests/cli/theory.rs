@@ -204,8 +204,8 @@ fn theory_and_simulation_are_held_against_each_other() {
     assert_eq!(checked["points"].as_array().unwrap().len(), 6);
     let (table, _) = outcome(&small, 0);
     assert!(table.contains("6 of 6 points agree at the level of all together"), "{table}");
-    let (one, _) = outcome(&[&small[..], &["--format", "csv", "--jobs", "1"]].concat(), 0);
-    let (two, _) = outcome(&[&small[..], &["--format", "csv", "--jobs", "2"]].concat(), 0);
+    let (one, _) = outcome(&[&small[..], &["--format", "csv", "--threads", "1"]].concat(), 0);
+    let (two, _) = outcome(&[&small[..], &["--format", "csv", "--threads", "2"]].concat(), 0);
     assert_eq!(one, two);
     outcome(&["check", "theory", "--runs", "1"], 2);
 }

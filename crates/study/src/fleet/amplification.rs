@@ -2,15 +2,16 @@
 
 use super::config::Simulation;
 use super::plan::{Plan, Template};
-use super::scaled::{Scale, scaled, simulate};
+use super::scaled::{Scale, Simulated, point, scaled, simulate};
 use super::surface::{Fineness, Surface};
 use super::{FleetError, estimate::student};
+use crate::points::Point;
 use crate::prediction::{Patience, PredictionError, predict_alone};
-use crate::sweep::SweepObserver;
+use crate::sweep::{SweepObserver, SweepOptions};
 use rayon::prelude::*;
 use serde::Serialize;
 use wearwell_base::seed::Seed;
-use wearwell_stack::{RunError, Scenario};
+use wearwell_stack::RunError;
 
 /// What the figures of one kind of drive under one kind of load rest on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,14 +66,19 @@ const BY_SIMULATION: Fineness = Fineness { first: 2, last: 4, tolerance: 0.02 };
 ///
 /// # Errors
 /// A template of which there is no model, where nothing may be simulated; a theory without an answer; a run that failed.
-pub fn known(plan: &Plan, observer: &dyn SweepObserver) -> Result<Vec<Known>, FleetError> {
-    plan.templates.iter().enumerate().map(|(at, template)| of(plan, at, template, observer)).collect()
+pub fn known(
+    plan: &Plan,
+    sweep: &SweepOptions<'_>,
+    observer: &dyn SweepObserver,
+) -> Result<Vec<Known>, FleetError> {
+    plan.templates.iter().enumerate().map(|(at, template)| of(plan, at, template, sweep, observer)).collect()
 }
 
 fn of(
     plan: &Plan,
     at: usize,
     template: &Template,
+    sweep: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<Known, FleetError> {
     let halfway: Vec<f64> = template.axes.iter().map(|(_, law)| law.quantile(0.5)).collect();
@@ -86,7 +92,10 @@ fn of(
             Ok(Known { surface, rests_on: "theory", model, simulation_error: None, scale: None, notes })
         }
         Err(PredictionError::NoModel(why)) => match plan.fleet.simulation {
-            Some(simulation) => by_simulation(plan, at, template, simulation, why, observer),
+            Some(simulation) => {
+                let seed = Seed(plan.fleet.seed).of("fleet").of(&format!("template {at}"));
+                by_simulation(template, simulation, seed, why, |points| simulate(points, sweep, observer))
+            }
             None => Err(FleetError::NoModel { of: template.made_for.clone(), why }),
         },
         Err(error) => Err(FleetError::Prediction { of: template.made_for.clone(), error }),
@@ -110,32 +119,24 @@ fn by_theory(
 }
 
 fn by_simulation(
-    plan: &Plan,
-    at: usize,
     template: &Template,
     simulation: Simulation,
+    seed: Seed,
     why: String,
-    observer: &dyn SweepObserver,
+    simulate: impl Fn(Vec<Point>) -> Result<Vec<Simulated>, FleetError>,
 ) -> Result<Known, FleetError> {
-    let seed = Seed(plan.fleet.seed).of("fleet").of(&format!("template {at}"));
     let runs = simulation.runs as usize;
     let (mut widest, mut scale) = (0.0f64, None);
     let solve = |points: &[Vec<f64>]| {
-        let small: Vec<(Scenario, Scale)> = points
-            .iter()
-            .map(|point| scaled(&template.at(point)?, simulation.blocks))
-            .collect::<Result<_, _>>()?;
-        scale = scale.clone().or(small.first().map(|(_, scale)| scale.clone()));
-        let jobs: Vec<(usize, usize)> =
-            (0..small.len()).flat_map(|of| (0..runs).map(move |run| (of, run))).collect();
-        let found: Result<Vec<f64>, FleetError> = jobs
-            .par_iter()
-            .with_max_len(1)
-            .map(|&(of, run)| {
-                Ok(simulate(&small[of].0, seed.of(&format!("run {run}")), of, observer)?.write_amplification)
-            })
-            .collect();
-        let found = found?;
+        let mut jobs = Vec::new();
+        for drawn in points {
+            let (small, of) = scaled(&template.at(drawn)?, simulation.blocks)?;
+            scale.get_or_insert(of);
+            for run in 0..simulation.runs {
+                jobs.push(point(&small, seed.of(&format!("run {run}")), run, &template.made_for)?);
+            }
+        }
+        let found: Vec<f64> = simulate(jobs)?.iter().map(|found| found.write_amplification).collect();
         let means = found.chunks(runs).map(|values| {
             let (mean, half_width) = mean_and_half_width(values);
             widest = widest.max(half_width / mean);

@@ -3,14 +3,13 @@
 use super::amplification::{Known, mean_and_half_width};
 use super::draw::{DrawnDrive, drives};
 use super::plan::Plan;
-use super::scaled::{Simulated, scaled, simulate};
+use super::scaled::{Simulated, point, scaled, simulate};
 use super::surface::Scratch;
 use super::{FleetError, Scale};
 use crate::prediction::{Patience, predict_alone};
-use crate::sweep::SweepObserver;
+use crate::sweep::{SweepObserver, SweepOptions};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Seed, below};
 use wearwell_stack::Scenario;
@@ -114,6 +113,7 @@ pub fn check(
     plan: &Plan,
     known: &[Known],
     options: CheckOptions,
+    sweep: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<Check, FleetError> {
     let sample = sample(plan, known, options.drives as usize);
@@ -126,17 +126,18 @@ pub fn check(
         .with_max_len(1)
         .map(|drive| foretold(plan, known, drive, options.blocks))
         .collect::<Result<_, _>>()?;
-    let finished = AtomicUsize::new(0);
     let seed = Seed(plan.fleet.seed).of("fleet").of("check");
-    let one = |at: usize| {
-        let (small, scale, full, scaled) = &theory[at];
-        let simulated = simulate(small, seed.of(&format!("drive {at}")), at, observer)?;
-        observer.finished(finished.fetch_add(1, Ordering::Relaxed) + 1, theory.len());
-        let (group, tenant) = (sample[at].group, sample[at].tenant);
-        Ok(Pair { group, tenant, theory: *full, theory_scaled: *scaled, simulated, scale: scale.clone() })
-    };
-    let pairs =
-        (0..sample.len()).into_par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>, FleetError>>()?;
+    let runs = sample.iter().zip(&theory).enumerate().map(|(at, (drive, (small, ..)))| {
+        let (group, tenant) = (&plan.fleet.group[drive.group].name, &plan.fleet.tenant[drive.tenant].name);
+        point(small, seed.of(&format!("drive {at}")), 0, &format!("group \"{group}\", tenant \"{tenant}\""))
+    });
+    let simulated = simulate(runs.collect::<Result<_, _>>()?, sweep, observer)?;
+    let pairs = sample.iter().zip(theory).zip(simulated);
+    let pairs = pairs.map(|((drive, (_, scale, theory, theory_scaled)), simulated)| {
+        let (group, tenant) = (drive.group, drive.tenant);
+        Pair { group, tenant, theory, theory_scaled, simulated, scale }
+    });
+    let pairs: Vec<Pair> = pairs.collect();
     let mut rows = Vec::new();
     for (at, group) in plan.fleet.group.iter().enumerate() {
         for (of, tenant) in plan.fleet.tenant.iter().enumerate() {

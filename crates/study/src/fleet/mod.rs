@@ -30,8 +30,9 @@ pub use scaled::Scale;
 pub use schedule::makespan;
 pub use summary::{FleetResult, LifeRow, PartRow, WhatIfRow, YearRow};
 
+use crate::measured::MeasureError;
 use crate::prediction::PredictionError;
-use crate::sweep::SweepObserver;
+use crate::sweep::{SweepObserver, SweepOptions};
 use rayon::prelude::*;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
@@ -65,21 +66,21 @@ pub enum FleetError {
     /// A simulation failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A simulation has no write amplification.
-    #[error("no write amplification was measured: {0}")]
-    Nothing(String),
+    /// Simulations that were not made, or say nothing.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
     /// The threads could not be started.
     #[error("cannot start the threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
 /// How a fleet is worked out.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FleetOptions {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FleetOptions<'a> {
     /// Drives of which theory is held against simulation.
     pub check: Option<CheckOptions>,
-    /// Threads; as many as there are cores unless given. Results do not depend on it.
-    pub threads: Option<usize>,
+    /// Who makes the simulations, and with how many threads the rest is done. Results do not depend on it.
+    pub sweep: SweepOptions<'a>,
 }
 
 /// The fleet of a file, TOML or JSON, with the tables that it names, which count from its folder.
@@ -109,12 +110,12 @@ pub fn of_draft(draft: &Draft, folder: &Path) -> Result<Plan, FleetError> {
 /// Drives of which nothing is known; runs that failed.
 pub fn foresee(
     plan: &Plan,
-    options: &FleetOptions,
+    options: &FleetOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<FleetResult, FleetError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads.unwrap_or(0)).build()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.sweep.threads.unwrap_or(0)).build()?;
     pool.install(|| {
-        let known = amplification::known(plan, observer)?;
+        let known = amplification::known(plan, &options.sweep, observer)?;
         let surfaces: Vec<_> = known.iter().map(|known| known.surface.clone()).collect();
         let draw = |number: u32| match observer.begin(number as usize).is_break() {
             true => Err(RunError::Interrupted.into()),
@@ -122,7 +123,10 @@ pub fn foresee(
         };
         let tallies =
             (0..plan.fleet.draws).into_par_iter().map(draw).collect::<Result<Vec<_>, FleetError>>()?;
-        let check = options.check.map(|check| check::check(plan, &known, check, observer)).transpose()?;
+        let check = options
+            .check
+            .map(|check| check::check(plan, &known, check, &options.sweep, observer))
+            .transpose()?;
         Ok(summary::summary(plan, &known, &tallies, check))
     })
 }

@@ -1,11 +1,13 @@
 //! A small drive that stands for a large one: blocks of as many pages or a power of two fewer, fewer blocks, the same spare factor.
 
 use super::FleetError;
-use crate::sweep::SweepObserver;
+use crate::measured;
+use crate::points::Point;
+use crate::sweep::{SweepObserver, SweepOptions};
 use serde::Serialize;
 use wearwell_base::seed::Seed;
 use wearwell_stack::device::Device;
-use wearwell_stack::{ByteSize, Progress, ResolvedScenario, RunError, Scenario, run};
+use wearwell_stack::{ByteSize, ResolvedScenario, Scenario};
 
 /// Pages of a block above which blocks are halved: write amplification hardly depends on them from there on.
 const PAGES: u32 = 128;
@@ -69,24 +71,29 @@ pub struct Simulated {
     pub seconds: f64,
 }
 
-/// Runs `scenario`, which is number `at` to the observer.
+/// A run of `scenario`, a small drive that stands for those `of` a group under the load of a tenant.
 ///
 /// # Errors
-/// A run that failed, or in which nothing was cleaned.
-pub fn simulate(
-    scenario: &Scenario,
-    seed: Seed,
-    at: usize,
-    observer: &dyn SweepObserver,
-) -> Result<Simulated, FleetError> {
-    if observer.begin(at).is_break() {
-        return Err(RunError::Interrupted.into());
-    }
+/// A scenario that cannot be.
+pub fn point(scenario: &Scenario, seed: Seed, replica: u32, of: &str) -> Result<Point, FleetError> {
     // As many bits as TOML has for whole numbers.
-    let scenario = Scenario { seed: seed.0 >> 1, ..scenario.clone() };
-    let result = run(&scenario, &mut |progress: &Progress| observer.progress(at, progress))?;
-    let seconds = result.performance.seconds;
-    let write_amplification =
-        result.write_amplification.ok_or_else(|| FleetError::Nothing(result.warnings.join("; ")))?;
-    Ok(Simulated { write_amplification, is_steady: result.course.steady, seconds })
+    let scenario = measured::resolved(Scenario { seed: seed.0 >> 1, ..scenario.clone() })?;
+    Ok(Point { settings: [("drives".to_owned(), of.into())].into(), replica, scenario })
+}
+
+/// Makes the runs.
+///
+/// # Errors
+/// A run that failed, or in which nothing was cleaned; runs that cannot be made or kept.
+pub fn simulate(
+    points: Vec<Point>,
+    sweep: &SweepOptions<'_>,
+    observer: &dyn SweepObserver,
+) -> Result<Vec<Simulated>, FleetError> {
+    let found = measured::measure(points, sweep, observer, |write_amplification, result| Simulated {
+        write_amplification,
+        is_steady: result.course.steady,
+        seconds: result.performance.seconds,
+    });
+    Ok(found?)
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use wearwell_stack::Progress;
 use wearwell_study::SweepObserver;
+use wearwell_study::SweepOptions;
 use wearwell_study::theory_check::{CheckOptions, Comparison, check, grid};
 
 struct Nobody;
@@ -20,7 +21,7 @@ impl SweepObserver for Nobody {
 fn sixty_random_points_agree() {
     let start = Instant::now();
     let points = grid(64, 1, &[4, 8, 16, 32]);
-    let options = CheckOptions { blocks: 2000, runs: 10, jobs: None };
+    let options = CheckOptions { blocks: 2000, runs: 10, sweep: SweepOptions::default() };
     let compared = check(&points, &options, &Nobody).unwrap();
     for of in &compared {
         println!(

@@ -10,6 +10,7 @@ use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::progress::{ProgressArgs, SweepProgress};
 use crate::report::{csv_rows, pretty, wrapped};
+use crate::study_args::StudyArgs;
 use std::path::PathBuf;
 use wearwell_stack::RunError;
 use wearwell_study::fleet::{CheckOptions, Fleet, FleetError, FleetOptions, FleetResult, foresee, from_file};
@@ -47,12 +48,11 @@ pub struct Args {
     /// Also tell, to standard error, how long the check would take so many workers, by its own runs on paper
     #[arg(
         long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), requires = "check",
-        help_heading = "Check"
+        conflicts_with_all = ["dask", "store"], help_heading = "Check"
     )]
     workers: Option<u32>,
-    /// Threads; as many as there are cores unless given. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    study: StudyArgs,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
@@ -72,6 +72,7 @@ Examples:
   wearwell fleet docs/samples/fleet.toml --check 40
   wearwell fleet docs/samples/fleet.toml --format csv --table what-if
   wearwell fleet my-fleet.toml --check 1000 --workers 100 --output fleet.json
+  wearwell fleet my-fleet.toml --check 1000 --store checked/ --dask tcp://scheduler:8786
   wearwell fleet --schema > fleet.schema.json";
 
 /// A share above 0.
@@ -95,14 +96,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         blocks: args.check_blocks,
         tolerance: args.tolerance,
     });
-    let options = FleetOptions { check, threads: args.threads.map(usize::from) };
+    let study = args.study.place(None)?;
+    let options = FleetOptions { check, sweep: study.options(false, false) };
     let display = SweepProgress::new(args.progress, args.check.unwrap_or(0) as usize);
     let clocked = Clocked::new(&display);
     let outcome = foresee(&plan, &options, &clocked);
     display.clear();
     let result = outcome.map_err(failure)?;
     if let (Some(check), Some(workers)) = (&result.check, args.workers) {
-        clocked.tell(&check.seconds, args.threads.map(usize::from), workers as usize);
+        clocked.tell(&check.seconds, options.sweep.threads, workers as usize);
     }
     if let Some(file) = &output {
         write(file, &result, args.table)?;
@@ -134,6 +136,7 @@ fn failure(error: FleetError) -> Failure {
         FleetError::Draft(error) => error.into(),
         FleetError::Config(error) => Failure::usage(error),
         FleetError::Run(RunError::Interrupted) => Failure::Interrupted,
+        FleetError::Measure(error) => error.into(),
         other => Failure::run(other),
     }
 }

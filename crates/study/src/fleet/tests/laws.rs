@@ -52,7 +52,7 @@ fn equal_seeds_give_equal_bytes_whatever_the_threads() {
     fleet["group"][0]["endurance_factor"] = json!({"law": "weibull", "scale": 1, "shape": 5});
     fleet["tenant"][0]["workload"] = json!({"kind": "hot_cold", "hot_writes": {"law": "uniform", "low": 0.5, "high": 0.9}, "hot_space": 0.2});
     let with = |fleet: &Value, threads| {
-        let options = FleetOptions { check: None, threads: Some(threads) };
+        let options = FleetOptions { check: None, sweep: of_threads(threads) };
         serde_json::to_string(&foresee(&plan(fleet).unwrap(), &options, &Silent).unwrap()).unwrap()
     };
     let one = with(&fleet, 1);

@@ -5,7 +5,7 @@ mod laws;
 
 use super::{CheckOptions, FleetError, FleetOptions, FleetResult, Plan, Verdict, foresee, of_draft};
 use crate::prediction::{Patience, predict};
-use crate::sweep::SweepObserver;
+use crate::sweep::{SweepObserver, SweepOptions};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -193,6 +193,11 @@ fn what_counters_say_is_what_is_used() {
     near(found.all.wear_drives_per_year.mean, 4.0 / whole);
 }
 
+/// Of so many threads.
+pub(super) fn of_threads(threads: usize) -> SweepOptions<'static> {
+    SweepOptions { threads: Some(threads), ..SweepOptions::default() }
+}
+
 #[test]
 fn without_a_model_it_is_refused_or_simulated() {
     let mut fleet = fleet();
@@ -210,8 +215,10 @@ fn without_a_model_it_is_refused_or_simulated() {
     assert_eq!(basis.scale.as_ref().unwrap().blocks, 200);
     let wa = found.all.write_amplification.mean;
     assert!(wa > 1.5 && wa < 4.0, "{wa}");
-    let check =
-        FleetOptions { check: Some(CheckOptions { drives: 2, blocks: 100, tolerance: 0.1 }), threads: None };
+    let check = FleetOptions {
+        check: Some(CheckOptions { drives: 2, blocks: 100, tolerance: 0.1 }),
+        ..Default::default()
+    };
     let error = foresee(&plan(&fleet).unwrap(), &check, &Silent).unwrap_err().to_string();
     assert!(error.contains("no drive of the fleet rests on theory"), "{error}");
 }
@@ -225,7 +232,7 @@ fn theory_is_held_against_simulation() {
     });
     let options = CheckOptions { drives: 6, blocks: 600, tolerance: 0.05 };
     let with = |threads| {
-        let options = FleetOptions { check: Some(options), threads: Some(threads) };
+        let options = FleetOptions { check: Some(options), sweep: of_threads(threads) };
         foresee(&plan(&fleet).unwrap(), &options, &Silent).unwrap()
     };
     let found = with(2);
