@@ -37,6 +37,10 @@ pub struct SnapshotRecord {
     pub name: String,
 }
 
+/// Bytes that are neither the record of a snapshot nor free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRecord;
+
 impl SnapshotRecord {
     /// As bytes, those of one that keeps nothing yet.
     pub fn encode(&self) -> [u8; SNAPSHOT_BYTES] {
@@ -52,18 +56,21 @@ impl SnapshotRecord {
     /// The first word of one that is being deleted.
     pub const GOING: u64 = 2;
 
-    /// From bytes; `None` if there is none, an error if it makes no sense.
-    pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, ()> {
+    /// From bytes; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`NoRecord`] if they make no sense.
+    pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, NoRecord> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let is_going = match word(0) {
             0 => return Ok(None),
             1 => false,
             Self::GOING => true,
-            _ => return Err(()),
+            _ => return Err(NoRecord),
         };
-        let name = bytes.get(NAME + 1..NAME + 1 + usize::from(bytes[NAME])).ok_or(())?;
-        let name = str::from_utf8(name).map_err(|_| ())?;
-        check_snapshot_name(name).map_err(|_| ())?;
+        let name = bytes.get(NAME + 1..NAME + 1 + usize::from(bytes[NAME])).ok_or(NoRecord)?;
+        let name = str::from_utf8(name).map_err(|_| NoRecord)?;
+        check_snapshot_name(name).map_err(|_| NoRecord)?;
         Ok(Some(SnapshotRecord {
             sequence: word(SEQUENCE),
             created_ns: word(CREATED) as i64,

@@ -56,7 +56,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let bytes = self.store.region.bytes()[at..at + SNAPSHOT_BYTES].try_into().expect("a record");
         match SnapshotRecord::decode(bytes) {
             Ok(None) => {}
-            Err(()) => self.complain(Wrong::Record, at, 0),
+            Err(_) => self.complain(Wrong::Record, at, 0),
             Ok(Some(record)) => {
                 self.store.snapshots.push(Snapshot { record, tree });
                 self.trees(at, Allowed::Kept);

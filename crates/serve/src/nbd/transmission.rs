@@ -5,7 +5,8 @@ use super::protocol::{
     Fault, HOLE, REQUEST_BYTES, Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, command, flag,
     pass_over,
 };
-use crate::device::{DeviceError, SharedDevice};
+use crate::device::SharedDevice;
+use crate::error::DeviceError;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 
 /// Bytes of requests, and of replies, that are gathered.
