@@ -85,6 +85,7 @@ enum Command {
     Explore(commands::explore::Args),
     Serve(commands::serve::Args),
     Reproduce(commands::reproduce::Args),
+    Limit(commands::limit::Args),
     List(commands::list::Args),
     Theory(Box<commands::theory::Args>),
     #[command(subcommand)]
@@ -151,6 +152,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Explore(args) => commands::explore::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
+        Command::Limit(args) => commands::limit::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Theory(args) => commands::theory::run(&args),
         Command::Model(command) => commands::model::run(&command),

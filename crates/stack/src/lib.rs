@@ -28,8 +28,8 @@ pub use report::{
 };
 pub use run::steady;
 pub use run::{
-    CauseSeries, EraseHeat, Looker, MakeWorkload, Observer, Parts, Phase, Progress, RunError, SourceError,
-    Watched, Window,
+    CauseSeries, EraseHeat, HostOp, Looker, MakeWorkload, Observer, Parts, Phase, Progress, RunError,
+    SourceError, Watched, Window, host_operations,
 };
 pub use scenario::draft::{Draft, DraftError, parse_value};
 pub use scenario::power::PowerConfig;

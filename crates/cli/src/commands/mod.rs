@@ -9,6 +9,7 @@ pub mod drive;
 #[cfg(feature = "explore")]
 pub mod explore;
 pub mod fleet;
+pub mod limit;
 pub mod list;
 pub mod model;
 #[cfg(all(target_os = "linux", feature = "nvmfs"))]

@@ -62,10 +62,7 @@ pub(crate) fn build<P: Payload>(
 ) -> Result<Vec<Tenant>, RunError> {
     let tenant = |(at, logical_pages)| {
         let source = build_source(scenario, at, own.take(), (logical_pages, stack.page_bytes), wants)?;
-        let overwrite = match scenario.tenant.get(at) {
-            Some(tenant) => Seed(scenario.seed).of(&component(tenant)).of("overwrite"),
-            None => Seed(scenario.seed).of("overwrite"),
-        };
+        let overwrite = overwrite_seed(scenario, at);
         let rate = scenario.tenant.get(at).map_or(1.0, |tenant| tenant.rate);
         let first_hint = scenario.tenant.get(at).and_then(|tenant| tenant.first_hint).unwrap_or(0);
         Ok(Tenant {
@@ -81,7 +78,14 @@ pub(crate) fn build<P: Payload>(
     stack.targets.iter().map(|target| target.layer.logical_pages()).enumerate().map(tenant).collect()
 }
 
-fn build_source(
+/// What draws the random overwrites of tenant `at` before its workload begins.
+pub(super) fn overwrite_seed(scenario: &Scenario, at: usize) -> Seed {
+    let seed = Seed(scenario.seed);
+    scenario.tenant.get(at).map_or(seed, |tenant| seed.of(&component(tenant))).of("overwrite")
+}
+
+/// What tenant `at` writes into so many pages of so many bytes.
+pub(super) fn build_source(
     scenario: &Scenario,
     at: usize,
     own: Option<MakeWorkload>,

@@ -3,6 +3,8 @@
 mod bound;
 mod crowding;
 mod history;
+mod run;
 
 pub use bound::{Flash, Start, least_rewrites};
 pub use history::{History, Recorder};
+pub use run::{Limit, limit};

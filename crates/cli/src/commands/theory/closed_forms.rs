@@ -70,6 +70,23 @@ pub struct SeparatedArgs {
     output: OutputArgs,
 }
 
+/// What foresight can do at best: a lower bound of write amplification for anything that knows all writes to come
+///
+/// It holds for every algorithm, with as many open blocks and as much memory as one likes; docs/theory.md proves it. Where it
+/// is 1, all that a drive amplifies is the price of not knowing.
+#[derive(clap::Args)]
+pub struct ForesightArgs {
+    #[command(flatten)]
+    drive: DriveArgs,
+    /// Logical pages of the drive: the larger it is, the smaller the share of spare space that foresight needs
+    #[arg(long, value_name = "PAGES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Drive")]
+    logical_pages: u64,
+    #[command(flatten)]
+    writes: WriteArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Law {
     /// The fewest valid pages
@@ -197,5 +214,23 @@ pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
     answer.curve = args
         .output
         .curve(&drive, |drive| Ok(closed_forms::separated(&drive, &classes, law)?.write_amplification));
+    answer.finish(&args.output)
+}
+
+/// Runs `theory foresight`.
+pub fn foresight(args: &ForesightArgs) -> Result<(), Failure> {
+    let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
+    let (classes, pages) = (writes.classes(&drive)?, args.logical_pages as f64);
+    let found = closed_forms::foresight(&drive, &classes, pages)?;
+    let title = "foresight, lower bound";
+    let mut answer = Answer::of_drive("foresight", title, &drive, Some(&writes), found.write_amplification);
+    answer.parameter("logical_pages", json!(args.logical_pages));
+    let spare_pages = pages * drive.spare_factor() / drive.load();
+    answer.figure("Spare pages", format!("{spare_pages:.0}"));
+    answer.figure("  needed for 1", format!("{:.0}", found.needed_pages));
+    answer.value("needed_pages", json!(found.needed_pages));
+    answer.curve = args
+        .output
+        .curve(&drive, |drive| Ok(closed_forms::foresight(&drive, &classes, pages)?.write_amplification));
     answer.finish(&args.output)
 }

@@ -34,6 +34,7 @@ enum Model {
     Windowed(closed_forms::WindowedArgs),
     Random(closed_forms::RandomArgs),
     Separated(closed_forms::SeparatedArgs),
+    Foresight(closed_forms::ForesightArgs),
     OptimalChoices(search::ChoicesArgs),
     SolveSpare(search::SpareArgs),
     Transient(transient::Args),
@@ -47,6 +48,7 @@ Examples:
   wearwell theory double --class 0.6:0.1 --class 0.3:0.3 --class 0.1:0.6
   wearwell theory double --zipf 0.99 --pages-per-block 64
   wearwell theory greedy --pages-per-block 256 --over-provisioning 0.07
+  wearwell theory foresight --spare-factor 0.01 --logical-pages 16384
   wearwell theory optimal-choices --hot-writes 0.8 --hot-space 0.2
   wearwell theory solve-spare --target-wa 2.5
   wearwell theory transient --from fresh --simulate
@@ -68,6 +70,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Model::Windowed(args) => closed_forms::windowed(args),
         Model::Random(args) => closed_forms::random(args),
         Model::Separated(args) => closed_forms::separated(args),
+        Model::Foresight(args) => closed_forms::foresight(args),
         Model::OptimalChoices(args) => search::optimal_choices(args),
         Model::SolveSpare(args) => search::solve_spare(args),
         Model::Transient(args) => transient::run(args),

@@ -1,0 +1,129 @@
+//! What the host will do: the same operations as those of a run, without a stack that they are done to.
+
+use super::error::RunError;
+use super::precondition::{Sequential, Uniform};
+use super::source::{Source, SourceError, Wants};
+use super::tenants;
+use crate::scenario::resolve::ResolvedScenario;
+use crate::scenario::{Fill, Scenario};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use wearwell_base::config::ConfigError;
+use wearwell_base::units::Lpn;
+use wearwell_trace::Op;
+use wearwell_workload::PageBatch;
+
+/// Pages drawn at a time.
+const BATCH_PAGES: usize = 4096;
+
+/// Passes of a trace without a write after which there is none to come.
+const EMPTY_PASSES: u64 = 2;
+
+/// A page that the host writes or trims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostOp {
+    /// It is written.
+    Write(Lpn),
+    /// It is trimmed.
+    Trim(Lpn),
+}
+
+/// The operations of a run with one tenant, in order, from the fresh drive on.
+struct HostOps {
+    /// What is written before the workload begins, and how many pages.
+    before: VecDeque<(Box<dyn Source>, u64)>,
+    workload: Box<dyn Source>,
+    batch: PageBatch,
+    /// The pass of a trace in which it wrote last.
+    last_wrote: Option<u64>,
+}
+
+impl HostOps {
+    fn of(resolved: &ResolvedScenario) -> Result<Self, RunError> {
+        let scenario = &resolved.scenario;
+        let [tenant] = &resolved.tree.tenants[..] else {
+            return Err(refusal("whose turn it is of several is not known without the stack"));
+        };
+        if scenario.top.is_some() {
+            return Err(ConfigError::new("top", "what it writes is not known without the stack").into());
+        }
+        let pages = tenant.pages;
+        let mut before: VecDeque<(Box<dyn Source>, u64)> = VecDeque::new();
+        if scenario.precondition.fill == Fill::Sequential {
+            before.push_back((Box::new(Sequential { next: 0, end: pages }), u64::from(pages)));
+        }
+        let overwrites = (scenario.precondition.random_overwrites * f64::from(pages)).round() as u64;
+        let random = tenants::overwrite_seed(scenario, 0).random();
+        before.push_back((Box::new(Uniform { pages, random }), overwrites));
+        let wants = Wants {
+            contents: false,
+            time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
+        };
+        let page_bytes = resolved.device.geometry.page_bytes;
+        let workload = tenants::build_source(scenario, 0, None, (pages, page_bytes), &wants)?;
+        Ok(HostOps { before, workload, batch: PageBatch::default(), last_wrote: None })
+    }
+
+    /// The next operations; none when there are no more.
+    fn next(&mut self, mut see: impl FnMut(HostOp)) -> Result<bool, SourceError> {
+        self.batch.clear();
+        let wanted = match self.before.front_mut() {
+            Some((source, left)) if *left > 0 => {
+                let wanted = (*left).min(BATCH_PAGES as u64);
+                *left -= wanted;
+                source.fill(&mut self.batch, wanted as usize)?;
+                true
+            }
+            Some(_) => {
+                self.before.pop_front();
+                return Ok(true);
+            }
+            None => false,
+        };
+        if !wanted {
+            self.workload.fill(&mut self.batch, BATCH_PAGES)?;
+        }
+        let mut wrote = false;
+        for (run, pages) in self.batch.iter() {
+            wrote |= run.op == Op::Write;
+            match run.op {
+                Op::Write => pages.iter().for_each(|&page| see(HostOp::Write(page))),
+                Op::Trim => pages.iter().for_each(|&page| see(HostOp::Trim(page))),
+                Op::Read | Op::Flush => {}
+            }
+        }
+        if wrote {
+            self.last_wrote = self.workload.passes();
+        }
+        // A trace is read anew at its end, perhaps without ever writing.
+        let idle = self.workload.passes().zip(self.last_wrote.or(Some(0)));
+        Ok(idle.is_none_or(|(passes, wrote)| passes < wrote + EMPTY_PASSES))
+    }
+}
+
+fn refusal(why: &str) -> RunError {
+    ConfigError::new("tenant", why).into()
+}
+
+/// Shows `see` what the host of `scenario` writes and trims, from the fresh drive on, until it has seen enough or there is no more.
+///
+/// # Errors
+/// As [`crate::run()`], but for those of the stack; and a scenario with several tenants.
+pub fn host_operations(
+    scenario: &Scenario,
+    see: &mut dyn FnMut(HostOp) -> ControlFlow<()>,
+) -> Result<(), RunError> {
+    let mut ops = HostOps::of(&ResolvedScenario::of(scenario.clone())?)?;
+    let mut flow = ControlFlow::Continue(());
+    while flow.is_continue() {
+        let more = ops.next(|op| {
+            if flow.is_continue() {
+                flow = see(op);
+            }
+        })?;
+        if !more {
+            break;
+        }
+    }
+    Ok(())
+}
