@@ -55,8 +55,7 @@ pub fn run(
     }
     let mut result = result.map_err(|error| errors::from_run(&error))?;
     if !windows {
-        result.windows = Vec::new();
-        result.heat = None;
+        result.forget_series();
     }
     if !has_own_parts {
         py.detach(|| beside(&mut result));

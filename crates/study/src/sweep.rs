@@ -284,8 +284,7 @@ impl Crew<'_> {
 
     fn labelled(&self, point: &Point, mut result: RunResult) -> PointResult {
         if !self.keep_windows {
-            result.windows = Vec::new();
-            result.heat = None;
+            result.forget_series();
         }
         if self.beside_theory && result.theory.is_none() {
             beside(&mut result);

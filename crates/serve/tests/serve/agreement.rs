@@ -100,7 +100,8 @@ fn stacks() -> Vec<String> {
         stacks.push(format!("{SMALL}[ftl]\nstructure = \"{ftl}\"\ndedup = \"inline\"\n"));
     }
     stacks.push(format!("{SMALL}[[log]]\nname = \"fs\"\nsegment_blocks = 1\nspare_factor = 0.2\n"));
-    stacks.push(format!("{SMALL}[[log]]\nname = \"fs\"\nspare_factor = 0.2\n[ftl]\nstructure = \"zones\"\n"));
+    let zoned = SMALL.replace("spare_factor = 0.25\n", "");
+    stacks.push(format!("{zoned}[[log]]\nname = \"fs\"\nsegment_size = \"64 KiB\"\nspare_factor = 0.2\n[ftl]\nstructure = \"zones\"\n"));
     stacks
 }
 

@@ -80,6 +80,11 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// Lets go of the time series, which are most of a result.
+    pub fn forget_series(&mut self) {
+        (self.windows, self.causes, self.heat) = (Vec::new(), Vec::new(), None);
+    }
+
     /// Reads a result that was written as JSON.
     ///
     /// # Errors

@@ -1,23 +1,8 @@
 //! The least that any drive has to rewrite, whatever it knows: a lower bound for a given history, proven in `docs/theory.md`.
 
 use super::crowding::{Crowding, Life};
+use super::flash::Flash;
 use super::history::{History, NEVER};
-
-/// The flash that a bound is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flash {
-    /// Blocks, all that there are.
-    pub blocks: u64,
-    /// Pages of a block.
-    pub pages_per_block: u32,
-}
-
-impl Flash {
-    /// Pages of all blocks.
-    pub(super) fn pages(self) -> u64 {
-        self.blocks * u64::from(self.pages_per_block)
-    }
-}
 
 /// What flash holds when a history begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

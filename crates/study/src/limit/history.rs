@@ -1,6 +1,6 @@
 //! What the host wrote, as the bound sees it: when each version of a page was born and when it died.
 
-use super::bound::Flash;
+use super::flash::Flash;
 use wearwell_base::units::Lpn;
 
 /// The death of a version that is still valid at the end.

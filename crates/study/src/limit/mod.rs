@@ -2,9 +2,11 @@
 
 mod bound;
 mod crowding;
+mod flash;
 mod history;
 mod run;
 
-pub use bound::{Flash, Start, least_rewrites};
+pub use bound::{Start, least_rewrites};
+pub use flash::Flash;
 pub use history::{History, Recorder};
 pub use run::{Limit, limit};

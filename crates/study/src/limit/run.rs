@@ -113,7 +113,9 @@ mod tests {
     fn what_had_to_be_rewritten_is_no_more_than_what_was() {
         for workload in ["uniform", "zipf"] {
             for victim in ["greedy", "fifo"] {
-                let found = found(&format!("workload = '{workload}'\nftl.victim = '{victim}'")).unwrap();
+                let found =
+                    found(&format!("workload = {{ kind = '{workload}' }}\nftl = {{ victim = '{victim}' }}"))
+                        .unwrap();
                 let amplification = found.result.write_amplification.unwrap();
                 assert!(found.host_pages >= 4 * 256);
                 assert!(found.lower_bound() <= amplification, "{} > {amplification}", found.lower_bound());
@@ -121,16 +123,25 @@ mod tests {
             }
         }
         // Sequential writes need no foresight.
-        let sequential = found("workload = 'sequential'").unwrap();
+        let sequential = found("workload = { kind = 'sequential' }").unwrap();
         assert_eq!(sequential.least_rewrites, 0);
     }
 
     #[test]
     fn what_is_no_single_drive_of_one_host_is_refused() {
         for (settings, problem) in [
-            ("workload = 'uniform'\n[[log]]\nspare_factor = 0.3", "log: the limit is that of a drive"),
-            ("ftl.dedup = 'cagc'\nworkload = 'uniform'\ncontent = 'mail'", "ftl.dedup: the limit counts"),
-            ("workload = 'uniform'\npower = { at_end = true }", "power: the limit is that of a drive"),
+            (
+                "workload = { kind = 'uniform' }\n[[log]]\nspare_factor = 0.3",
+                "log: the limit is that of a drive",
+            ),
+            (
+                "ftl = { dedup = 'cagc' }\nworkload = { kind = 'uniform' }\ncontent = 'mail'",
+                "ftl.dedup: the limit counts",
+            ),
+            (
+                "workload = { kind = 'uniform' }\npower = { at_end = true }",
+                "power: the limit is that of a drive",
+            ),
         ] {
             let error = found(settings).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");
