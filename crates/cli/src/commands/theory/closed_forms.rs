@@ -80,7 +80,7 @@ pub struct ForesightArgs {
     drive: DriveArgs,
     /// Logical pages of the drive: the larger it is, the smaller the share of spare space that foresight needs
     #[arg(long, value_name = "PAGES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Drive")]
-    logical_pages: u64,
+    drive_pages: u64,
     #[command(flatten)]
     writes: WriteArgs,
     #[command(flatten)]
@@ -220,11 +220,11 @@ pub fn separated(args: &SeparatedArgs) -> Result<(), Failure> {
 /// Runs `theory foresight`.
 pub fn foresight(args: &ForesightArgs) -> Result<(), Failure> {
     let (drive, writes) = (args.drive.drive()?, args.writes.writes()?);
-    let (classes, pages) = (writes.classes(&drive)?, args.logical_pages as f64);
+    let (classes, pages) = (writes.classes(&drive)?, args.drive_pages as f64);
     let found = closed_forms::foresight(&drive, &classes, pages)?;
     let title = "foresight, lower bound";
     let mut answer = Answer::of_drive("foresight", title, &drive, Some(&writes), found.write_amplification);
-    answer.parameter("logical_pages", json!(args.logical_pages));
+    answer.parameter("drive_pages", json!(args.drive_pages));
     let spare_pages = pages * drive.spare_factor() / drive.load();
     answer.figure("Spare pages", format!("{spare_pages:.0}"));
     answer.figure("  needed for 1", format!("{:.0}", found.needed_pages));

@@ -48,7 +48,7 @@ Examples:
   wearwell theory double --class 0.6:0.1 --class 0.3:0.3 --class 0.1:0.6
   wearwell theory double --zipf 0.99 --pages-per-block 64
   wearwell theory greedy --pages-per-block 256 --over-provisioning 0.07
-  wearwell theory foresight --spare-factor 0.01 --logical-pages 16384
+  wearwell theory foresight --spare-factor 0.01 --drive-pages 16384
   wearwell theory optimal-choices --hot-writes 0.8 --hot-space 0.2
   wearwell theory solve-spare --target-wa 2.5
   wearwell theory transient --from fresh --simulate

@@ -100,6 +100,7 @@ const VALUES: &[&str] = &[
 
 /// What takes as long as it was asked to.
 const LONG: &[(&str, &str, &str)] = &[
+    ("limit", "--drive-writes", "4294967295"),
     ("run", "--drive-writes", "4294967295"),
     ("sweep", "--drive-writes", "4294967295"),
     ("power", "--drive-writes", "4294967295"),
