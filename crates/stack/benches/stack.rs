@@ -35,7 +35,7 @@ fn scenario(capacity: &str, logs: usize, special: &str) -> Scenario {
     let text = format!(
         "[device]\nraw_capacity = \"{capacity}\"\nspare_factor = 0.2\npages_per_block = 128\n\
          [ftl]\nvictim = {{ policy = \"d_choices\" }}\n{}\
-         [workload]\nkind = \"uniform\"\n[measure]\nwarm_up = 1.0\ndrive_writes = 1.0\n",
+         [workload]\nkind = \"uniform\"\n[measure]\nwarm_up = 1.0\ndrive_writes = 20.0\n",
         log.repeat(logs)
     );
     toml::from_str(&text).expect("a scenario")

@@ -4,6 +4,11 @@ use crate::counters::{Counters, Operation};
 use crate::layer::{Abilities, Answer, Command, Layer, LayerError, LayerReport, Payload, Query, Reports};
 use crate::units::Lpn;
 
+/// Consecutive pages.
+fn listed(first: Lpn, pages: usize) -> Vec<Lpn> {
+    (first.0..).map(Lpn).take(pages).collect()
+}
+
 /// A layer of which every answer is looked at. It panics where the layer, or its user, breaks the contract; what only a
 /// count can tell is an error of [`Layer::check`].
 pub struct Checked<P> {
@@ -84,6 +89,20 @@ impl<P: Payload> Checked<P> {
                 pages.iter().for_each(|page| self.written[page.index() / 64] |= 1 << (page.0 % 64));
                 self.is_uncertain = true;
             }
+        }
+    }
+
+    /// The same of a group of pages.
+    fn group_ended(&mut self, pages: &[Lpn], done: &Result<Answer, LayerError>) {
+        let longest = self.inner.query(Query::AtomicPages).pages();
+        let is_too_long = pages.len() as u64 > longest;
+        let is_refused = matches!(done, Err(LayerError::NotAtomic { .. }));
+        assert!(
+            is_refused == is_too_long || !self.is_in_range(pages),
+            "{done:?}: groups of up to {longest} pages"
+        );
+        if !is_refused {
+            self.ended(Operation::Write, pages, done);
         }
     }
 
@@ -216,27 +235,27 @@ impl<P: Payload> Layer<P> for Checked<P> {
                 let begun = self.cleaning_above.checked_sub(1);
                 self.cleaning_above = begun.expect("no log ends to clean that had not begun");
             }
-            Command::CountMoves | Command::CleanAhead => {}
+            Command::WriteRun { .. }
+            | Command::TrimRun { .. }
+            | Command::CountMoves
+            | Command::CleanAhead => {}
         }
         let done = self.inner.command(command);
-        if let Command::WriteAtomic { pages, .. } = command {
-            let longest = self.inner.query(Query::AtomicPages).pages();
-            let is_too_long = pages.len() as u64 > longest;
-            let is_refused = matches!(done, Err(LayerError::NotAtomic { .. }));
-            assert!(
-                is_refused == is_too_long || !self.is_in_range(pages),
-                "{done:?}: groups of up to {longest} pages"
-            );
-            if !is_refused {
-                self.ended(Operation::Write, pages, &done);
+        match command {
+            Command::WriteAtomic { pages, .. } => self.group_ended(pages, &done),
+            Command::WriteRun { first, data, .. } if able => {
+                self.ended(Operation::Write, &listed(first, data.len()), &done);
             }
-        } else {
-            self.is_uncertain |= done.is_err();
+            Command::TrimRun { first, pages } if able => {
+                self.ended(Operation::Trim, &listed(first, pages as usize), &done);
+            }
+            _ => self.is_uncertain |= able && done.is_err(),
         }
         assert!(
             able || matches!(
                 done,
-                Ok(Answer::Nothing | Answer::Done(false)) | Err(LayerError::NotAtomic { .. })
+                Ok(Answer::Nothing | Answer::Done(false))
+                    | Err(LayerError::NotAtomic { .. } | LayerError::NotListed)
             ),
             "{done:?}: without the ability"
         );

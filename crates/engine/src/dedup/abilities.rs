@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 impl<L: Layer<Content>> Dedup<L> {
     /// No attribution: a slot that pages of several users share is nobody's alone, and neither is moving it. And no look-ahead:
     /// finding the slot of a page is the very access that it would save.
+    /// No runs: the slots of consecutive pages lie anywhere.
     pub(super) fn own_abilities(&self) -> Abilities {
         let below = self.lower.abilities();
         let samples = self.sharing.lock().detect == Detect::Sample;
         below
             .without(Ability::Attribution)
             .without(Ability::LookAhead)
+            .without(Ability::Runs)
             .without(Ability::AtomicGroups)
             .with(Ability::AtomicGroups, self.spare_slots > 0 && below.has(Ability::AtomicGroups))
             .with(Ability::Requests, samples)

@@ -22,7 +22,10 @@ impl Told {
             Command::CleaningAbove { begins: false } => {
                 self.cleaning_above = self.cleaning_above.saturating_sub(1);
             }
-            Command::WriteAtomic { .. } | Command::CleanAhead => {}
+            Command::WriteAtomic { .. }
+            | Command::WriteRun { .. }
+            | Command::TrimRun { .. }
+            | Command::CleanAhead => {}
         }
     }
 

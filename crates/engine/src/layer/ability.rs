@@ -29,11 +29,13 @@ pub enum Ability {
     LeftValid,
     /// Brings what it keeps of pages that will soon be written into the cache: [`LayerExt::foresee`].
     LookAhead,
+    /// Takes consecutive pages without a list of them: [`Command::WriteRun`] and [`Command::TrimRun`].
+    Runs,
 }
 
 impl Ability {
     /// All abilities, in the order of their numbers.
-    pub const ALL: [Ability; 8] = [
+    pub const ALL: [Ability; 9] = [
         Ability::AtomicGroups,
         Ability::Requests,
         Ability::Attribution,
@@ -42,6 +44,7 @@ impl Ability {
         Ability::IdleCleaning,
         Ability::LeftValid,
         Ability::LookAhead,
+        Ability::Runs,
     ];
 
     /// Name, what a layer with it does, and who has it.
@@ -86,6 +89,7 @@ impl Ability {
             "brings its tables for coming writes into the cache",
             "a log with large tables has it",
         ],
+        ["runs", "takes consecutive pages by the first of them and their number", "a log has them"],
     ];
 
     /// The name used in messages.
@@ -222,6 +226,22 @@ pub enum Command<'a, P> {
         /// The caller's stream hint.
         hint: u16,
     },
+    /// [`Ability::Runs`]: as [`Layer::write`] of as many consecutive pages as there is content.
+    WriteRun {
+        /// The first page.
+        first: Lpn,
+        /// Content for every page.
+        data: &'a [P],
+        /// The caller's stream hint.
+        hint: u16,
+    },
+    /// [`Ability::Runs`]: as [`Layer::trim`] of consecutive pages.
+    TrimRun {
+        /// The first page.
+        first: Lpn,
+        /// How many.
+        pages: u32,
+    },
     /// [`Ability::Attribution`]: from now on tell apart whose pages cleaning moves. Partition `k` ends before page `ends[k]`, and
     /// each write is of one partition's pages.
     Divide {
@@ -246,6 +266,7 @@ impl<'a, P> Command<'a, P> {
     pub fn ability(&self) -> Ability {
         match self {
             Command::WriteAtomic { .. } => Ability::AtomicGroups,
+            Command::WriteRun { .. } | Command::TrimRun { .. } => Ability::Runs,
             Command::Divide { .. } => Ability::Attribution,
             Command::CountMoves => Ability::MoveCounts,
             Command::CleaningAbove { .. } => Ability::Deferral,
@@ -253,7 +274,7 @@ impl<'a, P> Command<'a, P> {
         }
     }
 
-    /// The pages that it writes.
+    /// The pages that it writes, if they are listed.
     pub fn written(&self) -> &'a [Lpn] {
         match self {
             Command::WriteAtomic { pages, .. } => pages,
@@ -276,7 +297,8 @@ impl<'a, P> Command<'a, P> {
     /// The same for a layer whose pages hold something else; `None` if it has content with it.
     pub fn without_content<Q>(self) -> Option<Command<'a, Q>> {
         match self {
-            Command::WriteAtomic { .. } => None,
+            Command::WriteAtomic { .. } | Command::WriteRun { .. } => None,
+            Command::TrimRun { first, pages } => Some(Command::TrimRun { first, pages }),
             Command::Divide { ends } => Some(Command::Divide { ends }),
             Command::CountMoves => Some(Command::CountMoves),
             Command::CleaningAbove { begins } => Some(Command::CleaningAbove { begins }),
@@ -284,12 +306,13 @@ impl<'a, P> Command<'a, P> {
         }
     }
 
-    /// What a layer that lacks the ability answers: it refuses what was to be written, and is silent about all else.
+    /// What a layer that lacks the ability answers: it refuses what was to be written or trimmed, and is silent about all else.
     pub fn unable(&self) -> Result<Answer, LayerError> {
         match self {
             Command::WriteAtomic { pages, .. } => {
                 Err(LayerError::NotAtomic { pages: pages.len() as u32, longest: 0 })
             }
+            Command::WriteRun { .. } | Command::TrimRun { .. } => Err(LayerError::NotListed),
             _ => Ok(Answer::Nothing),
         }
     }

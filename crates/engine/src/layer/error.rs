@@ -53,6 +53,9 @@ pub enum LayerError {
         /// Pages of the longest group that this layer writes atomically; 0: it writes none.
         longest: u32,
     },
+    /// Consecutive pages were named by the first of them and their number.
+    #[error("this layer takes lists of pages only, and no runs of them")]
+    NotListed,
     /// A zone is written in order.
     #[error("zone {zone}: page {page} written out of order; the write pointer is at {expected}")]
     NotSequential {

@@ -74,6 +74,15 @@ pub(crate) fn check_range(pages: &[Lpn], logical_pages: u32) -> Result<(), Layer
     Err(LayerError::OutOfRange { page: highest, pages: logical_pages })
 }
 
+/// The same of `pages` consecutive pages from `first` on.
+pub(crate) fn check_run(first: Lpn, pages: usize, logical_pages: u32) -> Result<(), LayerError> {
+    let end = first.index() + pages;
+    if pages == 0 || end <= logical_pages as usize {
+        return Ok(());
+    }
+    Err(LayerError::OutOfRange { page: u32::try_from(end - 1).unwrap_or(u32::MAX), pages: logical_pages })
+}
+
 /// A store of logical pages. Every layer answers all of this; what only some can are abilities.
 ///
 /// After [`Layer::flush`] returns, everything written before survives a power cut.

@@ -2,7 +2,9 @@
 
 use super::directory::Directory;
 use super::store::LogStore;
-use crate::layer::{Abilities, Ability, Answer, Command, LayerError, Medium, MediumExt, Query, check_range};
+use crate::layer::{
+    Abilities, Ability, Answer, Command, LayerError, Medium, MediumExt, Query, check_range, check_run,
+};
 use crate::placement::Placement;
 use crate::units::{BlockId, Lpn};
 use crate::victim::VictimPolicy;
@@ -20,6 +22,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             (Ability::IdleCleaning, self.config.idle_high.is_some() || below.has(Ability::IdleCleaning)),
             (Ability::LeftValid, true),
             (Ability::LookAhead, self.prefetch),
+            (Ability::Runs, true),
         ])
     }
 
@@ -48,6 +51,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 check_range(pages, self.config.logical_pages)?;
                 self.pool.moves.begin(pages);
                 self.append_group(pages, data, hint)?;
+            }
+            Command::WriteRun { first, data, hint } => {
+                check_run(first, data.len(), self.config.logical_pages)?;
+                self.pool.moves.begin(&[first]);
+                self.append_host_run(first, data, hint)?;
+            }
+            Command::TrimRun { first, pages } => {
+                check_run(first, pages as usize, self.config.logical_pages)?;
+                self.discard_run(first, pages);
             }
             Command::Divide { ends } if D::PAGE_EXACT => self.pool.moves.divide(ends),
             Command::CountMoves if D::PAGE_EXACT => {

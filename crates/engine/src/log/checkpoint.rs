@@ -72,7 +72,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         pages.clear();
         let is_checkpoint = begin(&mut self.pool.medium, &mut pages);
         data.resize(pages.len(), M::Payload::default());
-        let written = self.append_run(self.metadata_stream(), &pages, &data, Cause::LogMetadata);
+        let written = match pages.is_empty() {
+            true => Ok(()),
+            false => self.append_run(self.metadata_stream(), &pages, &data, Cause::LogMetadata),
+        };
         self.checkpoint = Checkpoint { pages, data };
         written?;
         if is_checkpoint { Ok(self.pool.medium.end_checkpoint()?) } else { Ok(()) }

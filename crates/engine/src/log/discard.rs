@@ -2,7 +2,8 @@
 
 use super::directory::Directory;
 use super::store::LogStore;
-use crate::layer::Medium;
+use crate::counters::Operation;
+use crate::layer::{Medium, MediumExt};
 use crate::placement::Placement;
 use crate::pool::Pool;
 use crate::units::{Lpn, run_length};
@@ -13,6 +14,17 @@ const TRIM_FAR: usize = 96;
 const TRIM_NEAR: usize = 32;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
+    /// Trims consecutive pages of the user.
+    pub(super) fn discard_run(&mut self, first: Lpn, pages: u32) {
+        self.pool.counters.add_incoming(Operation::Trim, pages.into());
+        if self.pool.medium.hears_of_deaths() {
+            let pages: Vec<Lpn> = (first.0..).map(Lpn).take(pages as usize).collect();
+            self.tell_deaths(&pages);
+        }
+        self.pool.moves.run_written(first, pages as usize);
+        self.trim_run(first, pages);
+    }
+
     /// Trims each run of consecutive pages.
     pub(super) fn trim_runs(&mut self, mut pages: &[Lpn]) {
         self.touched.clear();
@@ -25,9 +37,9 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         while let [page, rest @ ..] = pages {
             if rest.first().is_some_and(|next| next.0 == page.0.wrapping_add(1)) {
-                let (run, others) = pages.split_at(run_length(pages));
-                self.trim_run(run);
-                pages = others;
+                let length = run_length(pages);
+                self.trim_run(*page, length as u32);
+                pages = &pages[length..];
                 continue;
             }
             if self.prefetch {
@@ -57,10 +69,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     /// Trims consecutive pages, and counts how many blocks they were scattered over.
-    fn trim_run(&mut self, run: &[Lpn]) {
+    pub(super) fn trim_run(&mut self, first: Lpn, pages: u32) {
         let LogStore { directory, touched, pool, placement, .. } = self;
         let Pool { blocks, victim, .. } = pool;
-        directory.remove_run(run, |block, pages| {
+        directory.remove_run(first, pages, |block, pages| {
             if touched.last() != Some(&block) {
                 touched.push(block);
             }

@@ -26,20 +26,20 @@ impl<P: Payload> Observed<P> {
     }
 
     fn watch(&mut self, pages: &[Lpn]) {
-        self.arrivals.written_pages += pages.len() as u64;
-        runs(pages).for_each(|run| self.watch_run(run));
+        runs(pages).for_each(|run| self.watch_run(run[0], run.len() as u64));
     }
 
-    fn watch_run(&mut self, run: &[Lpn]) {
-        let first = u64::from(run[0].0);
+    fn watch_run(&mut self, first: Lpn, pages: u64) {
+        let first = u64::from(first.0);
+        let Some(others) = pages.checked_sub(1) else { return };
+        self.arrivals.written_pages += pages;
         let tail = self.next.iter().position(|next| *next == first);
-        let others = run.len() as u64 - 1;
         self.arrivals.sequential_pages += u64::from(tail == Some(0)) + others;
         self.arrivals.stream_sequential_pages += u64::from(tail.is_some()) + others;
         // The run comes to the front; the oldest is forgotten where it is a new one.
         let last = tail.unwrap_or(TAILS - 1);
         self.next.copy_within(0..last, 1);
-        self.next[0] = first + run.len() as u64;
+        self.next[0] = first + pages;
     }
 }
 
@@ -78,9 +78,15 @@ impl<P: Payload> Layer<P> for Observed<P> {
     }
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
-        let written = command.written();
         let answer = self.inner.command(command)?;
-        self.watch(written);
+        match command {
+            Command::WriteRun { first, data, .. } => self.watch_run(first, data.len() as u64),
+            Command::TrimRun { pages, .. } => {
+                self.arrivals.trimmed_ranges += u64::from(pages > 0);
+                self.arrivals.trimmed_pages += u64::from(pages);
+            }
+            _ => self.watch(command.written()),
+        }
         Ok(answer)
     }
 

@@ -4,7 +4,7 @@ use super::segments::BoxedLayer;
 use crate::counters::Operation;
 use crate::layer::{
     Abilities, Ability, Answer, Command, Layer, LayerError, LayerExt, PartitionReport, Payload, Query,
-    Reports, check_range,
+    Reports, check_range, check_run,
 };
 use crate::units::Lpn;
 use std::ops::Range;
@@ -100,6 +100,12 @@ impl<P: Payload> Inner<P> {
         own.map_or_else(|| self.written(), |own| own.counters.incoming(Operation::Write))
     }
 
+    /// Counts a write of so many pages; of one that failed, as on a dying drive, what the layer took.
+    fn count_written(&mut self, index: usize, pages: usize, is_done: bool) {
+        let taken = if is_done { pages as u64 } else { self.received() - self.written() };
+        self.count(index, Operation::Write, taken);
+    }
+
     fn count(&mut self, index: usize, operation: Operation, amount: u64) {
         self.partitions[index].incoming.add_incoming(operation, amount);
     }
@@ -133,14 +139,30 @@ impl<P> Partition<P> {
     {
         self.with(pages, |inner, below| {
             let done = write(&mut *inner.lower, below);
-            // What a dying drive no longer took is not counted.
-            let taken = match done {
-                Ok(_) => below.len() as u64,
-                Err(_) => inner.received() - inner.written(),
-            };
-            inner.count(self.index, Operation::Write, taken);
+            inner.count_written(self.index, below.len(), done.is_ok());
             done
         })
+    }
+
+    /// Hands what is to be done with consecutive pages to the layer, where they begin with another page, and counts it.
+    fn command_run<'a>(
+        &mut self,
+        (first, pages): (Lpn, usize),
+        operation: Operation,
+        command: impl FnOnce(Lpn) -> Command<'a, P>,
+    ) -> Result<Answer, LayerError>
+    where
+        P: Payload + 'a,
+    {
+        check_run(first, pages, self.pages)?;
+        let mut inner = lock(&self.common);
+        let done = inner.lower.command(command(Lpn(self.first + first.0)));
+        match operation {
+            Operation::Write => inner.count_written(self.index, pages, done.is_ok()),
+            other if done.is_ok() => inner.count(self.index, other, pages as u64),
+            _ => {}
+        }
+        done
     }
 
     /// The pages of the layer that it covers.
@@ -190,10 +212,18 @@ impl<P: Payload> Layer<P> for Partition<P> {
     }
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
-        if command.ability() == Ability::Attribution {
-            return command.unable();
+        match command {
+            Command::Divide { .. } => command.unable(),
+            Command::WriteRun { first, data, hint } => {
+                let below = |first| Command::WriteRun { first, data, hint };
+                self.command_run((first, data.len()), Operation::Write, below)
+            }
+            Command::TrimRun { first, pages } => {
+                let below = |first| Command::TrimRun { first, pages };
+                self.command_run((first, pages as usize), Operation::Trim, below)
+            }
+            _ => self.write_by(command.written(), |lower, below| lower.command(command.about(below))),
         }
-        self.write_by(command.written(), |lower, below| lower.command(command.about(below)))
     }
 
     /// Nothing: [`Shared::describe`] does, once for all partitions.

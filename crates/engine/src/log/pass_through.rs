@@ -3,7 +3,7 @@
 use super::segments::BoxedLayer;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
-    Abilities, Answer, Command, Layer, LayerError, LayerReport, Payload, Query, Reports, TrimCounts,
+    Abilities, Ability, Answer, Command, Layer, LayerError, LayerReport, Payload, Query, Reports, TrimCounts,
     check_range,
 };
 use crate::units::Lpn;
@@ -110,8 +110,9 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         self.lower.flush()
     }
 
+    /// No runs: it notes each page.
     fn abilities(&self) -> Abilities {
-        self.lower.abilities()
+        self.lower.abilities().without(Ability::Runs)
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
@@ -119,6 +120,9 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
     }
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
+        if command.ability() == Ability::Runs {
+            return command.unable();
+        }
         let written = command.written();
         check_range(written, self.logical_pages)?;
         let answer = self.lower.command(command)?;

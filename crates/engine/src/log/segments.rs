@@ -5,8 +5,8 @@ use super::trim::{TrimRule, TrimUnit, Trims};
 use crate::config::ConfigError;
 use crate::counters::{Cause, Operation};
 use crate::layer::{
-    Abilities, Death, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages, Payload, Query,
-    Reports, Run, Seen, Watcher,
+    Abilities, Ability, Command, Death, Layer, LayerBelow, LayerError, LayerExt, Medium, MediumError, Pages,
+    Payload, Query, Reports, Run, Seen, Watcher,
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
@@ -25,6 +25,8 @@ pub struct Segments<P> {
     lower: BoxedLayer<P>,
     segment_pages: u32,
     segments: u32,
+    /// Whether `lower` takes consecutive pages without a list of them.
+    takes_runs: bool,
     /// None: TRIM is off.
     trims: Option<Trims>,
     erases: Vec<u32>,
@@ -49,6 +51,7 @@ impl<P: Payload> Segments<P> {
         lower.count_moves();
         let segments = lower.logical_pages() / segment_pages;
         Segments {
+            takes_runs: lower.abilities().has(Ability::Runs),
             lower,
             segment_pages,
             segments,
@@ -103,6 +106,11 @@ impl<P: Payload> Segments<P> {
         self.metadata.as_ref().map_or(0, |metadata| metadata.plan.area_pages) + block.0 * self.segment_pages
     }
 
+    /// Where this page of a segment's data lies in the segment.
+    fn place(&self, page: u32) -> u32 {
+        self.metadata.as_ref().map_or(page, |metadata| metadata.place(page))
+    }
+
     fn name_pages(&mut self, block: BlockId, pages: impl Iterator<Item = u32>) {
         let first = self.first_page(block);
         self.pages.clear();
@@ -126,12 +134,21 @@ impl<P: Payload> Segments<P> {
                 self.write_summary(first..first + summary, hint)?;
             }
             let upto = end.min((at / part + 1) * part);
-            self.name_pages(block, at..upto);
-            let data = &data[(at - page) as usize..(upto - page) as usize];
-            from_lower(self.lower.write(&self.pages, data, hint))?;
+            let first = self.first_page(block) + self.place(at);
+            self.write_run(Lpn(first), &data[(at - page) as usize..(upto - page) as usize], hint)?;
             at = upto;
         }
         Ok(())
+    }
+
+    /// Writes consecutive pages of the layer below.
+    fn write_run(&mut self, first: Lpn, data: &[P], hint: u16) -> Result<(), MediumError> {
+        if self.takes_runs {
+            return from_lower(self.lower.command(Command::WriteRun { first, data, hint })).map(drop);
+        }
+        self.pages.clear();
+        self.pages.extend((first.0..).map(Lpn).take(data.len()));
+        from_lower(self.lower.write(&self.pages, data, hint))
     }
 
     fn write_summary(&mut self, pages: std::ops::Range<u32>, hint: u16) -> Result<(), MediumError> {
@@ -177,7 +194,16 @@ impl<P: Payload> Segments<P> {
     /// power cut in between loses neither.
     fn send_trims(&mut self) -> Result<(), MediumError> {
         let Some(trims) = &mut self.trims else { return Ok(()) };
-        trims.take_due(&mut self.pages);
+        trims.take_dead(&mut self.pages);
+        let ranges = trims.take_ranges();
+        if self.takes_runs {
+            for range in ranges {
+                let run = Command::TrimRun { first: Lpn(range.start), pages: range.end - range.start };
+                from_lower(self.lower.command(run))?;
+            }
+        } else {
+            self.pages.extend(ranges.into_iter().flatten().map(Lpn));
+        }
         if self.pages.is_empty() {
             return Ok(());
         }

@@ -4,6 +4,7 @@ use super::radix::sort;
 use crate::layer::{Death, TrimCounts};
 use crate::units::{BlockId, Lpn, count_runs};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What is trimmed as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,20 +117,11 @@ impl Trims {
         self.pending.push_back(Pending { block, life, first, pages, due });
     }
 
-    /// Sets `pages` to what is to be trimmed now; nothing most of the time.
-    pub fn take_due(&mut self, pages: &mut Vec<Lpn>) {
-        pages.clear();
-        if self.page_at_once && self.pending.is_empty() {
-            self.take_dead(pages);
-        } else {
-            self.take_ranges(pages);
-        }
-    }
-
-    /// Takes all pages that died, when nothing else waits: as [`Trims::take_ranges`] would, without making ranges of them.
+    /// Sets `pages` to the pages that died, when nothing else waits: as [`Trims::take_ranges`] would, without making ranges of them.
     #[inline]
-    fn take_dead(&mut self, pages: &mut Vec<Lpn>) {
-        if self.dead.is_empty() {
+    pub fn take_dead(&mut self, pages: &mut Vec<Lpn>) {
+        pages.clear();
+        if self.dead.is_empty() || !self.page_at_once || !self.pending.is_empty() {
             return;
         }
         std::mem::swap(pages, &mut self.dead);
@@ -140,11 +132,17 @@ impl Trims {
         self.counts.sent_ranges += count_runs(pages) as u64;
     }
 
-    fn take_ranges(&mut self, pages: &mut Vec<Lpn>) {
+    /// The ranges of pages that are to be trimmed now, in order; none most of the time.
+    #[inline]
+    pub fn take_ranges(&mut self) -> Vec<Range<u32>> {
         let batch = self.rule.batch as usize;
         if self.pending.len() < batch || self.pending[batch - 1].due > self.written {
-            return;
+            return Vec::new();
         }
+        self.take_pending()
+    }
+
+    fn take_pending(&mut self) -> Vec<Range<u32>> {
         let due = self.pending.partition_point(|trim| trim.due <= self.written);
         let mut ranges: Vec<(u32, u32)> = Vec::with_capacity(due + self.dead.len());
         ranges.extend(self.dead.drain(..).map(|page| (page.0, page.0 + 1)));
@@ -156,27 +154,28 @@ impl Trims {
             }
         }
         ranges.sort_unstable();
-        for (first, end) in merged(&ranges) {
+        let mut due = merged(&ranges);
+        due.retain_mut(|range| {
             let align = self.rule.align_pages;
-            let (from, to) = (first.next_multiple_of(align), end / align * align);
+            let (from, to) = (range.start.next_multiple_of(align), range.end / align * align);
             let sent = u64::from(to.saturating_sub(from));
-            self.counts.unaligned_pages += u64::from(end - first) - sent;
-            if sent > 0 {
-                self.counts.sent_pages += sent;
-                self.counts.sent_ranges += 1;
-                pages.extend((from..to).map(Lpn));
-            }
-        }
+            self.counts.unaligned_pages += u64::from(range.end - range.start) - sent;
+            self.counts.sent_pages += sent;
+            self.counts.sent_ranges += u64::from(sent > 0);
+            *range = from..to;
+            sent > 0
+        });
+        due
     }
 }
 
 /// Sorted ranges with those that touch or overlap made one.
-fn merged(ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+fn merged(ranges: &[(u32, u32)]) -> Vec<Range<u32>> {
+    let mut merged: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
     for &(first, end) in ranges {
         match merged.last_mut() {
-            Some(last) if first <= last.1 => last.1 = last.1.max(end),
-            _ => merged.push((first, end)),
+            Some(last) if first <= last.end => last.end = last.end.max(end),
+            _ => merged.push(first..end),
         }
     }
     merged
@@ -188,8 +187,9 @@ mod tests {
 
     fn due(trims: &mut Trims) -> Vec<u32> {
         let mut pages = Vec::new();
-        trims.take_due(&mut pages);
-        pages.iter().map(|page| page.0).collect()
+        trims.take_dead(&mut pages);
+        let ranges = trims.take_ranges().into_iter().flatten();
+        pages.iter().map(|page| page.0).chain(ranges).collect()
     }
 
     fn trims(rule: TrimRule) -> Trims {

@@ -78,12 +78,20 @@ impl Moves {
         // Padding has the last of all numbers, which page 0 seems to follow: a run with it goes beyond the table.
         let end = first.index() + pages.len();
         if pages.len() >= LONG_RUN && end <= self.counted as usize && run_length(pages) == pages.len() {
-            return self.unmoved.set_run(first.index(), pages.len());
+            return self.run_written(*first, pages.len());
         }
         for page in pages {
             if page.0 < self.counted {
                 self.unmoved.set(place(*page));
             }
+        }
+    }
+
+    /// The same of `pages` consecutive pages of the store's user, from `first` on.
+    #[inline]
+    pub fn run_written(&mut self, first: Lpn, pages: usize) {
+        if self.counted > 0 && pages > 0 {
+            self.unmoved.set_run(first.index(), pages);
         }
     }
 

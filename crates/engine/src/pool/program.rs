@@ -22,7 +22,8 @@ impl From<Cause> for Purpose {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Programs a run at `frontier` and counts it. Of one that fails, [`Pool::taken_before`] says what became.
+    /// Programs a run at `frontier`, counts it, and notes whose pages are moved. Of one that fails, [`Pool::taken_before`] says
+    /// what became.
     #[inline(always)]
     pub(crate) fn program(
         &mut self,
@@ -32,15 +33,29 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         data: &[M::Payload],
         purpose: impl Into<Purpose>,
     ) -> Result<(), LayerError> {
-        let Purpose { cause, note } = purpose.into();
+        let purpose = purpose.into();
+        self.send(stream, frontier, owners, data, purpose)?;
+        if self.moves.notes() {
+            self.note_moves(owners, purpose.cause);
+        }
+        Ok(())
+    }
+
+    /// The same, but that the caller notes what is moved.
+    #[inline(always)]
+    pub(crate) fn send(
+        &mut self,
+        stream: StreamId,
+        frontier: Frontier,
+        owners: Option<&[Lpn]>,
+        data: &[M::Payload],
+        Purpose { cause, note }: Purpose,
+    ) -> Result<(), LayerError> {
         let group = if self.in_group { self.part_of_group(data.len()) } else { Group::None };
         let run = Run { owners, data, sequence: self.sequence, cause, stream, group, note };
         self.medium.program(frontier.block, frontier.page, run)?;
         self.sequence += data.len() as u64;
         self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
-        if self.moves.notes() {
-            self.note_moves(owners, cause);
-        }
         Ok(())
     }
 

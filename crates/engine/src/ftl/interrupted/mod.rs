@@ -401,9 +401,9 @@ where
         }
     }
 
-    /// No groups: each page is written, cut and looked for by itself, and recovery does not look for groups.
+    /// No groups and no runs: each page is written, cut and looked for by itself, and recovery does not look for groups.
     fn abilities(&self) -> Abilities {
-        self.ftl().abilities().without(Ability::AtomicGroups)
+        self.ftl().abilities().without(Ability::AtomicGroups).without(Ability::Runs)
     }
 
     fn query(&self, query: Query<'_>) -> Answer {
@@ -415,7 +415,8 @@ where
 
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
         self.told.note(&command);
-        let Some(content_free) = command.without_content() else { return command.unable() };
+        let content_free = command.without_content().filter(|command| command.ability() != Ability::Runs);
+        let Some(content_free) = content_free else { return command.unable() };
         loop {
             let answer = self.ftl_mut().command(content_free);
             let done = answer.as_ref().map(drop).map_err(Clone::clone);

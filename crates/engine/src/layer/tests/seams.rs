@@ -159,6 +159,16 @@ fn what_is_handed_on_is_about_other_pages() {
     assert_eq!(format!("{:?}", write(&pages).about(&others)), format!("{:?}", write(&others)));
     assert!(write(&pages).without_content::<()>().is_none());
     assert_eq!(write(&pages).unable(), Err(LayerError::NotAtomic { pages: 2, longest: 0 }));
+    for run in [
+        Command::WriteRun { first: Lpn(2), data: &data, hint: 3 },
+        Command::TrimRun { first: Lpn(2), pages: 2 },
+    ] {
+        assert_eq!(
+            (run.ability(), run.written(), run.unable()),
+            (Ability::Runs, &[][..], Err(LayerError::NotListed))
+        );
+        assert_eq!(run.without_content::<()>().is_some(), matches!(run, Command::TrimRun { .. }));
+    }
     let others_told: [(Command<'_, Content>, Ability); 4] = [
         (Command::Divide { ends: &[4, 8] }, Ability::Attribution),
         (Command::CountMoves, Ability::MoveCounts),

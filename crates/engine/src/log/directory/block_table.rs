@@ -79,6 +79,18 @@ impl Directory for BlockTable {
         unreachable!("a directory without page identities moves no pages between blocks");
     }
 
+    fn is_fresh(&self, _first: Lpn, _pages: usize) -> bool {
+        unreachable!("a directory without page identities lists no owners");
+    }
+
+    fn own_run(&mut self, _block: BlockId, _page: u32, _first: Lpn, _pages: usize) -> &[Lpn] {
+        unreachable!("a directory without page identities lists no owners");
+    }
+
+    fn place_run(&mut self, _block: BlockId, _page: u32, _first: Lpn, _pages: usize) {
+        unreachable!("a directory without page identities lists no owners");
+    }
+
     fn remove(&mut self, page: Lpn) -> Option<BlockId> {
         let old = std::mem::replace(&mut self.blocks[page.index()], NOWHERE);
         (old != NOWHERE).then(|| {

@@ -14,25 +14,25 @@ use crate::victim::Blocks;
 
 /// Pages of a run that lay together in one block.
 #[derive(Clone, Copy, Debug)]
-pub struct Removed<'a> {
-    run: &'a [Lpn],
+pub struct Removed {
+    first: Lpn,
+    pages: u32,
     /// Which of the first 64 of the run they are, a bit each; `None`: they are the run.
     marks: Option<u64>,
 }
 
-impl<'a> Removed<'a> {
+impl Removed {
     /// How many pages.
     #[inline(always)]
     pub fn count(self) -> u32 {
-        self.marks.map_or(self.run.len() as u32, u64::count_ones)
+        self.marks.map_or(self.pages, u64::count_ones)
     }
 
     /// The pages, in order.
     #[inline(always)]
-    pub fn iter(self) -> impl Iterator<Item = Lpn> + use<'a> {
-        let is_marked =
-            move |at: usize| self.marks.is_none_or(|marks| marks.unbounded_shr(at as u32) & 1 == 1);
-        self.run.iter().enumerate().filter(move |&(at, _)| is_marked(at)).map(|(_, &page)| page)
+    pub fn iter(self) -> impl Iterator<Item = Lpn> {
+        let is_marked = move |&at: &u32| self.marks.is_none_or(|marks| marks.unbounded_shr(at) & 1 == 1);
+        (0..self.pages).filter(is_marked).map(move |at| Lpn(self.first.0 + at))
     }
 }
 
@@ -66,11 +66,21 @@ pub trait Directory: Send {
     /// Forgets `page`; the block it was in, if it was anywhere.
     fn remove(&mut self, page: Lpn) -> Option<BlockId>;
 
-    /// Forgets consecutive pages; tells of each stretch of them that lay together, and of its block.
-    fn remove_run(&mut self, run: &[Lpn], mut removed: impl FnMut(BlockId, Removed<'_>)) {
-        for page in run {
-            if let Some(block) = self.remove(*page) {
-                removed(block, Removed { run: std::slice::from_ref(page), marks: None });
+    /// Whether `pages` consecutive pages from `first` on are stored nowhere, as when a drive is filled or a trimmed segment is
+    /// written anew.
+    fn is_fresh(&self, first: Lpn, pages: usize) -> bool;
+
+    /// The owners of `block` from `page` on will be such pages: lists them.
+    fn own_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) -> &[Lpn];
+
+    /// Pages that were listed with [`Directory::own_run`] are now stored there.
+    fn place_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize);
+
+    /// Forgets `pages` consecutive pages from `first` on; tells of each stretch of them that lay together, and of its block.
+    fn remove_run(&mut self, first: Lpn, pages: u32, mut removed: impl FnMut(BlockId, Removed)) {
+        for first in (first.0..first.0 + pages).map(Lpn) {
+            if let Some(block) = self.remove(first) {
+                removed(block, Removed { first, pages: 1, marks: None });
             }
         }
     }

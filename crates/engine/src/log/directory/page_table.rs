@@ -59,32 +59,17 @@ impl PageTable {
         (BlockId(block), slot.0 - block * self.divider.divisor())
     }
 
-    /// Places consecutive pages that are stored nowhere, as when a drive is filled or a trimmed segment is written anew; false,
-    /// and nothing done, if they are others.
-    fn place_fresh(&mut self, first: u32, pages: &[Lpn]) -> bool {
-        let slots = match pages.first() {
-            Some(page) if run_length(pages) == pages.len() => {
-                &mut self.slots[page.index()..page.index() + pages.len()]
-            }
-            _ => return false,
-        };
-        if leading(slots, |_, slot| slot == Slot::NONE) < pages.len() {
-            return false;
-        }
-        for (slot, at) in slots.iter_mut().zip(first..) {
-            *slot = Slot(at);
-        }
-        self.owners[first as usize..first as usize + pages.len()].copy_from_slice(pages);
-        self.mapped += pages.len() as u32;
-        true
-    }
-
     /// Forgets the first 64 of consecutive pages, some of which are stored nowhere: what is left of a segment whose pages died one
     /// by one, and was moved since. How many pages that are; tells of those that follow each other in one block.
     #[inline(always)]
-    fn remove_scattered(&mut self, run: &[Lpn], removed: &mut impl FnMut(BlockId, Removed<'_>)) -> usize {
-        let run = &run[..run.len().min(WORD)];
-        let slots = &self.slots[run[0].index()..run[0].index() + run.len()];
+    fn remove_scattered(
+        &mut self,
+        page: Lpn,
+        pages: usize,
+        removed: &mut impl FnMut(BlockId, Removed),
+    ) -> usize {
+        let pages = pages.min(WORD);
+        let slots = &self.slots[page.index()..page.index() + pages];
         let stored = marks(slots, |_, slot| slot != Slot::NONE);
         // Those that were written one after the other lie one after the other, with gaps where others of them died.
         let (first, left_in_block) = (slots[0], self.divider.divisor() - self.split(slots[0]).1);
@@ -92,23 +77,30 @@ impl PageTable {
         let end = (stored & !alike).trailing_zeros();
         let together = stored & lowest(end);
         if together.count_ones() >= MANY {
-            for (slot, at) in self.slots[run[0].index()..].iter_mut().zip(0..run.len().min(end as usize)) {
+            for (slot, at) in self.slots[page.index()..].iter_mut().zip(0..pages.min(end as usize)) {
                 let is_gone = slot.0.wrapping_sub(at as u32) == first.0;
                 *slot = if is_gone { Slot::NONE } else { *slot };
             }
             self.validity.clear_marked(first, together);
             self.mapped -= together.count_ones();
-            removed(self.block_of_slot(first), Removed { run, marks: Some(together) });
-            return run.len().min(end as usize);
+            let marks = Some(together);
+            removed(self.block_of_slot(first), Removed { first: page, pages: pages as u32, marks });
+            return pages.min(end as usize);
         }
-        self.remove_marked(run, stored, removed);
-        run.len()
+        self.remove_marked(page, pages, stored, removed);
+        pages
     }
 
     /// Forgets those of the pages that have a bit in `stored`, one by one.
     #[inline(always)]
-    fn remove_marked(&mut self, run: &[Lpn], stored: u64, removed: &mut impl FnMut(BlockId, Removed<'_>)) {
-        let slots = &mut self.slots[run[0].index()..run[0].index() + run.len()];
+    fn remove_marked(
+        &mut self,
+        page: Lpn,
+        pages: usize,
+        stored: u64,
+        removed: &mut impl FnMut(BlockId, Removed),
+    ) {
+        let slots = &mut self.slots[page.index()..page.index() + pages];
         let mut left = stored;
         while left != 0 {
             let block = self.divider.quotient(slots[left.trailing_zeros() as usize].0);
@@ -124,7 +116,8 @@ impl PageTable {
                 self.validity.clear(slot);
                 left &= left - 1;
             }
-            removed(BlockId(block), Removed { run, marks: Some(before & !left) });
+            let marks = Some(before & !left);
+            removed(BlockId(block), Removed { first: page, pages: pages as u32, marks });
         }
         self.mapped -= stored.count_ones();
     }
@@ -188,8 +181,10 @@ impl Directory for PageTable {
         mut died: impl FnMut(BlockId, u32, &Blocks),
     ) {
         let first = self.first_slot(block) + page;
-        if writes.length >= LONG_RUN && self.place_fresh(first, &writes.pages[..writes.length]) {
-            return;
+        let run = &writes.pages[..writes.length];
+        if run.len() >= LONG_RUN && run_length(run) == run.len() && self.is_fresh(run[0], run.len()) {
+            self.own_run(block, page, run[0], run.len());
+            return self.place_run(block, page, run[0], run.len());
         }
         if let ([page], 1) = (writes.pages, writes.length) {
             // No others are known, and to copy one would be a call.
@@ -221,6 +216,24 @@ impl Directory for PageTable {
         }
     }
 
+    fn is_fresh(&self, first: Lpn, pages: usize) -> bool {
+        leading(&self.slots[first.index()..first.index() + pages], |_, slot| slot == Slot::NONE) == pages
+    }
+
+    fn own_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) -> &[Lpn] {
+        let slot = (self.first_slot(block) + page) as usize;
+        let owners = &mut self.owners[slot..slot + pages];
+        owners.iter_mut().zip(first.0..).for_each(|(owner, page)| *owner = Lpn(page));
+        owners
+    }
+
+    fn place_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) {
+        let slots = self.first_slot(block) + page..;
+        let entries = &mut self.slots[first.index()..first.index() + pages];
+        entries.iter_mut().zip(slots).for_each(|(entry, slot)| *entry = Slot(slot));
+        self.mapped += pages as u32;
+    }
+
     fn remove(&mut self, page: Lpn) -> Option<BlockId> {
         let old = std::mem::replace(&mut self.slots[page.index()], Slot::NONE);
         (old != Slot::NONE).then(|| {
@@ -230,27 +243,29 @@ impl Directory for PageTable {
         })
     }
 
-    fn remove_run(&mut self, mut run: &[Lpn], mut removed: impl FnMut(BlockId, Removed<'_>)) {
-        while let Some(first) = run.first() {
-            let slots = &mut self.slots[first.index()..first.index() + run.len()];
+    fn remove_run(&mut self, first: Lpn, pages: u32, mut removed: impl FnMut(BlockId, Removed)) {
+        let (mut at, end) = (first.index(), first.index() + pages as usize);
+        while at < end {
+            let slots = &mut self.slots[at..end];
             let slot = slots[0];
             if slot == Slot::NONE {
-                run = &run[leading(slots, |_, other| other == Slot::NONE)..];
+                at += leading(slots, |_, other| other == Slot::NONE);
                 continue;
             }
             let block = BlockId(self.divider.quotient(slot.0));
             let left = (self.divider.divisor() - (slot.0 - block.0 * self.divider.divisor())) as usize;
             // Neighbours that were written one after the other lie one after the other.
             let mut length = leading(slots, |at, other| other.0 == slot.0.wrapping_add(at)).min(left);
-            if length >= LONG_RUN || length == left.min(run.len()) {
+            let first = Lpn(at as u32);
+            if length >= LONG_RUN || length == left.min(slots.len()) {
                 slots[..length].fill(Slot::NONE);
                 self.validity.clear_run(slot, length as u32);
                 self.mapped -= length as u32;
-                removed(block, Removed { run: &run[..length], marks: None });
+                removed(block, Removed { first, pages: length as u32, marks: None });
             } else {
-                length = self.remove_scattered(run, &mut removed);
+                length = self.remove_scattered(first, end - at, &mut removed);
             }
-            run = &run[length..];
+            at += length;
         }
     }
 
@@ -454,7 +469,7 @@ mod tests {
             let run: Vec<Lpn> = (first..PAGES.min(first + length)).map(Lpn).collect();
             let (mut whole, mut single) = (table(&runs, &gone), table(&runs, &gone));
             let mut told = Vec::new();
-            whole.remove_run(&run, |block, pages| told.extend(pages.iter().map(|page| (page, block))));
+            whole.remove_run(Lpn(first), run.len() as u32, |block, pages| told.extend(pages.iter().map(|page| (page, block))));
             let wanted: Vec<(Lpn, BlockId)> =
                 run.iter().filter_map(|&page| Some((page, single.remove(page)?))).collect();
             prop_assert_eq!(told, wanted);

@@ -4,8 +4,8 @@ use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::Cause;
 use crate::layer::tests::seams::{Heard, Listener, Said};
 use crate::layer::{
-    Abilities, Ability, Answer, Command, Content, Group, Layer, LayerExt, LayerReport, Medium, MediumExt,
-    Query, Reports, Run,
+    Abilities, Ability, Answer, Command, Content, Group, Layer, LayerError, LayerExt, LayerReport, Medium,
+    MediumExt, Query, Reports, Run,
 };
 use crate::log::{
     BoxedLayer, LogStore, MetadataLayout, MetadataPlan, ObjectLayout, Objects, Observed, PageTable,
@@ -35,11 +35,12 @@ fn wrapped() -> Vec<Wrapped> {
         let layer = wrap(Box::new(Listener(heard.clone())));
         Wrapped { name, layer, heard, first: 0, abilities: all, reports, final_draw: 77 }
     };
+    let page_by_page = |wrapped: Wrapped| Wrapped { abilities: all.without(Ability::Runs), ..wrapped };
     vec![
-        wrap("pass-through", &|lower| Box::new(PassThrough::new(lower, 7)), 2),
+        page_by_page(wrap("pass-through", &|lower| Box::new(PassThrough::new(lower, 7)), 2)),
         wrap("observed", &|lower| Box::new(Observed::new(lower)), 1),
-        wrap("objects", &|lower| Box::new(Objects::new(lower, layout).unwrap()), 2),
-        wrap("sparse", &|lower| Box::new(Sparse::new(lower, log).unwrap()), 2),
+        page_by_page(wrap("objects", &|lower| Box::new(Objects::new(lower, layout).unwrap()), 2)),
+        page_by_page(wrap("sparse", &|lower| Box::new(Sparse::new(lower, log).unwrap()), 2)),
         // The shared layer is described, and has its draw, but once.
         Wrapped {
             first: 3,
@@ -70,6 +71,17 @@ fn what_a_layer_does_not_do_itself_is_handed_on() {
         assert_eq!(read, [Content(100 + u64::from(below[0].0))], "{name}");
         layer.trim(&page).unwrap();
         expected.note(("trim", &below[..]));
+        let data = [Content(4); 2];
+        let write = |first| Command::WriteRun { first, data: &data, hint: 5 };
+        let trim = |first| Command::TrimRun { first, pages: 2 };
+        let done = [layer.command(write(page[0])), layer.command(trim(page[0]))];
+        if abilities.has(Ability::Runs) {
+            assert_eq!(done, [Ok(Answer::Done(true)), Ok(Answer::Done(true))], "{name}");
+            expected.note(write(below[0]));
+            expected.note(trim(below[0]));
+        } else {
+            assert_eq!(done, [Err(LayerError::NotListed), Err(LayerError::NotListed)], "{name}");
+        }
         assert_eq!(heard.take(), expected.take(), "{name}");
         assert_eq!(layer.abilities(), abilities, "{name}");
         assert_eq!(layer.check(), Err("a defect".to_owned()), "{name}");
@@ -122,8 +134,8 @@ fn a_log_says_what_it_can() {
         change(&mut config);
         Drive::new(30, config, SINGLE()).store.abilities()
     };
-    let always =
-        [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid].map(|ability| (ability, true));
+    let always = [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid, Ability::Runs]
+        .map(|ability| (ability, true));
     let plain = Abilities::of(&always).with(Ability::AtomicGroups, true);
     assert_eq!(can(|_| ()), plain);
     assert_eq!(can(|config| config.reclaim = Reclaim::InPlace), plain.without(Ability::AtomicGroups));
@@ -175,10 +187,12 @@ fn summaries_are_written_with_their_segments() {
         }
         let expected = Heard::default();
         for written in pages {
-            let is_summary = written.len() == 1 && written[0] == 0;
-            let content = if is_summary { Content::default() } else { Content(5) };
-            let written: Vec<Lpn> = written.iter().copied().map(Lpn).collect();
-            expected.note(("write", &written[..], &vec![content; written.len()][..], 8));
+            if *written == [0] {
+                expected.note(("write", [Lpn(0)], [Content::default()], 8));
+                continue;
+            }
+            let data = vec![Content(5); written.len()];
+            expected.note(Command::WriteRun { first: Lpn(written[0]), data: &data, hint: 8 });
         }
         assert_eq!(heard.take(), expected.take(), "{summary:?}");
         let mut reports = Reports { layers: vec![LayerReport::default()], nand: None };

@@ -2,11 +2,14 @@
 
 use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::{Cause, Counters, Operation};
-use crate::layer::{Content, Layer, Medium, MediumError, PartitionReport, Reports, Run};
-use crate::log::{
-    BoxedLayer, LogStore, Observed, PageTable, Reclaim, Segments, Shared, StoreConfig, TrimRule, TrimUnit,
+use crate::layer::{
+    Answer, Command, Content, Layer, LayerExt, Medium, MediumError, PartitionReport, Reports, Run,
 };
-use crate::placement::Frontiers;
+use crate::log::{
+    BoxedLayer, Directory, LogStore, Observed, PageTable, Reclaim, Segments, Shared, StoreConfig, TrimRule,
+    TrimUnit,
+};
+use crate::placement::{Frontiers, PageContext, Placement};
 use crate::seed::{Seed, below};
 use crate::units::{BlockId, Lpn, StreamId};
 
@@ -193,4 +196,59 @@ fn partitions_are_layers_of_their_own() {
     assert_eq!(reports.layers[0].mapped_pages, 3);
     assert_eq!(reports.layers[0].moved_pages, [[0; 3]; 3], "two users, and the pages of nobody");
     shared.final_draw();
+}
+
+/// Asked about each page, and puts all of them into stream 0.
+struct PageByPage;
+
+impl Placement for PageByPage {
+    fn streams(&self) -> u8 {
+        1
+    }
+
+    fn place(&mut self, _context: &PageContext) -> StreamId {
+        StreamId(0)
+    }
+}
+
+/// After random writes and trims of consecutive pages, by lists or by the first of them and their number: where pages are, and
+/// what two logs have counted.
+fn consecutive(placement: impl Placement, unit: TrimUnit, by_run: bool) -> String {
+    let lower = Observed::new(Box::new(Drive::new(16, config(32, POOL), SINGLE()).store));
+    let segments = Segments::new(Box::new(lower), 4, Some(TrimRule { unit, ..TrimRule::default() }));
+    let table = PageTable::new(12, 8, 4);
+    let mut log = LogStore::new(config(12, POOL), segments, table, Fifo::default(), placement).unwrap();
+    log.count_moves();
+    let mut random = Seed(6).random();
+    let mut draw = |bound: u32| below(&mut random, bound.into()) as u32;
+    for number in 0..2000 {
+        let first = draw(12);
+        let pages: Vec<Lpn> = (first..=first + draw(12 - first)).map(Lpn).collect();
+        let (first, data) = (pages[0], vec![Content(number); pages.len()]);
+        let trims = draw(3) == 0;
+        let run = match trims {
+            true => Command::TrimRun { first, pages: pages.len() as u32 },
+            false => Command::WriteRun { first, data: &data, hint: 1 },
+        };
+        match (by_run, trims) {
+            (true, _) => assert_eq!(log.command(run), Ok(Answer::Nothing)),
+            (false, true) => log.trim(&pages).unwrap(),
+            (false, false) => log.write(&pages, &data, 1).unwrap(),
+        }
+    }
+    log.check().unwrap();
+    let all: Vec<Lpn> = (0..12).map(Lpn).collect();
+    let places: Vec<_> = all.iter().map(|&page| log.directory().place_of(page)).collect();
+    let (mut read, mut reports) = (Vec::new(), Reports::default());
+    log.read(&all, &mut read).unwrap();
+    log.describe(&mut reports);
+    format!("{places:?} {read:?} {reports:?}")
+}
+
+#[test]
+fn consecutive_pages_are_the_same_as_a_list_of_them() {
+    for unit in [TrimUnit::Segment, TrimUnit::Page] {
+        assert_eq!(consecutive(SINGLE(), unit, true), consecutive(SINGLE(), unit, false), "{unit:?}");
+        assert_eq!(consecutive(PageByPage, unit, true), consecutive(PageByPage, unit, false), "{unit:?}");
+    }
 }

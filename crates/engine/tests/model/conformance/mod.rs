@@ -36,7 +36,11 @@ fn question(ability: Ability, pages: &[Lpn]) -> Option<Query<'_>> {
         Ability::MoveCounts => Some(Query::MovedPages(pages)),
         Ability::LeftValid => Some(Query::LeftValid(pages)),
         Ability::LookAhead => Some(Query::Foresee { pages, near: true }),
-        Ability::Requests | Ability::Attribution | Ability::Deferral | Ability::IdleCleaning => None,
+        Ability::Requests
+        | Ability::Attribution
+        | Ability::Deferral
+        | Ability::IdleCleaning
+        | Ability::Runs => None,
     }
 }
 
@@ -111,7 +115,12 @@ impl<P: Stamp> Drive<P> {
         let pages = self.next_to_write();
         let data = self.contents_of(&pages);
         let hint = below(&mut self.random, 3) as u16;
-        self.layer.write(&pages, &data, hint).unwrap();
+        let by_run = self.layer.abilities().has(Ability::Runs) && below(&mut self.random, 2) == 0;
+        if by_run {
+            self.layer.command(Command::WriteRun { first: pages[0], data: &data, hint }).unwrap();
+        } else {
+            self.layer.write(&pages, &data, hint).unwrap();
+        }
         self.note(&pages, &data);
     }
 
@@ -144,7 +153,11 @@ impl<P: Stamp> Drive<P> {
             return;
         }
         let pages = a_run(&mut self.random, self.holds.len() as u32, 12);
-        self.layer.trim(&pages).unwrap();
+        if self.layer.abilities().has(Ability::Runs) && below(&mut self.random, 2) == 0 {
+            self.layer.command(Command::TrimRun { first: pages[0], pages: pages.len() as u32 }).unwrap();
+        } else {
+            self.layer.trim(&pages).unwrap();
+        }
         pages.iter().for_each(|page| self.holds[page.index()] = P::default());
     }
 
@@ -170,6 +183,19 @@ impl<P: Stamp> Drive<P> {
         assert!(is_refusal(self.layer.write(&outside, &data, 0)), "{}", self.name);
         assert!(is_refusal(self.layer.read(&outside, &mut Vec::new())), "{}", self.name);
         assert!(is_refusal(self.layer.trim(&outside)), "{}", self.name);
+        // By the first of them and their number, too, which a layer without runs refuses altogether.
+        let has_runs = self.layer.abilities().has(Ability::Runs);
+        let first = Lpn(if has_runs { self.pages() - 1 } else { 0 });
+        for command in
+            [Command::WriteRun { first, data: &data, hint: 0 }, Command::TrimRun { first, pages: 2 }]
+        {
+            let done = self.layer.command(command).map(drop);
+            assert!(
+                if has_runs { is_refusal(done) } else { done == Err(LayerError::NotListed) },
+                "{}",
+                self.name
+            );
+        }
         if self.layer.atomic_pages() >= 2 {
             assert!(is_refusal(self.layer.write_atomic(&outside, &data, 0)), "{}", self.name);
         }

@@ -62,15 +62,31 @@ impl<W: Stamp> Twins<W> {
             self.wrapped.write(&pages, &wrapped, 0).unwrap();
         } else {
             self.bare.write(&below, &bare, 0).unwrap();
-            self.wrapped.write(&pages, &wrapped, 0).unwrap();
+            self.write_wrapped(&pages, &wrapped);
+        }
+    }
+
+    /// A run is the same as the list of its pages.
+    fn write_wrapped(&mut self, pages: &[Lpn], data: &[W]) {
+        match below(&mut self.random, 2) {
+            0 if self.has(Ability::Runs) => {
+                let run = Command::WriteRun { first: pages[0], data, hint: 0 };
+                assert_eq!(self.wrapped.command(run), Ok(Answer::Nothing));
+            }
+            _ => self.wrapped.write(pages, data, 0).unwrap(),
         }
     }
 
     fn trim(&mut self) {
         let pages = a_run(&mut self.random, self.wrapped.logical_pages(), 10);
-        let below = self.below(&pages);
-        self.bare.trim(&below).unwrap();
-        self.wrapped.trim(&pages).unwrap();
+        self.bare.trim(&self.below(&pages)).unwrap();
+        match below(&mut self.random, 2) {
+            0 if self.has(Ability::Runs) => {
+                let run = Command::TrimRun { first: pages[0], pages: pages.len() as u32 };
+                assert_eq!(self.wrapped.command(run), Ok(Answer::Nothing));
+            }
+            _ => self.wrapped.trim(&pages).unwrap(),
+        }
     }
 
     /// Both are told the same, which each must answer alike; what the wrapper has not it refuses, and the bare layer is spared.
@@ -156,14 +172,18 @@ fn the_bare_layer_has_all_but_what_only_wrappers_have() {
 #[test]
 fn wrappers_hand_on_what_they_do_not_say_they_lack() {
     for seed in 0..3 {
-        Twins::new("pass-through", seed, Box::new(PassThrough::new(boxed_ftl(seed), PAGES))).run();
+        let pass_through = Box::new(PassThrough::new(boxed_ftl(seed), PAGES));
+        Twins::new("pass-through", seed, pass_through).lacking(&[Ability::Runs]).run();
         Twins::new("observed", seed, Box::new(Observed::new(boxed_ftl(seed)))).run();
         Twins::new("checked", seed, Box::new(Checked::new(boxed_ftl(seed)))).run();
         Twins::new("switched", seed, Box::new(cycled(seed))).run();
-        Twins::new("objects", seed, Box::new(Objects::new(boxed_ftl(seed), OBJECTS).unwrap())).run();
-        let lacks = &[Ability::AtomicGroups, Ability::Attribution, Ability::LookAhead];
+        let objects = Box::new(Objects::new(boxed_ftl(seed), OBJECTS).unwrap());
+        Twins::new("objects", seed, objects).lacking(&[Ability::Runs]).run();
+        let lacks = &[Ability::AtomicGroups, Ability::Attribution, Ability::LookAhead, Ability::Runs];
         Twins::new("deduplication", seed, dedup(seed, 0)).lacking(lacks).run();
-        Twins::new("interrupted", seed, interrupted(seed, "")).lacking(&[Ability::AtomicGroups]).run();
+        Twins::new("interrupted", seed, interrupted(seed, ""))
+            .lacking(&[Ability::AtomicGroups, Ability::Runs])
+            .run();
     }
 }
 
@@ -174,6 +194,7 @@ fn a_sparse_address_space_writes_groups() {
         let sparse = Sparse::new(boxed_ftl(seed), TRIM_LOG).unwrap();
         let mut twins = Twins::new("sparse", seed, Box::new(sparse));
         twins.writes_groups = true;
+        twins.lacks = &[Ability::Runs];
         twins.check_abilities();
         for _ in 0..600 {
             twins.write(false);
