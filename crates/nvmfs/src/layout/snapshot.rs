@@ -59,7 +59,7 @@ impl SnapshotRecord {
     /// From bytes; `None` if there is none.
     ///
     /// # Errors
-    /// [`NoRecord`] if they make no sense.
+    /// They make no sense.
     pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, NoRecord> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let is_going = match word(0) {

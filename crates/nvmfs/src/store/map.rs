@@ -272,7 +272,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// range covers all that they reach.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if a snapshot is to be given them and has no room for the way there: [`Store::prepare_to_cut`].
+    /// [`Error::NoSpace`] if a snapshot is to be given them and has no room for the way there: `Store::prepare_to_cut`.
     pub fn cut(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
         if (first, end) != (0, u64::MAX) {
             self.prepare_to_cut(ino, first, end)?;

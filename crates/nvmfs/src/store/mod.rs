@@ -174,7 +174,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// A page for metadata, all zeros and safe, which nothing points to yet. It belongs to `ino`.
     ///
     /// # Errors
-    /// [`Error::NoSpace`](crate::api::Error::NoSpace) if what remains for data would be too little to work with.
+    /// [`Error::NoSpace`] if what remains for data would be too little to work with.
     pub fn new_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
         self.make_room(1)?;
         let page = self.take_metadata_page(ino)?;

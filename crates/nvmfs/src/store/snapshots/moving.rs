@@ -106,7 +106,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.apply(changes);
     }
 
-    /// Blocks of a file become holes, and a snapshot has what was there; after [`Store::prepare_to_cut`].
+    /// Blocks of a file become holes, and a snapshot has what was there; after `Store::prepare_to_cut`.
     pub(in crate::store) fn cut_and_keep(&mut self, ino: Ino, kept: Ino, blocks: Range<u64>) -> Result<()> {
         let blocks = blocks.start..blocks.end.min(MAX_FILE_BLOCKS);
         self.move_blocks(&Move { from: ino, to: kept, blocks })
