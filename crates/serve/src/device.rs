@@ -393,21 +393,16 @@ impl Device {
         Ok(flushed?)
     }
 
-    /// Makes the image as it is now survive a power cut of this machine.
-    fn sync(&mut self) -> io::Result<()> {
+    /// Makes the image as it is now survive a power cut of this machine; without one there is nothing to do.
+    ///
+    /// # Errors
+    /// A disk that fails.
+    pub fn sync(&mut self) -> io::Result<()> {
         let Some(image) = &mut self.image else { return Ok(()) };
         self.contents.sync()?;
         image.sync()?;
         self.contents.reuse();
         Ok(())
-    }
-
-    /// Ends the use of an image: everything is on disk, and it is said to be so.
-    ///
-    /// # Errors
-    /// A disk that fails.
-    pub fn close(&mut self) -> io::Result<()> {
-        self.sync()
     }
 
     /// The stretches of the range, at most `most` of them: where each ends, and whether its pages hold something. The last may end

@@ -30,7 +30,6 @@ pub struct Live {
     window_pages: u64,
     /// Host pages written by the end of the last window.
     windowed: u64,
-    wants_requests: bool,
     end_of_life: Option<LayerError>,
     pages: Vec<Lpn>,
     began: Instant,
@@ -60,7 +59,6 @@ impl Live {
             sent: Traffic::default(),
             window_pages: (window.round() as u64).max(1),
             windowed: 0,
-            wants_requests: stack.targets[0].layer.wants_requests(),
             end_of_life: None,
             pages: Vec::new(),
             began: Instant::now(),
@@ -92,11 +90,6 @@ impl Live {
     /// What the layers and the flash have done so far.
     pub fn reports(&self) -> Reports {
         self.stack.describe()
-    }
-
-    /// Host pages written so far.
-    pub fn written_pages(&self) -> u64 {
-        self.sent.written
     }
 
     /// Whether equal contents are stored once, so that a name has to stand for the bytes.
@@ -170,7 +163,7 @@ impl Live {
 
     /// Whether a layer takes each request as one, so that it matters where one ends.
     pub fn wants_requests(&self) -> bool {
-        self.wants_requests
+        self.stack.targets[0].layer.wants_requests()
     }
 
     fn name(&mut self, pages: Range<u32>) {

@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(mut device) = device.take() else {
         return Err(Failure::run("a connection could not be ended; there is no result"));
     };
-    device.close().map_err(|error| Failure::run(format!("--image: {error}")))?;
+    device.sync().map_err(|error| Failure::run(format!("--image: {error}")))?;
     let result = device.result().map_err(|error| Failure::of_run(error, &draft))?;
     if let Some(file) = &output {
         write_result(file, &result)?;
