@@ -6,7 +6,6 @@ use crate::image::{Image, Note, Noted};
 use crate::table::Table;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_base::config::ConfigError;
 use wearwell_base::memory::available_bytes;
 use wearwell_engine::layer::{Content, LayerError, Reports};
@@ -63,28 +62,6 @@ pub struct Device {
     names: Vec<Content>,
 }
 
-/// A device that several connections use.
-#[derive(Clone)]
-pub struct SharedDevice(Arc<Mutex<Device>>);
-
-impl SharedDevice {
-    /// Shares it.
-    pub fn new(device: Device) -> Self {
-        SharedDevice(Arc::new(Mutex::new(device)))
-    }
-
-    /// The device, once nobody else uses it.
-    pub fn lock(&self) -> MutexGuard<'_, Device> {
-        // Between two requests it is whole, whatever became of a thread that used it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The device, if nobody else has it any more.
-    pub fn take(self) -> Option<Device> {
-        Arc::into_inner(self.0).map(|device| device.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
 impl Device {
     /// The device of `scenario`, new and in memory.
     ///
@@ -137,6 +114,11 @@ impl Device {
     /// Bytes of a page: what is aligned to it costs no reading.
     pub fn page_bytes(&self) -> u32 {
         self.page_bytes
+    }
+
+    /// Bytes of content that are held.
+    pub fn content_bytes(&self) -> u64 {
+        self.contents.bytes()
     }
 
     /// What it has done so far.

@@ -32,6 +32,9 @@ pub enum DeviceError {
         /// The page.
         page: u32,
     },
+    /// It is served no more.
+    #[error("the device is served no more")]
+    Ended,
 }
 
 impl DeviceError {

@@ -1,15 +1,22 @@
 //! A simulated stack as a live block device.
 //!
-//! A [`Device`] is the engine of simulations, with real bytes for what its pages hold. It is reached by [`nbd`], the protocol of
-//! network block devices. It lives as long as the process, or as an [`image`].
+//! A [`Device`] is the engine of simulations, with real bytes for what its pages hold. It is reached by [`DOORS`]: [`nbd`], the
+//! protocol of network block devices, and [`fuse`], as a file. It lives as long as the process, or as an [`image`].
 
 mod contents;
 pub mod device;
+pub mod door;
+mod doors;
 mod error;
+pub mod fuse;
 pub mod image;
 pub mod nbd;
+mod shared;
+pub mod sockets;
 mod table;
 
 pub use contents::checksum;
 pub use device::Device;
+pub use doors::DOORS;
 pub use error::{DeviceError, OpenError};
+pub use shared::SharedDevice;

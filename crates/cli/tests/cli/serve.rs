@@ -1,7 +1,7 @@
 //! `wearwell serve`: a server that comes, is connected to, and ends with a result.
 
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -47,14 +47,57 @@ fn a_server_ends_with_a_result_and_keeps_its_image() {
 fn addresses_of_other_machines_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
-    for (address, said) in [("tcp:0.0.0.0:0", "--allow-remote"), ("there", "unix:PATH")] {
+    for (doors, said) in [
+        (&["--nbd", "tcp:0.0.0.0:0"][..], "--allow-remote"),
+        (&["--nbd", "unix:s", "--nbd", "tcp:0.0.0.0:0"], "--nbd tcp:0.0.0.0:0: other machines"),
+        (&["--nbd", "there"], "unix:PATH"),
+        (&["--fuse", "drive.toml"], "is not a directory"),
+        (&["--fuse", "."], "is not empty"),
+        (&[], "--nbd <ADDRESS>|--fuse <DIR>"),
+    ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
-        let ended = command
-            .current_dir(folder.path())
-            .args(["serve", "drive.toml", "--nbd", address])
-            .output()
-            .unwrap();
+        let ended =
+            command.current_dir(folder.path()).args(["serve", "drive.toml"]).args(doors).output().unwrap();
         assert_eq!(ended.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&ended.stderr).contains(said), "{ended:?}");
     }
+}
+
+/// One device, by two doors; SIGTERM comes while the file is open, and a result comes of it all the same.
+#[test]
+fn several_doors_lead_to_one_device() {
+    if !Path::new("/dev/fuse").exists() {
+        println!("NOT RUN: there is no /dev/fuse");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
+    let mount = folder.path().join("mnt");
+    std::fs::create_dir(&mount).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
+    command.current_dir(folder.path()).args(["serve", "drive.toml", "--nbd", "unix:s.sock", "--fuse", "mnt"]);
+    command.args(["--output", "result.json"]);
+    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    if line.is_empty() {
+        println!("NOT RUN: mounting: {:?}", server.wait_with_output());
+        return;
+    }
+    assert!(line.contains("socket=s.sock  and  ") && line.contains("mnt/disk"), "{line}");
+    let disk = std::fs::File::options().read(true).write(true).open(mount.join("disk")).unwrap();
+    disk.write_all_at(&[7; 3 * 4096], 4096).unwrap();
+    disk.sync_all().unwrap();
+    let mut greeting = [0; 8];
+    UnixStream::connect(folder.path().join("s.sock")).unwrap().read_exact(&mut greeting).unwrap();
+    Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    let ended = server.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("mnt/disk is open still"), "{ended:?}");
+    assert!(disk.read_at(&mut [0], 0).is_err());
+    assert!(!mount.join("disk").exists(), "nothing is mounted any more");
+    let result = std::fs::read_to_string(folder.path().join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["nand"]["programs"], 3);
 }

@@ -2,17 +2,25 @@
 //!
 //! Fixed newstyle, with structured replies, block status, FUA, trims, zeroes and many connections; without TLS.
 
-mod address;
 mod handshake;
 pub mod protocol;
 mod server;
-mod stream;
 mod transmission;
 
-pub use address::{Address, AddressError};
+use crate::door::Kind;
+
+pub use crate::sockets::{Address, Limits};
 pub use handshake::{Agreed, Export, shake_hands};
-pub use server::{Limits, Server};
+pub use server::Server;
 pub use transmission::Transmission;
+
+/// Its line of the table.
+pub const DOOR: Kind = Kind {
+    name: "nbd",
+    value: "ADDRESS",
+    help: "Over NBD: unix:PATH, a socket that only you may connect to, or tcp:ADDRESS:PORT",
+    place: server::place,
+};
 
 /// Longest read or write, bytes, as the protocol suggests.
 pub const MOST_REQUEST_BYTES: u32 = 32 << 20;

@@ -1,50 +1,26 @@
-//! Who is connected.
+//! Clients of NBD, as they come.
 
 use super::MOST_REQUEST_BYTES;
-use super::address::Address;
 use super::handshake::{Export, shake_hands};
-use super::stream::{Hurried, Listener, Stream};
 use super::transmission::Transmission;
-use crate::device::SharedDevice;
+use crate::door::{Door, Place};
+use crate::shared::SharedDevice;
+use crate::sockets::{Address, Hurried, Limits, Service, Stream};
 use std::io;
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
-/// What a client may ask of the server before anything is agreed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at a time; more are closed at once.
-    pub connections: usize,
-    /// How long a client has to say what it wants.
-    pub handshake: Duration,
+/// A device that is served over NBD.
+pub struct Server(crate::sockets::Server);
+
+/// The place that `text` names.
+pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
+    let address: Address = text.parse().map_err(|error: crate::sockets::AddressError| error.to_string())?;
+    Ok(Arc::new(Listening(address)))
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { connections: 64, handshake: Duration::from_secs(10) }
-    }
-}
-
-/// A server with a thread for each connection, and one that waits for them.
-pub struct Server {
-    address: Address,
-    shared: Arc<Shared>,
-    listening: Option<JoinHandle<()>>,
-}
-
-/// What the threads share.
-struct Shared {
-    device: SharedDevice,
-    export: Export,
-    limits: Limits,
-    ended: AtomicBool,
-    /// Those who are connected, and perhaps some who were.
-    connected: Mutex<Vec<(Stream, JoinHandle<()>)>>,
-}
+/// Where to listen.
+struct Listening(Address);
 
 impl Server {
     /// Serves `device` at `address`.
@@ -52,112 +28,69 @@ impl Server {
     /// # Errors
     /// A place that is taken, or that the user may not use.
     pub fn start(device: SharedDevice, address: &Address, limits: Limits) -> io::Result<Self> {
-        let (listener, address) = Listener::bind(address)?;
-        let export = {
-            let device = device.lock();
-            Export {
-                bytes: device.bytes(),
-                page_bytes: device.page_bytes().clamp(512, MOST_REQUEST_BYTES),
-                most_bytes: MOST_REQUEST_BYTES,
-                description: "a drive simulated by Wearwell".into(),
-            }
+        let sizes = device.with(|device| Ok((device.bytes(), device.page_bytes())));
+        let (bytes, page_bytes) = sizes.map_err(io::Error::other)?;
+        let export = Export {
+            bytes,
+            page_bytes: page_bytes.clamp(512, MOST_REQUEST_BYTES),
+            most_bytes: MOST_REQUEST_BYTES,
+            description: "a drive simulated by Wearwell".into(),
         };
-        let shared = Arc::new(Shared {
-            device,
-            export,
-            limits,
-            ended: AtomicBool::new(false),
-            connected: Mutex::default(),
-        });
-        let listening = {
-            let shared = shared.clone();
-            std::thread::Builder::new().name("nbd".into()).spawn(move || shared.listen(&listener))?
-        };
-        Ok(Server { address, shared, listening: Some(listening) })
+        crate::sockets::Server::start("nbd", Exported { device, export }, address, limits).map(Server)
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> &Address {
-        &self.address
+    /// Where it is, as clients want it.
+    pub fn uri(&self) -> String {
+        match self.0.address() {
+            Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
+            Address::Tcp(address) => format!("nbd://{address}"),
+        }
     }
 
     /// Ends all connections and waits until each request in hand is done.
     pub fn stop(mut self) {
-        self.end();
-    }
-
-    fn end(&mut self) {
-        let Some(listening) = self.listening.take() else { return };
-        self.shared.ended.store(true, Ordering::SeqCst);
-        // Whoever waits for a connection gets one, and looks whether it is the end.
-        let woken = match &self.address {
-            Address::Unix(path) => UnixStream::connect(path).is_ok(),
-            Address::Tcp(address) => TcpStream::connect(address).is_ok(),
-        };
-        if let Address::Unix(path) = &self.address {
-            // Somebody may have taken it away already.
-            let _ = std::fs::remove_file(path);
-        }
-        if woken {
-            // As below.
-            let _ = listening.join();
-        }
-        let connected = std::mem::take(&mut *self.shared.connected());
-        connected.iter().for_each(|(stream, _)| stream.end());
-        connected.into_iter().for_each(|(_, thread)| {
-            // What it panicked of was told.
-            let _ = thread.join();
-        });
+        self.0.end();
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.end();
-    }
+/// A device and what clients may know of it.
+struct Exported {
+    device: SharedDevice,
+    export: Export,
 }
 
-impl Shared {
-    fn connected(&self) -> MutexGuard<'_, Vec<(Stream, JoinHandle<()>)>> {
-        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn listen(self: &Arc<Self>, listener: &Listener) {
-        while !self.ended.load(Ordering::SeqCst) {
-            match listener.accept() {
-                Ok(stream) => self.admit(stream),
-                // Too many open files, say: those who are there may leave meanwhile.
-                Err(_) => std::thread::sleep(Duration::from_millis(10)),
-            }
-        }
-    }
-
-    /// Serves one more client, if there is room, by a thread of its own.
-    fn admit(self: &Arc<Self>, mut stream: Stream) {
-        let mut connected = self.connected();
-        connected.retain(|(_, thread)| !thread.is_finished());
-        if connected.len() >= self.limits.connections || self.ended.load(Ordering::SeqCst) {
-            return;
-        }
-        let Ok(kept) = stream.try_clone() else { return };
-        let shared = self.clone();
-        let thread = std::thread::Builder::new().name("nbd client".into()).spawn(move || {
-            // A client that breaks off, or speaks nonsense, is nobody else's concern.
-            let _ = shared.serve(&mut stream);
-            // Others hold the connection too.
-            stream.end();
-        });
-        if let Ok(thread) = thread {
-            connected.push((kept, thread));
-        }
-    }
-
-    fn serve(&self, stream: &mut Stream) -> io::Result<()> {
-        let until = Instant::now() + self.limits.handshake;
+impl Service for Exported {
+    fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()> {
+        let until = Instant::now() + limits.handshake;
         let agreed = shake_hands(&mut Hurried { stream, until }, &self.export)?;
         let Some(agreed) = agreed else { return Ok(()) };
         stream.set_timeout(None)?;
         let out = stream.try_clone()?;
         Transmission::new(stream, out, &self.device, &self.export, agreed).serve()
+    }
+}
+
+impl Place for Listening {
+    fn is_local(&self) -> bool {
+        self.0.is_local()
+    }
+
+    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
+        Ok(Box::new(Server::start(device.clone(), &self.0, Limits::default())?))
+    }
+}
+
+impl Door for Server {
+    fn address(&self) -> String {
+        self.uri()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.is_ended()
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), String> {
+        self.0.end();
+        Ok(())
     }
 }

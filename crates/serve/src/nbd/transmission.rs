@@ -5,8 +5,9 @@ use super::protocol::{
     Fault, HOLE, REQUEST_BYTES, Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, chunk, command, flag,
     pass_over,
 };
-use crate::device::SharedDevice;
+use crate::device::Device;
 use crate::error::DeviceError;
+use crate::shared::SharedDevice;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 
 /// Bytes of requests, and of replies, that are gathered.
@@ -76,7 +77,7 @@ impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
         match request.command {
             command::READ => self.read(request),
             command::BLOCK_STATUS => self.block_status(request),
-            _ => match self.change(request) {
+            _ => match self.device.with(|device| self.change(device, request)) {
                 Ok(()) => self.reply(request, chunk::NONE, &[], 0),
                 Err(error) => self.refuse(request, fault(&error)),
             },
@@ -109,9 +110,8 @@ impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
     }
 
     /// Does what has no answer but whether it was done.
-    fn change(&mut self, request: &Request) -> Result<(), DeviceError> {
+    fn change(&self, device: &mut Device, request: &Request) -> Result<(), DeviceError> {
         let &Request { offset, length, flags, .. } = request;
-        let mut device = self.device.lock();
         match request.command {
             command::WRITE => device.write(offset, &self.data)?,
             command::TRIM => device.trim(offset, length.into())?,
@@ -132,7 +132,7 @@ impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
 
     fn read(&mut self, request: &Request) -> io::Result<()> {
         self.data.resize(request.length as usize, 0);
-        let done = self.device.lock().read(request.offset, &mut self.data);
+        let done = self.device.with(|device| device.read(request.offset, &mut self.data));
         if let Err(error) = done {
             return self.refuse(request, fault(&error));
         }
@@ -149,7 +149,7 @@ impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
 
     fn block_status(&mut self, request: &Request) -> io::Result<()> {
         let most = if request.flags & flag::REQ_ONE != 0 { 1 } else { MOST_EXTENTS };
-        let found = self.device.lock().extents(request.offset, request.length.into(), most);
+        let found = self.device.with(|device| device.extents(request.offset, request.length.into(), most));
         let extents = match found {
             Ok(extents) => extents,
             Err(error) => return self.refuse(request, fault(&error)),

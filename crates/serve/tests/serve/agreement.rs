@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use wearwell_base::content::Content;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
+use wearwell_serve::SharedDevice;
 use wearwell_serve::checksum;
-use wearwell_serve::device::SharedDevice;
 use wearwell_serve::nbd::{Address, Limits, Server};
 use wearwell_stack::{Parts, Progress, RunResult, run_with};
 use wearwell_workload::{PageBatch, Stage, Workload};
@@ -59,7 +59,7 @@ impl Workload for Requests {
     }
 }
 
-fn simulated(text: &str, steps: &[Step]) -> RunResult {
+pub fn simulated(text: &str, steps: &[Step]) -> RunResult {
     let scenario = scenario(&format!("{text}\n[precondition]\nfill = \"none\"\n"));
     let contents = scenario.holds_content();
     let requests = Requests { steps: steps.to_vec(), next: 0, contents };
@@ -69,7 +69,7 @@ fn simulated(text: &str, steps: &[Step]) -> RunResult {
 }
 
 /// What was counted. Which form of directory a log has is a matter of what its pages hold, and of no count.
-fn counts(result: &RunResult) -> Value {
+pub fn counts(result: &RunResult) -> Value {
     let mut layers = serde_json::to_value(&result.layers).unwrap();
     for layer in layers.as_array_mut().unwrap() {
         let layer = layer.as_object_mut().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common::{SMALL, device};
 use std::process::Command;
-use wearwell_serve::device::SharedDevice;
+use wearwell_serve::SharedDevice;
 use wearwell_serve::nbd::{Address, Limits, Server};
 
 #[test]
@@ -12,7 +12,7 @@ fn public_clients_use_the_device() {
     let server =
         Server::start(SharedDevice::new(device(SMALL)), &Address::Unix(path.clone()), Limits::default())
             .unwrap();
-    let uri = server.address().uri();
+    let uri = server.uri();
     let fio = format!("--uri={uri}");
     let output = format!("--output={}", folder.path().join("fio").display());
     let commands: [(&str, &[&str]); 5] = [
@@ -57,7 +57,8 @@ fn public_clients_use_the_device() {
         ),
     ];
     for (program, arguments) in commands {
-        match Command::new(program).args(arguments).output() {
+        // What a program leaves where it runs goes with the folder.
+        match Command::new(program).args(arguments).current_dir(folder.path()).output() {
             Err(error) => println!("NOT RUN: {program}: {error}"),
             Ok(ended) => assert!(ended.status.success(), "{program}: {ended:?}"),
         }

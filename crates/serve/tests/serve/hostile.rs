@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
-use wearwell_serve::device::SharedDevice;
+use wearwell_serve::SharedDevice;
 use wearwell_serve::nbd::{Address, Limits, Server};
 
 struct Served {

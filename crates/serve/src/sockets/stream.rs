@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 /// A connection.
 pub enum Stream {
+    /// By a socket in the file system.
     Unix(UnixStream),
+    /// By a port.
     Tcp(TcpStream),
 }
 
@@ -25,6 +27,10 @@ macro_rules! either {
 }
 
 impl Stream {
+    /// The same connection once more.
+    ///
+    /// # Errors
+    /// Too many open files.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
@@ -33,6 +39,9 @@ impl Stream {
     }
 
     /// How long a read or a write may take.
+    ///
+    /// # Errors
+    /// A time of nothing.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         either!(self, stream => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)))
     }
@@ -62,7 +71,9 @@ impl Write for Stream {
 
 /// A connection that has to come to something by a time.
 pub struct Hurried<'a> {
+    /// The connection.
     pub stream: &'a mut Stream,
+    /// The time.
     pub until: Instant,
 }
 
@@ -96,12 +107,17 @@ impl Write for Hurried<'_> {
 
 /// What listens.
 pub enum Listener {
+    /// At a socket in the file system.
     Unix(UnixListener),
+    /// At a port.
     Tcp(TcpListener),
 }
 
 impl Listener {
     /// Listens at `address`, and says where that is: with port 0 any free one.
+    ///
+    /// # Errors
+    /// A place that is taken, or that the user may not use.
     pub fn bind(address: &Address) -> io::Result<(Self, Address)> {
         match address {
             Address::Unix(path) => Ok((Listener::Unix(bind_unix(path)?), address.clone())),
@@ -113,6 +129,10 @@ impl Listener {
         }
     }
 
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// Too many open files, say.
     pub fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
@@ -129,7 +149,7 @@ impl Listener {
 /// when its permissions are set.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = tempfile::Builder::new().prefix(".nbd-").rand_bytes(4).tempdir_in(parent)?;
+    let folder = tempfile::Builder::new().prefix(".door-").rand_bytes(4).tempdir_in(parent)?;
     let hidden = folder.path().join("s");
     let listener = UnixListener::bind(&hidden)?;
     std::fs::set_permissions(&hidden, PermissionsExt::from_mode(0o600))?;

@@ -1,5 +1,7 @@
 //! `wearwell serve`.
 
+mod doors;
+
 use super::run::write_result;
 use crate::exit::Failure;
 use crate::interrupt::{be_patient, interrupted};
@@ -8,28 +10,27 @@ use crate::page::Page;
 use crate::report::{table, wrapped};
 use crate::scenario_args::ScenarioArgs;
 use crate::tell::tell;
+use doors::DoorArgs;
 use std::path::PathBuf;
 use std::time::Duration;
 use wearwell_report::Document;
-use wearwell_serve::device::SharedDevice;
-use wearwell_serve::nbd::{Address, Limits, Server};
-use wearwell_serve::{Device, OpenError};
+use wearwell_serve::{Device, OpenError, SharedDevice};
 use wearwell_stack::Draft;
 
-/// Serves a stack as a live block device, over NBD, until Ctrl-C or SIGTERM
+/// Serves a stack as a live block device, over NBD or as a file, until Ctrl-C or SIGTERM
 ///
-/// fio, QEMU, nbdcopy and the kernel's client read, write, flush and trim it; every page goes through the simulated stack. At the end
+/// fio, QEMU, loop devices and file systems read, write, flush and trim it; every page goes through the simulated stack. At the end
 /// it prints what that did to the flash, as `wearwell run` does. Of the scenario only the stack matters, and the drive is new.
+/// Several doors may be open to it at once.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Where to listen: unix:PATH, a socket that only you may connect to, or tcp:ADDRESS:PORT
-    #[arg(long, value_name = "ADDRESS", help_heading = "Device")]
-    nbd: Address,
-    /// Lets `--nbd` be an address that other machines reach; there is neither encryption nor a password
-    #[arg(long, help_heading = "Device")]
+    #[command(flatten)]
+    doors: DoorArgs,
+    /// Lets an address be one that other machines reach; there is neither encryption nor a password
+    #[arg(long, help_heading = "Doors")]
     allow_remote: bool,
     /// Keeps the drive in a folder, with its content and all of its state; a folder that is not there is made
     #[arg(long, value_name = "FOLDER", help_heading = "Device")]
@@ -46,6 +47,7 @@ const HELP: &str = "\
 Examples:
   wearwell serve my.toml --nbd unix:drive.sock
   wearwell serve my.toml --nbd unix:drive.sock --image drive --output result.json
+  wearwell serve my.toml --fuse mnt; losetup -f --show -b 4096 --direct-io=on mnt/disk
   fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=drive.sock' --rw=randwrite --bs=4k --size=64m";
 
 /// How often is looked whether to end.
@@ -53,28 +55,21 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if !args.nbd.is_local() && !args.allow_remote {
-        let problem = "other machines reach this address, and anybody there could read and write the device; use a unix socket \
-                       or 127.0.0.1, or say --allow-remote";
-        return Err(Failure::Usage(format!("--nbd {}: {problem}", args.nbd)));
-    }
+    args.doors.check(args.allow_remote)?;
     let draft = args.scenario.draft()?;
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     let device = SharedDevice::new(open(args, &draft)?);
-    let server = Server::start(device.clone(), &args.nbd, Limits::default())
-        .map_err(|error| Failure::run(format!("--nbd {}: {error}", args.nbd)))?;
+    let doors = args.doors.open(&device)?;
     be_patient();
-    let bytes = device.lock().bytes();
-    print(&format!("{bytes} bytes are served at {}  (Ctrl-C ends it)\n", server.address().uri()))?;
-    while !interrupted() {
+    let bytes = device.with(|device| Ok(device.bytes())).map_err(Failure::run)?;
+    print(&format!("{bytes} bytes are served at {}  (Ctrl-C ends it)\n", doors.addresses()))?;
+    while !interrupted() && !doors.are_closed() {
         std::thread::sleep(TICK);
     }
-    server.stop();
-    let Some(mut device) = device.take() else {
-        return Err(Failure::run("a connection could not be ended; there is no result"));
-    };
+    doors.close();
+    let mut device = device.take().expect("only this takes it");
     device.sync().map_err(|error| Failure::run(format!("--image: {error}")))?;
     let result = device.result().map_err(|error| Failure::of_run(error, &draft))?;
     if let Some(file) = &output {

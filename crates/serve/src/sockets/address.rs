@@ -16,18 +16,17 @@ pub enum Address {
 
 /// Why a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no place to listen at: unix:PATH, or tcp:ADDRESS:PORT such as tcp:127.0.0.1:10809")]
-pub struct AddressError(String);
+#[error("no place to listen at; use unix:PATH, or tcp:ADDRESS:PORT such as tcp:127.0.0.1:10809")]
+pub struct AddressError;
 
 impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let wrong = || AddressError(text.to_owned());
         match text.split_once(':') {
             Some(("unix", path)) if !path.is_empty() => Ok(Address::Unix(path.into())),
-            Some(("tcp", address)) => address.parse().map(Address::Tcp).map_err(|_| wrong()),
-            _ => Err(wrong()),
+            Some(("tcp", address)) => address.parse().map(Address::Tcp).map_err(|_| AddressError),
+            _ => Err(AddressError),
         }
     }
 }
@@ -38,14 +37,6 @@ impl Address {
         match self {
             Address::Unix(_) => true,
             Address::Tcp(address) => address.ip().is_loopback(),
-        }
-    }
-
-    /// As clients want it.
-    pub fn uri(&self) -> String {
-        match self {
-            Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
-            Address::Tcp(address) => format!("nbd://{address}"),
         }
     }
 }

@@ -1,0 +1,21 @@
+//! The device as a file, by FUSE: what a loop device, mkfs, a virtual machine or any program that reads and writes files takes.
+
+#[cfg(all(feature = "fuse", target_os = "linux"))]
+mod disk;
+#[cfg(all(feature = "fuse", target_os = "linux"))]
+mod mounted;
+
+use crate::door::Kind;
+
+/// Its line of the table.
+pub const DOOR: Kind = Kind {
+    name: "fuse",
+    value: "DIR",
+    help: "As a file, DIR/disk, by FUSE; DIR is an empty directory",
+    #[cfg(all(feature = "fuse", target_os = "linux"))]
+    place: mounted::place,
+    #[cfg(not(all(feature = "fuse", target_os = "linux")))]
+    place: |_| {
+        Err("this program was built without FUSE, which Linux alone has, and the feature `nvmfs`".into())
+    },
+};

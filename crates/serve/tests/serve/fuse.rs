@@ -1,0 +1,327 @@
+//! The device as a file, where there is FUSE.
+
+use crate::agreement::{counts, simulated};
+use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps};
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use wearwell_base::seed::{Seed, below};
+use wearwell_serve::door::Door;
+use wearwell_serve::fuse::DOOR;
+use wearwell_serve::{Device, SharedDevice};
+
+/// A device under a directory.
+pub struct Mounted {
+    pub folder: tempfile::TempDir,
+    pub device: SharedDevice,
+    door: Option<Box<dyn Door>>,
+}
+
+impl Mounted {
+    /// Mounts the drive of a scenario, or says why it is not.
+    pub fn of(text: &str) -> Option<Mounted> {
+        if !Path::new("/dev/fuse").exists() {
+            println!("NOT RUN: there is no /dev/fuse");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let device = SharedDevice::new(device(text));
+        let place = (DOOR.place)(folder.path().to_str().unwrap()).unwrap();
+        match place.open(&device) {
+            Ok(door) => Some(Mounted { folder, device, door: Some(door) }),
+            Err(error) => {
+                println!("NOT RUN: mounting: {error}");
+                None
+            }
+        }
+    }
+
+    pub fn disk(&self) -> PathBuf {
+        let door = self.door.as_ref().unwrap();
+        assert!(!door.is_closed());
+        door.address().into()
+    }
+
+    fn file(&self) -> File {
+        OpenOptions::new().read(true).write(true).open(self.disk()).unwrap()
+    }
+
+    /// Closes the door; what it left behind, and the device.
+    pub fn close(mut self) -> (Result<(), String>, Device) {
+        let closed = self.door.take().unwrap().close();
+        (closed, self.device.take().unwrap())
+    }
+}
+
+const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
+
+/// Does a step to the file, and to the plainest disk, of which what is punched reads as zeroes to the byte.
+fn step_is_done(file: &File, naive: &mut Naive, step: &Step) {
+    let mut wanted = step.clone();
+    match step {
+        Step::Write(offset, data) => file.write_all_at(data, *offset).unwrap(),
+        Step::Read(offset, length) => {
+            let mut found = vec![0; *length];
+            file.read_exact_at(&mut found, *offset).unwrap();
+            assert!(found == naive.take(step), "{offset} {length}");
+        }
+        Step::Trim(offset, length) => {
+            if *length > 0 {
+                fallocate(file, PUNCH, *offset, *length).unwrap();
+            }
+            wanted = Step::Zero(*offset, *length, false);
+        }
+        Step::Zero(offset, length, _) => {
+            if *length > 0 {
+                fallocate(file, FallocateFlags::ZERO_RANGE, *offset, *length).unwrap();
+            }
+        }
+        Step::Flush => file.sync_all().unwrap(),
+    }
+    naive.take(&wanted);
+}
+
+/// Requests of any bytes, among them writes that the kernel sends in pieces.
+fn any_steps(bytes: u64, count: u32) -> Vec<Step> {
+    let mut random = Seed(11).random();
+    let mut draw = |limit: u64| below(&mut random, limit);
+    let step = |_| {
+        let most = if draw(50) == 0 { 3 << 20 } else { 3 * PAGE };
+        let length = 1 + draw(most);
+        let offset = draw(bytes - length);
+        match draw(10) {
+            0..5 => Step::Write(offset, vec![1 + draw(200) as u8; length as usize]),
+            5..7 => Step::Read(offset, length as usize),
+            7 => Step::Trim(offset, length),
+            8 => Step::Zero(offset, length, true),
+            _ => Step::Flush,
+        }
+    };
+    (0..count).map(step).collect()
+}
+
+#[test]
+fn the_file_holds_what_the_plainest_disk_holds() {
+    for ftl in ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"] {
+        let Some(mounted) = Mounted::of(&format!("{SMALL}{ftl}")) else { return };
+        let file = mounted.file();
+        let bytes = file.metadata().unwrap().len();
+        let mut naive = Naive(vec![0; bytes as usize]);
+        for step in any_steps(bytes, 1200) {
+            step_is_done(&file, &mut naive, &step);
+        }
+        let mut all = vec![0; naive.0.len()];
+        file.read_exact_at(&mut all, 0).unwrap();
+        assert!(all == naive.0, "{ftl}");
+        drop(file);
+        let (closed, device) = mounted.close();
+        closed.unwrap();
+        device.check().unwrap();
+    }
+}
+
+#[test]
+fn the_same_requests_to_the_file_count_the_same_as_in_a_simulation() {
+    for ftl in ["", "[ftl]\nstructure = \"gecko\"\n", "[ftl]\ndedup = \"inline\"\n"] {
+        let text = format!("{SMALL}{ftl}");
+        let Some(mounted) = Mounted::of(&text) else { return };
+        let file = mounted.file();
+        let bytes = file.metadata().unwrap().len();
+        let mut naive = Naive(vec![0; bytes as usize]);
+        let steps = page_steps(bytes, 1500, 6);
+        for step in &steps {
+            step_is_done(&file, &mut naive, step);
+        }
+        drop(file);
+        let (closed, device) = mounted.close();
+        closed.unwrap();
+        let trims = steps.iter().filter(|step| matches!(step, Step::Trim(..))).count() as u64;
+        let flushes = steps.iter().filter(|step| matches!(step, Step::Flush)).count() as u64;
+        let requests = device.status().requests;
+        assert_eq!((requests.trims, requests.flushes), (trims, flushes));
+        assert_eq!(counts(&device.result().unwrap()), counts(&simulated(&text, &steps)), "{text}");
+    }
+}
+
+#[test]
+fn what_no_device_can_do_is_refused() {
+    let Some(mounted) = Mounted::of(SMALL) else { return };
+    let (file, disk) = (mounted.file(), mounted.disk());
+    let bytes = file.metadata().unwrap().len();
+    let error = |done: std::io::Result<usize>| Errno::from_io_error(&done.unwrap_err()).unwrap();
+    // What begins within is done up to the end.
+    assert_eq!(file.write_at(&[7; 100], bytes - 10).unwrap(), 10);
+    assert_eq!(error(file.write_at(&[7], bytes)), Errno::NOSPC);
+    assert_eq!(error(file.write_at(&[7], i64::MAX as u64 - 9)), Errno::NOSPC);
+    let mut found = [0; 100];
+    assert_eq!(file.read_at(&mut found, bytes - 10).unwrap(), 10);
+    assert_eq!((found[9], file.read_at(&mut found, bytes).unwrap()), (7, 0));
+    assert_eq!(file.read_at(&mut found, i64::MAX as u64 - 200).unwrap(), 0);
+    // Beyond the end there is nothing to punch, and no room.
+    fallocate(&file, PUNCH, bytes, 4096).unwrap();
+    fallocate(&file, PUNCH, bytes - 4096, 1 << 40).unwrap();
+    fallocate(&file, PUNCH, 0, i64::MAX as u64).unwrap();
+    assert_eq!(fallocate(&file, FallocateFlags::ZERO_RANGE, bytes - 1, 2), Err(Errno::FBIG));
+    for mode in [FallocateFlags::empty(), FallocateFlags::KEEP_SIZE, FallocateFlags::COLLAPSE_RANGE] {
+        assert!(fallocate(&file, mode, 0, 4096).is_err(), "{mode:?}");
+    }
+    file.set_len(bytes).unwrap();
+    for length in [0, bytes - 1, bytes + 1] {
+        assert_eq!(Errno::from_io_error(&file.set_len(length).unwrap_err()), Some(Errno::PERM));
+    }
+    assert!(File::create(&disk).is_err() && std::fs::remove_file(&disk).is_err());
+    assert!(File::create(disk.with_file_name("other")).is_err());
+    let names: Vec<_> =
+        std::fs::read_dir(mounted.folder.path()).unwrap().map(|of| of.unwrap().file_name()).collect();
+    assert_eq!(names, ["disk"]);
+    assert_eq!(mounted.device.with(|device| Ok(device.content_bytes())).unwrap(), 0);
+}
+
+#[test]
+fn holes_are_told() {
+    let Some(mounted) = Mounted::of(SMALL) else { return };
+    let file = mounted.file();
+    let bytes = file.metadata().unwrap().len();
+    file.write_all_at(&[1; 2 * PAGE as usize], 3 * PAGE).unwrap();
+    for (from, data, found) in [
+        (0, true, Ok(3 * PAGE)),
+        (3 * PAGE + 5, true, Ok(3 * PAGE + 5)),
+        (5 * PAGE, true, Err(Errno::NXIO)),
+        (0, false, Ok(0)),
+        (4 * PAGE, false, Ok(5 * PAGE)),
+        (bytes, false, Err(Errno::NXIO)),
+    ] {
+        let to = if data { SeekFrom::Data(from) } else { SeekFrom::Hole(from) };
+        assert_eq!(seek(&file, to), found, "{from} {data}");
+    }
+    let statistics = rustix::fs::statvfs(mounted.folder.path()).unwrap();
+    assert_eq!((statistics.f_bsize, statistics.f_blocks), (PAGE, bytes / PAGE));
+    assert_eq!(statistics.f_blocks - statistics.f_bfree, 2);
+}
+
+#[test]
+fn directories_that_are_none_or_are_taken_are_refused() {
+    let refused = |at: &Path| (DOOR.place)(at.to_str().unwrap()).map(|_| ()).unwrap_err();
+    let folder = tempfile::tempdir().unwrap();
+    assert!(refused(&folder.path().join("none")).contains("No such file"));
+    assert!(refused(Path::new("/")).contains("mounted there already"));
+    std::fs::write(folder.path().join("file"), "mine").unwrap();
+    assert!(refused(&folder.path().join("file")).contains("not a directory"));
+    assert!(refused(folder.path()).contains("not empty"));
+    let Some(mounted) = Mounted::of(SMALL) else { return };
+    assert!(refused(mounted.folder.path()).contains("mounted there already"));
+}
+
+#[test]
+fn a_door_closes_while_the_file_is_in_use() {
+    let Some(mounted) = Mounted::of(SMALL) else { return };
+    let (file, at) = (mounted.file(), mounted.folder.path().to_owned());
+    file.write_all_at(&[1; 4096], 0).unwrap();
+    let writer = {
+        let file = file.try_clone().unwrap();
+        // Until it is refused.
+        std::thread::spawn(move || {
+            (0..).take_while(|at| file.write_all_at(&[2; 4096], at % 100 * PAGE).is_ok()).count()
+        })
+    };
+    while mounted.device.with(|device| Ok(device.content_bytes())).unwrap() < 20 * PAGE {
+        std::thread::yield_now();
+    }
+    let (closed, device) = mounted.close();
+    assert!(closed.unwrap_err().contains("open still"));
+    assert!(writer.join().unwrap() > 0);
+    assert_eq!(Errno::from_io_error(&file.read_at(&mut [0], 0).unwrap_err()), Some(Errno::IO));
+    device.check().unwrap();
+    assert!(!at.exists(), "the folder is removed with its owner, as nothing is mounted on it");
+}
+
+#[test]
+fn a_door_that_is_closed_from_the_other_side_says_so() {
+    let Some(mut mounted) = Mounted::of(SMALL) else { return };
+    if !Command::new("umount").arg(mounted.folder.path()).status().is_ok_and(|ended| ended.success()) {
+        println!("NOT RUN: umount needs root");
+        return;
+    }
+    let door = mounted.door.take().unwrap();
+    while !door.is_closed() {
+        std::thread::yield_now();
+    }
+    door.close().unwrap();
+}
+
+/// What was set up for a test with a loop device, taken down again.
+struct Loop {
+    device: String,
+    mounted: Option<PathBuf>,
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        for (program, argument) in self.mounted.iter().map(|at| ("umount", at.to_str().unwrap())) {
+            let _ = Command::new(program).arg(argument).status();
+        }
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+/// Runs a program; what it printed, or that it was not there or not allowed.
+fn run(program: &str, arguments: &[&str]) -> Option<String> {
+    match Command::new(program).args(arguments).output() {
+        Ok(ended) if ended.status.success() => Some(String::from_utf8_lossy(&ended.stdout).trim().to_owned()),
+        Ok(ended) => {
+            println!("{program} {arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
+            None
+        }
+        Err(error) => {
+            println!("{program}: {error}");
+            None
+        }
+    }
+}
+
+/// A file system of the kernel on a loop device on the file: made, used, trimmed, checked.
+#[test]
+fn the_kernel_has_a_file_system_on_it() {
+    let text = "[device]\ncapacity = \"64 MiB\"\npages_per_block = 32\nspare_factor = 0.2\n";
+    let Some(mounted) = Mounted::of(text) else { return };
+    let disk = mounted.disk();
+    let disk = disk.to_str().unwrap();
+    if !rustix::process::geteuid().is_root() || run("mkfs.ext4", &["-V"]).is_none() {
+        println!("NOT RUN: needs root and mkfs.ext4");
+        return;
+    }
+    let Some(device) = run("losetup", &["-f", "--show", "-b", "4096", "--direct-io=on", disk]) else {
+        println!("NOT RUN: there is no loop device");
+        return;
+    };
+    let mut looped = Loop { device: device.clone(), mounted: None };
+    run("mkfs.ext4", &["-q", "-F", &device]).unwrap();
+    let at = tempfile::tempdir().unwrap();
+    run("mount", &["-o", "discard", &device, at.path().to_str().unwrap()]).unwrap();
+    looped.mounted = Some(at.path().to_owned());
+    let content = |number: usize| vec![number as u8 + 1; 100_000 + number];
+    for number in 0..40 {
+        std::fs::write(at.path().join(number.to_string()), content(number)).unwrap();
+    }
+    rustix::fs::syncfs(File::open(at.path()).unwrap()).unwrap();
+    for number in 0..20 {
+        std::fs::remove_file(at.path().join(number.to_string())).unwrap();
+    }
+    run("fstrim", &[at.path().to_str().unwrap()]).unwrap();
+    let trims = mounted.device.with(|device| Ok(device.status().requests.trims)).unwrap();
+    assert!(trims > 0);
+    for number in 20..40 {
+        assert_eq!(std::fs::read(at.path().join(number.to_string())).unwrap(), content(number));
+    }
+    run("umount", &[at.path().to_str().unwrap()]).unwrap();
+    looped.mounted = None;
+    run("fsck.ext4", &["-f", "-n", &device]).expect("it is whole");
+    drop(looped);
+    let (_, device) = mounted.close();
+    let requests = device.status().requests;
+    assert!(requests.flushes > 0 && requests.writes > 0 && requests.reads > 0, "{requests:?}");
+    device.check().unwrap();
+}
