@@ -6,7 +6,6 @@
 //! this machine only, and fetches nothing from elsewhere.
 
 mod controls;
-mod guard;
 mod page;
 mod question;
 mod server;
@@ -19,11 +18,8 @@ use server::Site;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::thread::available_parallelism;
-use std::time::Duration;
 use wearwell_stack::{Draft, ResolvedScenario};
-
-/// How often it is asked whether to go on.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+use wearwell_web::Listener;
 
 /// A page that listens and does not answer yet.
 pub struct Explorer {
@@ -45,7 +41,6 @@ impl Explorer {
         threads: Option<usize>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
-        listener.set_nonblocking(true)?;
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         Ok(Explorer { listener, site: Site::new(draft, resolved, run, threads) })
     }
@@ -60,24 +55,9 @@ impl Explorer {
     /// # Errors
     /// The socket fails.
     pub fn serve(self, goes_on: impl Fn() -> bool) -> io::Result<()> {
-        let port = self.listener.local_addr()?.port();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let site = self.site.clone();
-        let outcome = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let ended = async {
-                while goes_on() {
-                    tokio::time::sleep(LOOK_EVERY).await;
-                }
-            };
-            // Whoever is still connected is not waited for.
-            tokio::select! {
-                served = async { axum::serve(listener, self.site.routes(port)).await } => served,
-                () = ended => Ok(()),
-            }
-        });
+        let outcome = wearwell_web::serve(Listener::Tcp(self.listener), self.site.routes(), goes_on);
         site.stop();
-        runtime.shutdown_timeout(LOOK_EVERY);
         outcome
     }
 }

@@ -1,23 +1,19 @@
 //! The page and its answers, over HTTP on loopback.
 
 use super::controls::{self, Control};
-use super::guard;
 use super::page;
 use super::question::{Asked, Question, QuestionError};
 use super::simulations::{Run, Simulations};
 use super::theory;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router, middleware};
+use axum::{Json, Router};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use wearwell_stack::{Draft, ResolvedScenario};
-
-/// Largest question, bytes.
-const MOST_BYTES: usize = 64 << 10;
 
 /// What all questions share.
 #[derive(Clone)]
@@ -45,8 +41,8 @@ impl Site {
         self.simulations.stop();
     }
 
-    /// Its routes; `port` is where it listens, and no other name of it is answered.
-    pub fn routes(self, port: u16) -> Router {
+    /// Its routes.
+    pub fn routes(self) -> Router {
         Router::new()
             .route("/", get(shown))
             .route("/api/theory", post(answered))
@@ -54,8 +50,6 @@ impl Site {
             .route("/api/simulations/states", post(states))
             .route("/api/simulations/stop", post(stopped))
             .route("/api/scenario", post(scenario))
-            .layer(DefaultBodyLimit::max(MOST_BYTES))
-            .layer(middleware::from_fn_with_state(port, guard::admit))
             .with_state(self)
     }
 

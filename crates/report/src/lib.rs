@@ -62,6 +62,9 @@ pub fn framed(frame: &Frame<'_>) -> String {
     filled(PAGE, &parts)
 }
 
+/// What draws the figures of one run, for a page that makes its results itself.
+pub const RUN_FIGURES: &str = include_str!("../assets/kinds/run_figures.js");
+
 /// What draws documents: every kind, of which one may use the figures of another, and the page last.
 fn scripts() -> String {
     let kinds = kinds::KINDS.iter().flat_map(|kind| kind.scripts).copied();

@@ -3,49 +3,19 @@
 use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
 use crate::image::{Image, Note, Noted};
+use crate::requests::{Operation, Requests};
+use crate::status::Status;
 use crate::table::Table;
 use std::io;
 use std::ops::Range;
+use std::time::Instant;
 use wearwell_base::config::ConfigError;
 use wearwell_base::memory::available_bytes;
-use wearwell_engine::layer::{Content, LayerError, Reports};
+use wearwell_engine::layer::{Content, LayerError};
 use wearwell_stack::{Live, RunError, RunResult, Scenario};
 
 /// Pages that a trim, or a long range of zeroes, tells the stack of at a time.
 const PAGES_AT_ONCE: u32 = 1 << 16;
-
-/// Requests served so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Requests {
-    /// Reads.
-    pub reads: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Writes, those of zeroes that were written included.
-    pub writes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// Trims, and zeroes that were made by one.
-    pub trims: u64,
-    /// Flushes.
-    pub flushes: u64,
-}
-
-/// What a device has done so far.
-pub struct Status {
-    /// Names of the layers in the order of their reports, the FTL last.
-    pub names: Vec<String>,
-    /// What each layer and the flash did.
-    pub reports: Reports,
-    /// What the device was asked for.
-    pub requests: Requests,
-    /// Bytes of content that are held.
-    pub content_bytes: u64,
-    /// Bytes of a page.
-    pub page_bytes: u32,
-    /// Why the drive takes no more writes, if it died.
-    pub died: Option<String>,
-}
 
 /// A stack that holds real bytes.
 ///
@@ -57,6 +27,9 @@ pub struct Device {
     contents: Contents,
     image: Option<Image>,
     requests: Requests,
+    opened: Instant,
+    /// When whoever holds the device began to wait for it, until that request is counted.
+    asked: Option<Instant>,
     page_bytes: u32,
     found: Vec<Content>,
     names: Vec<Content>,
@@ -98,6 +71,8 @@ impl Device {
             table: Table::new(live.logical_pages()),
             page_bytes: live.page_bytes(),
             requests: Requests::default(),
+            opened: Instant::now(),
+            asked: None,
             found: Vec::new(),
             names: Vec::new(),
             live,
@@ -121,16 +96,30 @@ impl Device {
         self.contents.bytes()
     }
 
+    /// Somebody began to wait for the device at this time, and has it now: how long the next request takes is counted from then.
+    pub(crate) fn was_asked(&mut self, at: Instant) {
+        self.asked = Some(at);
+    }
+
     /// What it has done so far.
     pub fn status(&self) -> Status {
         Status {
-            names: self.live.names().map(str::to_owned).collect(),
-            reports: self.live.reports(),
-            requests: self.requests,
+            name: self.live.scenario().name.clone(),
+            look: self.live.look(),
+            requests: self.requests.clone(),
+            seconds: self.opened.elapsed().as_secs_f64(),
+            bytes: self.bytes(),
             content_bytes: self.contents.bytes(),
-            page_bytes: self.page_bytes,
             died: self.live.end_of_life().map(ToString::to_string),
         }
+    }
+
+    /// Does a request of so many bytes, and counts how long it took from when the device was asked for.
+    fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
+        let began = self.asked.take().unwrap_or_else(Instant::now);
+        let done = work(self);
+        self.requests.add(operation, bytes, began.elapsed());
+        done
     }
 
     /// Recounts everything that is counted; an error is a defect of Wearwell.
@@ -169,8 +158,10 @@ impl Device {
     /// A range beyond the end, or a device that fails.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, out.len() as u64)?;
-        self.requests.reads += 1;
-        self.requests.read_bytes += out.len() as u64;
+        self.timed(Operation::Read, out.len() as u64, |device| device.read_range(pages, offset, out))
+    }
+
+    fn read_range(&mut self, pages: Range<u32>, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         if pages.is_empty() {
             return Ok(());
         }
@@ -220,8 +211,10 @@ impl Device {
     /// A range beyond the end, no room for the content, or a drive that has died.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, data.len() as u64)?;
-        self.requests.writes += 1;
-        self.requests.written_bytes += data.len() as u64;
+        self.timed(Operation::Write, data.len() as u64, |device| device.write_range(pages, offset, data))
+    }
+
+    fn write_range(&mut self, pages: Range<u32>, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
         if pages.is_empty() {
             return Ok(());
         }
@@ -304,11 +297,15 @@ impl Device {
     /// A range beyond the end, or a drive that has died.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
         self.pages(offset, length)?;
-        self.requests.trims += 1;
         self.trim_pages(self.whole_pages(offset, length))
     }
 
     fn trim_pages(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
+        let bytes = pages.len() as u64 * u64::from(self.page_bytes);
+        self.timed(Operation::Trim, bytes, |device| device.trim_in_pieces(pages))
+    }
+
+    fn trim_in_pieces(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
         let at_once = if self.live.wants_requests() { u32::MAX } else { PAGES_AT_ONCE };
         let mut first = pages.start;
         while first < pages.end {
@@ -344,7 +341,6 @@ impl Device {
             return self.write_zeros_as_bytes(offset, offset + length);
         }
         self.write_zeros_as_bytes(offset, first)?;
-        self.requests.trims += 1;
         self.trim_pages(whole)?;
         self.write_zeros_as_bytes(end, offset + length)
     }
@@ -366,7 +362,10 @@ impl Device {
     /// # Errors
     /// A device that fails.
     pub fn flush(&mut self) -> Result<(), DeviceError> {
-        self.requests.flushes += 1;
+        self.timed(Operation::Flush, 0, Self::flush_all)
+    }
+
+    fn flush_all(&mut self) -> Result<(), DeviceError> {
         if let Some(image) = &mut self.image {
             image.note(Note::Flush)?;
         }

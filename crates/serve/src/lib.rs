@@ -11,12 +11,16 @@ mod error;
 pub mod fuse;
 pub mod image;
 pub mod nbd;
+mod requests;
 mod shared;
 pub mod sockets;
+mod status;
 mod table;
 
 pub use contents::checksum;
 pub use device::Device;
 pub use doors::DOORS;
 pub use error::{DeviceError, OpenError};
+pub use requests::{Operation, Requests, Served};
 pub use shared::SharedDevice;
+pub use status::{FORM, LatencyPercentile, Reading, RequestReading, Status};

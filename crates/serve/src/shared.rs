@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::error::DeviceError;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// A device that several doors, and all who came in by them, use; one request at a time.
 #[derive(Clone)]
@@ -14,7 +15,7 @@ impl SharedDevice {
         SharedDevice(Arc::new(Mutex::new(Some(device))))
     }
 
-    /// Does something with the device, once nobody else does.
+    /// Does something with the device, once nobody else does. How long it is waited for counts to the latency of what is done.
     ///
     /// # Errors
     /// Those of `work`, and [`DeviceError::Ended`] after [`SharedDevice::take`].
@@ -22,9 +23,12 @@ impl SharedDevice {
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
+        let asked = Instant::now();
         // Between two requests it is whole, whatever became of a thread that used it.
         let mut device = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        device.as_mut().map_or(Err(DeviceError::Ended), work)
+        let device = device.as_mut().ok_or(DeviceError::Ended)?;
+        device.was_asked(asked);
+        work(device)
     }
 
     /// Takes the device, once nobody uses it: whoever asks for something later is refused. `None` if somebody took it before.

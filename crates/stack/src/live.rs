@@ -3,7 +3,7 @@
 use crate::build::{Noted, Stack, build_resolved};
 use crate::layers::OwnPolicies;
 use crate::report;
-use crate::report::RunResult;
+use crate::report::{About, Look, RunResult};
 use crate::run::finished::{Finished, TenantOutcome};
 use crate::run::series::Series;
 use crate::run::snapshot::Snapshot;
@@ -12,6 +12,7 @@ use crate::run::{Phase, RunError, steady};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 use wearwell_base::config::ConfigError;
 use wearwell_base::units::Lpn;
@@ -23,8 +24,9 @@ use wearwell_engine::layer::{Content, LayerError, LayerExt, Reports};
 pub struct Live {
     resolved: ResolvedScenario,
     stack: Stack<Content>,
+    about: Arc<About>,
     /// When the drive was new.
-    new: Snapshot,
+    new: Arc<Snapshot>,
     series: Series,
     sent: Traffic,
     window_pages: u64,
@@ -55,7 +57,8 @@ impl Live {
         let new = Snapshot::take(&stack);
         Ok(Live {
             series: Series::begin(new.clone()),
-            new,
+            about: Arc::new(About::of(&stack, &resolved.scenario)),
+            new: Arc::new(new),
             sent: Traffic::default(),
             window_pages: (window.round() as u64).max(1),
             windowed: 0,
@@ -90,6 +93,11 @@ impl Live {
     /// What the layers and the flash have done so far.
     pub fn reports(&self) -> Reports {
         self.stack.describe()
+    }
+
+    /// A look at what they have done so far.
+    pub fn look(&self) -> Look {
+        Look::new(self.about.clone(), self.new.clone(), Snapshot::take(&self.stack))
     }
 
     /// Whether equal contents are stored once, so that a name has to stand for the bytes.
@@ -189,7 +197,7 @@ impl Live {
         let measured = self.series.of_phase(Phase::Measure);
         let finished = Finished {
             steady: steady::is_steady(&measured, self.resolved.scenario.measure.tolerance),
-            before: self.new,
+            before: Arc::unwrap_or_clone(self.new),
             series: self.series,
             measured,
             unwritten_pages: None,

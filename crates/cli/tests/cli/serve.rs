@@ -1,6 +1,7 @@
 //! `wearwell serve`: a server that comes, is connected to, and ends with a result.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -43,6 +44,34 @@ fn a_server_ends_with_a_result_and_keeps_its_image() {
     }
 }
 
+/// What a drive tells while it is served is what its result says in the end.
+#[test]
+fn a_drive_that_is_served_tells_what_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
+    command.current_dir(folder.path()).args(["serve", "drive.toml", "--nbd", "unix:s.sock"]);
+    command.args(["--control", "tcp:127.0.0.1:0"]).stdout(Stdio::piped());
+    let mut server = command.spawn().unwrap();
+    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
+    said.next().unwrap().unwrap();
+    let line = said.next().unwrap().unwrap();
+    let address = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}")).trim_end_matches('/');
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(get("/").contains("<title>A live drive</title>"));
+    assert!(get("/metrics").contains("wearwell_flash_operations_total{operation=\"program\"} 0\n"));
+    assert!(get("/status.json").contains("\"form\":1,"));
+    Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn addresses_of_other_machines_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -51,6 +80,8 @@ fn addresses_of_other_machines_are_refused() {
         (&["--nbd", "tcp:0.0.0.0:0"][..], "--allow-remote"),
         (&["--nbd", "unix:s", "--nbd", "tcp:0.0.0.0:0"], "--nbd tcp:0.0.0.0:0: other machines"),
         (&["--nbd", "there"], "unix:PATH"),
+        (&["--nbd", "unix:s", "--allow-remote", "--control", "tcp:0.0.0.0:0"], "127.0.0.1"),
+        (&["--nbd", "unix:s", "--control", "there"], "unix:PATH"),
         (&["--fuse", "drive.toml"], "is not a directory"),
         (&["--fuse", "."], "is not empty"),
         (&[], "--nbd <ADDRESS>|--fuse <DIR>"),

@@ -36,6 +36,8 @@ pub struct LayerReport {
     pub map_bytes: Option<u64>,
     /// Times that it cleaned; `None` for a layer that never does.
     pub cleanings: Option<u64>,
+    /// Blocks (segments, zones, extents) that are erased and wait to be written; `None` for a layer that has no such.
+    pub erased_blocks: Option<u32>,
     /// Its partitions, if it has any.
     pub partitions: Vec<PartitionReport>,
     /// `[cause][owner]`: pages that cleaning moved, by the partition whose write ran the cleaning and the partition

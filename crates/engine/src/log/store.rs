@@ -254,6 +254,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             deferrals: self.config.deferred_low.map(|_| self.pool.deferrals),
             map_bytes: Some(MAP_ENTRY_BYTES * u64::from(self.config.logical_pages)),
             cleanings: Some(self.pool.victim_valid_pages.iter().sum()),
+            erased_blocks: Some(self.pool.erased.len() as u32),
             ..LayerReport::default()
         });
         self.pool.medium.describe(reports);

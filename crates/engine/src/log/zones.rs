@@ -295,6 +295,9 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
             memory_bytes: size_of_val(&*self.zones) as u64,
             directory: "zones",
             map_bytes: Some(ZONE_BYTES * self.zones.len() as u64),
+            erased_blocks: Some(
+                self.zones.iter().filter(|zone| zone.written == 0 && !zone.offline).count() as u32
+            ),
             ..LayerReport::default()
         });
         self.medium.describe(reports);

@@ -12,7 +12,7 @@ pub const KIND: Kind = Kind {
     is_it: |value| has(value, &["scenario", "course", "layers"]),
     shown: |value| RunResult::read(value).map(|result| shown(&result)).map_err(|error| error.to_string()),
     scripts: &[
-        include_str!("../../assets/kinds/run_figures.js"),
+        crate::RUN_FIGURES,
         include_str!("../../assets/kinds/run_latency.js"),
         include_str!("../../assets/kinds/run.js"),
     ],

@@ -52,7 +52,7 @@ fn content_survives_cleaning_on_every_stack() {
         let mut all = vec![0; naive.0.len()];
         device.read(0, &mut all).unwrap();
         assert!(all == naive.0, "{ftl}");
-        let erases = device.status().reports.nand.unwrap().erases;
+        let erases = device.status().look.reports().nand.clone().unwrap().erases;
         // Equal pages that are stored once need no cleaning.
         assert!(erases > 100 || ftl.contains("inline"), "{ftl}: {erases}");
     }
@@ -64,8 +64,8 @@ fn a_write_of_a_part_of_a_page_reads_the_rest_first() {
     device.write(0, &[1; 3 * 4096]).unwrap();
     // Ends of two pages: each is read, and three are written.
     device.write(100, &[2; 8192]).unwrap();
-    let reports = device.status().reports;
-    let counters = &reports.layers[0].counters;
+    let status = device.status();
+    let counters = &status.look.reports().layers[0].counters;
     use wearwell_engine::counters::Operation;
     assert_eq!((counters.incoming(Operation::Read), counters.incoming(Operation::Write)), (2, 6));
     // Within one page.
@@ -113,7 +113,7 @@ fn a_large_drive_takes_memory_for_what_is_written() {
     }
     let status = device.status();
     assert_eq!(status.content_bytes, 1000 * PAGE);
-    let memory: u64 = status.reports.layers.iter().map(|layer| layer.memory_bytes).sum();
+    let memory: u64 = status.look.reports().layers.iter().map(|layer| layer.memory_bytes).sum();
     assert!(memory < 2 << 30, "{memory}");
 }
 

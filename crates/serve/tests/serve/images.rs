@@ -27,9 +27,9 @@ fn a_drive_comes_back_as_it_was_without_a_clean_end() {
             }
             device.write(0, &[round as u8; 4096]).unwrap();
             naive.0[..4096].fill(round as u8);
-            let before = device.status().reports.nand.unwrap();
+            let before = device.status().look.reports().nand.clone().unwrap();
             drop(device);
-            let again = open(folder.path(), &text).unwrap().0.status().reports.nand.unwrap();
+            let again = open(folder.path(), &text).unwrap().0.status().look.reports().nand.clone().unwrap();
             assert_eq!(
                 (before.programs, &before.erase_counts),
                 (again.programs, &again.erase_counts),

@@ -1,6 +1,8 @@
 //! From a finished run to its result.
 
+mod about;
 mod ftl;
+mod look;
 mod power;
 mod rating;
 mod result;
@@ -9,7 +11,9 @@ mod tenants;
 mod waits;
 mod wear;
 
+pub(crate) use about::About;
 pub use ftl::{FtlResult, RamResult, RecoveryResult, RecoveryStepResult};
+pub use look::{Look, SoFar};
 pub use power::{PowerResult, StepSeconds};
 pub use rating::RatingResult;
 pub use result::{

@@ -1,6 +1,7 @@
 //! From a finished run to its result.
 
-use super::ftl::{Delta, RecoveryResult, ftl_result, recovery_result};
+use super::about::About;
+use super::ftl::{RecoveryResult, ftl_result, recovery_result};
 use super::power::PowerResult;
 use super::rating::RatingResult;
 use super::result::{
@@ -9,8 +10,7 @@ use super::result::{
 };
 use super::wear::WearResult;
 use super::{tenants, waits};
-use crate::build::Stack;
-use crate::device::FlashTimes;
+use crate::device::{FlashTimes, ResolvedDevice};
 use crate::layers::FtlModel;
 use crate::run::conserve;
 use crate::run::finished::{Finished, TenantOutcome};
@@ -37,9 +37,9 @@ pub(crate) fn result<P: Payload>(
     let after = Snapshot::take(&run.stack);
     let died = run.end_of_life.is_some();
     conserve::check(&run.stack.tree, &after.reports, &run.tenants, died)?;
-    let mut layers: Vec<LayerResult> = layer_results(&run, &after, Delta::of(scenario));
-    let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
-    let cleaned: u64 = pairs.map(|(before, after)| cleanings(before, after).unwrap_or(0)).sum();
+    let about = About::of(&run.stack, scenario);
+    let mut layers: Vec<LayerResult> = layer_results(&about, &run.before, &after);
+    let cleaned = cleaned(&run.before, &after);
     let tenants = tenants::tenants(scenario, &run, &after, &layers);
     let nand = nand_result(&run.before, &after);
     let host_pages = after.host_pages() - run.before.host_pages();
@@ -77,7 +77,7 @@ pub(crate) fn result<P: Payload>(
         mode: if run.timing.is_some() { "timed" } else { "counting" }.into(),
         final_draw: format!("{:016x}", run.final_draw),
         warnings,
-        device: device_result(&run.stack),
+        device: device_result(&run.stack.device),
         course,
         write_amplification,
         write_amplification_estimate: estimate,
@@ -127,14 +127,14 @@ fn written(layer: &LayerReport) -> u64 {
     layer.counters.outgoing_total(Operation::Write)
 }
 
-fn layer_results<P>(run: &Finished<P>, after: &Snapshot, delta: Delta) -> Vec<LayerResult> {
-    let pairs = run.before.reports.layers.iter().zip(&after.reports.layers);
-    let (raw_pages, ftl) = (run.stack.device.geometry.pages(), run.stack.tree.ftl());
-    let all = (&run.before.reports.layers[..], &after.reports.layers[..]);
+pub(super) fn layer_results(about: &About, before: &Snapshot, after: &Snapshot) -> Vec<LayerResult> {
+    let pairs = before.reports.layers.iter().zip(&after.reports.layers);
+    let (raw_pages, ftl) = (about.device.geometry.pages(), about.tree.ftl());
+    let all = (&before.reports.layers[..], &after.reports.layers[..]);
     let layer = |(at, (before, after))| LayerResult {
-        ftl: ftl_result(before, after, delta, at == ftl && run.stack.power.is_some()),
-        partitions: tenants::partitions(&run.stack.tree, at, all),
-        ..layer_result(&run.stack.tree, at, before, after, raw_pages)
+        ftl: ftl_result(before, after, about.delta, at == ftl && about.is_cut),
+        partitions: tenants::partitions(&about.tree, at, all),
+        ..layer_result(&about.tree, at, before, after, raw_pages)
     };
     pairs.enumerate().map(layer).collect()
 }
@@ -218,6 +218,12 @@ fn metadata(
     })
 }
 
+/// How often all layers cleaned between two looks at them.
+pub(super) fn cleaned(before: &Snapshot, after: &Snapshot) -> u64 {
+    let pairs = before.reports.layers.iter().zip(&after.reports.layers);
+    pairs.map(|(before, after)| cleanings(before, after).unwrap_or(0)).sum()
+}
+
 /// How often it cleaned, without which its amplification would mean nothing; `None` for a layer that never has to.
 fn cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
     after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
@@ -264,7 +270,7 @@ fn trim_scatter(before: &LayerReport, after: &LayerReport) -> Option<f64> {
     (ranges > 0).then(|| (after.scatter.blocks - before.scatter.blocks) as f64 / ranges as f64)
 }
 
-fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {
+pub(super) fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {
     NandResult {
         programs: after.programs() - before.programs(),
         reads: after.nand().reads - before.nand().reads,
@@ -273,15 +279,15 @@ fn nand_result(before: &Snapshot, after: &Snapshot) -> NandResult {
     }
 }
 
-fn device_result<P: Payload>(stack: &Stack<P>) -> DeviceResult {
-    let geometry = &stack.device.geometry;
+pub(super) fn device_result(device: &ResolvedDevice) -> DeviceResult {
+    let geometry = &device.geometry;
     DeviceResult {
         page_bytes: geometry.page_bytes,
         pages_per_block: geometry.pages_per_block,
         blocks: geometry.blocks(),
         physical_pages: geometry.pages(),
-        logical_pages: stack.device.logical_pages,
-        over_provisioning: over_provisioning(geometry.pages(), stack.device.logical_pages),
+        logical_pages: device.logical_pages,
+        over_provisioning: over_provisioning(geometry.pages(), device.logical_pages),
     }
 }
 

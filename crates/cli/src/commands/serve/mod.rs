@@ -14,8 +14,10 @@ use doors::DoorArgs;
 use std::path::PathBuf;
 use std::time::Duration;
 use wearwell_report::Document;
+use wearwell_serve::sockets::Address;
 use wearwell_serve::{Device, OpenError, SharedDevice};
 use wearwell_stack::Draft;
+use wearwell_watch::{Control, ControlError};
 
 /// Serves a stack as a live block device, over NBD or as a file, until Ctrl-C or SIGTERM
 ///
@@ -32,6 +34,9 @@ pub struct Args {
     /// Lets an address be one that other machines reach; there is neither encryption nor a password
     #[arg(long, help_heading = "Doors")]
     allow_remote: bool,
+    /// Also answers what it does, to this machine: a page, JSON, metrics for Prometheus; unix:PATH or tcp:127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS", help_heading = "Device")]
+    control: Option<Address>,
     /// Keeps the drive in a folder, with its content and all of its state; a folder that is not there is made
     #[arg(long, value_name = "FOLDER", help_heading = "Device")]
     image: Option<PathBuf>,
@@ -48,6 +53,7 @@ Examples:
   wearwell serve my.toml --nbd unix:drive.sock
   wearwell serve my.toml --nbd unix:drive.sock --image drive --output result.json
   wearwell serve my.toml --fuse mnt; losetup -f --show -b 4096 --direct-io=on mnt/disk
+  wearwell serve my.toml --nbd unix:drive.sock --control tcp:127.0.0.1:9090    and a page that shows what it does
   fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=drive.sock' --rw=randwrite --bs=4k --size=64m";
 
 /// How often is looked whether to end.
@@ -57,18 +63,35 @@ const TICK: Duration = Duration::from_millis(50);
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.doors.check(args.allow_remote)?;
     let draft = args.scenario.draft()?;
+    if draft.get("timing").is_some() {
+        tell(
+            "`timing` has no effect on a live drive, which answers as fast as it can; the latencies that it tells are by wall clock",
+        );
+    }
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     let device = SharedDevice::new(open(args, &draft)?);
     let doors = args.doors.open(&device)?;
+    let control = args.control.as_ref().map(|address| Control::start(device.clone(), address)).transpose();
+    let control = control.map_err(|error| match error {
+        ControlError::Remote(_) => Failure::Usage(format!("--control {error}")),
+        ControlError::Listen(..) => Failure::Run(format!("--control {error}")),
+    })?;
     be_patient();
     let bytes = device.with(|device| Ok(device.bytes())).map_err(Failure::run)?;
     print(&format!("{bytes} bytes are served at {}  (Ctrl-C ends it)\n", doors.addresses()))?;
+    if let Some(control) = &control {
+        let at = control.url().unwrap_or_else(|| control.address().to_string());
+        print(&format!("what it does is told at {at}\n"))?;
+    }
     while !interrupted() && !doors.are_closed() {
         std::thread::sleep(TICK);
     }
     doors.close();
+    if let Some(Err(error)) = control.map(Control::stop) {
+        tell(format_args!("--control: it ended before the drive: {error}"));
+    }
     let mut device = device.take().expect("only this takes it");
     device.sync().map_err(|error| Failure::run(format!("--image: {error}")))?;
     let result = device.result().map_err(|error| Failure::of_run(error, &draft))?;

@@ -331,6 +331,7 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
             moved_again_pages: self.blocks.pool.moves.again_pages(),
             map_bytes: Some(ftl.ram.iter().map(|part| part.bytes).sum()),
             cleanings: Some(self.blocks.merges()),
+            erased_blocks: Some(pool.erased.len() as u32),
             deferrals: pool.marks.and_then(|marks| marks.deferred_low).map(|_| pool.deferrals),
             ftl: Some(ftl),
             ..LayerReport::default()

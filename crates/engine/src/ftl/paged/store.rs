@@ -348,6 +348,7 @@ impl<F: Flash> Layer<F::Payload> for PagedFtl<F> {
             map_bytes: Some(self.ram().iter().map(|part| part.bytes).sum()),
             deferrals: marks.and_then(|marks| marks.deferred_low).map(|_| self.space.pool.deferrals),
             cleanings: Some(self.space.pool.victim_valid_pages.iter().sum()),
+            erased_blocks: Some(self.space.pool.erased.len() as u32),
             ftl: Some(FtlReport {
                 kind: self.config.kind,
                 ram: self.ram(),

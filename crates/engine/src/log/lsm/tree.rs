@@ -285,6 +285,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
             moved_again_pages: self.tables.moves.again_pages(),
             trims: self.tables.trims.unwrap_or_default(),
             cleanings: Some(self.compactions),
+            erased_blocks: Some(self.tables.free.len() as u32),
             lsm: Some(self.report()),
             ..LayerReport::default()
         });

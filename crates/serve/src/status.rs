@@ -1,0 +1,208 @@
+//! What a device has done so far, as it is told to programs.
+
+use crate::requests::{Operation, Requests, Served};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use wearwell_stack::{Look, SoFar};
+
+/// The number of the form in which a [`Reading`] is told. What is added keeps it; what is renamed, or means something else, raises it.
+pub const FORM: u32 = 1;
+
+/// The percentiles of latencies that are told.
+const PERCENTS: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
+
+/// What a device has done so far, taken while nobody else used it; it becomes words when it is [`read`](Status::read), of which the
+/// device knows nothing.
+pub struct Status {
+    /// Name of the scenario.
+    pub name: Option<String>,
+    /// What the layers and the flash did.
+    pub look: Look,
+    /// What the device was asked for.
+    pub requests: Requests,
+    /// Seconds since it was opened.
+    pub seconds: f64,
+    /// Bytes of the device.
+    pub bytes: u64,
+    /// Bytes of content that are held.
+    pub content_bytes: u64,
+    /// Why the drive takes no more writes, if it died.
+    pub died: Option<String>,
+}
+
+/// A reading of all counters of a device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// [`FORM`].
+    pub form: u32,
+    /// Version of Wearwell.
+    pub version: String,
+    /// Name of the scenario, if it has one.
+    pub name: Option<String>,
+    /// Seconds since the device was opened.
+    pub seconds: f64,
+    /// Bytes of the device.
+    pub bytes: u64,
+    /// Bytes of content that are held.
+    pub content_bytes: u64,
+    /// Why the drive takes no more writes, if it died.
+    pub died: Option<String>,
+    /// Requests since the device was opened, by operation: `read`, `write`, `trim`, `flush`.
+    pub requests: BTreeMap<String, RequestReading>,
+    /// Erased blocks (segments, zones, extents) that wait to be written, by layer.
+    pub erased_blocks: BTreeMap<String, u32>,
+    /// Erases after which a block is worn out, where the scenario says so.
+    pub endurance_cycles: Option<u32>,
+    /// What the stack has done since the drive was new, as results have it.
+    #[serde(flatten)]
+    pub so_far: SoFar,
+}
+
+/// Requests of an operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RequestReading {
+    /// How many.
+    pub requests: u64,
+    /// Bytes that they were about; of trims, those of the pages that were forgotten.
+    pub bytes: u64,
+    /// Seconds that they took, all together.
+    pub seconds: f64,
+    /// Latency within so many percent of them, by wall clock: from when the device was asked until it was done.
+    pub percentiles: Vec<LatencyPercentile>,
+    /// Latencies right to 1 %: how many requests took so many ns, the shortest first.
+    pub latencies_ns: Vec<(u64, u64)>,
+}
+
+/// A percentile of latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyPercentile {
+    /// Of a hundred requests, so many took no longer.
+    pub percent: f64,
+    /// Than this, ns.
+    pub latency_ns: u64,
+}
+
+impl Status {
+    /// All of it, for programs.
+    pub fn read(&self) -> Reading {
+        let layers = self.look.names().zip(&self.look.reports().layers);
+        let erased = layers.filter_map(|(name, layer)| Some((name.to_owned(), layer.erased_blocks?)));
+        let requests =
+            Operation::ALL.map(|operation| (operation.name().to_owned(), read(self.requests.of(operation))));
+        Reading {
+            form: FORM,
+            version: env!("CARGO_PKG_VERSION").into(),
+            name: self.name.clone(),
+            seconds: self.seconds,
+            bytes: self.bytes,
+            content_bytes: self.content_bytes,
+            died: self.died.clone(),
+            requests: requests.into(),
+            erased_blocks: erased.collect(),
+            endurance_cycles: self.look.endurance_cycles(),
+            so_far: self.look.so_far(),
+        }
+    }
+}
+
+impl Reading {
+    /// Reads one that was told as JSON.
+    ///
+    /// # Errors
+    /// It is none, or of another form.
+    pub fn of_json(value: serde_json::Value) -> Result<Reading, String> {
+        match value.get("form").and_then(serde_json::Value::as_u64) {
+            Some(form) if form == u64::from(FORM) => {}
+            Some(form) => {
+                return Err(format!("this reading is of form {form}, and this program knows form {FORM}"));
+            }
+            None => return Err("this is no reading of a drive".into()),
+        }
+        serde_json::from_value(value).map_err(|error| format!("this is no whole reading of a drive: {error}"))
+    }
+}
+
+impl RequestReading {
+    /// Those since an earlier reading of the same device.
+    #[must_use]
+    pub fn since(&self, earlier: &RequestReading) -> RequestReading {
+        let before: BTreeMap<u64, u64> = earlier.latencies_ns.iter().copied().collect();
+        let left = |&(ns, requests): &(u64, u64)| {
+            (ns, requests - before.get(&ns).copied().unwrap_or(0).min(requests))
+        };
+        RequestReading {
+            requests: self.requests.saturating_sub(earlier.requests),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+            seconds: (self.seconds - earlier.seconds).max(0.0),
+            percentiles: Vec::new(),
+            latencies_ns: self.latencies_ns.iter().map(left).filter(|(_, requests)| *requests > 0).collect(),
+        }
+        .with_percentiles()
+    }
+
+    /// Of a hundred requests so many took no longer than this, ns; `None` where there are none.
+    pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
+        let all: u64 = self.latencies_ns.iter().map(|(_, requests)| requests).sum();
+        let wanted = (percent / 100.0 * all as f64).ceil().max(1.0) as u64;
+        let mut within = 0;
+        let reached = self.latencies_ns.iter().find(|(_, requests)| {
+            within += requests;
+            within >= wanted
+        });
+        reached.or(self.latencies_ns.last()).map(|(ns, _)| *ns)
+    }
+
+    fn with_percentiles(self) -> Self {
+        let percentile =
+            |percent| Some(LatencyPercentile { percent, latency_ns: self.percentile_ns(percent)? });
+        RequestReading { percentiles: PERCENTS.into_iter().filter_map(percentile).collect(), ..self }
+    }
+}
+
+fn read(served: &Served) -> RequestReading {
+    let recorded = served.latencies_ns.iter_recorded();
+    RequestReading {
+        requests: served.count(),
+        bytes: served.bytes,
+        seconds: served.total.as_secs_f64(),
+        percentiles: Vec::new(),
+        latencies_ns: recorded.map(|step| (step.value_iterated_to(), step.count_at_value())).collect(),
+    }
+    .with_percentiles()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requests::Requests;
+    use std::time::Duration;
+
+    #[test]
+    fn what_happened_between_two_readings_is_their_difference() {
+        let mut requests = Requests::default();
+        (0..90).for_each(|_| requests.add(Operation::Read, 512, Duration::from_micros(10)));
+        let before = read(requests.of(Operation::Read));
+        assert_eq!((before.requests, before.bytes), (90, 90 * 512));
+        (0..99).for_each(|_| requests.add(Operation::Read, 512, Duration::from_micros(100)));
+        requests.add(Operation::Read, 512, Duration::from_millis(7));
+        let since = read(requests.of(Operation::Read)).since(&before);
+        assert_eq!((since.requests, since.bytes), (100, 100 * 512));
+        let near = |percent, us: f64| {
+            let found = since.percentile_ns(percent).unwrap() as f64 / 1000.0;
+            assert!((found / us - 1.0).abs() < 0.01, "{percent} %: {found} us");
+        };
+        near(50.0, 100.0);
+        near(99.0, 100.0);
+        near(100.0, 7000.0);
+        assert_eq!(since.since(&since).percentiles, []);
+        assert_eq!(RequestReading::default().percentile_ns(50.0), None);
+    }
+
+    #[test]
+    fn a_reading_of_another_form_is_refused() {
+        let refused = |value| Reading::of_json(value).unwrap_err();
+        assert!(refused(serde_json::json!({ "form": 2 })).contains("form 2"));
+        assert!(refused(serde_json::json!({ "form": 1 })).contains("no whole reading"));
+        assert!(refused(serde_json::json!([])).contains("no reading"));
+    }
+}

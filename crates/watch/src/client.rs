@@ -1,0 +1,137 @@
+//! Asking a drive that is served, as its own commands do.
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Request, header};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use wearwell_serve::Reading;
+use wearwell_serve::sockets::Address;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Longest answer, bytes.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Nobody is there, or whoever is there speaks otherwise.
+    #[error("{address}: {problem}; give the address that `wearwell serve --control` listens at")]
+    Unreachable {
+        /// Where was asked.
+        address: String,
+        /// What came of it.
+        problem: String,
+    },
+    /// The answer is no.
+    #[error("{address}: {reason}")]
+    Refused {
+        /// Where was asked.
+        address: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Whoever asks a drive by its control address.
+pub struct Client {
+    address: Address,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Client {
+    /// For the drive whose control listens at `address`.
+    ///
+    /// # Errors
+    /// The system gives no means to wait.
+    pub fn new(address: Address) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Client { address, runtime })
+    }
+
+    /// What is at a path.
+    ///
+    /// # Errors
+    /// Nobody is there, or the answer is no.
+    pub fn get(&self, path: &str) -> Result<Vec<u8>, AskError> {
+        self.ask(self.request("GET", path, Bytes::new()))
+    }
+
+    /// Has the drive do what is at a path, with what it is to know for that.
+    ///
+    /// # Errors
+    /// Nobody is there, or the answer is no.
+    pub fn post(&self, path: &str, what: &Value) -> Result<Value, AskError> {
+        let answer = self.ask(self.request("POST", path, what.to_string().into()))?;
+        serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))
+    }
+
+    /// A reading of all counters.
+    ///
+    /// # Errors
+    /// Nobody is there, or it is of another form.
+    pub fn read(&self) -> Result<Reading, AskError> {
+        let answer = self.get("/status.json")?;
+        let value = serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))?;
+        Reading::of_json(value).map_err(|problem| self.unreachable(problem))
+    }
+
+    fn unreachable(&self, problem: impl ToString) -> AskError {
+        AskError::Unreachable { address: self.address.to_string(), problem: problem.to_string() }
+    }
+
+    fn request(&self, method: &str, path: &str, body: Bytes) -> Request<Full<Bytes>> {
+        let host = match &self.address {
+            Address::Unix(_) => "localhost".to_owned(),
+            Address::Tcp(address) => address.to_string(),
+        };
+        let request = Request::builder().method(method).uri(path).header(header::HOST, host);
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        request.body(Full::new(body)).expect("plain ASCII")
+    }
+
+    fn ask(&self, request: Request<Full<Bytes>>) -> Result<Vec<u8>, AskError> {
+        let answer = self.runtime.block_on(async {
+            let asked = async {
+                match &self.address {
+                    Address::Unix(path) => answer(UnixStream::connect(path).await?, request).await,
+                    Address::Tcp(address) => answer(TcpStream::connect(address).await?, request).await,
+                }
+            };
+            tokio::time::timeout(PATIENCE, asked).await
+        });
+        let answer = answer.map_err(|_| self.unreachable("no answer in 10 seconds"))?;
+        let (status, body) = answer.map_err(|error: Failed| self.unreachable(error))?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        let told: Option<Value> = serde_json::from_slice(&body).ok();
+        let told = told.and_then(|told| Some(told.get("refused")?.as_str()?.to_owned()));
+        let reason = told.unwrap_or_else(|| status.to_string());
+        Err(AskError::Refused { address: self.address.to_string(), reason })
+    }
+}
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// Sends a request over a connection of its own; the answer's status and body.
+async fn answer<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(hyper::StatusCode, Vec<u8>), Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // It goes on while somebody waits for it, and ends with the answer.
+    let connection = tokio::spawn(connection);
+    let answer = sender.send_request(request).await?;
+    let status = answer.status();
+    let body = Limited::new(answer.into_body(), MOST_BYTES).collect().await?.to_bytes().to_vec();
+    connection.abort();
+    Ok((status, body))
+}

@@ -1,0 +1,195 @@
+//! What a drive that is served answers to this machine: who asks for what.
+
+use crate::metrics;
+use crate::page;
+use crate::watched::Watched;
+use axum::extract::{RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::json;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use wearwell_serve::sockets::{Address, Listener};
+use wearwell_serve::{DeviceError, SharedDevice};
+
+/// How often is looked whether it is time for a sample of the history, or to end.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Why a drive cannot be watched where it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// It would be open to other machines.
+    #[error(
+        "{0}: other machines reach this address, and here is neither encryption nor a password; use a unix socket or 127.0.0.1, \
+         and what passes on to it (ssh -L, a proxy) where others are to look"
+    )]
+    Remote(Address),
+    /// The place is taken, or the user may not use it.
+    #[error("{0}: {1}")]
+    Listen(Address, io::Error),
+}
+
+/// The control of a drive that is served: a page, its counters, and what can be done to it.
+///
+/// | path | answer |
+/// |---|---|
+/// | `GET /` | a page that shows the drive and keeps itself up to date |
+/// | `GET /status.json` | a [`Reading`](wearwell_serve::Reading) |
+/// | `GET /history.json` | readings of before, shortened: a list, the oldest first |
+/// | `GET /metrics` | a reading for Prometheus |
+pub struct Control {
+    address: Address,
+    ended: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+impl Control {
+    /// Answers at `address` about `device`, until it is stopped.
+    ///
+    /// # Errors
+    /// An address that other machines reach, and a place that cannot be listened at.
+    pub fn start(device: SharedDevice, address: &Address) -> Result<Self, ControlError> {
+        if !address.is_local() {
+            return Err(ControlError::Remote(address.clone()));
+        }
+        let failed = |error| ControlError::Listen(address.clone(), error);
+        let (listener, bound) = Listener::bind(address).map_err(failed)?;
+        let listener = match listener {
+            Listener::Unix(listener) => wearwell_web::Listener::Unix(listener),
+            Listener::Tcp(listener) => wearwell_web::Listener::Tcp(listener),
+        };
+        let watched = Watched::new(device);
+        let ended = Arc::new(AtomicBool::new(false));
+        let goes_on = {
+            let ended = ended.clone();
+            move || !ended.load(Ordering::SeqCst)
+        };
+        let mut control = Control { address: bound, ended, threads: Vec::new() };
+        let (sampled, samples) = (watched.clone(), goes_on.clone());
+        control.spawn("control history", move || {
+            while samples() {
+                sampled.sample();
+                std::thread::sleep(TICK);
+            }
+            Ok(())
+        })?;
+        control.spawn("control", move || wearwell_web::serve(listener, routes(watched), goes_on))?;
+        Ok(control)
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> Result<(), ControlError> {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+        let thread = thread.map_err(|error| ControlError::Listen(self.address.clone(), error))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Where its page is, for a browser; `None` of a socket in the file system, which browsers do not open.
+    pub fn url(&self) -> Option<String> {
+        match &self.address {
+            Address::Tcp(address) => Some(format!("http://{address}/")),
+            Address::Unix(_) => None,
+        }
+    }
+
+    /// Ends it. From then on the device is nobody's of here.
+    ///
+    /// # Errors
+    /// The socket failed at some time, and nothing was answered since.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.ended.store(true, Ordering::SeqCst);
+        // What one of them panicked of was told.
+        let ended = self.threads.drain(..).map(|thread| thread.join().unwrap_or(Ok(())));
+        let outcome = ended.fold(Ok(()), Result::and);
+        if let Address::Unix(path) = &self.address {
+            // Somebody may have taken it away already.
+            let _ = std::fs::remove_file(path);
+        }
+        outcome
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Whoever wants to know stops it.
+        let _ = self.end();
+    }
+}
+
+fn routes(watched: Watched) -> Router {
+    Router::new()
+        .route("/", get(shown))
+        .route("/status.json", get(status))
+        .route("/history.json", get(history))
+        .route("/metrics", get(told))
+        .with_state(watched)
+}
+
+/// Why there is no answer, as JSON: `{"refused": "..."}`.
+struct Refused(StatusCode, String);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        (self.0, Json(json!({ "refused": self.1 }))).into_response()
+    }
+}
+
+impl From<DeviceError> for Refused {
+    fn from(error: DeviceError) -> Self {
+        Refused(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+    }
+}
+
+/// Asks the drive, which may be busy, without keeping others from being answered.
+async fn asked<T: IntoResponse + Send + 'static>(
+    watched: Watched,
+    ask: impl FnOnce(&Watched) -> Result<T, DeviceError> + Send + 'static,
+) -> Result<T, Refused> {
+    let answer = tokio::task::spawn_blocking(move || ask(&watched)).await;
+    let defect =
+        |_| Refused(StatusCode::INTERNAL_SERVER_ERROR, "a defect of Wearwell; please report it".into());
+    Ok(answer.map_err(defect)??)
+}
+
+async fn shown(State(watched): State<Watched>) -> Result<Html<String>, Refused> {
+    asked(watched, |watched| Ok(Html(page::page(&*watched.read()?, &watched.history(f64::NEG_INFINITY)))))
+        .await
+}
+
+async fn status(State(watched): State<Watched>) -> Result<Response, Refused> {
+    asked(watched, |watched| Ok(Json(&*watched.read()?).into_response())).await
+}
+
+/// `?after=SECONDS` leaves out what was read until then.
+async fn history(State(watched): State<Watched>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
+    let after = match query.as_deref().map(|query| query.strip_prefix("after=").map(str::parse::<f64>)) {
+        None => f64::NEG_INFINITY,
+        Some(Some(Ok(seconds))) => seconds,
+        Some(_) => return Err(Refused(StatusCode::BAD_REQUEST, "history.json takes after=SECONDS".into())),
+    };
+    asked(watched, move |watched| Ok(Json(watched.history(after)).into_response())).await
+}
+
+async fn told(State(watched): State<Watched>) -> Result<Response, Refused> {
+    let headers = [(header::CONTENT_TYPE, metrics::CONTENT_TYPE)];
+    asked(watched, move |watched| Ok((headers, metrics::of_drive(&*watched.read()?).text()).into_response()))
+        .await
+}

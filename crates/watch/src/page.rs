@@ -1,0 +1,21 @@
+//! The page: what reports draw with, and a script that keeps it up to date.
+
+use crate::history::Sample;
+use serde_json::json;
+use wearwell_report::{Frame, RUN_FIGURES, framed};
+use wearwell_serve::Reading;
+
+const STYLE: &str = include_str!("../assets/live.css");
+const SCRIPT: &str = include_str!("../assets/live.js");
+
+/// The page of a drive, as it is read now.
+pub fn page(reading: &Reading, history: &[Sample]) -> String {
+    framed(&Frame {
+        title: reading.name.as_deref().unwrap_or("A live drive"),
+        data: &json!({ "reading": reading, "history": history }),
+        style: STYLE,
+        script: &[RUN_FIGURES, SCRIPT].concat(),
+        asks: true,
+        charts: true,
+    })
+}

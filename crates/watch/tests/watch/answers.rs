@@ -1,0 +1,99 @@
+//! What is told is what was done.
+
+use crate::common::{STACK, device, watched, write};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_reading_tells_what_the_device_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = device(STACK);
+    write(&device, 8000);
+    device.with(|device| device.read(0, &mut [0; 8192])).unwrap();
+    device.with(|device| device.trim(4096, 3 * 4096)).unwrap();
+    device.with(|device| device.flush()).unwrap();
+    let (control, client) = watched(&device, folder.path());
+    let mode = folder.path().join("control.sock").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let reading = client.read().unwrap();
+    // A second look at the same device is its witness, and the layers are each other's.
+    let known = device.with(|device| Ok(device.status())).unwrap().read();
+    assert_eq!(reading.so_far, known.so_far);
+    assert_eq!(reading.requests, known.requests);
+    assert_eq!(reading.erased_blocks, known.erased_blocks);
+    let of = |operation: &str| (reading.requests[operation].requests, reading.requests[operation].bytes);
+    assert_eq!(of("write"), (8000, 8000 * 4096));
+    assert_eq!((of("read"), of("trim"), of("flush")), ((1, 8192), (1, 3 * 4096), (1, 0)));
+    let so_far = &reading.so_far;
+    assert_eq!(so_far.host_pages, 8000);
+    let sent =
+        |at: usize| -> u64 { so_far.layers[at].outgoing.values().filter_map(|of| of.get("write")).sum() };
+    assert_eq!(so_far.layers[0].incoming["write"], 8000);
+    assert_eq!(so_far.layers[1].incoming["write"], sent(0));
+    assert_eq!(so_far.nand.programs, sent(1));
+    assert_eq!(so_far.write_amplification, Some(sent(1) as f64 / 8000.0));
+    assert!(so_far.write_amplification > Some(1.2), "{:?}", so_far.write_amplification);
+    assert_eq!(so_far.wear.map.as_ref().unwrap().erases.iter().sum::<f64>(), so_far.nand.erases as f64);
+    assert_eq!(reading.endurance_cycles, Some(3000));
+    control.stop().unwrap();
+    assert!(!folder.path().join("control.sock").exists());
+}
+
+/// However many ask, the drive is read a few times a second.
+#[test]
+fn many_who_ask_get_few_readings() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = device(STACK);
+    let (control, client) = watched(&device, folder.path());
+    let (began, mut seconds) = (Instant::now(), BTreeSet::new());
+    for _ in 0..100 {
+        write(&device, 1);
+        seconds.insert(client.read().unwrap().seconds.to_bits());
+    }
+    let most = began.elapsed().as_secs_f64() / 0.25 + 2.0;
+    assert!((seconds.len() as f64) < most, "{} readings in {most} quarters of a second", seconds.len());
+    drop(control);
+}
+
+#[test]
+fn history_tells_what_was_before_and_only_what_is_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = device(STACK);
+    let (control, client) = watched(&device, folder.path());
+    let history = |query: &str| -> Vec<Value> {
+        serde_json::from_slice(&client.get(&format!("/history.json{query}")).unwrap()).unwrap()
+    };
+    let end = Instant::now() + Duration::from_secs(60);
+    while history("").len() < 3 {
+        write(&device, 500);
+        assert!(Instant::now() < end, "a sample comes each second");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let all = history("");
+    let pages = |sample: &Value| sample["host_pages"].as_u64().unwrap();
+    assert!(all.windows(2).all(|pair| pages(&pair[0]) < pages(&pair[1])), "{all:?}");
+    for sample in &all {
+        let sent: u64 =
+            sample["writes"]["ftl"].as_object().unwrap().values().map(|one| one.as_u64().unwrap()).sum();
+        assert_eq!(sent, sample["programs"].as_u64().unwrap(), "{sample}");
+    }
+    let after = all[1]["seconds"].as_f64().unwrap();
+    assert_eq!(history(&format!("?after={after}"))[0], all[2]);
+    assert!(client.get("/history.json?after=x").is_err() && client.get("/history.json?before=1").is_err());
+    drop(control);
+}
+
+#[test]
+fn the_page_has_what_it_needs_and_no_text_gets_out_of_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = device(STACK);
+    write(&device, 3000);
+    let (control, client) = watched(&device, folder.path());
+    let page = String::from_utf8(client.get("/").unwrap()).unwrap();
+    assert!(page.contains("connect-src 'self'") && page.contains("keepUpToDate"));
+    assert!(!page.contains("<b>small</b>") && page.contains("&lt;b&gt;small&lt;/b&gt;"));
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"));
+    drop(control);
+}
