@@ -1,7 +1,7 @@
 //! A simulated stack as a live block device.
 //!
 //! A [`Device`] is the engine of simulations, with real bytes for what its pages hold. It is reached by [`DOORS`]: [`nbd`], the
-//! protocol of network block devices, and [`fuse`], as a file. It lives as long as the process, or as an [`image`].
+//! protocol of network block devices, [`fuse`], as a file, and [`vhost_user`], as the device of a virtual machine. It lives as long as the process, or as an [`image`].
 
 mod contents;
 pub mod device;
@@ -16,6 +16,7 @@ mod shared;
 pub mod sockets;
 mod status;
 mod table;
+pub mod vhost_user;
 
 pub use contents::checksum;
 pub use device::Device;

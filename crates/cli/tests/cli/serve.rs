@@ -84,7 +84,8 @@ fn addresses_of_other_machines_are_refused() {
         (&["--nbd", "unix:s", "--control", "there"], "unix:PATH"),
         (&["--fuse", "drive.toml"], "is not a directory"),
         (&["--fuse", "."], "is not empty"),
-        (&[], "--nbd <ADDRESS>|--fuse <DIR>"),
+        (&["--vhost-user", "tcp:127.0.0.1:1"], "the guest's memory comes over the socket"),
+        (&[], "--nbd <ADDRESS>|--fuse <DIR>|--vhost-user <ADDRESS>"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
         let ended =

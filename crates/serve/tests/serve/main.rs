@@ -7,5 +7,11 @@ mod common;
 mod device;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod fuse;
+#[cfg(all(feature = "vhost_user", target_os = "linux"))]
+mod guest;
 mod hostile;
 mod images;
+#[cfg(all(feature = "vhost_user", target_os = "linux"))]
+mod uml;
+#[cfg(all(feature = "vhost_user", target_os = "linux"))]
+mod vhost;

@@ -19,7 +19,7 @@ use wearwell_serve::{Device, OpenError, SharedDevice};
 use wearwell_stack::Draft;
 use wearwell_watch::{Control, ControlError};
 
-/// Serves a stack as a live block device, over NBD or as a file, until Ctrl-C or SIGTERM
+/// Serves a stack as a live block device, over NBD, as a file or to virtual machines, until Ctrl-C or SIGTERM
 ///
 /// fio, QEMU, loop devices and file systems read, write, flush and trim it; every page goes through the simulated stack. At the end
 /// it prints what that did to the flash, as `wearwell run` does. Of the scenario only the stack matters, and the drive is new.
@@ -52,6 +52,7 @@ const HELP: &str = "\
 Examples:
   wearwell serve my.toml --nbd unix:drive.sock
   wearwell serve my.toml --nbd unix:drive.sock --image drive --output result.json
+  wearwell serve my.toml --vhost-user unix:disk.sock    then linux.uml virtio_uml.device=disk.sock:2 ...
   wearwell serve my.toml --fuse mnt; losetup -f --show -b 4096 --direct-io=on mnt/disk
   wearwell serve my.toml --nbd unix:drive.sock --control tcp:127.0.0.1:9090    and a page that shows what it does
   fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=drive.sock' --rw=randwrite --bs=4k --size=64m";

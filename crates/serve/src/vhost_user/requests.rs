@@ -1,0 +1,177 @@
+//! A request of a virtio block device, 5.2.6.
+
+use crate::error::DeviceError;
+use crate::shared::SharedDevice;
+use std::cell::RefCell;
+use std::io::{Read, Write};
+
+/// Sizes and places are in sectors, whatever the size of a block.
+pub const SECTOR_BYTES: u64 = 512;
+/// Longest request with data, bytes. The configuration says so, in segments.
+pub const MOST_BYTES: usize = (MOST_SEGMENTS * MOST_SEGMENT_BYTES) as usize;
+/// Segments of a request's data.
+pub const MOST_SEGMENTS: u32 = 126;
+/// Bytes of a segment.
+pub const MOST_SEGMENT_BYTES: u32 = 1 << 16;
+/// Ranges that one request discards, or zeroes.
+pub const MOST_RANGES: u32 = 32;
+/// Sectors of such a range: 1 GiB.
+pub const MOST_RANGE_SECTORS: u32 = 1 << 21;
+/// Bytes of a name, GET_ID.
+const NAME_BYTES: usize = 20;
+
+/// Kinds of requests, VIRTIO_BLK_T_*.
+mod kind {
+    pub const IN: u32 = 0;
+    pub const OUT: u32 = 1;
+    pub const FLUSH: u32 = 4;
+    pub const GET_ID: u32 = 8;
+    pub const DISCARD: u32 = 11;
+    pub const WRITE_ZEROES: u32 = 13;
+}
+
+/// How a request ended, VIRTIO_BLK_S_*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    /// It was done.
+    Ok = 0,
+    /// It could not be done.
+    IoError = 1,
+    /// Nobody here does that.
+    Unsupported = 2,
+}
+
+impl From<DeviceError> for Status {
+    fn from(_: DeviceError) -> Self {
+        Status::IoError
+    }
+}
+
+impl From<std::io::Error> for Status {
+    fn from(_: std::io::Error) -> Self {
+        Status::IoError
+    }
+}
+
+thread_local! {
+    /// Data on its way between the guest's memory, which may change at any time, and the device.
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What a request is done with.
+pub struct Requests<'a> {
+    /// The device.
+    pub device: &'a SharedDevice,
+    /// The driver counts on what was written to survive a power cut, as it cannot ask for a flush.
+    pub writes_through: bool,
+}
+
+impl Requests<'_> {
+    /// Does the request in `readable`, of so many bytes, whose answer goes to `writable`.
+    pub fn serve(
+        &self,
+        (readable, readable_bytes): (&mut impl Read, usize),
+        (writable, writable_bytes): (&mut impl Write, usize),
+    ) -> Result<(), Status> {
+        let mut head = [0; 16];
+        readable.read_exact(&mut head)?;
+        let [kind, _, low, high] = numbers(&head);
+        let sector = u64::from(low) | u64::from(high) << 32;
+        let data_bytes = readable_bytes - head.len();
+        match kind {
+            kind::IN => with_buffer(writable_bytes, |data| {
+                self.device.with(|device| device.read(offset(sector)?, data))?;
+                Ok(writable.write_all(data)?)
+            }),
+            kind::OUT => with_buffer(data_bytes, |data| {
+                readable.read_exact(data)?;
+                self.device.with(|device| device.write(offset(sector)?, data))?;
+                self.written()
+            }),
+            kind::FLUSH => Ok(self.device.with(|device| device.flush())?),
+            kind::GET_ID => {
+                let mut name = [0; NAME_BYTES];
+                name[..8].copy_from_slice(b"wearwell");
+                Ok(writable.write_all(&name[..writable_bytes.min(NAME_BYTES)])?)
+            }
+            kind::DISCARD | kind::WRITE_ZEROES => {
+                for range in ranges(readable, data_bytes, kind == kind::WRITE_ZEROES)? {
+                    self.forget(&range, kind == kind::WRITE_ZEROES)?;
+                }
+                self.written()
+            }
+            _ => Err(Status::Unsupported),
+        }
+    }
+
+    fn forget(&self, range: &Range, zeroes: bool) -> Result<(), Status> {
+        let length = u64::from(range.sectors) * SECTOR_BYTES;
+        let done = self.device.with(|device| match zeroes {
+            true => device.write_zeroes(offset(range.sector)?, length, !range.unmap),
+            false => device.trim(offset(range.sector)?, length),
+        });
+        Ok(done?)
+    }
+
+    fn written(&self) -> Result<(), Status> {
+        if self.writes_through {
+            self.device.with(|device| device.flush())?;
+        }
+        Ok(())
+    }
+}
+
+/// The byte that a sector begins with; of one that no device has, a byte that this has not either.
+fn offset(sector: u64) -> Result<u64, DeviceError> {
+    let beyond = DeviceError::OutOfRange { offset: u64::MAX, end: u128::MAX, bytes: 0 };
+    sector.checked_mul(SECTOR_BYTES).ok_or(beyond)
+}
+
+/// Lends memory for data of whole sectors.
+fn with_buffer(bytes: usize, work: impl FnOnce(&mut [u8]) -> Result<(), Status>) -> Result<(), Status> {
+    if bytes > MOST_BYTES || !bytes.is_multiple_of(SECTOR_BYTES as usize) {
+        return Err(Status::IoError);
+    }
+    BUFFER.with_borrow_mut(|buffer| {
+        if buffer.len() < bytes {
+            buffer.resize(bytes, 0);
+        }
+        work(&mut buffer[..bytes])
+    })
+}
+
+/// A range that is discarded or zeroed.
+struct Range {
+    sector: u64,
+    sectors: u32,
+    unmap: bool,
+}
+
+/// Reads the ranges of a request, all before the first is dealt with.
+fn ranges(source: &mut impl Read, bytes: usize, may_unmap: bool) -> Result<Vec<Range>, Status> {
+    const RANGE_BYTES: usize = 16;
+    let count = bytes / RANGE_BYTES;
+    if !bytes.is_multiple_of(RANGE_BYTES) || count == 0 || count > MOST_RANGES as usize {
+        return Err(Status::IoError);
+    }
+    let range = |_| {
+        let mut range = [0; RANGE_BYTES];
+        source.read_exact(&mut range)?;
+        let [low, high, sectors, flags] = numbers(&range);
+        if flags & !u32::from(may_unmap) != 0 {
+            return Err(Status::Unsupported);
+        }
+        if sectors > MOST_RANGE_SECTORS {
+            return Err(Status::IoError);
+        }
+        Ok(Range { sector: u64::from(low) | u64::from(high) << 32, sectors, unmap: flags != 0 })
+    };
+    (0..count).map(range).collect()
+}
+
+/// The numbers of 32 bits in a structure of the guest, little endian.
+fn numbers(bytes: &[u8; 16]) -> [u32; 4] {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    std::array::from_fn(|at| u32::from_le_bytes(numbers[at]))
+}

@@ -1,0 +1,81 @@
+//! A kernel of its own on the device, where there is User-mode Linux: an ordinary process with drivers and file systems of Linux.
+
+use crate::vhost::Served;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use wearwell_serve::Operation;
+
+/// What the guest does. Its root is the host's, to be read; `LOG` is a folder of the host's that it may write to.
+const JOB: &str = r#"#!/bin/sh
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /mnt
+(
+    set -ex
+    modprobe -d FOLDER virtio_blk
+    test "$(cat /sys/block/vda/queue/logical_block_size)" = 4096
+    test "$(cat /sys/block/vda/queue/discard_granularity)" = 4096
+    test "$(cat /sys/block/vda/cache_type)" = "write back"
+    mkfs.ext4 -q -F /dev/vda
+    mkdir /mnt/fs
+    mount -o discard /dev/vda /mnt/fs
+    for number in 1 2 3 4 5 6 7 8; do dd if=/dev/zero bs=64k count=16 2>/dev/null | tr '\0' $number > /mnt/fs/$number; done
+    sync
+    rm /mnt/fs/1 /mnt/fs/2
+    fstrim /mnt/fs
+    umount /mnt/fs
+    fsck.ext4 -f -n /dev/vda
+    mount /dev/vda /mnt/fs
+    test "$(tr -d 5 < /mnt/fs/5 | wc -c)" = 0
+    test "$(wc -c < /mnt/fs/5)" = 1048576
+    umount /mnt/fs
+    echo all is well
+) > /mnt/log 2>&1
+cat /mnt/log
+busybox poweroff -f
+"#;
+
+#[test]
+fn a_guest_has_a_file_system_on_it() {
+    let modules = Path::new("/usr/lib/uml/modules");
+    let missing =
+        ["/usr/bin/linux.uml", "/usr/bin/busybox", "/usr/sbin/mkfs.ext4", "/usr/sbin/fstrim", "/dev/shm"];
+    if let Some(missing) = missing.iter().find(|path| !Path::new(path).exists() || !modules.exists()) {
+        println!("NOT RUN: there is no {missing}");
+        return;
+    }
+    let served = Served::of("[device]\ncapacity = \"64 MiB\"\npages_per_block = 32\nspare_factor = 0.2\n");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("lib")).unwrap();
+    symlink(modules, folder.path().join("lib/modules")).unwrap();
+    let job = folder.path().join("job");
+    std::fs::write(&job, JOB.replace("FOLDER", folder.path().to_str().unwrap())).unwrap();
+    std::fs::set_permissions(&job, PermissionsExt::from_mode(0o755)).unwrap();
+    let guest = Command::new("timeout")
+        .args([
+            "-k",
+            "5",
+            "240",
+            "linux.uml",
+            "mem=256M",
+            "root=/dev/root",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+        ])
+        .args(["quiet", "con=null", "con0=fd:0,fd:1"])
+        .arg(format!("init={}", job.display()))
+        .arg(format!("virtio_uml.device={}:2", served.path.display()))
+        .env("TMPDIR", "/dev/shm")
+        .env("HOME", folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&guest.stdout);
+    assert!(said.contains("all is well"), "{said}\n{}", String::from_utf8_lossy(&guest.stderr));
+    let device = served.close();
+    let requests = device.status().requests;
+    for operation in Operation::ALL {
+        assert!(requests.of(operation).count() > 0, "{operation:?}");
+    }
+    device.check().unwrap();
+}

@@ -1,0 +1,319 @@
+//! The device of a virtual machine.
+
+use crate::agreement::{counts, simulated};
+use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps};
+use crate::guest::{
+    DATA, DISCARD, Descriptor, FEATURES, FLUSH, GET_ID, Guest, IN, INDIRECT, MEMORY_BYTES, NEXT, OUT, WRITE,
+    WRITE_ZEROES,
+};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use wearwell_serve::door::Door;
+use wearwell_serve::vhost_user::DOOR;
+use wearwell_serve::{Device, Operation, SharedDevice};
+
+/// A device behind a socket.
+pub struct Served {
+    _folder: tempfile::TempDir,
+    pub path: PathBuf,
+    device: SharedDevice,
+    door: Box<dyn Door>,
+}
+
+impl Served {
+    pub fn of(text: &str) -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let device = SharedDevice::new(device(text));
+        let place = (DOOR.place)(&format!("unix:{}", path.display())).unwrap();
+        let door = place.open(&device).unwrap();
+        Served { _folder: folder, path, device, door }
+    }
+
+    pub fn close(self) -> Device {
+        assert!(!self.door.is_closed());
+        self.door.close().unwrap();
+        assert!(!self.path.exists());
+        self.device.take().unwrap()
+    }
+}
+
+/// Does a step, which is of whole pages.
+fn step_is_done(guest: &mut Guest, naive: &mut Naive, step: &Step) {
+    let status = match step {
+        Step::Write(offset, data) => guest.write(*offset, data),
+        Step::Read(offset, length) => {
+            assert!(guest.read(*offset, *length) == naive.take(step), "{offset} {length}");
+            0
+        }
+        Step::Trim(offset, length) => guest.range(DISCARD, *offset, *length, 0),
+        Step::Zero(offset, length, allocated) => {
+            guest.range(WRITE_ZEROES, *offset, *length, u32::from(!allocated))
+        }
+        Step::Flush => guest.ask(FLUSH, 0, 0, false),
+    };
+    assert_eq!(status, 0, "{step:?}");
+    naive.take(step);
+}
+
+#[test]
+fn the_same_requests_of_a_guest_count_the_same_as_in_a_simulation() {
+    for (ftl, features) in [
+        ("", FEATURES),
+        ("[ftl]\nstructure = \"dftl\"\n", u64::MAX),
+        ("[ftl]\ndedup = \"inline\"\n", FEATURES),
+    ] {
+        let text = format!("{SMALL}{ftl}");
+        let served = Served::of(&text);
+        let mut guest = Guest::connect(&served.path, features);
+        let mut naive =
+            Naive(vec![0; 512 * u64::from_le_bytes(guest.config()[..8].try_into().unwrap()) as usize]);
+        let steps = page_steps(naive.0.len() as u64, 1500, 8);
+        for step in &steps {
+            step_is_done(&mut guest, &mut naive, step);
+        }
+        drop(guest);
+        let device = served.close();
+        device.check().unwrap();
+        assert_eq!(counts(&device.result().unwrap()), counts(&simulated(&text, &steps)), "{text}");
+    }
+}
+
+#[test]
+fn what_a_driver_is_told_is_what_the_specification_says() {
+    let served = Served::of(SMALL);
+    let mut guest = Guest::connect(&served.path, FEATURES);
+    for bit in [1, 2, 6, 9, 10, 12, 13, 14, 28, 32] {
+        assert!(guest.features & 1 << bit != 0, "feature {bit}");
+    }
+    let config = guest.config();
+    let number = |at: usize| u32::from_le_bytes(config[at..at + 4].try_into().unwrap());
+    let bytes = served.device.with(|device| Ok(device.bytes())).unwrap();
+    assert_eq!(u64::from(number(0)) * 512, bytes);
+    // Segments of 64 KiB, 126 of them; blocks of 4096 bytes, four queues; ranges of 1 GiB, 32 of them, as fine as a page.
+    assert_eq!((number(8), number(12), number(20), config[34]), (65536, 126, 4096, 4));
+    assert_eq!([36, 40, 44, 48, 52].map(number), [1 << 21, 32, 8, 1 << 21, 32]);
+    assert_eq!(config[56], 1);
+    assert_eq!(guest.ask(GET_ID, 0, 20, true), 0);
+    assert_eq!(&guest.get(DATA, 9), b"wearwell\0");
+    // What is forgotten reads as zeroes, and takes no room; what is to be allocated does.
+    assert_eq!(guest.write(0, &[7; 4 * PAGE as usize]), 0);
+    assert_eq!(guest.range(WRITE_ZEROES, PAGE, PAGE, 0), 0);
+    assert_eq!(guest.range(WRITE_ZEROES, 2 * PAGE, PAGE, 1), 0);
+    assert_eq!(guest.read(0, 4096 * 3)[4095..4097], [7, 0]);
+    assert_eq!(served.device.with(|device| Ok(device.content_bytes())).unwrap(), 3 * PAGE);
+    let before = served.device.with(|device| Ok(device.status().requests)).unwrap();
+    assert_eq!((before.of(Operation::Trim).count(), before.of(Operation::Flush).count()), (1, 0));
+    // Two ranges in one request, and sectors that are no whole page.
+    let mut ranges = Vec::new();
+    for (sector, sectors) in [(0u64, 8u32), (24, 8)] {
+        ranges.extend(sector.to_le_bytes());
+        ranges.extend(sectors.to_le_bytes());
+        ranges.extend([0; 4]);
+    }
+    guest.put(DATA, &ranges);
+    assert_eq!(guest.ask(DISCARD, 0, 32, false), 0);
+    assert_eq!(guest.write(512, &[9; 1024]), 0);
+    assert_eq!(guest.read(0, 2048), [vec![0; 512], vec![9; 1024], vec![0; 512]].concat());
+}
+
+/// A driver that cannot ask for flushes counts on each write to be durable.
+#[test]
+fn without_flushes_each_write_is_one() {
+    let served = Served::of(SMALL);
+    let mut guest = Guest::connect(&served.path, FEATURES & !(1 << 9));
+    assert_eq!(guest.write(0, &[7; 4096]), 0);
+    assert_eq!(guest.range(DISCARD, 0, PAGE, 0), 0);
+    let requests = served.device.with(|device| Ok(device.status().requests)).unwrap();
+    assert_eq!(requests.of(Operation::Flush).count(), 2);
+}
+
+#[test]
+fn many_requests_at_once_and_several_guests() {
+    let served = Served::of(SMALL);
+    let mut guests: Vec<_> = (0..3).map(|_| Guest::connect(&served.path, FEATURES)).collect();
+    for (number, guest) in guests.iter_mut().enumerate() {
+        for slot in 0..64 {
+            guest.put(Guest::data(slot), &[number as u8 + 1; 4096]);
+            guest.submit(slot, (OUT, (number as u64 * 64 + u64::from(slot)) * 8), 4096, false);
+        }
+        guest.kick();
+    }
+    for guest in &mut guests {
+        let mut done = 0;
+        while done < 64 {
+            done += guest.wait().len();
+        }
+        assert!((0..64).all(|slot| guest.status(slot) == 0));
+    }
+    for page in 0..192 {
+        assert_eq!(guests[0].read(page * PAGE, 4096), vec![(page / 64) as u8 + 1; 4096]);
+    }
+}
+
+#[test]
+fn requests_that_cannot_be_are_refused_and_the_next_is_served() {
+    let served = Served::of(SMALL);
+    let mut guest = Guest::connect(&served.path, FEATURES);
+    let sectors = served.device.with(|device| Ok(device.bytes() / 512)).unwrap();
+    for (kind, sector, bytes, is_read, status) in [
+        (IN, sectors, 512, true, 1),
+        (IN, sectors - 1, 1024, true, 1),
+        (OUT, sectors, 512, false, 1),
+        (OUT, u64::MAX, 512, false, 1),
+        (OUT, u64::MAX / 512, 4096, false, 1),
+        (OUT, 0, 511, false, 1),
+        (IN, 0, 16 << 20, true, 1),
+        (DISCARD, 0, 15, false, 1),
+        (DISCARD, 0, 0, false, 1),
+        (99, 0, 512, false, 2),
+    ] {
+        assert_eq!(guest.ask(kind, sector, bytes, is_read), status, "{kind} {sector} {bytes}");
+    }
+    assert_eq!(guest.range(DISCARD, 0, PAGE, 1), 2);
+    assert_eq!(guest.range(WRITE_ZEROES, 0, PAGE, 2), 2);
+    assert_eq!(guest.range(DISCARD, (sectors - 1) * 512, PAGE, 0), 1);
+    assert_eq!(guest.range(WRITE_ZEROES, 0, 2 << 30, 0), 1);
+    assert_eq!(guest.write(0, &[5; 512]), 0);
+    assert_eq!(guest.read(0, 512), [5; 512]);
+}
+
+/// A guest, after those before it have gone.
+fn when_there_is_room(path: &Path) -> Guest {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        match Guest::try_connect(path, FEATURES) {
+            Ok(guest) => return guest,
+            Err(error) if Instant::now() > until => panic!("{error}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Chains that lie outside of memory, run in circles, have no end, no room for an answer, or too much of everything.
+#[test]
+fn hostile_chains_harm_nobody() {
+    let served = Served::of(SMALL);
+    let mut good = Guest::connect(&served.path, FEATURES);
+    assert_eq!(good.write(0, &[3; 512]), 0);
+    let of = |address, length, flags, next| Descriptor { address, length, flags, next };
+    let chains: &[&[Descriptor]] = &[
+        &[of(MEMORY_BYTES - 8, 16, NEXT, 1), of(DATA, 1, WRITE, 0)],
+        &[of(u64::MAX - 8, 16, NEXT, 1), of(DATA, 1, WRITE, 0)],
+        &[of(DATA, 16, NEXT, 1), of(MEMORY_BYTES, 1, WRITE, 0)],
+        &[of(DATA, 16, NEXT, 0)],
+        &[of(DATA, 16, NEXT, 1), of(DATA, 16, NEXT, 0)],
+        &[of(DATA, 16, NEXT, 1), of(DATA, 4096, WRITE | NEXT, 1)],
+        &[of(DATA, 16, NEXT, 60_000)],
+        &[of(DATA, 16, 0, 0)],
+        &[of(DATA, 3, NEXT, 1), of(DATA, 1, WRITE, 0)],
+        &[of(DATA, 1, WRITE, 0)],
+        &[of(DATA, 0, WRITE, 0)],
+        &[of(DATA, 16, WRITE | NEXT, 1), of(DATA, 16, NEXT, 2), of(DATA, 1, WRITE, 0)],
+        &[
+            of(DATA, 16, NEXT, 1),
+            of(0, MEMORY_BYTES as u32, WRITE | NEXT, 2),
+            of(0, MEMORY_BYTES as u32, WRITE, 0),
+        ],
+        &[of(DATA, 16 * 1000, INDIRECT, 0)],
+        &[of(DATA, 15, INDIRECT, 0)],
+        &[of(MEMORY_BYTES - 16, 4096, INDIRECT, 0)],
+        &[of(DATA, 16, INDIRECT | NEXT, 0)],
+    ];
+    for chain in chains {
+        let mut guest = when_there_is_room(&served.path);
+        // A table of tables, in the place that the indirect ones name.
+        for index in 0..64 {
+            guest.describe(DATA, index, of(DATA, 16 * 64, INDIRECT, 0));
+        }
+        for (index, descriptor) in (0..).zip(*chain) {
+            guest.describe(0, index, *descriptor);
+        }
+        guest.offer(0);
+        guest.kick();
+        // The same guest goes on, unless it wrote over its own queue.
+        if !chain.iter().any(|of| of.address == 0) {
+            assert_eq!(guest.wait().len(), 1, "{chain:?}");
+            assert_eq!(guest.ask(IN, 0, 512, true), 0, "{chain:?}");
+        }
+    }
+    let mut liar = when_there_is_room(&served.path);
+    liar.lie(5000);
+    liar.kick();
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(good.read(0, 512), [3; 512]);
+    drop((good, liar));
+    served.close().check().unwrap();
+}
+
+/// Fronts that speak nonsense, say nothing, or too much at once.
+#[test]
+fn hostile_fronts_end_themselves_alone() {
+    let served = Served::of(SMALL);
+    let mut good = Guest::connect(&served.path, FEATURES);
+    let message = |request: u32, flags: u32, payload: &[u8]| {
+        let head = [request, flags, payload.len() as u32];
+        [head.iter().flat_map(|number| number.to_ne_bytes()).collect(), payload.to_vec()].concat()
+    };
+    let nonsense = [
+        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        vec![0xff; 4096],
+        message(5, 1, &[0xff; 72]),
+        message(5, 1, &[0; 4]),
+        message(9, 1, &[0xff; 40]),
+        message(8, 1, &[0xff; 8]),
+        message(12, 1, &[0; 8]),
+        message(24, 1, &[0xff; 300]),
+        message(1, 0, &[]),
+        message(u32::MAX, 1, &[]),
+        message(1, 1, &[])[..7].to_vec(),
+    ];
+    for bytes in &nonsense {
+        let mut stream = UnixStream::connect(&served.path).unwrap();
+        // It may be gone before all of it is written.
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut rest = Vec::new();
+        match stream.read_to_end(&mut rest) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{bytes:?}"),
+        }
+    }
+    // One after the other, many times, and no file stays open.
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = open();
+    for _ in 0..100 {
+        drop(when_there_is_room(&served.path));
+    }
+    // No more than eight at a time.
+    let held: Vec<_> = (0..12).map(|_| UnixStream::connect(&served.path).unwrap()).collect();
+    drop(held);
+    let until = Instant::now() + Duration::from_secs(20);
+    while open() > before + 100 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(open() <= before + 100, "{before} {}", open());
+    assert_eq!(good.write(0, &[3; 512]), 0);
+    assert_eq!(good.read(0, 512), [3; 512]);
+}
+
+#[test]
+fn a_door_closes_while_a_guest_is_at_work() {
+    let served = Served::of(SMALL);
+    let mut guest = Guest::connect(&served.path, FEATURES);
+    for slot in 0..64 {
+        guest.submit(slot, (OUT, u64::from(slot) * 8), 4096, false);
+    }
+    guest.kick();
+    served.close().check().unwrap();
+}
+
+#[test]
+fn addresses_that_are_no_unix_sockets_are_refused() {
+    for text in ["tcp:127.0.0.1:1", "", "unix:"] {
+        assert!((DOOR.place)(text).is_err_and(|problem| problem.contains("unix:PATH")), "{text}");
+    }
+}
