@@ -30,6 +30,8 @@ pub struct Device {
     opened: Instant,
     /// When whoever holds the device began to wait for it, until that request is counted.
     asked: Option<Instant>,
+    /// The stream hint of the request in hand.
+    hint: u16,
     page_bytes: u32,
     found: Vec<Content>,
     names: Vec<Content>,
@@ -63,6 +65,7 @@ impl Device {
         checked.map_err(|problem| image.damaged(problem))?;
         device.live.check().map_err(|problem| image.damaged(problem))?;
         device.image = Some(image);
+        device.hint = 0;
         Ok((device, noted))
     }
 
@@ -73,6 +76,7 @@ impl Device {
             requests: Requests::default(),
             opened: Instant::now(),
             asked: None,
+            hint: 0,
             found: Vec::new(),
             names: Vec::new(),
             live,
@@ -96,9 +100,15 @@ impl Device {
         self.contents.bytes()
     }
 
+    /// Placement handles: stream hints that the drive keeps apart, from 0 on. 0 where it looks at none.
+    pub fn placement_handles(&self) -> u16 {
+        self.live.placement_handles()
+    }
+
     /// Somebody began to wait for the device at this time, and has it now: how long the next request takes is counted from then.
-    pub(crate) fn was_asked(&mut self, at: Instant) {
-        self.asked = Some(at);
+    /// What it writes until the next one carries this hint.
+    pub(crate) fn was_asked(&mut self, at: Instant, hint: u16) {
+        (self.asked, self.hint) = (Some(at), hint);
     }
 
     /// What it has done so far.
@@ -247,7 +257,7 @@ impl Device {
         if kept.is_ok()
             && let Some(image) = &mut self.image
         {
-            kept = image.write_notes(first);
+            kept = image.write_notes(first, self.hint);
         }
         let done = match kept {
             Ok(()) => self.write_names(first, &names).map_err(DeviceError::from),
@@ -277,7 +287,7 @@ impl Device {
     /// Writes pages whose contents are held already.
     fn write_names(&mut self, first: u32, names: &[Content]) -> Result<(), LayerError> {
         let was_dead = self.live.end_of_life().is_some();
-        if let Err(error) = self.live.write(first, names) {
+        if let Err(error) = self.live.write(first, names, self.hint) {
             // A drive that dies in the middle of a write may have taken some of it, which has to be readable.
             if was_dead || !error.is_end_of_life() {
                 names.iter().for_each(|name| self.contents.give_up(name.0));
@@ -410,7 +420,8 @@ impl Device {
             false => Err(format!("pages {} to {} of a drive of {pages}", range.start, range.end)),
         };
         let done = match note {
-            Note::Write(first, written) => {
+            Note::Write(first, hint, written) => {
+                self.hint = hint;
                 within(&(first..first.saturating_add(written.len() as u32)))?;
                 let mut names = Vec::with_capacity(written.len());
                 for page in written {

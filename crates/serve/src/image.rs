@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! head   magic 8 · version u32 · bytes of a page u32 · length of the scenario u32 · scenario, JSON · CRC-32 of all that
-//! note   kind u32 · first page u32 · pages u32 · CRC-32 of these · for a write, per page: name u64 · slot u32 · checksum u64;
+//! note   kind u16 · stream hint of a write u16 · first page u32 · pages u32 · CRC-32 of these · for a write, per page: name u64 · slot u32 · checksum u64;
 //!        and the CRC-32 of them
 //! ```
 //!
@@ -32,6 +32,9 @@ const PAGE_BYTES: usize = 20;
 const MOST_WAITING: usize = 1 << 16;
 /// Longest scenario, bytes.
 const LONGEST_SCENARIO: u32 = 1 << 24;
+
+/// Bits of a note's first number below the hint.
+const HINT_SHIFT: u32 = 16;
 
 const WRITE: u32 = 1;
 const READ: u32 = 2;
@@ -60,8 +63,8 @@ pub struct WrittenPage {
 /// Something that was done to the stack.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Note<'a> {
-    /// Pages from the first on were written.
-    Write(u32, &'a [WrittenPage]),
+    /// Pages from the first on were written, with this stream hint.
+    Write(u32, u16, &'a [WrittenPage]),
     /// Pages were read.
     Read(Range<u32>),
     /// Pages were trimmed.
@@ -171,13 +174,13 @@ impl Image {
         self.writing.extend(held.sum.to_le_bytes());
     }
 
-    /// Notes the write of those pages, which go to `first` and after it.
+    /// Notes the write of those pages, which go to `first` and after it, with a stream hint.
     ///
     /// # Errors
     /// A journal that cannot be written.
-    pub fn write_notes(&mut self, first: u32) -> io::Result<()> {
+    pub fn write_notes(&mut self, first: u32, hint: u16) -> io::Result<()> {
         let pages = (self.writing.len() / PAGE_BYTES) as u32;
-        self.waiting.extend(note(WRITE, first, pages));
+        self.waiting.extend(note(WRITE | u32::from(hint) << HINT_SHIFT, first, pages));
         self.waiting.extend(&self.writing);
         self.waiting.extend(crc32fast::hash(&self.writing).to_le_bytes());
         self.send()
@@ -289,11 +292,13 @@ impl<R: Read> Notes<R> {
         let mut head = [0; NOTE_BYTES];
         self.source.read_exact(&mut head)?;
         let [kind, first, count, sum] = numbers(&head);
+        let hint = (kind >> HINT_SHIFT) as u16;
         if crc32fast::hash(&head[..12]) != sum {
             return Ok(Err("its checksum is another"));
         }
         let Some(end) = first.checked_add(count) else { return Ok(Err("it has too many pages")) };
-        let note = match kind {
+        let note = match kind & !(u32::MAX << HINT_SHIFT) {
+            kind if hint != 0 && kind != WRITE => return Ok(Err("it has a hint and is no write")),
             READ => Note::Read(first..end),
             TRIM => Note::Trim(first..end),
             FLUSH => Note::Flush,
@@ -305,7 +310,7 @@ impl<R: Read> Notes<R> {
                 if !self.read_pages(count)? {
                     return Ok(Err("the checksum of its pages is another"));
                 }
-                return Ok(Ok(Some((Note::Write(first, &self.pages), NOTE_BYTES as u64 + body))));
+                return Ok(Ok(Some((Note::Write(first, hint, &self.pages), NOTE_BYTES as u64 + body))));
             }
             _ => return Ok(Err("its kind is unknown")),
         };

@@ -7,12 +7,21 @@ use std::time::Instant;
 
 /// A device that several doors, and all who came in by them, use; one request at a time.
 #[derive(Clone)]
-pub struct SharedDevice(Arc<Mutex<Option<Device>>>);
+pub struct SharedDevice {
+    device: Arc<Mutex<Option<Device>>>,
+    /// The stream hint of what is written by way of this.
+    hint: u16,
+}
 
 impl SharedDevice {
     /// Shares it.
     pub fn new(device: Device) -> Self {
-        SharedDevice(Arc::new(Mutex::new(Some(device))))
+        SharedDevice { device: Arc::new(Mutex::new(Some(device))), hint: 0 }
+    }
+
+    /// The same device for somebody whose writes carry a stream hint, below [`Device::placement_handles`].
+    pub fn with_hint(&self, hint: u16) -> Self {
+        SharedDevice { device: self.device.clone(), hint }
     }
 
     /// Does something with the device, once nobody else does. How long it is waited for counts to the latency of what is done.
@@ -25,14 +34,14 @@ impl SharedDevice {
     ) -> Result<T, DeviceError> {
         let asked = Instant::now();
         // Between two requests it is whole, whatever became of a thread that used it.
-        let mut device = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         let device = device.as_mut().ok_or(DeviceError::Ended)?;
-        device.was_asked(asked);
+        device.was_asked(asked, self.hint);
         work(device)
     }
 
     /// Takes the device, once nobody uses it: whoever asks for something later is refused. `None` if somebody took it before.
     pub fn take(&self) -> Option<Device> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.device.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

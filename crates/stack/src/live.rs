@@ -115,17 +115,23 @@ impl Live {
         self.stack.check()
     }
 
-    /// One request that writes pages from `first` on, which hold `contents`.
+    /// Stream hints that are kept apart by the layer that is written to, from 0 on: its placement handles. 0 where it looks at none.
+    pub fn placement_handles(&self) -> u16 {
+        let ResolvedScenario { tree, layers, ftl, .. } = &self.resolved;
+        layers.get(tree.tenants[0].on).map_or(ftl.handles, |layer| layer.handles).into()
+    }
+
+    /// One request that writes pages from `first` on, which hold `contents`; with a stream hint, 0 for none.
     ///
     /// # Errors
     /// Pages outside the drive, and a drive that has died.
-    pub fn write(&mut self, first: u32, contents: &[Content]) -> Result<(), LayerError> {
+    pub fn write(&mut self, first: u32, contents: &[Content], hint: u16) -> Result<(), LayerError> {
         if let Some(error) = &self.end_of_life {
             return Err(error.clone());
         }
         self.name(first..first + contents.len() as u32);
         let before = self.sent.written;
-        if let Err(error) = self.stack.targets[0].layer.write(&self.pages, contents, 0) {
+        if let Err(error) = self.stack.targets[0].layer.write(&self.pages, contents, hint) {
             if error.is_end_of_life() {
                 self.sent.written = Snapshot::take(&self.stack).host_pages();
                 self.end_of_life = Some(error.clone());

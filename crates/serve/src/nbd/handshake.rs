@@ -10,12 +10,17 @@ use std::io::{self, Read, Write};
 const MOST_OPTION_BYTES: u32 = 1 << 16;
 /// Options after which nobody means to use the device any more.
 const MOST_OPTIONS: u32 = 1000;
+/// What is said of a name that no export has.
+const UNKNOWN: &[u8] = b"there is no export of that name: the default has none, and others, placement/0 and so on, are there where the \
+                         layer that is written to has the placement host_hint";
 /// The number under which the only metadata context goes.
 pub const CONTEXT: u32 = 1;
 
 /// What there is to be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
+    /// What it is called; the default has no name.
+    pub name: String,
     /// Its size, bytes.
     pub bytes: u64,
     /// Requests of whole pages of so many bytes cost least.
@@ -33,6 +38,8 @@ pub struct Agreed {
     pub structured: bool,
     /// The client wants to hear which ranges hold something.
     pub allocation: bool,
+    /// Which export it uses.
+    pub export: usize,
 }
 
 impl Export {
@@ -47,26 +54,23 @@ impl Export {
             | can::FAST_ZERO;
         if agreed.structured { always | can::DF } else { always }
     }
-
-    /// There is one, and it is the default.
-    fn is_called(&self, name: &[u8]) -> bool {
-        name.is_empty()
-    }
 }
 
 /// A connection that is being agreed on.
 struct Handshake<'a, S> {
     stream: &'a mut S,
-    export: &'a Export,
+    exports: &'a [Export],
     no_zeroes: bool,
     agreed: Agreed,
+    /// The export of which the client asked for the metadata context.
+    context_of: Option<usize>,
 }
 
 /// Comes to an agreement with a client; `None` if it only wanted to look.
 ///
 /// # Errors
 /// A client that goes away, or does not speak the protocol.
-pub fn shake_hands(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<Agreed>> {
+pub fn shake_hands(stream: &mut (impl Read + Write), exports: &[Export]) -> io::Result<Option<Agreed>> {
     stream.write_all(&GREETING)?;
     stream.write_all(&OPTION_MAGIC.to_be_bytes())?;
     stream.write_all(&(FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes())?;
@@ -78,7 +82,7 @@ pub fn shake_hands(stream: &mut (impl Read + Write), export: &Export) -> io::Res
         return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown flags"));
     }
     let no_zeroes = flags & u32::from(NO_ZEROES) != 0;
-    let mut handshake = Handshake { stream, export, no_zeroes, agreed: Agreed::default() };
+    let mut handshake = Handshake { stream, exports, no_zeroes, agreed: Agreed::default(), context_of: None };
     for _ in 0..MOST_OPTIONS {
         let asked = Asked::read(handshake.stream, MOST_OPTION_BYTES)?;
         let ended = handshake.answer(&asked)?;
@@ -99,7 +103,7 @@ enum Ended {
     Left,
 }
 
-impl<S: Read + Write> Handshake<'_, S> {
+impl<'a, S: Read + Write> Handshake<'a, S> {
     fn answer(&mut self, asked: &Asked) -> io::Result<Ended> {
         let Asked { option, data } = asked;
         let Some(data) = data else {
@@ -117,7 +121,11 @@ impl<S: Read + Write> Handshake<'_, S> {
                 Ok(Ended::Left)
             }
             option::LIST if data.is_empty() => {
-                answer_option(self.stream, *option, answer::SERVER, &[0; 4])?;
+                for export in self.exports {
+                    let name = export.name.as_bytes();
+                    let told = [&(name.len() as u32).to_be_bytes(), name].concat();
+                    answer_option(self.stream, *option, answer::SERVER, &told)?;
+                }
                 self.say(*option, answer::ACK, &[])
             }
             option::STRUCTURED_REPLY if data.is_empty() => {
@@ -133,19 +141,28 @@ impl<S: Read + Write> Handshake<'_, S> {
         }
     }
 
+    /// The export of that name.
+    fn find(&self, name: &[u8]) -> Option<(usize, &'a Export)> {
+        self.exports.iter().enumerate().find(|(_, export)| export.name.as_bytes() == name)
+    }
+
+    /// That export is used from now on; what was agreed for another is not.
+    fn take(&mut self, at: usize) {
+        (self.agreed.export, self.agreed.allocation) = (at, self.context_of == Some(at));
+    }
+
     fn say(&mut self, option: u32, kind: u32, data: &[u8]) -> io::Result<Ended> {
         answer_option(self.stream, option, kind, data).map(|()| Ended::Not)
     }
 
     fn export_name(&mut self, name: &[u8]) -> io::Result<Ended> {
-        if !self.export.is_called(name) {
-            return Ok(Ended::Left);
-        }
-        self.stream.write_all(&self.export.bytes.to_be_bytes())?;
-        self.stream.write_all(&self.export.flags(self.agreed).to_be_bytes())?;
+        let Some((at, export)) = self.find(name) else { return Ok(Ended::Left) };
+        self.stream.write_all(&export.bytes.to_be_bytes())?;
+        self.stream.write_all(&export.flags(self.agreed).to_be_bytes())?;
         if !self.no_zeroes {
             self.stream.write_all(&[0; 124])?;
         }
+        self.take(at);
         Ok(Ended::Agreed)
     }
 
@@ -153,14 +170,9 @@ impl<S: Read + Write> Handshake<'_, S> {
         let Some((name, asked)) = parse_go(data) else {
             return self.say(option, answer::ERR_INVALID, b"its lengths do not add up");
         };
-        if !self.export.is_called(name) {
-            return self.say(
-                option,
-                answer::ERR_UNKNOWN,
-                b"there is one export, the default, without a name",
-            );
-        }
-        let export = self.export;
+        let Some((at, export)) = self.find(name) else {
+            return self.say(option, answer::ERR_UNKNOWN, UNKNOWN);
+        };
         let mut told = vec![info::EXPORT.to_be_bytes().to_vec()];
         told[0].extend(export.bytes.to_be_bytes());
         told[0].extend(export.flags(self.agreed).to_be_bytes());
@@ -170,7 +182,7 @@ impl<S: Read + Write> Handshake<'_, S> {
         }
         told.push(sizes);
         if asked.contains(&info::NAME) {
-            told.push(info::NAME.to_be_bytes().to_vec());
+            told.push([&info::NAME.to_be_bytes(), export.name.as_bytes()].concat());
         }
         if asked.contains(&info::DESCRIPTION) {
             let mut description = info::DESCRIPTION.to_be_bytes().to_vec();
@@ -181,13 +193,17 @@ impl<S: Read + Write> Handshake<'_, S> {
             answer_option(self.stream, option, answer::INFO, &data)?;
         }
         answer_option(self.stream, option, answer::ACK, &[])?;
-        Ok(if option == option::GO { Ended::Agreed } else { Ended::Not })
+        if option != option::GO {
+            return Ok(Ended::Not);
+        }
+        self.take(at);
+        Ok(Ended::Agreed)
     }
 
     fn contexts(&mut self, option: u32, data: &[u8]) -> io::Result<Ended> {
         let sets = option == option::SET_META_CONTEXT;
         if sets {
-            self.agreed.allocation = false;
+            self.context_of = None;
         }
         let Some((name, queries)) = parse_contexts(data) else {
             return self.say(option, answer::ERR_INVALID, b"its lengths do not add up");
@@ -195,19 +211,13 @@ impl<S: Read + Write> Handshake<'_, S> {
         if !self.agreed.structured {
             return self.say(option, answer::ERR_INVALID, b"needs structured replies");
         }
-        if !self.export.is_called(name) {
-            return self.say(
-                option,
-                answer::ERR_UNKNOWN,
-                b"there is one export, the default, without a name",
-            );
-        }
+        let Some((at, _)) = self.find(name) else { return self.say(option, answer::ERR_UNKNOWN, UNKNOWN) };
         let matches = |query: &&[u8]| *query == ALLOCATION.as_bytes() || (!sets && *query == b"base:");
         if queries.iter().any(matches) || (!sets && queries.is_empty()) {
             let number = if sets { CONTEXT } else { 0 };
             let context = [&number.to_be_bytes()[..], ALLOCATION.as_bytes()].concat();
             answer_option(self.stream, option, answer::META_CONTEXT, &context)?;
-            self.agreed.allocation |= sets;
+            self.context_of = sets.then_some(at).or(self.context_of);
         }
         self.say(option, answer::ACK, &[])
     }

@@ -28,15 +28,7 @@ impl Server {
     /// # Errors
     /// A place that is taken, or that the user may not use.
     pub fn start(device: SharedDevice, address: &Address, limits: Limits) -> io::Result<Self> {
-        let sizes = device.with(|device| Ok((device.bytes(), device.page_bytes())));
-        let (bytes, page_bytes) = sizes.map_err(io::Error::other)?;
-        let export = Export {
-            bytes,
-            page_bytes: page_bytes.clamp(512, MOST_REQUEST_BYTES),
-            most_bytes: MOST_REQUEST_BYTES,
-            description: "a drive simulated by Wearwell".into(),
-        };
-        crate::sockets::Server::start("nbd", Exported { device, export }, address, limits).map(Server)
+        crate::sockets::Server::start("nbd", Exported::of(device)?, address, limits).map(Server)
     }
 
     /// Where it is, as clients want it.
@@ -55,18 +47,47 @@ impl Server {
 
 /// A device and what clients may know of it.
 struct Exported {
-    device: SharedDevice,
-    export: Export,
+    /// The device as the export of the same place has it.
+    devices: Vec<SharedDevice>,
+    exports: Vec<Export>,
+}
+
+impl Exported {
+    /// The device without a name, and once for each placement handle, by which what is written to it goes.
+    fn of(device: SharedDevice) -> io::Result<Self> {
+        let known =
+            device.with(|device| Ok((device.bytes(), device.page_bytes(), device.placement_handles())));
+        let (bytes, page_bytes, handles) = known.map_err(io::Error::other)?;
+        let export = Export {
+            name: String::new(),
+            bytes,
+            page_bytes: page_bytes.clamp(512, MOST_REQUEST_BYTES),
+            most_bytes: MOST_REQUEST_BYTES,
+            description: "a drive simulated by Wearwell".into(),
+        };
+        let by_handle = |handle: u16| Export {
+            name: format!("placement/{handle}"),
+            description: format!(
+                "{}; what is written here goes by placement handle {handle}",
+                export.description
+            ),
+            ..export.clone()
+        };
+        let others = (0..handles).map(|handle| (device.with_hint(handle), by_handle(handle)));
+        let (devices, exports) = std::iter::once((device.clone(), export.clone())).chain(others).unzip();
+        Ok(Exported { devices, exports })
+    }
 }
 
 impl Service for Exported {
     fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()> {
         let until = Instant::now() + limits.handshake;
-        let agreed = shake_hands(&mut Hurried { stream, until }, &self.export)?;
+        let agreed = shake_hands(&mut Hurried { stream, until }, &self.exports)?;
         let Some(agreed) = agreed else { return Ok(()) };
         stream.set_timeout(None)?;
         let out = stream.try_clone()?;
-        Transmission::new(stream, out, &self.device, &self.export, agreed).serve()
+        let (device, export) = (&self.devices[agreed.export], &self.exports[agreed.export]);
+        Transmission::new(stream, out, device, export, agreed).serve()
     }
 }
 

@@ -7,9 +7,8 @@ use std::ops::ControlFlow;
 use wearwell_base::content::Content;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
-use wearwell_serve::SharedDevice;
-use wearwell_serve::checksum;
 use wearwell_serve::nbd::{Address, Limits, Server};
+use wearwell_serve::{Device, SharedDevice, checksum};
 use wearwell_stack::{Parts, Progress, RunResult, run_with};
 use wearwell_workload::{PageBatch, Stage, Workload};
 
@@ -18,6 +17,8 @@ struct Requests {
     steps: Vec<Step>,
     next: usize,
     contents: bool,
+    /// The stream hint of each.
+    hint: fn(usize) -> u16,
 }
 
 impl Workload for Requests {
@@ -28,7 +29,12 @@ impl Workload for Requests {
             let before = batch.pages.len();
             match &self.steps[self.next] {
                 Step::Write(offset, data) => {
-                    batch.push_request(Op::Write, 0, Lpn(page(*offset)), page(data.len() as u64));
+                    batch.push_request(
+                        Op::Write,
+                        (self.hint)(self.next),
+                        Lpn(page(*offset)),
+                        page(data.len() as u64),
+                    );
                     let names = data.chunks(PAGE as usize).map(|page| Content(checksum(page)));
                     batch.contents.extend(names.filter(|_| self.contents));
                 }
@@ -60,9 +66,13 @@ impl Workload for Requests {
 }
 
 pub fn simulated(text: &str, steps: &[Step]) -> RunResult {
+    simulated_with(text, steps, |_| 0)
+}
+
+fn simulated_with(text: &str, steps: &[Step], hint: fn(usize) -> u16) -> RunResult {
     let scenario = scenario(&format!("{text}\n[precondition]\nfill = \"none\"\n"));
     let contents = scenario.holds_content();
-    let requests = Requests { steps: steps.to_vec(), next: 0, contents };
+    let requests = Requests { steps: steps.to_vec(), next: 0, contents, hint };
     let parts = Parts { workload: Some(Box::new(move |_| Box::new(requests))), ..Parts::default() };
     let run = run_with(&scenario, parts, &mut |_: &Progress| ControlFlow::Continue(()));
     run.unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
@@ -149,5 +159,38 @@ fn the_same_requests_over_nbd_count_the_same_as_in_a_simulation() {
         server.stop();
         let served = device.take().expect("nobody else has it").result().unwrap();
         assert_eq!(counts(&served), counts(&simulated(&text, &steps)), "{text}");
+    }
+}
+
+/// Each export carries its placement handle, which the drive keeps apart; so does an image, when its requests are done once more.
+#[test]
+fn writes_by_placement_handles_count_as_in_a_simulation() {
+    const HINT: fn(usize) -> u16 = |at| at as u16 % 3;
+    for ftl in ["", "structure = \"gecko\"\n"] {
+        let text = format!("{SMALL}[ftl]\n{ftl}placement = {{ kind = \"host_hint\", streams = 3 }}\n");
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("image");
+        let (device, _) = Device::in_image(&scenario(&text), &image).unwrap();
+        assert_eq!(device.placement_handles(), 3);
+        let steps = page_steps(device.bytes(), 2000, 5);
+        let device = SharedDevice::new(device);
+        let path = folder.path().join("s");
+        let server = Server::start(device.clone(), &Address::Unix(path.clone()), Limits::default()).unwrap();
+        let mut clients = [0, 1, 2].map(|handle| {
+            let mut client = Client::connect(&path);
+            client.go_to(&format!("placement/{handle}"));
+            client
+        });
+        for (at, step) in steps.iter().enumerate() {
+            clients[usize::from(HINT(at))].take(step);
+        }
+        clients.into_iter().for_each(Client::leave);
+        server.stop();
+        drop(device.take());
+        let (again, noted) = Device::in_image(&scenario(&text), &image).unwrap();
+        assert!(noted.requests > 0);
+        let wanted = counts(&simulated_with(&text, &steps, HINT));
+        assert_eq!(counts(&again.result().unwrap()), wanted, "{text}");
+        assert_ne!(counts(&simulated(&text, &steps)), wanted, "handles matter");
     }
 }

@@ -88,7 +88,13 @@ impl Client {
 
     /// Begins to use the default export.
     pub fn go(&mut self) {
-        let replies = self.option(GO, &[0; 6]);
+        self.go_to("");
+    }
+
+    /// Begins to use an export.
+    pub fn go_to(&mut self, name: &str) {
+        let question = [&(name.len() as u32).to_be_bytes(), name.as_bytes(), &[0; 2]].concat();
+        let replies = self.option(GO, &question);
         assert_eq!(replies.last().unwrap().0, 1, "{replies:?}");
         let export = &replies.iter().find(|(kind, data)| *kind == 3 && data[..2] == [0, 0]).unwrap().1;
         self.bytes = u64::from_be_bytes(export[2..10].try_into().unwrap());

@@ -51,6 +51,30 @@ fn what_is_agreed_on_is_what_the_protocol_says() {
     client.leave();
 }
 
+/// Exports by placement handles are there where the drive keeps hints apart, and what was agreed for one does not hold for another.
+#[test]
+fn exports_are_what_the_drive_has_handles_for() {
+    let text = format!("{SMALL}[ftl]\nplacement = {{ kind = \"host_hint\", streams = 2 }}\n");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let server =
+        Server::start(SharedDevice::new(device(&text)), &Address::Unix(path.clone()), Limits::default())
+            .unwrap();
+    let mut client = Client::connect(&path);
+    let name = |name: &str| (2, [&(name.len() as u32).to_be_bytes(), name.as_bytes()].concat());
+    assert_eq!(client.option(3, &[]), [name(""), name("placement/0"), name("placement/1"), (1, vec![])]);
+    client.structured();
+    client.allocation();
+    assert_eq!(client.option(7, b"\0\0\0\x0bplacement/2\0\0")[0].0, 1 << 31 | 6);
+    client.go_to("placement/1");
+    assert_eq!(client.ask(0, 7, 0, 4096, &[]).error, 22, "the context was agreed for the default");
+    assert_eq!(client.ask(0, 1, 0, 3, b"abc").error, 0);
+    let mut other = Client::connect(&path);
+    other.go();
+    assert_eq!(other.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+    server.stop();
+}
+
 #[test]
 fn requests_that_cannot_be_are_refused_and_the_next_is_served() {
     let served = served(Limits::default());

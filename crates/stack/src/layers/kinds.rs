@@ -14,6 +14,7 @@ use std::fmt::Debug;
 use wearwell_base::config::{ConfigError, Entry};
 use wearwell_engine::layer::Ability;
 use wearwell_engine::log::BoxedLayer;
+use wearwell_engine::placement::PlacementConfig;
 
 /// What a layer can stand on.
 pub trait Base {
@@ -84,6 +85,8 @@ pub struct LayerPlan<S> {
     pub block_pages: u32,
     /// Blocks (segments) that it holds open below at a time.
     pub streams: u8,
+    /// Stream hints that it keeps apart, from 0 on; 0 where it looks at none.
+    pub handles: u8,
     /// A zoned drive: blocks that may be open at a time.
     pub most_open: Option<u32>,
     /// Whether it cleans, and tells the layer below when.
@@ -108,6 +111,7 @@ impl<S> LayerPlan<S> {
             physical_pages,
             block_pages,
             streams: 0,
+            handles: 0,
             most_open: None,
             cleans: false,
             features: Features::default(),
@@ -125,6 +129,7 @@ impl<S> LayerPlan<S> {
             physical_pages: self.physical_pages,
             block_pages: self.block_pages,
             streams: self.streams,
+            handles: self.handles,
             most_open: self.most_open,
             cleans: self.cleans,
             features: self.features,
@@ -139,6 +144,14 @@ impl<S> LayerPlan<S> {
     pub fn of_kind(mut self, name: &'static str) -> Self {
         self.features.add(Used::new(name, "structure"));
         self
+    }
+}
+
+/// Stream hints that a placement keeps apart, from 0 on; 0 where it looks at none.
+pub(super) fn handles(placement: &PlacementConfig) -> u8 {
+    match placement {
+        PlacementConfig::HostHint(config) => config.streams,
+        _ => 0,
     }
 }
 

@@ -1,7 +1,7 @@
 //! A log-structured store on another layer.
 
 use super::keys::{Keys, PLAIN};
-use super::kinds::{Kind, LayerPlan, OnLayer};
+use super::kinds::{Kind, LayerPlan, OnLayer, handles};
 use super::metadata::{self, MetadataConfig};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, LayerContext, LayerSpec, LowerLayer};
@@ -134,7 +134,7 @@ impl Kind for Log {
             (trim != TrimConfig::Plain(true), "no_trim", "trim"),
         ]);
         let first_hint = segments.first_hint.unwrap_or(0);
-        let streams = store.streams;
+        let (streams, handles) = (store.streams, handles(&store.placement));
         let needs = match store.victim.looks_below() {
             true => vec![(Ability::LeftValid, "victim.weight")],
             false => Vec::new(),
@@ -142,6 +142,7 @@ impl Kind for Log {
         let settings = LogSettings { store, segment_pages, trim: rule, metadata, first_hint };
         Ok(LayerPlan {
             streams,
+            handles,
             cleans: true,
             features,
             needs,

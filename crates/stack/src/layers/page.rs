@@ -2,7 +2,7 @@
 
 use super::equal_pages;
 use super::flash::FlashParts;
-use super::kinds::{Kind, LayerPlan, OnFlash};
+use super::kinds::{Kind, LayerPlan, OnFlash, handles};
 use super::model::FtlModel;
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
@@ -43,8 +43,9 @@ impl Kind for Page {
         let streams = store.streams;
         // The model knows nothing of a map above the FTL's.
         let model = dedup.is_none().then(|| FtlModel::of(Ftl::Page.design(None)));
+        let handles = handles(&keys.placement);
         let plan = LayerPlan::new(logical_pages, geometry.pages(), geometry.pages_per_block, store);
-        Ok(LayerPlan { streams, features, model, ..plan })
+        Ok(LayerPlan { streams, handles, features, model, ..plan })
     }
 
     fn build<P: StackPayload>(

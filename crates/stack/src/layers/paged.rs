@@ -4,7 +4,7 @@
 use super::equal_pages;
 use super::features::Features;
 use super::flash::FlashParts;
-use super::kinds::{Kind, LayerPlan, OnFlash};
+use super::kinds::{Kind, LayerPlan, OnFlash, handles};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
@@ -253,7 +253,7 @@ impl<D: PagedDesign> Kind for Paged<D> {
             PagedSettings { config, victim: keys.victim.clone(), placement: keys.placement.clone() };
         let (pages, block_pages) = (device.geometry.pages(), device.geometry.pages_per_block);
         let plan = LayerPlan::new(device.logical_pages, pages, block_pages, settings);
-        Ok(LayerPlan { features, memory_bytes, model, ..plan })
+        Ok(LayerPlan { handles: handles(&keys.placement), features, memory_bytes, model, ..plan })
     }
 
     fn build<P: StackPayload>(
