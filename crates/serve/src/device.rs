@@ -3,16 +3,20 @@
 use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
 use crate::image::{Image, Note, Noted};
+use crate::recording::Recording;
 use crate::requests::{Operation, Requests};
 use crate::status::Status;
 use crate::table::Table;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::time::Instant;
 use wearwell_base::config::ConfigError;
 use wearwell_base::memory::available_bytes;
+use wearwell_base::request::Op;
 use wearwell_engine::layer::{Content, LayerError};
 use wearwell_stack::{Live, RunError, RunResult, Scenario};
+use wearwell_trace::TraceError;
 
 /// Pages that a trim, or a long range of zeroes, tells the stack of at a time.
 const PAGES_AT_ONCE: u32 = 1 << 16;
@@ -26,6 +30,7 @@ pub struct Device {
     table: Table,
     contents: Contents,
     image: Option<Image>,
+    recording: Option<Recording>,
     requests: Requests,
     opened: Instant,
     /// When whoever holds the device began to wait for it, until that request is counted.
@@ -54,7 +59,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`Device::in_memory`]; a folder of something else, of another scenario, in use, or damaged.
-    pub fn in_image(scenario: &Scenario, at: &std::path::Path) -> Result<(Self, Noted), OpenError> {
+    pub fn in_image(scenario: &Scenario, at: &Path) -> Result<(Self, Noted), OpenError> {
         let live = Live::new(scenario)?;
         let (image, pages) = Image::open(at, live.scenario(), live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
@@ -82,6 +87,7 @@ impl Device {
             live,
             contents,
             image,
+            recording: None,
         }
     }
 
@@ -130,6 +136,27 @@ impl Device {
         let done = work(self);
         self.requests.add(operation, bytes, began.elapsed());
         done
+    }
+
+    /// From now on writes down what passes into the stack, as a trace in a new file at `path`: plain, or compressed where its name ends
+    /// in `.zst`.
+    ///
+    /// # Errors
+    /// A file that is there already, or cannot be written.
+    pub fn record(&mut self, path: &Path) -> Result<(), TraceError> {
+        self.recording = Some(Recording::begin(path, self.page_bytes, self.live.shares_contents())?);
+        Ok(())
+    }
+
+    /// Ends the recording, if there is one; how many requests it has, or why it is not whole.
+    pub fn end_recording(&mut self) -> Option<Result<u64, String>> {
+        self.recording.take().map(Recording::finish)
+    }
+
+    fn note_down(&mut self, op: Op, pages: Range<u32>, names: &[Content]) {
+        if let Some(recording) = &mut self.recording {
+            recording.add(op, pages, names, if op == Op::Write { self.hint } else { 0 });
+        }
     }
 
     /// Recounts everything that is counted; an error is a defect of Wearwell.
@@ -191,6 +218,7 @@ impl Device {
         if let Some(image) = &mut self.image {
             image.note_read(pages.clone());
         }
+        self.note_down(Op::Read, pages.clone(), &[]);
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         let done = self.live.read(pages.clone(), &mut found);
@@ -286,6 +314,7 @@ impl Device {
 
     /// Writes pages whose contents are held already.
     fn write_names(&mut self, first: u32, names: &[Content]) -> Result<(), LayerError> {
+        self.note_down(Op::Write, first..first + names.len() as u32, names);
         let was_dead = self.live.end_of_life().is_some();
         if let Err(error) = self.live.write(first, names, self.hint) {
             // A drive that dies in the middle of a write may have taken some of it, which has to be readable.
@@ -330,6 +359,7 @@ impl Device {
     }
 
     fn forget(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
+        self.note_down(Op::Trim, pages.clone(), &[]);
         self.live.trim(pages.clone())?;
         for page in pages {
             let before = self.table.set(page, 0);
@@ -379,6 +409,7 @@ impl Device {
         if let Some(image) = &mut self.image {
             image.note(Note::Flush)?;
         }
+        self.note_down(Op::Flush, 0..0, &[]);
         let flushed = self.live.flush();
         self.sync()?;
         Ok(flushed?)

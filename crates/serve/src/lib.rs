@@ -11,6 +11,7 @@ mod error;
 pub mod fuse;
 pub mod image;
 pub mod nbd;
+mod recording;
 mod requests;
 mod shared;
 pub mod sockets;

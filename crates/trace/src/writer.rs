@@ -140,7 +140,8 @@ impl TraceWriter {
     }
 }
 
-fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dyn Encode>), TraceError> {
+/// The format of `options`, and what writes it.
+pub(crate) fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dyn Encode>), TraceError> {
     let format = find_format(&options.format)?;
     let choices = || names(|format| format.write.is_some());
     let write =

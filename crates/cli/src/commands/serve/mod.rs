@@ -40,6 +40,9 @@ pub struct Args {
     /// Keeps the drive in a folder, with its content and all of its state; a folder that is not there is made
     #[arg(long, value_name = "FOLDER", help_heading = "Device")]
     image: Option<PathBuf>,
+    /// Writes down what passes, as a trace in a new file that `wearwell run --trace` replays: .csv, or .csv.zst compressed
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    record: Option<PathBuf>,
     /// Also write the result to a file at the end, by its ending: .json, .csv or .parquet
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -72,7 +75,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
-    let device = SharedDevice::new(open(args, &draft)?);
+    let mut device = open(args, &draft)?;
+    if let Some(path) = &args.record {
+        device.record(path).map_err(|error| Failure::run(format!("--record {error}")))?;
+    }
+    let device = SharedDevice::new(device);
     let doors = args.doors.open(&device)?;
     let control = args.control.as_ref().map(|address| Control::start(device.clone(), address)).transpose();
     let control = control.map_err(|error| match error {
@@ -94,6 +101,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         tell(format_args!("--control: it ended before the drive: {error}"));
     }
     let mut device = device.take().expect("only this takes it");
+    let recorded = device.end_recording();
     device.sync().map_err(|error| Failure::run(format!("--image: {error}")))?;
     let result = device.result().map_err(|error| Failure::of_run(error, &draft))?;
     if let Some(file) = &output {
@@ -103,7 +111,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let name = result.scenario.name.as_deref().unwrap_or("A live drive");
         page.write(name, &[Document::run(name, &result)])?;
     }
-    print(&wrapped(&table::result(&result)))
+    print(&wrapped(&table::result(&result)))?;
+    match recorded {
+        Some(Err(problem)) => Err(Failure::run(format!("--record: it is not whole: {problem}"))),
+        _ => Ok(()),
+    }
 }
 
 /// The device, new or from its image.
