@@ -54,6 +54,8 @@ Examples:
   wearwell advise my.toml --quick                 what would make it wear well
   wearwell explore                                sliders in a browser: theory as you drag, simulations on request
   wearwell serve my.toml --nbd unix:drive.sock    the drive as a block device, for fio, QEMU and file systems
+  wearwell live demo                              a small live drive, what writing does to it, and what would be better
+  wearwell top unix:control.sock                  what a live drive does just now, in the terminal
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
   wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
   wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   a file system to mount
@@ -84,6 +86,9 @@ enum Command {
     Advise(commands::advise::Args),
     Explore(commands::explore::Args),
     Serve(commands::serve::Args),
+    Top(commands::top::Args),
+    #[cfg_attr(feature = "serve", command(subcommand))]
+    Live(commands::live::Command),
     Reproduce(commands::reproduce::Args),
     Limit(commands::limit::Args),
     List(commands::list::Args),
@@ -151,6 +156,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Advise(args) => commands::advise::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
+        Command::Top(args) => commands::top::run(&args),
+        Command::Live(command) => commands::live::run(&command),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Limit(args) => commands::limit::run(&args),
         Command::List(args) => commands::list::run(&args),

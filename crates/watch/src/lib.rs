@@ -9,6 +9,7 @@ mod control;
 mod history;
 pub mod metrics;
 mod page;
+pub mod top;
 mod watched;
 
 pub use client::{AskError, Client};

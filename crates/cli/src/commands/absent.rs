@@ -59,6 +59,18 @@ absent! {
     serve(Args): "this program was built without live devices; `make build` builds it with them"
 }
 
+#[cfg(not(feature = "serve"))]
+absent! {
+    /// Shows what live software does to flash; not in this program
+    live(Command): "this program was built without live devices; `make build` builds it with them"
+}
+
+#[cfg(not(feature = "serve"))]
+absent! {
+    /// Shows what a live drive does just now; not in this program
+    top(Args): "this program was built without live devices; `make build` builds it with them"
+}
+
 #[cfg(not(feature = "parquet"))]
 absent! {
     /// Shows the runs that a store holds; not in this program

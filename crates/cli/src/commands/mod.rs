@@ -11,6 +11,8 @@ pub mod explore;
 pub mod fleet;
 pub mod limit;
 pub mod list;
+#[cfg(feature = "serve")]
+pub mod live;
 pub mod model;
 #[cfg(all(target_os = "linux", feature = "nvmfs"))]
 pub mod nvmfs;
@@ -31,6 +33,8 @@ pub mod serve;
 pub mod shell;
 pub mod sweep;
 pub mod theory;
+#[cfg(feature = "serve")]
+pub mod top;
 pub mod trace;
 
 #[allow(unused_imports, reason = "nothing is absent where every command is there")]

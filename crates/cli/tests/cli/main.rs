@@ -9,6 +9,8 @@ mod explore;
 mod fleet;
 mod hostile;
 mod house;
+#[cfg(feature = "serve")]
+mod live;
 mod model;
 mod nvmfs;
 #[cfg(feature = "play")]

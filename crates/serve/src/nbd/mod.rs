@@ -2,6 +2,7 @@
 //!
 //! Fixed newstyle, with structured replies, block status, FUA, trims, zeroes and many connections; without TLS.
 
+mod client;
 mod handshake;
 pub mod protocol;
 mod server;
@@ -10,6 +11,7 @@ mod transmission;
 use crate::door::Kind;
 
 pub use crate::sockets::{Address, Limits};
+pub use client::Client;
 pub use handshake::{Agreed, Export, shake_hands};
 pub use server::Server;
 pub use transmission::Transmission;

@@ -2,6 +2,8 @@
 
 mod devices;
 mod fsck;
+#[cfg(feature = "serve")]
+mod metrics;
 mod mkfs;
 mod mount;
 mod options;
@@ -10,6 +12,8 @@ mod stats;
 mod umount;
 
 use crate::exit::Failure;
+#[cfg(feature = "serve")]
+pub use stats::report;
 
 /// Makes, mounts and checks NVMFS, a file system over NVRAM and an SSD
 #[derive(clap::Subcommand)]

@@ -33,12 +33,17 @@ pub struct Args {
     /// Prints JSON, for programs
     #[arg(long)]
     json: bool,
+    /// Prints metrics of a mounted one in the text format of Prometheus
+    #[cfg(feature = "serve")]
+    #[arg(long, requires = "directory", conflicts_with = "json")]
+    prometheus: bool,
 }
 
 const HELP: &str = "\
 Examples:
   wearwell nvmfs stats /mnt
   wearwell nvmfs stats /mnt --json | jq .counts.ssd_written_blocks
+  wearwell nvmfs stats /mnt --prometheus > /var/lib/node_exporter/nvmfs.prom    for its textfile collector
   wearwell nvmfs stats --nvram /dev/shm/nvram --ssd ssd.img
   wearwell nvmfs stats --nvram /dev/shm/nvram --ssd my.toml     and what the simulated drive did";
 
@@ -73,6 +78,11 @@ struct Image {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    #[cfg(feature = "serve")]
+    if let (true, Some(directory)) = (args.prometheus, &args.directory) {
+        let stats = report(directory).map_err(|error| about(&directory.display().to_string(), error))?;
+        return print(&super::metrics::text(&stats));
+    }
     let (json, text) = match (&args.directory, &args.nvram[..], &args.ssd) {
         (Some(directory), ..) => {
             let stats = report(directory).map_err(|error| about(&directory.display().to_string(), error))?;

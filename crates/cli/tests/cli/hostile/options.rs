@@ -26,6 +26,7 @@ const BASES: &[(&str, &[&str])] = &[
     ("fleet", &["fleet.toml"]),
     ("power", &["power.toml"]),
     ("advise", &["small.toml", "--quick", "--only", "victim", "--replicas", "1"]),
+    ("top", &["no-folder", "--once"]),
     ("reproduce", &["geckoftl/table-1", "--quick"]),
     ("limit", &["small.toml"]),
     ("list", &[]),
@@ -110,8 +111,8 @@ const LONG: &[(&str, &str, &str)] = &[
 /// What runs for more than a moment without any argument.
 const LONG_ALONE: &[&str] = &["run", "power", "advise", "check theory"];
 
-/// What serves until somebody ends it. Its own options are tried where it is tested; the others are those of `run`.
-const SERVING: &[&str] = &["explore", "serve"];
+/// What serves, some until somebody ends it. Its own options are tried where it is tested; the others are those of `run`.
+const SERVING: &[&str] = &["explore", "serve", "live demo"];
 
 /// The words of a base without an option and its values.
 fn without(base: &[&'static str], option: &str) -> Vec<&'static str> {

@@ -1,0 +1,198 @@
+//! `wearwell live demo`: what live software does to a small drive, and what would be better.
+
+use super::writers::{PARTS, Part, has_fio};
+use crate::commands::advise;
+use crate::exit::Failure;
+use crate::interrupt::be_patient;
+use crate::output::{print, write_text};
+use crate::report::grid;
+use clap::Parser;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use wearwell_engine::counters::{Cause, Counters, Operation};
+use wearwell_serve::nbd::{Address, Limits, Server};
+use wearwell_serve::{Device, SharedDevice, Status};
+use wearwell_stack::Draft;
+
+/// The drive.
+const DRIVE: &str = include_str!("../../../../../scenarios/live.toml");
+
+/// What advice is asked for: few families, so that the demonstration is soon over.
+const ADVICE: [&str; 8] =
+    ["--set", "measure.max_warm_up=60", "--only", "victim,streams", "--replicas", "3", "--depth", "1"];
+
+/// Serves a small drive, writes to it as software does, and shows what that did to the flash and what would be better
+///
+/// It needs no rights and no set-up, and takes less than two minutes. fio writes where it is installed and speaks NBD, and a client of our own where it is
+/// not. What passes is recorded, and advice is asked for that recording; each command that it stands for is shown.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Who writes
+    #[arg(long, value_enum, default_value_t = Who::Auto)]
+    client: Who,
+    /// Seconds that each part may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=3600))]
+    seconds: u16,
+    /// Keeps scenario and recording in a new folder, for commands of your own
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+}
+
+/// Who writes.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Who {
+    /// fio where it is installed
+    Auto,
+    /// fio
+    Fio,
+    /// A client of our own
+    Own,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell live demo
+  wearwell live demo --client own --seconds 5 --keep demo
+  wearwell run demo/drive.toml --trace demo/recording.csv.zst --report demo.html    what was kept, once more";
+
+/// Advice as its command reads it.
+#[derive(Parser)]
+#[command(name = "wearwell advise", no_binary_name = true)]
+struct Advise {
+    #[command(flatten)]
+    args: advise::Args,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let uses_fio = match args.client {
+        Who::Own => false,
+        Who::Auto => has_fio(),
+        Who::Fio if has_fio() => true,
+        Who::Fio => {
+            return Err(Failure::usage(
+                "--client fio: fio is not installed, or does not speak NBD (`fio --enghelp=nbd`)",
+            ));
+        }
+    };
+    let temporary = tempfile::Builder::new().prefix("wearwell-demo-").tempdir();
+    let temporary =
+        temporary.map_err(|error| Failure::run(format!("a folder for the demonstration: {error}")))?;
+    let folder = match &args.keep {
+        Some(folder) => {
+            let made = std::fs::create_dir(folder);
+            made.map_err(|error| {
+                Failure::Usage(format!(
+                    "--keep {}: {error}; name a folder that is not there yet",
+                    folder.display()
+                ))
+            })?;
+            folder.as_path()
+        }
+        None => temporary.path(),
+    };
+    let (scenario, recording) = (folder.join("drive.toml"), folder.join("recording.csv.zst"));
+    write_text(&scenario, DRIVE)?;
+    be_patient();
+    write(args, uses_fio, temporary.path(), &recording)?;
+    advice(&scenario, &recording)
+}
+
+/// Serves the drive, has all parts write to it, and shows what they did.
+fn write(args: &Args, uses_fio: bool, folder: &Path, recording: &Path) -> Result<(), Failure> {
+    let draft = Draft::from_toml(DRIVE, "live.toml (built in)")?;
+    let mut device = Device::in_memory(&draft.scenario()?).map_err(|error| draft.explain(&error))?;
+    device.record(recording).map_err(Failure::run)?;
+    let (bytes, shared) = (device.bytes(), SharedDevice::new(device));
+    let socket = folder.join("drive.sock");
+    let server = Server::start(shared.clone(), &Address::Unix(socket.clone()), Limits::default());
+    let server = server.map_err(|error| Failure::run(format!("{}: {error}", socket.display())))?;
+    let mib = bytes >> 20;
+    print(&format!(
+        "A drive of {mib} MiB is served at {}, as `wearwell serve scenarios/live.toml --nbd` does.\n\n",
+        server.uri()
+    ))?;
+    let most = Duration::from_secs(args.seconds.into());
+    let mut parts = Vec::new();
+    let mut before = status(&shared)?;
+    for part in PARTS {
+        let who = part.run(&socket, uses_fio, most)?;
+        let after = status(&shared)?;
+        print(&format!("{}: written by {who}\n", part.name))?;
+        parts.push(Did::between(part, &before, &after));
+        before = after;
+    }
+    server.stop();
+    let mut device = shared.take().ok_or_else(|| Failure::run("the drive is served no more"))?;
+    if let Some(recorded) = device.end_recording() {
+        recorded.map_err(Failure::run)?;
+    }
+    print(&format!("\nPages that the flash programmed for each page written, by cause:\n{}\n", table(&parts)))
+}
+
+fn status(device: &SharedDevice) -> Result<Status, Failure> {
+    device.with(|device| Ok(device.status())).map_err(Failure::run)
+}
+
+/// What a part did.
+struct Did {
+    name: &'static str,
+    /// Of the FTL.
+    counters: Counters,
+    page_bytes: u64,
+    /// What 99 of a hundred writes took no longer than.
+    p99_ns: Option<u64>,
+}
+
+impl Did {
+    /// Between two looks at the drive.
+    fn between(part: &Part, before: &Status, after: &Status) -> Self {
+        let ftl =
+            |status: &Status| status.look.reports().layers.last().expect("every stack has an FTL").counters;
+        let writes = |status: &Status| status.read().requests["write"].clone();
+        Did {
+            name: part.name,
+            counters: ftl(after).since(&ftl(before)),
+            page_bytes: u64::from(after.look.so_far().device.page_bytes),
+            p99_ns: writes(after).since(&writes(before)).percentile_ns(99.0),
+        }
+    }
+
+    fn row(&self, causes: &[Cause]) -> Vec<String> {
+        let written = self.counters.incoming(Operation::Write);
+        let per_page = |pages: u64| match written {
+            0 => "-".into(),
+            _ => format!("{:.3}", pages as f64 / written as f64),
+        };
+        let mut row = vec![self.name.to_owned(), ((written * self.page_bytes) >> 20).to_string()];
+        row.extend(causes.iter().map(|&cause| per_page(self.counters.outgoing(cause, Operation::Write))));
+        row.push(per_page(self.counters.outgoing_total(Operation::Write)));
+        row.push(self.p99_ns.map_or("-".into(), |ns| format!("{:.0} us", ns as f64 / 1000.0)));
+        row
+    }
+}
+
+/// A row for each part, and a column for each cause that wrote anything.
+fn table(parts: &[Did]) -> String {
+    let wrote = |cause: &Cause| parts.iter().any(|part| part.counters.outgoing(*cause, Operation::Write) > 0);
+    let causes: Vec<Cause> = Cause::ALL.into_iter().filter(wrote).collect();
+    let names = causes.iter().map(|cause| cause.name());
+    let head: Vec<&str> =
+        ["", "MiB written"].into_iter().chain(names).chain(["all", "99 % of writes within"]).collect();
+    let right: Vec<usize> = (1..head.len()).collect();
+    grid(&head, parts.iter().map(|part| part.row(&causes)).collect(), &right)
+}
+
+/// Asks what would make the drive wear well under what was recorded, as a user would.
+fn advice(scenario: &Path, recording: &Path) -> Result<(), Failure> {
+    let (scenario, recording) = (scenario.display().to_string(), recording.display().to_string());
+    let words = [&scenario, "--trace", &recording, "--set", "trace.address=direct"];
+    let words: Vec<&str> = words.into_iter().chain(ADVICE).collect();
+    print(&format!(
+        "What would be better, by the recording of that (--keep FOLDER keeps both files):\n$ wearwell advise {}\n",
+        words.join(" ")
+    ))?;
+    let advise = Advise::try_parse_from(words).map_err(|error| Failure::run(error.to_string()))?;
+    advise::run(&advise.args)
+}

@@ -1,0 +1,199 @@
+//! Who writes to the drive of the demonstration, over NBD as anybody would.
+
+use crate::exit::Failure;
+use crate::interrupt::interrupted;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use wearwell_base::seed::{Seed, below};
+use wearwell_serve::nbd::Client;
+
+/// Bytes of a random write.
+const BLOCK: u64 = 4096;
+/// Bytes of a sequential one.
+const LONG: u64 = 256 << 10;
+/// Random writes from one flush to the next.
+const WRITES_A_FLUSH: u64 = 64;
+/// Times that the drive is overwritten at random.
+const OVERWRITES: u64 = 2;
+/// How often is looked whether a program has ended.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A part of the demonstration.
+pub struct Part {
+    /// What it is.
+    pub name: &'static str,
+    /// The fio job that does it, if fio can; the address follows.
+    fio: Option<&'static [&'static str]>,
+    own: fn(&mut Client, &mut dyn FnMut() -> bool) -> io::Result<()>,
+}
+
+/// All parts, in their order.
+pub const PARTS: &[Part] = &[
+    Part {
+        name: "fill, 256 KiB at a time",
+        fio: Some(&["--name=fill", "--rw=write", "--bs=256k", "--size=100%"]),
+        own: fill,
+    },
+    Part {
+        name: "random overwrites of 4 KiB",
+        fio: Some(&[
+            "--name=random",
+            "--rw=randwrite",
+            "--bs=4k",
+            "--size=100%",
+            "--loops=2",
+            "--norandommap",
+            "--iodepth=16",
+            "--fsync=64",
+        ]),
+        own: overwrite,
+    },
+    Part { name: "a log and sorted tables", fio: None, own: log_and_tables },
+];
+
+impl Part {
+    /// Does it on the drive at `socket`, for so long at most: by fio if that is to be used and can, else by a client of our own. Says
+    /// who did it.
+    pub fn run(&self, socket: &Path, uses_fio: bool, most: Duration) -> Result<&'static str, Failure> {
+        if let Some(job) = self.fio.filter(|_| uses_fio) {
+            return fio(job, socket, most).map(|()| "fio");
+        }
+        let end = Instant::now() + most;
+        let failed = |error| Failure::run(format!("{}: {error}", self.name));
+        let mut client = Client::connect(socket).map_err(failed)?;
+        let mut goes_on = || !interrupted() && Instant::now() < end;
+        (self.own)(&mut client, &mut goes_on).map_err(failed)?;
+        if interrupted() { Err(Failure::Interrupted) } else { Ok("a client of our own") }
+    }
+}
+
+/// Whether fio is installed and speaks NBD.
+pub fn has_fio() -> bool {
+    let asked = Command::new("fio").arg("--enghelp=nbd").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    asked.is_ok_and(|status| status.success())
+}
+
+fn fio(job: &[&str], socket: &Path, most: Duration) -> Result<(), Failure> {
+    let mut command = Command::new("fio");
+    // It leaves files where it runs.
+    command.current_dir(socket.parent().unwrap_or(Path::new(".")));
+    command.args(job).arg("--ioengine=nbd").arg(format!("--uri=nbd+unix:///?socket={}", socket.display()));
+    command.arg(format!("--runtime={}", most.as_secs().max(1))).arg("--output-format=terse");
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.map_err(|error| Failure::run(format!("fio: {error}")))?;
+    loop {
+        let ended = child.try_wait().map_err(|error| Failure::run(format!("fio: {error}")))?;
+        if ended.is_some() {
+            break;
+        }
+        if interrupted() {
+            // It may have ended by itself meanwhile.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(Failure::Interrupted);
+        }
+        std::thread::sleep(TICK);
+    }
+    let done = child.wait_with_output().map_err(|error| Failure::run(format!("fio: {error}")))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let told = String::from_utf8_lossy(&done.stderr);
+    Err(Failure::run(format!(
+        "fio ended with {}: {}; `--client own` does without it",
+        done.status,
+        told.trim()
+    )))
+}
+
+/// Bytes that differ from each other, as those of real data do.
+fn bytes(count: u64, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; count as usize];
+    rand_fill(&mut bytes, seed);
+    bytes
+}
+
+fn rand_fill(bytes: &mut [u8], seed: u64) {
+    let mut random = Seed(seed).random();
+    for word in bytes.chunks_mut(8) {
+        let drawn = below(&mut random, u64::MAX).to_le_bytes();
+        word.copy_from_slice(&drawn[..word.len()]);
+    }
+}
+
+fn fill(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Result<()> {
+    let (size, data) = (client.bytes(), bytes(LONG, 1));
+    let mut at = 0;
+    while at < size && goes_on() {
+        let length = LONG.min(size - at);
+        client.write(at, &data[..length as usize])?;
+        at += length;
+    }
+    client.flush()
+}
+
+fn overwrite(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Result<()> {
+    let (blocks, mut data) = (client.bytes() / BLOCK, bytes(BLOCK, 2));
+    let mut random = Seed(3).random();
+    for at in 0..OVERWRITES * blocks {
+        if !goes_on() {
+            break;
+        }
+        data[..8].copy_from_slice(&at.to_le_bytes());
+        client.write(below(&mut random, blocks) * BLOCK, &data)?;
+        if at % WRITES_A_FLUSH == WRITES_A_FLUSH - 1 {
+            client.flush()?;
+        }
+    }
+    client.flush()
+}
+
+/// What a key-value store on raw flash writes: each batch of records goes to a log and is made durable; when the log is full, a sorted table is
+/// written of it at once; when there are enough tables, all are read, written anew as one larger run, and forgotten. The log has an
+/// eighth of the drive, tables three quarters; the space of what was merged is trimmed.
+fn log_and_tables(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Result<()> {
+    /// Bytes of a batch of records.
+    const BATCH: u64 = 8 << 10;
+    /// Tables that are merged together.
+    const MERGED: u64 = 4;
+    let size = client.bytes() / LONG * LONG;
+    let log = size / 8 / LONG * LONG;
+    let table = log;
+    let (mut data, mut read) = (bytes(LONG, 4), vec![0; LONG as usize]);
+    let places = (size - log) / table;
+    let young = places.min(MERGED + 1).saturating_sub(1).max(1);
+    let copy = |client: &mut Client, from: Option<u64>, to: u64, data: &mut [u8], read: &mut [u8]| {
+        for at in (0..table).step_by(LONG as usize) {
+            if let Some(from) = from {
+                client.read(from + at, read)?;
+            }
+            data[..8].copy_from_slice(&(to + at).to_le_bytes());
+            client.write(to + at, data)?;
+        }
+        client.flush()
+    };
+    let place = |number: u64| log + number * table;
+    for number in 0..OVERWRITES * size / log {
+        for at in (0..log).step_by(BATCH as usize) {
+            if !goes_on() {
+                return client.flush();
+            }
+            data[..8].copy_from_slice(&(number * log + at).to_le_bytes());
+            client.write(at, &data[..BATCH as usize])?;
+            client.flush()?;
+        }
+        // The log becomes a young table.
+        let at = number % young;
+        copy(client, None, place(at), &mut data, &mut read)?;
+        client.trim(0, log as u32)?;
+        if at == young - 1 {
+            for old in 0..young.min(places - young) {
+                copy(client, Some(place(old)), place(young + old), &mut data, &mut read)?;
+            }
+            (0..young).try_for_each(|old| client.trim(place(old), table as u32))?;
+        }
+    }
+    client.flush()
+}

@@ -1,0 +1,135 @@
+//! `wearwell live`: the demonstration, from an empty machine to advice; and `wearwell top`, of a drive that is served.
+
+use crate::common::outcome;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A drive that is served with a control, ended when it is dropped.
+struct Served(Child);
+
+impl Served {
+    fn at(folder: &Path) -> Self {
+        let drive =
+            "name = \"mine\"\n[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n";
+        std::fs::write(folder.join("drive.toml"), drive).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
+        command.current_dir(folder).args([
+            "serve",
+            "drive.toml",
+            "--nbd",
+            "unix:s.sock",
+            "--control",
+            "unix:c.sock",
+        ]);
+        let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(server.stdout.take().unwrap())
+            .lines()
+            .take(2)
+            .collect::<Result<Vec<_>, _>>()
+            .unwrap();
+        assert!(said[1].contains("unix:c.sock"), "{said:?}");
+        Served(server)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn top_shows_a_drive_once_or_line_by_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::at(folder.path());
+    let address = format!("unix:{}", folder.path().join("c.sock").display());
+    let (text, _) = outcome(&["top", &address, "--once", "--interval", "0.25"], 0);
+    assert!(text.contains("wearwell top   mine") && text.contains("free of ftl: 96"), "{text}");
+    assert!(text.lines().count() == 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let (line, _) = outcome(&["top", &address, "--once", "--json"], 0);
+    let reading: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((reading["form"].as_u64(), reading["erased_blocks"]["ftl"].as_u64()), (Some(1), Some(96)));
+    assert!(outcome(&["top", &address], 2).1.contains("--once or --json"));
+    drop(served);
+    assert!(outcome(&["top", &address, "--once"], 1).1.contains("wearwell serve --control"));
+    for (what, said) in [("nowhere", "is not there"), ("unix:", "is not there")] {
+        assert!(outcome(&["top", what, "--once"], 2).1.contains(said), "{what}");
+    }
+    let here = folder.path().to_str().unwrap();
+    let (_, said) = outcome(
+        &["top", here, "--once"],
+        if cfg!(all(target_os = "linux", feature = "nvmfs")) { 1 } else { 2 },
+    );
+    assert!(said.contains("NVMFS"), "{said}");
+    for interval in ["0", "61", "x"] {
+        assert!(outcome(&["top", &address, "--interval", interval], 2).1.contains("--interval"));
+    }
+}
+
+/// In a terminal of 80 columns and 24 lines, which tmux is: what is seen, and that keys are heard.
+#[test]
+fn top_is_seen_in_a_terminal_and_hears_keys() {
+    if Command::new("tmux").arg("-V").output().is_err() {
+        println!("NOT RUN: top in a terminal, as there is no tmux");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let _served = Served::at(folder.path());
+    let socket = folder.path().join("tmux").display().to_string();
+    let tmux = |arguments: &[&str]| {
+        let done =
+            Command::new("tmux").args(["-S", &socket, "-f", "/dev/null"]).args(arguments).output().unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    let command = format!(
+        "{} top unix:c.sock --interval 0.25; echo ended $?; sleep 60",
+        env!("CARGO_BIN_EXE_wearwell")
+    );
+    let folder = folder.path().to_str().unwrap();
+    tmux(&["new-session", "-d", "-x", "80", "-y", "24", "-c", folder, &command]);
+    let until = |word: &str| {
+        for _ in 0..600 {
+            let seen = tmux(&["capture-pane", "-p"]);
+            if seen.contains(word) {
+                return seen;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        panic!("{word} never came; there is\n{}", tmux(&["capture-pane", "-p"]));
+    };
+    let seen = until("free of ftl: 96");
+    assert!(seen.contains("q quit") && seen.contains("wearwell top   mine"), "{seen}");
+    tmux(&["send-keys", "p"]);
+    until("[paused]");
+    tmux(&["send-keys", "s"]);
+    until("sort: pages");
+    tmux(&["send-keys", "q"]);
+    until("ended 0");
+    tmux(&["kill-server"]);
+}
+
+#[test]
+fn the_demonstration_writes_shows_and_advises() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    let kept = kept.to_str().unwrap();
+    let (said, told) = outcome(&["live", "demo", "--client", "own", "--seconds", "3", "--keep", kept], 0);
+    for word in [
+        "nbd+unix:///",
+        "random overwrites of 4 KiB",
+        "a log and sorted tables",
+        "cleaning",
+        "$ wearwell advise",
+        "victim",
+    ] {
+        assert!(said.contains(word), "{word} in\n{said}\n{told}");
+    }
+    // What was recorded runs again, by itself.
+    let (drive, recording) = (format!("{kept}/drive.toml"), format!("{kept}/recording.csv.zst"));
+    let (checked, _) = outcome(&["trace", "check", &recording], 0);
+    assert!(checked.contains("wearwell-csv"), "{checked}");
+    assert!(std::path::Path::new(&drive).exists());
+    assert!(outcome(&["live", "demo", "--keep", kept], 2).1.contains(kept));
+}

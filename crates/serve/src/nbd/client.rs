@@ -1,0 +1,153 @@
+//! The other side: a client that asks one thing at a time, for who wants to write to a device by what everybody uses.
+
+use super::protocol::{
+    FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION_MAGIC, OPTION_REPLY_MAGIC, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC,
+    answer, command, info, option, take,
+};
+use crate::sockets::Stream;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// Longest answer to an option that is looked at, bytes.
+const MOST_ANSWER_BYTES: u32 = 1 << 16;
+
+/// A connection to a device.
+pub struct Client {
+    stream: Stream,
+    cookie: u64,
+    bytes: u64,
+    sent: Vec<u8>,
+}
+
+fn wrong(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the server's {what} is not that of NBD"))
+}
+
+impl Client {
+    /// Connects to the default export at a socket in the file system.
+    ///
+    /// # Errors
+    /// Nobody is there, or it speaks otherwise.
+    pub fn connect(path: &Path) -> io::Result<Self> {
+        let stream = Stream::Unix(UnixStream::connect(path)?);
+        let mut client = Client { stream, cookie: 0, bytes: 0, sent: Vec::new() };
+        client.agree()?;
+        Ok(client)
+    }
+
+    fn agree(&mut self) -> io::Result<()> {
+        let mut greeting = [0; 18];
+        self.stream.read_exact(&mut greeting)?;
+        let is_greeting = greeting[..8] == GREETING && greeting[8..16] == OPTION_MAGIC.to_be_bytes();
+        let flags = u16::from_be_bytes([greeting[16], greeting[17]]);
+        if !is_greeting || flags & FIXED_NEWSTYLE == 0 {
+            return Err(wrong("greeting"));
+        }
+        let mut words = u32::from(flags & (FIXED_NEWSTYLE | NO_ZEROES)).to_be_bytes().to_vec();
+        words.extend(OPTION_MAGIC.to_be_bytes());
+        // The default export, and nothing to be told of it but what is told always.
+        for number in [option::GO, 6, 0] {
+            words.extend(number.to_be_bytes());
+        }
+        words.extend([0; 2]);
+        self.stream.write_all(&words)?;
+        while let Some(told) = self.told()? {
+            if told.starts_with(&info::EXPORT.to_be_bytes()) {
+                let mut size = told.get(2..).unwrap_or(&[]);
+                self.bytes = take(&mut size).map(u64::from_be_bytes).ok_or_else(|| wrong("answer"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next thing that is told of the export; `None` when all is agreed.
+    fn told(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut head = [0; 20];
+        self.stream.read_exact(&mut head)?;
+        let mut head = &head[..];
+        let magic = take(&mut head).map(u64::from_be_bytes);
+        let [asked, kind, length] = [(); 3].map(|()| take(&mut head).map_or(0, u32::from_be_bytes));
+        if magic != Some(OPTION_REPLY_MAGIC) || asked != option::GO || length > MOST_ANSWER_BYTES {
+            return Err(wrong("answer"));
+        }
+        let mut data = vec![0; length as usize];
+        self.stream.read_exact(&mut data)?;
+        match kind {
+            answer::INFO => Ok(Some(data)),
+            answer::ACK => Ok(None),
+            _ => Err(io::Error::other(String::from_utf8_lossy(&data).into_owned())),
+        }
+    }
+
+    /// Bytes of the device.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads from `offset` on.
+    ///
+    /// # Errors
+    /// A range that is not there, a device that fails.
+    pub fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.ask(command::READ, offset, out.len() as u32, &[])?;
+        self.stream.read_exact(out)
+    }
+
+    /// Writes from `offset` on.
+    ///
+    /// # Errors
+    /// As [`Client::read`], and no room.
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.ask(command::WRITE, offset, data.len() as u32, data)
+    }
+
+    /// Forgets a range.
+    ///
+    /// # Errors
+    /// As [`Client::read`].
+    pub fn trim(&mut self, offset: u64, length: u32) -> io::Result<()> {
+        self.ask(command::TRIM, offset, length, &[])
+    }
+
+    /// Makes all of it durable.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.ask(command::FLUSH, 0, 0, &[])
+    }
+
+    fn ask(&mut self, command: u16, offset: u64, length: u32, data: &[u8]) -> io::Result<()> {
+        self.cookie += 1;
+        self.sent.clear();
+        self.sent.extend(REQUEST_MAGIC.to_be_bytes());
+        self.sent.extend([0; 2]);
+        self.sent.extend(command.to_be_bytes());
+        self.sent.extend(self.cookie.to_be_bytes());
+        self.sent.extend(offset.to_be_bytes());
+        self.sent.extend(length.to_be_bytes());
+        self.sent.extend(data);
+        self.stream.write_all(&self.sent)?;
+        let mut reply = [0; 16];
+        self.stream.read_exact(&mut reply)?;
+        let mut reply = &reply[..];
+        let [magic, error] = [(); 2].map(|()| take(&mut reply).map_or(0, u32::from_be_bytes));
+        if magic != SIMPLE_REPLY_MAGIC || take(&mut reply).map(u64::from_be_bytes) != Some(self.cookie) {
+            return Err(wrong("reply"));
+        }
+        // Faults have the numbers that Linux gives them.
+        if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error as i32)) }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let mut last = REQUEST_MAGIC.to_be_bytes().to_vec();
+        last.extend([0; 2]);
+        last.extend(command::DISC.to_be_bytes());
+        last.extend([0; 20]);
+        // Who has gone already needs no word.
+        let _ = self.stream.write_all(&last);
+    }
+}

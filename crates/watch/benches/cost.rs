@@ -1,0 +1,100 @@
+//! What it costs a drive that it is watched: requests a second without a control, with one that nobody asks, and with one that is asked ten
+//! times a second, by turns. `cargo bench -p wearwell-watch`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use wearwell_serve::sockets::Address;
+use wearwell_serve::{Device, SharedDevice};
+use wearwell_watch::{Client, Control};
+
+const DRIVE: &str = "[device]\ncapacity = \"1 GiB\"\nspare_factor = 0.1\npages_per_block = 64\n";
+/// Turns of each.
+const TURNS: usize = 7;
+/// How long a turn is.
+const TURN: Duration = Duration::from_secs(2);
+/// Requests between two looks at the clock.
+const REQUESTS: u64 = 256;
+
+#[derive(Clone, Copy)]
+enum Watched {
+    No,
+    Unasked,
+    Asked,
+}
+
+/// Random writes of 4 KiB for a turn; requests a second.
+fn turn(device: &SharedDevice, drawn: &mut u64) -> f64 {
+    let pages = device.with(|device| Ok(device.bytes())).expect("it is served") / 4096;
+    let (began, mut requests) = (Instant::now(), 0);
+    while began.elapsed() < TURN {
+        for _ in 0..REQUESTS {
+            *drawn ^= *drawn << 13;
+            *drawn ^= *drawn >> 7;
+            *drawn ^= *drawn << 17;
+            let offset = *drawn % pages * 4096;
+            device.with(|device| device.write(offset, &[*drawn as u8; 4096])).expect("room");
+        }
+        requests += REQUESTS;
+    }
+    requests as f64 / began.elapsed().as_secs_f64()
+}
+
+fn watched(device: &SharedDevice, how: Watched, drawn: &mut u64) -> f64 {
+    let folder = tempfile::tempdir().expect("a folder");
+    let control = match how {
+        Watched::No => return turn(device, drawn),
+        Watched::Unasked | Watched::Asked => {
+            let address = Address::Unix(folder.path().join("control.sock"));
+            Control::start(device.clone(), &address).expect("it listens")
+        }
+    };
+    let is_over = AtomicBool::new(matches!(how, Watched::Unasked));
+    let client = Client::new(control.address().clone()).expect("means to wait");
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                client.get("/metrics").expect("an answer");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let rate = turn(device, drawn);
+        is_over.store(true, Ordering::SeqCst);
+        asks.join().expect("it asks and ends");
+        rate
+    })
+}
+
+fn main() {
+    let scenario = toml::from_str(DRIVE).expect("a scenario");
+    let device = SharedDevice::new(Device::in_memory(&scenario).expect("a drive"));
+    let mut drawn = 1;
+    // Until it cleans as it will go on to.
+    for _ in 0..4 {
+        turn(&device, &mut drawn);
+    }
+    let hows = [
+        ("not watched", Watched::No),
+        ("watched, not asked", Watched::Unasked),
+        ("asked 10 times a second", Watched::Asked),
+    ];
+    let mut rates = [const { Vec::new() }; 3];
+    for _ in 0..TURNS {
+        for (rates, (_, how)) in rates.iter_mut().zip(hows) {
+            rates.push(watched(&device, how, &mut drawn));
+        }
+    }
+    let median = |rates: &mut Vec<f64>| {
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    };
+    let base = median(&mut rates[0]);
+    for (rates, (name, _)) in rates.iter_mut().zip(hows) {
+        let rate = median(rates);
+        println!(
+            "{name:<24} {rate:>9.0} requests a second ({:.0} to {:.0}), {:.3} of the first",
+            rates[0],
+            rates[rates.len() - 1],
+            rate / base
+        );
+    }
+}

@@ -1,0 +1,307 @@
+//! What `top` knows, and what keys do to it.
+
+use super::view::View;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use wearwell_serve::RequestReading;
+
+/// Values of write amplification that are kept for the picture.
+const MOST_PAST: usize = 512;
+
+/// Shortest and longest time between two readings.
+const INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(60));
+
+/// In which order writes are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// From the top of the stack to the flash.
+    Stack,
+    /// The most pages first.
+    Pages,
+    /// The most pages lately first.
+    Lately,
+}
+
+impl Sort {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sort::Stack => "stack",
+            Sort::Pages => "pages",
+            Sort::Lately => "lately",
+        }
+    }
+
+    fn next(self) -> Self {
+        match self {
+            Sort::Stack => Sort::Pages,
+            Sort::Pages => Sort::Lately,
+            Sort::Lately => Sort::Stack,
+        }
+    }
+}
+
+/// What `top` knows.
+pub struct App {
+    before: Option<(Instant, View)>,
+    now: Option<(Instant, View)>,
+    past: VecDeque<f64>,
+    problem: Option<String>,
+    sort: Sort,
+    is_paused: bool,
+    interval: Duration,
+    has_ended: bool,
+}
+
+/// A line of the table of writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The layer.
+    pub layer: String,
+    /// Why it wrote.
+    pub cause: String,
+    /// Pages.
+    pub pages: u64,
+    /// Pages for each page of the host; `None` where the host wrote none.
+    pub ratio: Option<f64>,
+    /// The same since the reading before.
+    pub lately: Option<f64>,
+    /// Share of what the layer wrote.
+    pub share: f64,
+}
+
+/// What requests of an operation did lately.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rate {
+    /// What they ask for.
+    pub operation: String,
+    /// Since the beginning.
+    pub all: u64,
+    /// A second.
+    pub requests: f64,
+    /// Bytes a second.
+    pub bytes: f64,
+    /// What they were since the reading before, or in all if there were none since.
+    pub latest: RequestReading,
+}
+
+impl App {
+    /// Of which nothing is known yet.
+    pub fn new(interval: Duration) -> Self {
+        App {
+            before: None,
+            now: None,
+            past: VecDeque::new(),
+            problem: None,
+            sort: Sort::Stack,
+            is_paused: false,
+            interval: interval.clamp(INTERVALS.0, INTERVALS.1),
+            has_ended: false,
+        }
+    }
+
+    /// What was read, or why it could not be, at this time.
+    pub fn take(&mut self, at: Instant, read: Result<View, String>) {
+        if self.is_paused {
+            return;
+        }
+        match read {
+            Ok(view) => {
+                self.before = self.now.take();
+                self.now = Some((at, view));
+                self.problem = None;
+                if let Some(lately) = self.lately() {
+                    self.past.push_back(lately);
+                    self.past.drain(..self.past.len().saturating_sub(MOST_PAST));
+                }
+            }
+            Err(problem) => self.problem = Some(problem),
+        }
+    }
+
+    /// A key; one that is not known does nothing.
+    pub fn key(&mut self, key: char) {
+        match key {
+            'q' => self.has_ended = true,
+            'p' | ' ' => self.is_paused = !self.is_paused,
+            's' => self.sort = self.sort.next(),
+            '+' => self.interval = (self.interval / 2).max(INTERVALS.0),
+            '-' => self.interval = (self.interval * 2).min(INTERVALS.1),
+            _ => {}
+        }
+    }
+
+    /// Whether it is over.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Whether it stands still.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// How long it is between two readings.
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// In which order writes are shown.
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// Why the last reading could not be taken.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// What was seen last.
+    pub fn view(&self) -> Option<&View> {
+        self.now.as_ref().map(|(_, view)| view)
+    }
+
+    /// Seconds between the last two readings, and what was seen at them.
+    fn span(&self) -> Option<(f64, &View, &View)> {
+        let ((before, old), (now, new)) = (self.before.as_ref()?, self.now.as_ref()?);
+        let seconds = now.duration_since(*before).as_secs_f64();
+        (seconds > 0.0).then_some((seconds, old, new))
+    }
+
+    /// Pages programmed for each page of the host, in all.
+    pub fn amplification(&self) -> Option<f64> {
+        let view = self.view()?;
+        ratio(view.programs, view.host_pages)
+    }
+
+    /// The same since the reading before.
+    pub fn lately(&self) -> Option<f64> {
+        let (_, old, new) = self.span()?;
+        ratio(new.programs.saturating_sub(old.programs), new.host_pages.saturating_sub(old.host_pages))
+    }
+
+    /// That of the readings before, the oldest first.
+    pub fn past(&self) -> impl ExactSizeIterator<Item = f64> {
+        self.past.iter().copied()
+    }
+
+    /// How much a count rose a second.
+    pub fn rate(&self, count: fn(&View) -> u64) -> Option<f64> {
+        let (seconds, old, new) = self.span()?;
+        Some(count(new).saturating_sub(count(old)) as f64 / seconds)
+    }
+
+    /// What layers wrote and why, in the order that was asked for.
+    pub fn lines(&self) -> Vec<Line> {
+        let Some(view) = self.view() else { return Vec::new() };
+        let span = self.span();
+        let line = |writes: &super::view::Writes| {
+            let same =
+                |other: &&super::view::Writes| (&other.layer, &other.cause) == (&writes.layer, &writes.cause);
+            let lately = span.and_then(|(_, old, new)| {
+                let before = old.writes.iter().find(same).map_or(0, |old| old.pages);
+                ratio(writes.pages.saturating_sub(before), new.host_pages.saturating_sub(old.host_pages))
+            });
+            let of_layer = view.writes.iter().filter(|other| other.layer == writes.layer);
+            let all: u64 = of_layer.map(|other| other.pages).sum();
+            Line {
+                layer: writes.layer.clone(),
+                cause: writes.cause.clone(),
+                pages: writes.pages,
+                ratio: ratio(writes.pages, view.host_pages),
+                lately,
+                share: ratio(writes.pages, all).unwrap_or(0.0),
+            }
+        };
+        let mut lines: Vec<Line> = view.writes.iter().map(line).collect();
+        match self.sort {
+            Sort::Stack => {}
+            Sort::Pages => lines.sort_by_key(|line| std::cmp::Reverse(line.pages)),
+            Sort::Lately => lines.sort_by(|one, other| {
+                let key = |line: &Line| line.lately.unwrap_or(0.0);
+                key(other).total_cmp(&key(one))
+            }),
+        }
+        lines
+    }
+
+    /// What requests did lately.
+    pub fn rates(&self) -> Vec<Rate> {
+        let Some(view) = self.view() else { return Vec::new() };
+        let span = self.span();
+        let of = |(operation, now): (&String, &RequestReading)| {
+            let since = span.map(|(seconds, old, _)| {
+                let before = old.requests.get(operation).cloned().unwrap_or_default();
+                (seconds, now.since(&before))
+            });
+            let (requests, bytes) = since.as_ref().map_or((0.0, 0.0), |(seconds, since)| {
+                (since.requests as f64 / seconds, since.bytes as f64 / seconds)
+            });
+            let latest = since.map(|(_, since)| since).filter(|since| since.requests > 0);
+            Rate {
+                operation: operation.clone(),
+                all: now.requests,
+                requests,
+                bytes,
+                latest: latest.unwrap_or_else(|| now.clone()),
+            }
+        };
+        view.requests.iter().map(of).collect()
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::view::Writes;
+
+    fn view(host: u64, cleaning: u64) -> View {
+        let writes = |cause: &str, pages| Writes { layer: "ftl".into(), cause: cause.into(), pages };
+        View {
+            writes: vec![writes("host", host), writes("cleaning", cleaning)],
+            host_pages: host,
+            programs: host + cleaning,
+            ..View::default()
+        }
+    }
+
+    #[test]
+    fn what_happened_lately_is_the_difference_of_two_readings() {
+        let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
+        app.take(at, Ok(view(100, 50)));
+        assert_eq!((app.amplification(), app.lately()), (Some(1.5), None));
+        app.take(at + Duration::from_secs(2), Ok(view(200, 350)));
+        assert_eq!((app.amplification(), app.lately()), (Some(2.75), Some(4.0)));
+        assert_eq!(app.rate(|view| view.host_pages), Some(50.0));
+        let lines = app.lines();
+        assert_eq!((lines[1].ratio, lines[1].lately), (Some(1.75), Some(3.0)));
+        assert_eq!(app.past().collect::<Vec<_>>(), [4.0]);
+        // Nothing was written since.
+        app.take(at + Duration::from_secs(3), Ok(view(200, 350)));
+        assert_eq!(app.lately(), None);
+    }
+
+    #[test]
+    fn keys_sort_pause_and_end() {
+        let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
+        app.take(at, Ok(view(100, 300)));
+        app.key('s');
+        assert_eq!(app.lines()[0].cause, "cleaning");
+        app.key('p');
+        app.take(at, Ok(view(1000, 0)));
+        assert_eq!(app.view().unwrap().host_pages, 100, "it stands still");
+        app.key('p');
+        app.take(at, Err("gone".into()));
+        assert_eq!((app.problem(), app.view().unwrap().host_pages), (Some("gone"), 100));
+        app.key('-');
+        assert_eq!(app.interval(), Duration::from_secs(2));
+        app.key('x');
+        assert!(!app.has_ended());
+        app.key('q');
+        assert!(app.has_ended());
+    }
+}

@@ -1,0 +1,199 @@
+//! A live view in a terminal of what a drive, or whatever else writes to flash, does.
+
+mod app;
+mod draw;
+mod view;
+
+pub use view::{View, Wear, Writes};
+
+use app::App;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How long a key may wait at most.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What reads what is looked at.
+pub type Read = Box<dyn FnMut() -> Result<View, String> + Send>;
+
+/// What was read, and when.
+type Taken = (Instant, Result<View, String>);
+
+/// Shows what `read` gives in this process's terminal, until the user wants no more or `goes_on` says no.
+///
+/// It is read by a thread of its own, so that keys are heard however long that takes.
+///
+/// # Errors
+/// A terminal that cannot be drawn on.
+pub fn show(read: Read, interval: Duration, goes_on: impl Fn() -> bool) -> io::Result<()> {
+    let mut app = App::new(interval);
+    let (wanted, wants) = channel();
+    let (taken, readings) = channel();
+    // It ends with the channels, as soon as it is done with what it reads.
+    std::thread::Builder::new().name("top".into()).spawn(move || read_on(read, &wants, &taken))?;
+    let mut terminal = ratatui::try_init()?;
+    let shown = follow(&mut terminal, &mut app, (&wanted, &readings), goes_on);
+    ratatui::try_restore()?;
+    shown
+}
+
+/// Reads each time that somebody wants it.
+fn read_on(mut read: Read, wants: &Receiver<()>, taken: &Sender<Taken>) {
+    while wants.recv().is_ok() {
+        let view = read();
+        if taken.send((Instant::now(), view)).is_err() {
+            return;
+        }
+    }
+}
+
+fn follow(
+    terminal: &mut ratatui::DefaultTerminal,
+    app: &mut App,
+    (wanted, readings): (&Sender<()>, &Receiver<Taken>),
+    goes_on: impl Fn() -> bool,
+) -> io::Result<()> {
+    let (mut asked, mut is_waiting) = (None::<Instant>, false);
+    while goes_on() && !app.has_ended() {
+        if !is_waiting && asked.is_none_or(|asked| asked.elapsed() >= app.interval()) {
+            asked = Some(Instant::now());
+            is_waiting = wanted.send(()).is_ok();
+        }
+        terminal.draw(|frame| draw::draw(frame, app))?;
+        match readings.recv_timeout(Duration::ZERO) {
+            Ok((at, view)) => {
+                is_waiting = false;
+                app.take(at, view);
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        if event::poll(TICK)?
+            && let Event::Key(key) = event::read()?
+            && key.kind == KeyEventKind::Press
+        {
+            match key.code {
+                KeyCode::Esc => app.key('q'),
+                KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => app.key('q'),
+                KeyCode::Char(key) => app.key(key),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same as text, so many columns wide, of two readings so long after each other; for whoever has no terminal.
+///
+/// # Errors
+/// What is looked at cannot be read.
+pub fn once(mut read: Read, interval: Duration, columns: u16, lines: u16) -> Result<String, String> {
+    let mut app = App::new(interval);
+    app.take(Instant::now(), Ok(read()?));
+    std::thread::sleep(interval);
+    app.take(Instant::now(), Ok(read()?));
+    Ok(drawn(&app, columns, lines))
+}
+
+/// What a terminal of so many columns and lines would show.
+fn drawn(app: &App, columns: u16, lines: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(columns, lines)).expect("memory never fails");
+    terminal.draw(|frame| draw::draw(frame, app)).expect("memory never fails");
+    let buffer = terminal.backend().buffer();
+    let rows = buffer.content.chunks(usize::from(columns.max(1)));
+    rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned() + "\n")
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_serve::RequestReading;
+
+    fn view(host: u64) -> View {
+        let writes =
+            |layer: &str, cause: &str, pages| Writes { layer: layer.into(), cause: cause.into(), pages };
+        let written = RequestReading {
+            requests: host,
+            bytes: host * 4096,
+            latencies_ns: vec![(12_300, host)],
+            ..RequestReading::default()
+        };
+        View {
+            title: "my drive".into(),
+            writes: vec![
+                writes("fs", "host", host),
+                writes("fs", "cleaning", host / 2),
+                writes("ftl", "host", host * 3 / 2),
+                writes("ftl", "cleaning", host),
+            ],
+            host_pages: host,
+            page_bytes: 4096,
+            programs: host * 5 / 2,
+            erases: host / 64,
+            free: vec![("fs".into(), 5), ("ftl".into(), 17)],
+            wear: Some(Wear {
+                least: 1,
+                mean: 12.5,
+                most: 24,
+                endurance: Some(3000),
+                map: (0..500).map(|at| f64::from(at % 25)).collect(),
+            }),
+            requests: [("write".to_owned(), written)].into(),
+            facts: vec![("bad blocks".into(), "0".into())],
+            died: None,
+        }
+    }
+
+    fn seen(columns: u16, lines: u16) -> String {
+        let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
+        app.take(at, Ok(view(1000)));
+        app.take(at + Duration::from_secs(1), Ok(view(3000)));
+        drawn(&app, columns, lines)
+    }
+
+    #[test]
+    fn all_of_it_is_seen_in_80_columns_and_24_lines() {
+        let text = seen(80, 24);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() == 24 && lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+        for word in [
+            "my drive",
+            "amplification 2.500",
+            "lately 2.500",
+            "host 8.2MB/s",
+            "flash 20.5MB/s",
+            "free of ftl: 17",
+            "1 to 24, mean 12.5",
+            "erases: 31/s, 46 in all",
+            "12.3us",
+            "2.0k",
+            "wear over the drive",
+            "█",
+            "amplification lately",
+            "q quit",
+            "worn out after 3000",
+        ] {
+            assert!(text.contains(word), "{word} in\n{text}");
+        }
+        let cleaning = lines.iter().find(|line| line.contains("ftl") && line.contains("cleaning")).unwrap();
+        assert!(
+            cleaning.contains("3.0k") && cleaning.contains("1.000") && cleaning.contains("40 %"),
+            "{cleaning}"
+        );
+    }
+
+    #[test]
+    fn small_terminals_show_what_they_have_room_for() {
+        for (columns, lines) in [(1, 1), (20, 5), (80, 8), (40, 24), (300, 100), (0, 0)] {
+            assert!(seen(columns, lines).lines().count() <= usize::from(lines));
+        }
+        let nothing = App::new(Duration::from_secs(1));
+        assert!(drawn(&nothing, 80, 24).contains("nothing was read yet"));
+    }
+}
