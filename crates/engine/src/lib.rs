@@ -15,6 +15,7 @@ pub mod mapping;
 pub mod nand;
 pub mod placement;
 pub mod pool;
+mod rings;
 pub mod timing;
 pub mod validity;
 pub mod victim;

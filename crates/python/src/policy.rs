@@ -168,7 +168,7 @@ fn fewest_valid(blocks: &victim::Blocks) -> BlockId {
 
 impl VictimPolicy for PythonPolicy {
     fn needs(&self) -> Needs {
-        Needs { age: true, erases: true }
+        Needs { age: true, erases: true, ..Needs::default() }
     }
 
     fn closed(&mut self, block: BlockId, blocks: &victim::Blocks) {

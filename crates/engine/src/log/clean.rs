@@ -184,6 +184,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     /// The next victim, no candidate any more.
     #[inline]
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
+        self.pool.blocks.want(self.placement.wanted_blocks());
         let mut victim = self.pool.take_victim(fruitless).ok_or_else(|| self.pool.no_space())?;
         while self.risks_reserve(victim) {
             self.pool.close(victim);

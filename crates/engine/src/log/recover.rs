@@ -121,8 +121,9 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
 
     /// Places all pages in the order in which they were written, so that older copies die as they did.
     fn replay(&mut self, mut pages: Vec<Found>, used: &[Used]) {
-        for Used { block, .. } in used {
+        for Used { block, stream, .. } in used {
             self.pool.blocks.open(*block);
+            self.pool.blocks.give_to(*block, *stream);
             self.directory.open(*block);
         }
         pages.sort_unstable_by_key(|page| page.sequence);

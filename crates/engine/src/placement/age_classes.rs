@@ -1,5 +1,6 @@
 //! Pages by the age of what they overwrite, and cleaned pages by their own age, in the manner of SepBIT.
 
+use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
 use crate::counters::Cause;
@@ -46,12 +47,10 @@ impl PlacementKind for Config {
             );
             return Err(ConfigError::new("age_bounds", problem));
         }
-        let logical_pages = context.size.logical_pages;
         Ok(AgeClasses {
             averaged_blocks: self.averaged_blocks,
             age_bounds: self.age_bounds.clone(),
-            clock: Clock::new(logical_pages),
-            last_write: vec![NEVER; logical_pages as usize],
+            last_writes: LastWrites::new(context.size.logical_pages),
             lifespans: 0,
             reclaimed: 0,
             threshold: None,
@@ -65,36 +64,6 @@ const FROM_SHORT_LIVED: StreamId = StreamId(2);
 /// The stream of cleaned pages below the first age bound; the others follow.
 const YOUNGEST: u8 = 3;
 const MOST_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
-
-/// The last-write time of a page that holds nothing.
-const NEVER: u32 = u32::MAX;
-
-/// Host writes as 32-bit times that run round.
-#[derive(Clone, Copy, Debug)]
-struct Clock {
-    /// Host pages to a unit of time.
-    unit: u64,
-}
-
-impl Clock {
-    /// Times run from 0 to one below [`NEVER`].
-    const ROUND: u64 = NEVER as u64;
-
-    /// 65,536 units to a drive write, or fewer on small drives: fine enough for ages that are compared with
-    /// block lifespans, and it takes 65,535 drive writes to run round.
-    fn new(logical_pages: u32) -> Self {
-        Clock { unit: u64::from(logical_pages).div_ceil(1 << 16).max(1) }
-    }
-
-    fn time(self, now: u64) -> u32 {
-        (now / self.unit % Self::ROUND) as u32
-    }
-
-    /// Host pages written since `time`, to a unit; short by a whole number of rounds if longer than one.
-    fn age(self, time: u32, now: u64) -> u64 {
-        (u64::from(self.time(now)) + Self::ROUND - u64::from(time)) % Self::ROUND * self.unit
-    }
-}
 
 /// SepBIT's classes; class `c` is stream `c - 1`.
 ///
@@ -118,8 +87,7 @@ impl Clock {
 pub struct AgeClasses {
     averaged_blocks: u32,
     age_bounds: Vec<f64>,
-    clock: Clock,
-    last_write: Vec<u32>,
+    last_writes: LastWrites,
     /// Lifespans of the blocks of class 1 reclaimed since the threshold was set, and how many there were.
     lifespans: u64,
     reclaimed: u32,
@@ -128,18 +96,10 @@ pub struct AgeClasses {
 }
 
 impl AgeClasses {
-    /// Host pages written since the page was; `None` if it holds nothing.
-    fn age(&self, page: Lpn, now: u64) -> Option<f64> {
-        let time = self.last_write[page.index()];
-        (time != NEVER).then(|| self.clock.age(time, now) as f64)
-    }
-
     fn place_host(&mut self, page: Lpn, now: u64) -> StreamId {
-        let overwritten = self.age(page, now);
-        self.last_write[page.index()] = self.clock.time(now);
-        match (overwritten, self.threshold) {
+        match (self.last_writes.written(page, now), self.threshold) {
             (None, _) => LONG_LIVED,
-            (Some(age), Some(threshold)) if age >= threshold => LONG_LIVED,
+            (Some(age), Some(threshold)) if age as f64 >= threshold => LONG_LIVED,
             _ => SHORT_LIVED,
         }
     }
@@ -148,10 +108,10 @@ impl AgeClasses {
         if from == Some(SHORT_LIVED) {
             return FROM_SHORT_LIVED;
         }
-        let (Some(age), Some(threshold)) = (self.age(page, now), self.threshold) else {
+        let (Some(age), Some(threshold)) = (self.last_writes.age(page, now), self.threshold) else {
             return StreamId(YOUNGEST);
         };
-        let passed = self.age_bounds.iter().filter(|&&bound| age >= bound * threshold).count();
+        let passed = self.age_bounds.iter().filter(|&&bound| age as f64 >= bound * threshold).count();
         StreamId(YOUNGEST + passed as u8)
     }
 }
@@ -185,10 +145,10 @@ impl Placement for AgeClasses {
     }
 
     fn trimmed(&mut self, page: Lpn) {
-        self.last_write[page.index()] = NEVER;
+        self.last_writes.forget(page);
     }
 
     fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.last_write)
+        self.last_writes.memory_bytes()
     }
 }

@@ -33,3 +33,19 @@ impl ClassStreams {
         StreamId(class.min(self.classes - 1) + if apart { self.classes } else { 0 })
     }
 }
+
+/// The stream of all cleaned pages, behind those of `classes` classes of host writes, which the setting `key` asks for.
+pub(super) fn cleaned_apart(classes: u8, key: &str) -> Result<StreamId, ConfigError> {
+    if (1..u8::MAX).contains(&classes) {
+        return Ok(StreamId(classes));
+    }
+    Err(ConfigError::new(key, format!("is {classes}; 1 to {} are allowed", u8::MAX - 1)))
+}
+
+/// The error of a setting that is 0 and must not be.
+pub(super) fn not_zero(value: u64, key: &str) -> Result<(), ConfigError> {
+    if value > 0 {
+        return Ok(());
+    }
+    Err(ConfigError::new(key, "is 0; it must be 1 or more"))
+}

@@ -3,14 +3,25 @@
 //! To add a placement: write `placement/<name>.rs` with a configuration that implements [`PlacementKind`] and a
 //! type that implements [`Placement`], and add its line to the table at the end of this file.
 
+mod age_chain;
 mod age_classes;
 mod bloom;
+mod chunk_frequency;
 mod classes;
+mod clock;
+mod extents;
+mod fading_average;
 mod frontiers;
 mod host_hint;
+mod interval_clusters;
+mod learnt_lifetimes;
+mod multi_log;
+mod multi_queue;
 mod oracle;
 mod period;
+mod promotion;
 mod references;
+mod runs;
 #[cfg(test)]
 mod tests;
 mod write_count;
@@ -78,6 +89,12 @@ pub trait Placement: Send {
         false
     }
 
+    /// How many blocks each of the first streams shall have, in their order, the others sharing what is left; empty if any
+    /// number will do. Of use to victim policies that go by it.
+    fn wanted_blocks(&self) -> &[u32] {
+        &[]
+    }
+
     /// A page was trimmed.
     fn trimmed(&mut self, page: Lpn) {
         let _ = page;
@@ -110,6 +127,9 @@ impl Placement for Box<dyn Placement> {
     }
     fn wants_references(&self) -> bool {
         (**self).wants_references()
+    }
+    fn wanted_blocks(&self) -> &[u32] {
+        (**self).wanted_blocks()
     }
     fn trimmed(&mut self, page: Lpn) {
         (**self).trimmed(page);
@@ -164,6 +184,15 @@ placement_table! {
     #[serde(alias = "fdp")] HostHint: host_hint::Config;
     #[serde(alias = "sepbit")] AgeClasses: age_classes::Config;
     References: references::Config;
+    #[serde(alias = "dac")] Promotion: promotion::Config;
+    #[serde(alias = "fadac")] FadingAverage: fading_average::Config;
+    #[serde(alias = "warcip")] IntervalClusters: interval_clusters::Config;
+    #[serde(alias = "sfr")] ChunkFrequency: chunk_frequency::Config;
+    #[serde(alias = "mq")] MultiQueue: multi_queue::Config;
+    #[serde(alias = "eti")] Extents: extents::Config;
+    #[serde(alias = "ml")] MultiLog: multi_log::Config;
+    #[serde(alias = "midas")] AgeChain: age_chain::Config;
+    LearntLifetimes: learnt_lifetimes::Config;
 }
 
 impl Default for PlacementConfig {

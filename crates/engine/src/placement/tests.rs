@@ -19,21 +19,21 @@ impl Temperature for EveryFifth {
     }
 }
 
-fn try_build(value: Value, logical_pages: u32) -> Result<Box<dyn Placement>, ConfigError> {
+pub(super) fn try_build(value: Value, logical_pages: u32) -> Result<Box<dyn Placement>, ConfigError> {
     let config: PlacementConfig = serde_json::from_value(value).unwrap();
     let size = StoreSize { blocks: 200, pages_per_block: 32, logical_pages, seed: Seed(5) };
     config.build_boxed(PlacementContext { size: &size, temperature: Some(Box::new(EveryFifth)) })
 }
 
-fn build(value: Value) -> Box<dyn Placement> {
+pub(super) fn build(value: Value) -> Box<dyn Placement> {
     try_build(value, PAGES).unwrap()
 }
 
-fn host(page: u32, now: u64) -> PageContext {
+pub(super) fn host(page: u32, now: u64) -> PageContext {
     PageContext { page: Lpn(page), cause: Cause::Host, now, from: None, hint: 0, references: 1 }
 }
 
-fn cleaned(page: u32, now: u64, from: u8) -> PageContext {
+pub(super) fn cleaned(page: u32, now: u64, from: u8) -> PageContext {
     PageContext { cause: Cause::Cleaning, from: Some(StreamId(from)), ..host(page, now) }
 }
 
@@ -47,7 +47,19 @@ fn draw(random: &mut Random) -> u32 {
 fn the_configuration_follows_its_table() {
     let entry_of = PlacementConfig::entry;
     NamedConfig { tag: "kind", entries: PLACEMENTS, aliases: PLACEMENT_ALIASES, entry_of }.check();
-    assert_eq!(PLACEMENT_ALIASES, [("fdp", "host_hint"), ("sepbit", "age_classes")]);
+    let aliases = [
+        ("fdp", "host_hint"),
+        ("sepbit", "age_classes"),
+        ("dac", "promotion"),
+        ("fadac", "fading_average"),
+        ("warcip", "interval_clusters"),
+        ("sfr", "chunk_frequency"),
+        ("mq", "multi_queue"),
+        ("eti", "extents"),
+        ("ml", "multi_log"),
+        ("midas", "age_chain"),
+    ];
+    assert_eq!(PLACEMENT_ALIASES, aliases);
 }
 
 #[test]
@@ -72,6 +84,17 @@ fn variants() -> Vec<Value> {
         json!({"kind": "host_hint", "streams": 254, "cleaned": "apart", "beyond": "last"}),
         json!({"kind": "age_classes", "averaged_blocks": 1, "age_bounds": []}),
         json!({"kind": "references", "threshold": 3, "cleaned_apart": true}),
+        json!({"kind": "promotion", "classes": 255}),
+        json!({"kind": "fading_average", "classes": 3, "base": 1.5}),
+        json!({"kind": "interval_clusters", "clusters": 3, "adjust_blocks": 1}),
+        json!({"kind": "chunk_frequency", "classes": 1, "chunk_pages": 3, "half_life_pages": 1}),
+        json!({"kind": "multi_queue", "queues": 2, "chunk_pages": 7}),
+        json!({"kind": "extents", "extents": 1, "threshold": 1, "decay_runs": 1}),
+        json!({"kind": "multi_log", "logs": 254}),
+        json!({"kind": "age_chain", "groups": 3, "epoch_drive_writes": 0.1}),
+        json!({"kind": "age_chain", "groups": 30}),
+        json!({"kind": "learnt_lifetimes", "classes": 1}),
+        json!({"kind": "learnt_lifetimes", "classes": 40, "epoch_drive_writes": 1e-9, "memory": 0.0}),
         json!({"kind": "age_classes", "averaged_blocks": 2, "age_bounds": [0.1, 1.0, 2.0, 5.0]}),
     ];
     defaults.chain(others).collect()

@@ -185,6 +185,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         let frontier = Frontier { block, page: 0 };
         self.frontiers[stream.index()] = Some(frontier);
         self.blocks.open(block);
+        self.blocks.give_to(block, stream);
         frontier
     }
 

@@ -1,7 +1,7 @@
 //! The block table that policies look at and only the engine changes.
 
 use crate::table::{filled, prefetch};
-use crate::units::BlockId;
+use crate::units::{BlockId, StreamId};
 
 /// Added to the count of a block that is no candidate, so that it loses every comparison
 /// and the search for a victim needs no second test.
@@ -14,6 +14,8 @@ pub struct Needs {
     pub age: bool,
     /// How often each block was erased.
     pub erases: bool,
+    /// The stream of each block, and how many blocks the placement wants in each.
+    pub streams: bool,
 }
 
 /// Valid pages of every block, and which blocks are candidates for cleaning: the full, closed ones.
@@ -29,6 +31,9 @@ pub struct Blocks {
     counts: Vec<u32>,
     closed_at: Vec<u64>,
     erases: Vec<u32>,
+    streams: Vec<StreamId>,
+    /// Blocks that the placement wants in each of its first streams.
+    wanted: Vec<u32>,
 }
 
 impl Blocks {
@@ -43,6 +48,8 @@ impl Blocks {
             counts: filled(blocks as usize, NOT_CANDIDATE),
             closed_at: vec![0; kept(needs.age)],
             erases: vec![0; kept(needs.erases)],
+            streams: vec![StreamId(0); kept(needs.streams)],
+            wanted: Vec::new(),
         }
     }
 
@@ -58,6 +65,8 @@ impl Blocks {
             counts: rows.iter().map(|&(valid, _, _)| valid).collect(),
             closed_at: rows.iter().map(|&(_, age, _)| now - age).collect(),
             erases: rows.iter().map(|&(_, _, erases)| erases).collect(),
+            streams: vec![StreamId(0); rows.len()],
+            wanted: Vec::new(),
         }
     }
 
@@ -139,6 +148,17 @@ impl Blocks {
         self.erases.get(block.index()).copied().unwrap_or(0)
     }
 
+    /// The stream that the block belongs to or last belonged to; 0 unless the policy needs streams.
+    pub fn stream(&self, block: BlockId) -> StreamId {
+        self.streams.get(block.index()).copied().unwrap_or_default()
+    }
+
+    /// How many blocks the placement wants in each of its first streams, the others sharing what is left; empty if it does not
+    /// say, or unless the policy needs streams.
+    pub fn wanted(&self) -> &[u32] {
+        &self.wanted
+    }
+
     /// The candidates.
     pub fn iter_candidates(&self) -> impl Iterator<Item = BlockId> + '_ {
         let candidate = |&(_, &score): &(usize, &u32)| Self::is_candidate_score(score);
@@ -147,7 +167,7 @@ impl Blocks {
 
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
-        4 * self.counts.len() + 8 * self.closed_at.len() + 4 * self.erases.len()
+        4 * self.counts.len() + 8 * self.closed_at.len() + 4 * self.erases.len() + self.streams.len()
     }
 
     /// Lets time pass.
@@ -160,6 +180,21 @@ impl Blocks {
     /// page written and overwritten while the block is open costs the same single decrement as any other.
     pub(crate) fn open(&mut self, block: BlockId) {
         self.counts[block.index()] = self.pages_per_block | NOT_CANDIDATE;
+    }
+
+    /// The block, which is open, belongs to `stream`.
+    pub(crate) fn give_to(&mut self, block: BlockId, stream: StreamId) {
+        if let Some(of) = self.streams.get_mut(block.index()) {
+            *of = stream;
+        }
+    }
+
+    /// What the placement wants, in blocks of each of its first streams.
+    pub(crate) fn want(&mut self, wanted: &[u32]) {
+        if !self.streams.is_empty() && self.wanted != wanted {
+            self.wanted.clear();
+            self.wanted.extend_from_slice(wanted);
+        }
     }
 
     /// The block is full and becomes a candidate.
@@ -209,6 +244,7 @@ impl Blocks {
         if let Some(erases) = self.erases.get_mut(row.index()) {
             *erases = all.erases(block);
         }
+        self.give_to(row, all.stream(block));
     }
 
     /// Adds rows that show nothing, the average block being as full as before.
@@ -219,6 +255,7 @@ impl Blocks {
         let kept = |table: usize| if table > 0 { rows as usize } else { 0 };
         self.closed_at.resize(kept(self.closed_at.len()), 0);
         self.erases.resize(kept(self.erases.len()), 0);
+        self.streams.resize(kept(self.streams.len()), StreamId(0));
     }
 
     /// A row that was taken shows nothing.

@@ -45,7 +45,7 @@ pub struct CostAgeTime {
 
 impl VictimPolicy for CostAgeTime {
     fn needs(&self) -> Needs {
-        Needs { age: true, erases: true }
+        Needs { age: true, erases: true, ..Needs::default() }
     }
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {

@@ -15,6 +15,7 @@ mod random;
 mod random_not_full;
 mod random_plus_plus;
 mod search;
+mod stream_queues;
 #[cfg(test)]
 mod tests;
 mod windowed_greedy;
@@ -180,6 +181,7 @@ victim_table! {
     CostAgeTime: cost_age_time::Config, boxed;
     Completing: completing::Config, boxed;
     LearntChoices: learnt_choices::Config, boxed;
+    StreamQueues: stream_queues::Config, boxed;
 }
 
 impl VictimConfig {

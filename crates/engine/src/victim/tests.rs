@@ -284,7 +284,7 @@ fn boxed_and_specialised_policies_take_the_same_victims() {
         assert!(victims.len() > 500, "{}: only {} victims", entry.name, victims.len());
         let boxed = Script(size).visit(config.build_boxed(&size).unwrap());
         assert_eq!((victims, draw), boxed, "{}", entry.name);
-        let draws = !["greedy", "fifo", "windowed_greedy"].contains(&entry.name);
+        let draws = !["greedy", "fifo", "windowed_greedy", "stream_queues"].contains(&entry.name);
         assert_eq!(draw > u64::from(u16::MAX), draws, "{}: {draw}", entry.name);
     }
 }
@@ -341,7 +341,8 @@ fn policies_say_what_they_need() {
     for entry in VICTIMS {
         let boxed = config(json!(entry.name)).build_boxed(&size(8, 4, 16)).unwrap();
         let age = ["cost_benefit", "cost_age_time"].contains(&entry.name);
-        assert_eq!(boxed.needs(), Needs { age, erases: entry.name == "cost_age_time" }, "{}", entry.name);
+        let (erases, streams) = (entry.name == "cost_age_time", entry.name == "stream_queues");
+        assert_eq!(boxed.needs(), Needs { age, erases, streams }, "{}", entry.name);
     }
 }
 
@@ -352,7 +353,7 @@ fn policies_that_keep_lists_say_what_these_take() {
         let mut policy = policy_for(json!(entry.name), &blocks);
         assert!(blocks.is_candidate(policy.select(&blocks)));
         let bytes = policy.memory_bytes();
-        let keeps = ["greedy", "fifo", "windowed_greedy"].contains(&entry.name);
+        let keeps = ["greedy", "fifo", "windowed_greedy", "stream_queues"].contains(&entry.name);
         let allowed = if keeps { 4 * 100..=16 * 100 } else { 0..=0 };
         assert!(allowed.contains(&bytes), "{}: {bytes} for 100 blocks", entry.name);
     }
@@ -392,7 +393,7 @@ fn greedy_watches_a_few_blocks() {
 fn a_block_table_follows_a_block_and_keeps_what_is_wanted() {
     let block = BlockId(1);
     for (age, erases) in [(false, false), (true, false), (false, true), (true, true)] {
-        let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases });
+        let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases, streams: false });
         assert_eq!((blocks.len(), blocks.pages_per_block(), blocks.logical_pages()), (3, 4, 8));
         assert_eq!(blocks.memory_bytes(), 3 * (4 + if age { 8 } else { 0 } + if erases { 4 } else { 0 }));
         blocks.open(block);

@@ -11,6 +11,7 @@ mod golden;
 mod metadata;
 mod own_traces;
 mod pairs;
+mod placements;
 mod replay;
 mod scenarios;
 mod structures;

@@ -11,19 +11,20 @@ use wearwell_stack::layers::ReclaimKind;
 
 pub(super) const FAMILY: Family = Family {
     name: "streams",
-    help: "each layer places by single, double, bloom or age_classes, or by the streams of the log above",
+    help: "each layer places by single, double, bloom, age_classes, promotion, learnt_lifetimes or age_chain, or by the streams of the log above",
     changes,
 };
 
 /// Placements that cannot be reclaimed in place.
-const NEED_POOL: &[&str] = &["bloom", "age_classes", "host_hint"];
+const NEED_POOL: &[&str] =
+    &["bloom", "age_classes", "promotion", "learnt_lifetimes", "age_chain", "host_hint"];
 
 fn changes(situation: &Situation<'_>) -> Vec<Change> {
     situation.layers().flat_map(|at| of_layer(situation, at)).collect()
 }
 
 fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
-    let plain = ["single", "double", "bloom", "age_classes"];
+    let plain = ["single", "double", "bloom", "age_classes", "promotion", "learnt_lifetimes", "age_chain"];
     let mut choices: Vec<(&str, Value, String)> =
         plain.iter().map(|name| (*name, json!(name), String::new())).collect();
     // Several logs may name the same streams; as many as the one with most are needed.
@@ -41,6 +42,10 @@ fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
             let mut settings = vec![Setting::new(format!("{}.placement", node.key), value)];
             if config.reclaim == ReclaimKind::InPlace && NEED_POOL.contains(&name) {
                 settings.push(Setting::new(format!("{}.reclaim", node.key), "free_pool"));
+            }
+            if name == "age_chain" {
+                // Its groups are as long as it wants them with these victims only.
+                settings.push(Setting::new(format!("{}.victim", node.key), "stream_queues"));
             }
             let called = situation.called(at);
             let description = format!("{called}: places by {name} instead of {present}{detail}");

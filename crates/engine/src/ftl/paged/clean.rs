@@ -120,6 +120,7 @@ impl<F: Flash> PagedFtl<F> {
             return self.bring_to_light();
         }
         self.learn(*fruitless)?;
+        self.space.pool.blocks.want(self.placement.wanted_blocks());
         let Some(victim) = self.space.pool.take_victim(fruitless) else {
             self.forget_known(None);
             *fruitless = 0;

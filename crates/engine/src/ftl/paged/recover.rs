@@ -139,6 +139,7 @@ impl<F: Flash> PagedFtl<F> {
                     self.space.streams[block.index()] = spare.stream;
                     self.space.opened[block.index()] = spare.sequence;
                     self.space.pool.blocks.open(block);
+                    self.space.pool.blocks.give_to(block, spare.stream);
                     scan.streams.entry(spare.stream.0).or_default().push((spare.sequence, block));
                 }
             }

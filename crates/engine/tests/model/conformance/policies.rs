@@ -138,6 +138,10 @@ impl Placement for Listening {
         self.placement.wants_block_history()
     }
 
+    fn wanted_blocks(&self) -> &[u32] {
+        self.placement.wanted_blocks()
+    }
+
     fn wants_references(&self) -> bool {
         self.placement.wants_references()
     }
@@ -200,11 +204,12 @@ fn drive(layer: &mut dyn Layer<Content>, seed: u64) -> (LayerReport, u64) {
     (reports.layers.swap_remove(0), trimmed)
 }
 
-const CASES: [(&str, &str); 4] = [
+const CASES: [(&str, &str); 5] = [
     ("greedy", "double"),
     ("fifo", "age_classes"),
     ("windowed_greedy", "write_count"),
     ("d_choices", "bloom"),
+    ("stream_queues", "age_chain"),
 ];
 
 fn check_victim(heard: Heard, report: &LayerReport, name: &str) {
@@ -228,7 +233,7 @@ fn a_log_tells_its_policies_everything() {
             let written = report.counters.incoming(Operation::Write);
             assert!(counted.placed[0] >= written && counted.placed[1] > 0, "{placement}: {counted:?}");
         }
-        if placement == "age_classes" {
+        if ["age_classes", "age_chain"].contains(&placement) {
             assert_eq!(counted.reclaimed, report.victim_valid_pages.iter().sum::<u64>(), "{placement}");
         }
     }
@@ -248,7 +253,7 @@ fn an_ftl_with_its_map_in_flash_tells_its_policies_everything() {
             taken += heard.taken;
             assert_eq!(counted.trimmed, trimmed, "{kind}");
             let victims = report.victim_valid_pages.iter().sum::<u64>();
-            let wants = placement == "age_classes";
+            let wants = ["age_classes", "age_chain"].contains(&placement);
             assert!((counted.reclaimed > 0) == wants && counted.reclaimed <= victims, "{kind}: {counted:?}");
             if placement != "double" {
                 assert!(counted.placed.iter().all(|&placed| placed > 0), "{kind} {placement}: {counted:?}");

@@ -1,0 +1,148 @@
+//! The distribution of intervals between two writes of a page (UID).
+
+/// Most entries of a distribution; on larger drives an entry is several blocks long.
+const MOST_ENTRIES: u64 = 1 << 16;
+
+/// Intervals seen in an epoch, by their length in units of at least a block.
+pub(super) struct Intervals {
+    unit: u64,
+    counts: Vec<u32>,
+}
+
+/// Sums over a distribution up to each of its entries.
+pub(super) struct Distribution {
+    /// Host pages to an entry.
+    pub(super) unit: f64,
+    /// Share of the intervals that are shorter than each entry begins.
+    shorter: Vec<f64>,
+    /// Pages, for each page that the host writes in its time, that are younger than each entry begins and valid.
+    valid: Vec<f64>,
+    /// Mean over all intervals of the length of those that are shorter, host pages.
+    lengths: Vec<f64>,
+}
+
+impl Intervals {
+    /// No interval was seen; those of `longest` host pages and more are all in the last entry.
+    pub(super) fn new(block_pages: u32, longest: u64) -> Self {
+        let unit = u64::from(block_pages).max(longest.div_ceil(MOST_ENTRIES));
+        Intervals { unit, counts: vec![0; longest.div_ceil(unit).max(1) as usize] }
+    }
+
+    /// A page was written again after so many host pages.
+    #[inline]
+    pub(super) fn add(&mut self, interval: u64) {
+        let entry = (interval / self.unit).min(self.counts.len() as u64 - 1);
+        self.counts[entry as usize] += 1;
+    }
+
+    /// What was seen, and forgets it; `None` if nothing was. `unfinished` pages are still waiting for their second write.
+    pub(super) fn take(&mut self, unfinished: u64) -> Option<Distribution> {
+        let all = self.counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+        if all == 0 {
+            return None;
+        }
+        let (all, unit) = ((all + unfinished) as f64, self.unit as f64);
+        let entries = self.counts.len() + 1;
+        let sums = || Vec::with_capacity(entries);
+        let mut distribution = Distribution { unit, shorter: sums(), valid: sums(), lengths: sums() };
+        let (mut shorter, mut valid, mut lengths) = (0.0, 0.0, 0.0);
+        for (entry, count) in self.counts.iter_mut().enumerate() {
+            distribution.push(shorter, valid, lengths);
+            let share = f64::from(std::mem::take(count)) / all;
+            // Intervals are spread evenly over their entry.
+            valid += unit * (1.0 - shorter - share / 2.0);
+            shorter += share;
+            lengths += share * (entry as f64 + 0.5) * unit;
+        }
+        distribution.push(shorter, valid, lengths);
+        Some(distribution)
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.counts)
+    }
+}
+
+impl Distribution {
+    fn push(&mut self, shorter: f64, valid: f64, lengths: f64) {
+        self.shorter.push(shorter);
+        self.valid.push(valid);
+        self.lengths.push(lengths);
+    }
+
+    fn at(&self, sums: &[f64], age: f64) -> f64 {
+        let place = (age / self.unit).max(0.0);
+        let entry = place as usize;
+        match (sums.get(entry), sums.get(entry + 1)) {
+            (Some(below), Some(above)) => below + (above - below) * (place - entry as f64),
+            _ => *sums.last().expect("there is an entry"),
+        }
+    }
+
+    /// Share of the intervals that are shorter than `age` host pages.
+    pub(super) fn shorter(&self, age: f64) -> f64 {
+        self.at(&self.shorter, age)
+    }
+
+    /// Pages younger than `age` that are valid, for each host page in its time: the integral of what survives.
+    pub(super) fn valid(&self, age: f64) -> f64 {
+        self.at(&self.valid, age)
+    }
+
+    /// Mean over all intervals of the length of those shorter than `age`, the others counting as 0.
+    pub(super) fn lengths(&self, age: f64) -> f64 {
+        self.at(&self.lengths, age)
+    }
+
+    /// The longest age that is told apart.
+    pub(super) fn longest(&self) -> f64 {
+        (self.shorter.len() - 1) as f64 * self.unit
+    }
+
+    /// The age that a share of the intervals is shorter than; the longest if there is no such age.
+    pub(super) fn age_of(&self, share: f64) -> f64 {
+        let above = self.shorter.partition_point(|&shorter| shorter < share);
+        let (Some(&most), Some(below)) = (self.shorter.get(above), above.checked_sub(1)) else {
+            return if above == 0 { 0.0 } else { self.longest() };
+        };
+        let least = self.shorter[below];
+        (below as f64 + (share - least) / (most - least)) * self.unit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_those_of_a_distribution_worked_out_by_hand() {
+        let mut intervals = Intervals::new(10, 40);
+        assert!(intervals.take(5).is_none());
+        // Two in 0 to 9, one in 10 to 19, and one beyond 40, in the last entry; four pages were written once: all are 8.
+        [0, 9, 10, 500].into_iter().for_each(|interval| intervals.add(interval));
+        let seen = intervals.take(4).unwrap();
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+        near(seen.shorter(10.0), 0.25);
+        near(seen.shorter(15.0), 0.25 + 0.0625);
+        near(seen.shorter(40.0), 0.5);
+        near(seen.shorter(1e9), 0.5);
+        // 10 pages of which a quarter dies meanwhile: 8.75; 10 more of three quarters, an eighth dying: 6.875.
+        near(seen.valid(10.0), 8.75);
+        near(seen.valid(20.0), 15.625);
+        // Two of mean length 5, one of 15: (10 + 15) / 8.
+        near(seen.lengths(20.0), 25.0 / 8.0);
+        near(seen.age_of(0.25), 10.0);
+        near(seen.age_of(0.3), 14.0);
+        near(seen.age_of(0.0), 0.0);
+        near(seen.age_of(0.6), 40.0);
+        near(seen.longest(), 40.0);
+        assert!(intervals.take(0).is_none(), "it was forgotten");
+    }
+
+    #[test]
+    fn large_drives_have_entries_of_several_blocks() {
+        let intervals = Intervals::new(64, 1 << 24);
+        assert_eq!((intervals.unit, intervals.memory_bytes()), (256, 4 << 16));
+    }
+}

@@ -1,0 +1,163 @@
+//! Chunks of the address space by how often they were written of late; sequential writes stay together.
+
+use super::classes::{cleaned_apart, not_zero};
+use super::runs::Runs;
+use super::{PageContext, Placement, PlacementContext, PlacementKind};
+use crate::config::{ConfigError, Entry};
+use crate::counters::Cause;
+use crate::units::{Lpn, StreamId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the chunks' frequencies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Classes of host writes, 1 or more; cleaned pages have one more stream.
+    #[schemars(range(min = 1))]
+    pub classes: u8,
+    /// Pages of a chunk, 1 or more.
+    #[schemars(range(min = 1))]
+    pub chunk_pages: u32,
+    /// Host pages after which a chunk that is not written counts half, 1 or more.
+    #[schemars(range(min = 1))]
+    pub half_life_pages: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { classes: 5, chunk_pages: 512, half_life_pages: 16_384 }
+    }
+}
+
+impl PlacementKind for Config {
+    const ENTRY: Entry = Entry {
+        name: "chunk_frequency",
+        help: "chunks by sequentiality, frequency and recency of their writes, cleaned pages apart (SFR)",
+        source: "Yang, Pandurangan, Choi and Balakrishnan, AutoStream, SYSTOR 2017",
+    };
+    type Placement = ChunkFrequency;
+
+    fn build(&self, context: PlacementContext<'_>) -> Result<ChunkFrequency, ConfigError> {
+        not_zero(self.chunk_pages.into(), "chunk_pages")?;
+        not_zero(self.half_life_pages, "half_life_pages")?;
+        let chunks = context.size.logical_pages.div_ceil(self.chunk_pages) as usize;
+        Ok(ChunkFrequency {
+            cleaned: cleaned_apart(self.classes, "classes")?,
+            chunk_pages: self.chunk_pages,
+            half_life_pages: self.half_life_pages,
+            runs: Runs::default(),
+            previous: StreamId(0),
+            chunks: vec![Chunk { writes: 0, last: 0 }; chunks],
+        })
+    }
+}
+
+/// What is known of a chunk.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    /// Writes, halved as time goes.
+    writes: u32,
+    /// The half-life that its last write fell in.
+    last: u32,
+}
+
+/// AutoStream's SFR: a chunk counts the runs of pages that touch it, halved for each half-life since the last one; a
+/// page goes to stream `ln(count)` of its chunk, but a page that follows the one before goes where that went. The
+/// stream above those takes what is cleaned.
+///
+/// Chunks of 2 MiB and a half-life of 64 MiB of 4 KiB pages are those of the simulator of Wang et al. (FAST 2022), as
+/// is the natural logarithm; they suit volumes of many gigabytes. The count of a chunk rises once for each run and
+/// chunk, as it would for each request. A trimmed page says nothing of its chunk.
+pub struct ChunkFrequency {
+    cleaned: StreamId,
+    chunk_pages: u32,
+    half_life_pages: u64,
+    runs: Runs,
+    previous: StreamId,
+    chunks: Vec<Chunk>,
+}
+
+/// `ln(count)` rounded down, for a count of 1 or more.
+pub(super) fn log_class(count: u32, classes: u8) -> u8 {
+    (f64::from(count.max(1)).ln() as u8).min(classes - 1)
+}
+
+impl ChunkFrequency {
+    fn touch(&mut self, chunk: usize, now: u64) -> u32 {
+        let time = (now / self.half_life_pages) as u32;
+        let known = &mut self.chunks[chunk];
+        let halvings = time.wrapping_sub(known.last).min(31);
+        *known = Chunk { writes: (known.writes >> halvings).saturating_add(1), last: time };
+        known.writes
+    }
+}
+
+impl Placement for ChunkFrequency {
+    fn streams(&self) -> u8 {
+        self.cleaned.0 + 1
+    }
+
+    fn cleaning_stream(&self) -> Option<StreamId> {
+        Some(self.cleaned)
+    }
+
+    fn place(&mut self, context: &PageContext) -> StreamId {
+        if context.cause != Cause::Host {
+            return self.cleaned;
+        }
+        self.runs.add(context.page);
+        let chunk = (context.page.0 / self.chunk_pages) as usize;
+        if !self.runs.goes_on() {
+            let writes = self.touch(chunk, context.now);
+            self.previous = StreamId(log_class(writes, self.cleaned.0));
+        } else if context.page.0.is_multiple_of(self.chunk_pages) {
+            self.touch(chunk, context.now);
+        }
+        self.previous
+    }
+
+    fn trimmed(&mut self, page: Lpn) {
+        let _ = page;
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.chunks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{cleaned, host, try_build};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn chunks_rise_with_the_logarithm_and_fade() {
+        let value = json!({"kind": "sfr", "classes": 3, "chunk_pages": 10, "half_life_pages": 100});
+        let mut placement = try_build(value, 95).unwrap();
+        // Writes 1 to 9 of chunk 0, never in order: ln 1 and 2 are below 1, ln 3 to 7 below 2, ln 8 and 9 above.
+        let pages = [5, 3, 5, 3, 5, 3, 5, 3, 5];
+        let streams: Vec<u8> = pages.iter().map(|&page| placement.place(&host(page, 0)).0).collect();
+        assert_eq!(streams, [0, 0, 1, 1, 1, 1, 1, 2, 2]);
+        // Two half-lives later 9 writes count as 2, and the new one makes 3.
+        assert_eq!(placement.place(&host(3, 299)), StreamId(1));
+        // A sequential write goes where the page before went, also in another chunk, which it counts in once.
+        assert_eq!(placement.place(&host(9, 299)), StreamId(1));
+        assert_eq!(placement.place(&host(10, 299)), StreamId(1));
+        assert_eq!(placement.place(&host(11, 299)), StreamId(1));
+        assert_eq!(placement.place(&host(11, 299)), StreamId(0), "the second write of chunk 1");
+        assert_eq!(placement.place(&host(11, 299)), StreamId(1), "and the third");
+        assert_eq!(placement.place(&cleaned(11, 299, 0)), StreamId(3));
+        assert_eq!((placement.streams(), placement.memory_bytes()), (4, 80));
+    }
+
+    #[test]
+    fn settings_of_0_are_refused() {
+        for key in ["classes", "chunk_pages", "half_life_pages"] {
+            let mut value = json!({"kind": "chunk_frequency"});
+            value[key] = json!(0);
+            assert_eq!(try_build(value, 10).err().unwrap().key, key);
+        }
+    }
+}

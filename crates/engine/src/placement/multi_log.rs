@@ -1,0 +1,194 @@
+//! Logs by update frequency: cleaning moves a page to the next colder one, an early rewrite to the next hotter one.
+
+use super::clock::LastWrites;
+use super::{PageContext, Placement, PlacementContext, PlacementKind};
+use crate::config::{ConfigError, Entry};
+use crate::counters::Cause;
+use crate::seed::{Random, below};
+use crate::units::{Lpn, StreamId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the logs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Logs at most, hence streams, 1 or more.
+    #[schemars(range(min = 1))]
+    pub logs: u8,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { logs: 6 }
+    }
+}
+
+impl PlacementKind for Config {
+    const ENTRY: Entry = Entry {
+        name: "multi_log",
+        help: "logs by update frequency: colder by cleaning, hotter at random by an early rewrite (ML)",
+        source: "Stoica and Ailamaki, PVLDB 6(9), 2013",
+    };
+    type Placement = MultiLog;
+
+    fn build(&self, context: PlacementContext<'_>) -> Result<MultiLog, ConfigError> {
+        if self.logs == 0 {
+            return Err(ConfigError::new("logs", "is 0; there must be 1 or more"));
+        }
+        Ok(MultiLog {
+            random: context.size.seed.of("multi log").random(),
+            block_pages: context.size.pages_per_block,
+            coldest: 0,
+            logs: vec![Log::default(); usize::from(self.logs)],
+            last_writes: LastWrites::new(context.size.logical_pages),
+            log_of: vec![NONE; context.size.logical_pages as usize],
+        })
+    }
+}
+
+/// The log of a page that holds nothing.
+const NONE: u8 = u8::MAX;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Log {
+    /// Pages whose current version is in the log.
+    valid: u64,
+    /// Pages of the log's reclaimed blocks, and the valid ones among them.
+    reclaimed: u64,
+    still_valid: u64,
+}
+
+/// Log 0 is the hottest and takes what is written for the first time. A page that is cleaned goes to the next colder
+/// log, which begins once the coldest one holds a block's worth of pages; a page that the host writes after fewer
+/// pages than a page of its log is expected to live goes to the next hotter one, with a probability of `(expected -
+/// interval) / expected`.
+///
+/// A page of a log is expected to be written again after half of the log's valid pages, times the share of valid
+/// pages in those of its blocks that were reclaimed: until one was, nothing goes to a hotter log. That is how it
+/// stands in the simulator of Wang et al. (FAST 2022), who compare it with SepBIT. A trimmed page begins again in log
+/// 0.
+pub struct MultiLog {
+    random: Random,
+    block_pages: u32,
+    /// The coldest log in use.
+    coldest: u8,
+    logs: Vec<Log>,
+    last_writes: LastWrites,
+    log_of: Vec<u8>,
+}
+
+impl MultiLog {
+    fn after_write(&mut self, at: u8, interval: Option<u64>) -> u8 {
+        let log = &self.logs[usize::from(at)];
+        if at == 0 || log.reclaimed == 0 {
+            return at;
+        }
+        let expected = log.valid as f64 * log.still_valid as f64 / log.reclaimed as f64 / 2.0;
+        let Some(interval) = interval.map(|pages| pages as f64).filter(|&pages| pages < expected) else {
+            return at;
+        };
+        let drawn = below(&mut self.random, 1 << 32) as f64 / (1_u64 << 32) as f64;
+        at - u8::from(drawn < (expected - interval) / expected)
+    }
+
+    fn after_cleaning(&mut self, at: u8) -> u8 {
+        if at < self.coldest {
+            return at + 1;
+        }
+        let is_full = self.logs[usize::from(at)].valid >= u64::from(self.block_pages);
+        if is_full && usize::from(at) + 1 < self.logs.len() {
+            self.coldest = at + 1;
+            return at + 1;
+        }
+        at
+    }
+}
+
+impl Placement for MultiLog {
+    fn streams(&self) -> u8 {
+        self.logs.len() as u8
+    }
+
+    fn place(&mut self, context: &PageContext) -> StreamId {
+        let PageContext { page, now, .. } = *context;
+        let at = self.log_of[page.index()];
+        let to = match (context.cause, at) {
+            (Cause::Host, _) => {
+                let interval = self.last_writes.written(page, now);
+                if at == NONE { 0 } else { self.after_write(at, interval) }
+            }
+            (_, NONE) => 0,
+            (_, at) => self.after_cleaning(at),
+        };
+        if at != NONE {
+            self.logs[usize::from(at)].valid -= 1;
+        }
+        self.logs[usize::from(to)].valid += 1;
+        self.log_of[page.index()] = to;
+        StreamId(to)
+    }
+
+    fn reclaimed(&mut self, stream: StreamId, _opened_at: u64, _now: u64, valid_pages: u32) {
+        let log = &mut self.logs[stream.index()];
+        log.reclaimed += u64::from(self.block_pages);
+        log.still_valid += u64::from(valid_pages);
+    }
+
+    fn wants_block_history(&self) -> bool {
+        true
+    }
+
+    fn trimmed(&mut self, page: Lpn) {
+        let at = std::mem::replace(&mut self.log_of[page.index()], NONE);
+        if at != NONE {
+            self.logs[usize::from(at)].valid -= 1;
+        }
+        self.last_writes.forget(page);
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.last_writes.memory_bytes() + size_of_val(&*self.log_of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{cleaned, host, try_build};
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn cleaning_makes_colder_and_early_rewrites_hotter() {
+        // Blocks of 32 pages. 40 pages in log 0.
+        let mut placement = try_build(json!({"kind": "ml", "logs": 2}), 100).unwrap();
+        for page in 0..40 {
+            assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(0));
+        }
+        // Log 0 holds more than a block's worth: what is cleaned begins log 1, the coldest that there may be.
+        for page in 0..20 {
+            assert_eq!(placement.place(&cleaned(page, 40, 0)), StreamId(1));
+            assert_eq!(placement.place(&cleaned(page, 40, 1)), StreamId(1));
+        }
+        // No block of log 1 was reclaimed: nothing is expected of it.
+        assert_eq!(placement.place(&host(0, 41)), StreamId(1));
+        // Half of its pages valid: a life of 20 / 2 / 2 = 5 pages. Longer intervals do not promote.
+        placement.reclaimed(StreamId(1), 0, 50, 16);
+        assert_eq!(placement.place(&host(0, 46)), StreamId(1));
+        assert_eq!(placement.place(&host(0, 146)), StreamId(1));
+        // Rewritten at once it is promoted surely.
+        assert_eq!(placement.place(&host(0, 146)), StreamId(0));
+        assert_eq!(placement.place(&host(0, 146)), StreamId(0));
+        placement.trimmed(Lpn(1));
+        assert_eq!(placement.place(&host(1, 147)), StreamId(0));
+        assert_eq!((placement.streams(), placement.memory_bytes()), (2, 500));
+    }
+
+    #[test]
+    fn the_coldest_log_waits_until_it_holds_a_block() {
+        let mut placement = try_build(json!({"kind": "multi_log"}), 100).unwrap();
+        placement.place(&host(0, 0));
+        assert_eq!(placement.place(&cleaned(0, 1, 0)), StreamId(0));
+        assert_eq!(try_build(json!({"kind": "multi_log", "logs": 0}), 10).err().unwrap().key, "logs");
+    }
+}

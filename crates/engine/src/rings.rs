@@ -1,0 +1,114 @@
+//! Queues of small numbers, of which each number is in one at most, in two arrays.
+
+/// A place in a ring, by the numbers of its neighbours.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    before: u32,
+    after: u32,
+}
+
+/// Queues of the numbers below a limit. Entering, leaving from anywhere and looking at the first take constant time;
+/// there are as many queues as were used so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Rings {
+    /// The items, and behind them a head for each queue.
+    nodes: Vec<Node>,
+    /// The queue of each item; [`NONE`] for one that is in none.
+    ring_of: Vec<u8>,
+    lengths: Vec<u32>,
+}
+
+/// The queue of an item that is in none.
+const NONE: u8 = u8::MAX;
+
+impl Rings {
+    /// Empty queues of the numbers below `items`.
+    pub(crate) fn new(items: u32) -> Self {
+        let nodes = (0..items).map(|at| Node { before: at, after: at });
+        Rings { nodes: nodes.collect(), ring_of: vec![NONE; items as usize], lengths: Vec::new() }
+    }
+
+    fn head(&self, ring: u8) -> u32 {
+        self.ring_of.len() as u32 + u32::from(ring)
+    }
+
+    /// Queues that were used so far; those of higher numbers are empty.
+    pub(crate) fn count(&self) -> u8 {
+        self.lengths.len() as u8
+    }
+
+    /// Items in the queue.
+    pub(crate) fn len(&self, ring: u8) -> u32 {
+        self.lengths.get(usize::from(ring)).copied().unwrap_or(0)
+    }
+
+    /// Puts the item at the end of queue `ring`, below 255, out of the one that it is in.
+    pub(crate) fn push(&mut self, item: u32, ring: u8) {
+        self.remove(item);
+        while self.lengths.len() <= usize::from(ring) {
+            let head = self.nodes.len() as u32;
+            self.nodes.push(Node { before: head, after: head });
+            self.lengths.push(0);
+        }
+        let head = self.head(ring);
+        let last = std::mem::replace(&mut self.nodes[head as usize].before, item);
+        self.nodes[last as usize].after = item;
+        self.nodes[item as usize] = Node { before: last, after: head };
+        self.ring_of[item as usize] = ring;
+        self.lengths[usize::from(ring)] += 1;
+    }
+
+    /// Takes the item out of the queue that it is in.
+    pub(crate) fn remove(&mut self, item: u32) {
+        let ring = std::mem::replace(&mut self.ring_of[item as usize], NONE);
+        if ring == NONE {
+            return;
+        }
+        let Node { before, after } = self.nodes[item as usize];
+        self.nodes[before as usize].after = after;
+        self.nodes[after as usize].before = before;
+        self.lengths[usize::from(ring)] -= 1;
+    }
+
+    /// The first item of the queue.
+    pub(crate) fn first(&self, ring: u8) -> Option<u32> {
+        self.iter(ring).next()
+    }
+
+    /// The items of the queue in order.
+    pub(crate) fn iter(&self, ring: u8) -> impl Iterator<Item = u32> + '_ {
+        let head = self.head(ring);
+        let first = self.nodes.get(head as usize).map(|node| node.after);
+        let items = std::iter::successors(first, |&item| Some(self.nodes[item as usize].after));
+        items.take_while(move |&item| item != head)
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.nodes) + size_of_val(&*self.ring_of) + size_of_val(&*self.lengths)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_leave_from_anywhere_and_are_in_one_queue() {
+        let mut rings = Rings::new(6);
+        let all = |rings: &Rings, ring| rings.iter(ring).collect::<Vec<_>>();
+        assert_eq!((rings.first(0), rings.count(), rings.len(3)), (None, 0, 0));
+        [(4, 1), (2, 1), (5, 1), (0, 0)].into_iter().for_each(|(item, ring)| rings.push(item, ring));
+        assert_eq!((all(&rings, 0), all(&rings, 1), rings.count()), (vec![0], vec![4, 2, 5], 2));
+        rings.remove(2);
+        rings.remove(2);
+        rings.push(4, 1);
+        assert_eq!((all(&rings, 1), rings.len(1)), (vec![5, 4], 2), "to the end");
+        rings.push(5, 0);
+        assert_eq!((all(&rings, 0), all(&rings, 1), rings.len(0)), (vec![0, 5], vec![4], 2));
+        rings.remove(4);
+        assert_eq!((rings.first(1), rings.len(1)), (None, 0));
+        // Six items and two heads of 8 bytes, six marks, two lengths.
+        assert_eq!(rings.memory_bytes(), 64 + 6 + 8);
+    }
+}

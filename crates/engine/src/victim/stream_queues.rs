@@ -1,0 +1,142 @@
+//! Each stream a queue of its blocks, as long as its placement wants it.
+
+use super::{Blocks, Needs, Victim, VictimPolicy};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::rings::Rings;
+use crate::units::BlockId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The queues have no settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+impl Victim for Config {
+    const ENTRY: Entry = Entry {
+        name: "stream_queues",
+        help: "the oldest block of the first stream that is longer than its placement wants (MiDAS)",
+        source: "Oh, Kim, Han, Kim, Lee and Noh, FAST 2024",
+    };
+    type Policy = StreamQueues;
+
+    fn build(&self, size: &StoreSize) -> Result<StreamQueues, ConfigError> {
+        Ok(StreamQueues { closed: Rings::new(size.blocks) })
+    }
+}
+
+/// A queue of closed blocks for each stream.
+///
+/// Where the placement says how many blocks its first streams shall have ([`Blocks::wanted`]), the victim is the
+/// oldest block of the first stream that has more; if none has, that with the fewest valid pages of the other
+/// streams, which share what is left. Where the placement says nothing, it is, of the oldest blocks of each stream,
+/// that with the fewest valid pages. Where nothing is dead in that, it is the block with the fewest of all. Among
+/// equals it is the one of the lower stream.
+///
+/// The paper's groups are streams, and its last group, which is not a queue in the authors' code either, all streams
+/// without a size.
+pub struct StreamQueues {
+    closed: Rings,
+}
+
+impl StreamQueues {
+    fn pick(&self, blocks: &Blocks) -> BlockId {
+        let wanted = blocks.wanted();
+        let too_long = (0..).zip(wanted).find(|&(stream, &most)| self.closed.len(stream) > most);
+        if let Some(oldest) = too_long.and_then(|(stream, _)| self.closed.first(stream)) {
+            return BlockId(oldest);
+        }
+        let valid = |&block: &u32| blocks.valid_pages(BlockId(block));
+        let blocks_from = |stream: u8| (stream..self.closed.count()).flat_map(|of| self.closed.iter(of));
+        let emptiest = if wanted.is_empty() {
+            let oldest_of_each = (0..self.closed.count()).filter_map(|stream| self.closed.first(stream));
+            oldest_of_each.min_by_key(valid)
+        } else {
+            blocks_from(wanted.len() as u8).min_by_key(valid)
+        };
+        let wins = emptiest.filter(|block| valid(block) < blocks.pages_per_block());
+        let found = wins.or_else(|| blocks_from(0).min_by_key(valid));
+        BlockId(found.expect("select is only called while a block is closed"))
+    }
+}
+
+impl VictimPolicy for StreamQueues {
+    fn needs(&self) -> Needs {
+        Needs { streams: true, ..Needs::default() }
+    }
+
+    fn closed(&mut self, block: BlockId, blocks: &Blocks) {
+        self.closed.push(block.0, blocks.stream(block).0);
+    }
+
+    fn taken(&mut self, block: BlockId) {
+        self.closed.remove(block.0);
+    }
+
+    fn select(&mut self, blocks: &Blocks) -> BlockId {
+        let victim = self.pick(blocks);
+        self.closed.remove(victim.0);
+        victim
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.closed.memory_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+    use crate::units::StreamId;
+
+    /// Blocks of ten pages, closed in the order of their numbers, of such streams and with so many valid pages.
+    fn table(rows: &[(u8, u32)]) -> (Blocks, StreamQueues) {
+        let valid: Vec<_> = rows.iter().map(|&(_, valid)| (valid, 0, 0)).collect();
+        let mut blocks = Blocks::of_candidates(10, 500, &valid);
+        let size =
+            StoreSize { blocks: rows.len() as u32, pages_per_block: 10, logical_pages: 500, seed: Seed(1) };
+        let mut policy = Config {}.build(&size).unwrap();
+        for (block, &(stream, _)) in (0..).map(BlockId).zip(rows) {
+            blocks.give_to(block, StreamId(stream));
+            policy.closed(block, &blocks);
+        }
+        (blocks, policy)
+    }
+
+    fn victims(blocks: &mut Blocks, policy: &mut StreamQueues, count: usize) -> Vec<u32> {
+        let mut next = || {
+            let victim = policy.select(blocks);
+            blocks.take(victim);
+            victim.0
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn streams_that_are_too_long_lose_their_oldest_in_order() {
+        let (mut blocks, mut policy) = table(&[(1, 9), (0, 9), (2, 5), (1, 0), (0, 9), (2, 3), (1, 9)]);
+        blocks.want(&[1, 2]);
+        // Stream 0 has two and wants one, then stream 1 three and wants two; then the emptiest of the others.
+        assert_eq!(victims(&mut blocks, &mut policy, 4), [1, 0, 5, 2]);
+        // Nothing is left of the others: the emptiest of all.
+        assert_eq!(victims(&mut blocks, &mut policy, 3), [3, 4, 6]);
+    }
+
+    #[test]
+    fn without_sizes_the_emptiest_of_the_oldest_goes() {
+        let (mut blocks, mut policy) = table(&[(0, 5), (1, 6), (0, 1), (1, 2)]);
+        // 5 against 6, then 1 against 6, then stream 1 alone.
+        assert_eq!(victims(&mut blocks, &mut policy, 4), [0, 2, 1, 3]);
+        let (mut blocks, mut policy) = table(&[(0, 10), (1, 10), (0, 10), (1, 9)]);
+        assert_eq!(victims(&mut blocks, &mut policy, 1), [3], "the oldest have nothing to win");
+    }
+
+    #[test]
+    fn a_block_that_was_taken_is_named_no_more() {
+        let (mut blocks, mut policy) = table(&[(0, 1), (0, 2)]);
+        policy.taken(BlockId(0));
+        blocks.take(BlockId(0));
+        assert_eq!(victims(&mut blocks, &mut policy, 1), [1]);
+    }
+}
