@@ -101,16 +101,7 @@ fn informed_placements_beat_the_single_frontier() {
             amplifications[at]
         };
         assert!(amplifications.iter().all(|&amplification| amplification > 1.0));
-        for informed in [
-            "oracle",
-            "host_hint",
-            "write_count",
-            "bloom",
-            "age_classes",
-            "promotion",
-            "multi_log",
-            "learnt_lifetimes",
-        ] {
+        for informed in ["oracle", "host_hint", "write_count", "bloom", "age_classes", "learnt_lifetimes"] {
             assert!(
                 of(informed) < of("single"),
                 "{informed} with {victim} does not beat the single frontier"

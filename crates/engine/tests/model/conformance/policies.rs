@@ -209,7 +209,7 @@ const CASES: [(&str, &str); 5] = [
     ("fifo", "age_classes"),
     ("windowed_greedy", "write_count"),
     ("d_choices", "bloom"),
-    ("stream_queues", "age_chain"),
+    ("stream_queues", "multi_log"),
 ];
 
 fn check_victim(heard: Heard, report: &LayerReport, name: &str) {
@@ -233,7 +233,7 @@ fn a_log_tells_its_policies_everything() {
             let written = report.counters.incoming(Operation::Write);
             assert!(counted.placed[0] >= written && counted.placed[1] > 0, "{placement}: {counted:?}");
         }
-        if ["age_classes", "age_chain"].contains(&placement) {
+        if ["age_classes", "multi_log"].contains(&placement) {
             assert_eq!(counted.reclaimed, report.victim_valid_pages.iter().sum::<u64>(), "{placement}");
         }
     }
@@ -253,7 +253,7 @@ fn an_ftl_with_its_map_in_flash_tells_its_policies_everything() {
             taken += heard.taken;
             assert_eq!(counted.trimmed, trimmed, "{kind}");
             let victims = report.victim_valid_pages.iter().sum::<u64>();
-            let wants = ["age_classes", "age_chain"].contains(&placement);
+            let wants = ["age_classes", "multi_log"].contains(&placement);
             assert!((counted.reclaimed > 0) == wants && counted.reclaimed <= victims, "{kind}: {counted:?}");
             if placement != "double" {
                 assert!(counted.placed.iter().all(|&placed| placed > 0), "{kind} {placement}: {counted:?}");
