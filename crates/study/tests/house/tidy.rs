@@ -30,7 +30,7 @@ const ORDER_OF_BASE: &[&[&str]] =
 /// The same of the engine. The first row is the modules of the lowest crate that it shows as its own.
 const ORDER: &[&[&str]] = &[
     &["config", "request", "seed", "table", "temperature", "units"],
-    &["counters"],
+    &["counters", "rings"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],
     &["timing", "pool", "checked"],
