@@ -5,17 +5,18 @@
 //! name lives until the kernel forgets it, which it does when nobody holds it any more.
 
 use super::acls;
-use super::convert::{self, Answer, absent, attributes, file_type, ino};
+use super::convert::{self, Answer, absent, attributes, file_type};
 use super::privileges::drop_privileges;
 use super::serving::Serving;
+use super::trees::{self, Seen, look, now, seen};
 use super::worker::Shared;
 use super::xattrs::{self, sized};
 use super::{Mountable, Options};
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
-    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
-    ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
-    WriteFlags,
+    LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
+    Request, TimeOrNow, WriteFlags,
 };
 use std::ffi::OsStr;
 use std::io;
@@ -24,12 +25,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Ino, Kind, MAX_NAME_BYTES};
+use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Kind, MAX_NAME_BYTES};
 
 /// Largest write in one request, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
-/// Entries of a directory that are looked at before their attributes are asked for; about what a request has room for.
-const ENTRIES_AT_ONCE: usize = 32;
 /// Nothing here needs a handle: files are named by number.
 const NO_HANDLE: FileHandle = FileHandle(0);
 
@@ -56,50 +55,27 @@ impl<F: Mountable + Send + 'static> Adapter<F> {
         Ok(Adapter { shared, options, opened, serving, has_lists: false })
     }
 
-    fn entry(&self, reply: ReplyEntry, answer: Answer<Attributes>) {
+    /// Answers with a file that was made in the directory `parent`.
+    fn entry(&self, parent: INodeNo, reply: ReplyEntry, answer: Answer<Attributes>) {
         match answer {
-            Ok(of) => reply.entry(&self.options.keep, &attributes(&of), generation(&of)),
+            Ok(of) => self.seen(reply, &seen(parent, &of)),
             Err(error) => reply.error(error),
         }
     }
 
-    /// Entries from `from` on with their attributes, until `add` says that there is no more room.
-    fn entries_with_attributes(
-        &self,
-        directory: Ino,
-        from: u64,
-        mut add: impl FnMut(u64, &[u8], &Attributes) -> bool,
-    ) -> Answer<()> {
-        self.shared.request(|fs| {
-            let mut from = from;
-            loop {
-                let mut entries = Vec::with_capacity(ENTRIES_AT_ONCE);
-                fs.read_directory(directory, from, &mut |entry| {
-                    entries.push((entry.next, entry.ino, entry.name.to_vec()));
-                    let full = entries.len() == ENTRIES_AT_ONCE;
-                    if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                })?;
-                for (next, ino, name) in &entries {
-                    if add(*next, name, &fs.attributes(*ino)?) {
-                        return Ok(());
-                    }
-                    from = *next;
-                }
-                if entries.len() < ENTRIES_AT_ONCE {
-                    return Ok(());
-                }
-            }
-        })
+    fn seen(&self, reply: ReplyEntry, seen: &Seen) {
+        reply.entry(&self.keep(seen), &seen.attributes, Generation(seen.generation.into()));
+    }
+
+    /// How long the kernel keeps the name of a file, and what is known of it.
+    fn keep(&self, seen: &Seen) -> Duration {
+        if seen.is_kept { self.options.keep } else { Duration::ZERO }
     }
 }
 
-fn generation(of: &Attributes) -> Generation {
-    Generation(of.generation.into())
-}
-
-fn attr(reply: ReplyAttr, keep: Duration, answer: Answer<Attributes>) {
+fn attr(reply: ReplyAttr, keep: Duration, answer: Answer<Seen>) {
     match answer {
-        Ok(of) => reply.attr(&keep, &attributes(&of)),
+        Ok(of) => reply.attr(&keep, &of.attributes),
         Err(error) => reply.error(error),
     }
 }
@@ -138,23 +114,24 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self.shared.request(|fs| match fs.lookup(ino(parent), name.as_bytes()) {
+        match self.shared.request(|fs| trees::lookup(fs, parent, name.as_bytes())) {
             // The kernel may remember that there is nothing.
-            Err(Error::NotFound) if fs.attributes(ino(parent)).is_ok() => Ok(None),
-            other => other.map(Some),
-        }) {
             Ok(None) => reply.entry(&self.options.keep, &absent(), Generation(0)),
-            Ok(Some(of)) => self.entry(reply, Ok(of)),
+            Ok(Some(seen)) => self.seen(reply, &seen),
             Err(error) => reply.error(error),
         }
     }
 
     fn forget(&self, _: &Request, of: INodeNo, _: u64) {
-        self.shared.forget(ino(of));
+        if let Ok(of) = now(of) {
+            self.shared.forget(of);
+        }
     }
 
     fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        attr(reply, self.options.keep, self.shared.request(|fs| fs.attributes(ino(of))));
+        let known = self.shared.request(|fs| trees::attributes_of(fs, of));
+        let keep = known.as_ref().map_or(Duration::ZERO, |seen| self.keep(seen));
+        attr(reply, keep, known);
     }
 
     fn setattr(
@@ -186,22 +163,23 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         };
         // Root may truncate a program and leave it privileged; nobody changes its owner and does.
         let privileges_end = uid.is_some() || gid.is_some() || (size.is_some() && caller.uid != 0);
-        let (of, keep) = (ino(of), self.options.keep);
+        let (number, keep) = (of, self.options.keep);
         self.serving.serve(
             move |fs| {
+                let of = now(number)?;
                 let changed = fs.set_attributes(of, &change, &caller)?;
                 if !privileges_end || mode.is_some() {
-                    return Ok(changed);
+                    return Ok(seen(number, &changed));
                 }
                 drop_privileges(fs, of, &caller)?;
-                fs.attributes(of)
+                Ok(seen(number, &fs.attributes(of)?))
             },
             move |answer| attr(reply, keep, answer),
         );
     }
 
     fn readlink(&self, _: &Request, of: INodeNo, reply: ReplyData) {
-        match self.shared.request(|fs| fs.read_link(ino(of))) {
+        match self.shared.request(|fs| look(fs, of, |fs, ino| fs.read_link(ino))) {
             Ok(target) => reply.data(&target),
             Err(error) => reply.error(error),
         }
@@ -218,11 +196,12 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         reply: ReplyEntry,
     ) {
         let made = self.shared.request(|fs| {
-            let permissions = acls::asked(fs, ino(parent), mode, umask);
+            let parent = now(parent)?;
+            let permissions = acls::asked(fs, parent, mode, umask);
             let kind = convert::kind(mode).ok_or(Error::Invalid("kind of file"))?;
-            fs.make(ino(parent), name.as_bytes(), kind, permissions, device, &caller(request))
+            fs.make(parent, name.as_bytes(), kind, permissions, device, &caller(request))
         });
-        self.entry(reply, made);
+        self.entry(parent, reply, made);
     }
 
     fn mkdir(
@@ -235,27 +214,28 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         reply: ReplyEntry,
     ) {
         let made = self.shared.request(|fs| {
-            let permissions = acls::asked(fs, ino(parent), mode, umask);
-            fs.make_directory(ino(parent), name.as_bytes(), permissions, &caller(request))
+            let parent = now(parent)?;
+            let permissions = acls::asked(fs, parent, mode, umask);
+            fs.make_directory(parent, name.as_bytes(), permissions, &caller(request))
         });
-        self.entry(reply, made);
+        self.entry(parent, reply, made);
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let (at, caller) = ((ino(parent), name.as_bytes()), caller(request));
-        done(reply, self.shared.take_name(at, |fs| fs.unlink(at.0, at.1, &caller)));
+        let (at, caller) = ((parent, name.as_bytes()), caller(request));
+        done(reply, self.shared.take_name(at, |fs, parent| fs.unlink(parent, at.1, &caller)));
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let (at, caller) = ((ino(parent), name.as_bytes()), caller(request));
-        done(reply, self.shared.take_name(at, |fs| fs.remove_directory(at.0, at.1, &caller)));
+        let (at, caller) = ((parent, name.as_bytes()), caller(request));
+        done(reply, self.shared.take_name(at, |fs, parent| fs.remove_directory(parent, at.1, &caller)));
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
         let target = target.as_os_str().as_bytes();
         let made =
-            self.shared.request(|fs| fs.symlink(ino(parent), name.as_bytes(), target, &caller(request)));
-        self.entry(reply, made);
+            self.shared.request(|fs| fs.symlink(now(parent)?, name.as_bytes(), target, &caller(request)));
+        self.entry(parent, reply, made);
     }
 
     fn rename(
@@ -268,22 +248,28 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let (from, to) = ((ino(parent), name.as_bytes()), (ino(to_parent), to_name.as_bytes()));
-        let renamed = self.shared.take_name(to, |fs| {
+        let (from, to) = (name.as_bytes(), to_name.as_bytes());
+        let renamed = self.shared.take_name((to_parent, to), |fs, to_parent| {
             let how = convert::rename(flags).ok_or(Error::Invalid("kind of rename"))?;
-            fs.rename(from, to, how, &caller(request))
+            fs.rename((now(parent)?, from), (to_parent, to), how, &caller(request))
         });
         done(reply, renamed);
     }
 
     fn link(&self, request: &Request, of: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let caller = caller(request);
-        let linked = self.shared.request(|fs| fs.link(ino(of), ino(parent), name.as_bytes(), &caller));
-        self.entry(reply, linked);
+        let linked = self.shared.request(|fs| fs.link(now(of)?, now(parent)?, name.as_bytes(), &caller));
+        self.entry(parent, reply, linked);
     }
 
-    fn open(&self, _: &Request, of: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        match self.shared.request(|fs| fs.open(ino(of))) {
+    fn open(&self, _: &Request, of: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let opened = self.shared.request(|fs| {
+            if flags.acc_mode() != OpenAccMode::O_RDONLY {
+                now(of)?;
+            }
+            look(fs, of, |fs, ino| fs.open(ino))
+        });
+        match opened {
             Ok(()) => reply.opened(NO_HANDLE, self.opened),
             Err(error) => reply.error(error),
         }
@@ -301,14 +287,16 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     ) {
         let caller = caller(request);
         let made = self.shared.request(|fs| {
-            let permissions = acls::asked(fs, ino(parent), mode, umask);
-            let made = fs.make(ino(parent), name.as_bytes(), Kind::File, permissions, 0, &caller)?;
+            let parent = now(parent)?;
+            let permissions = acls::asked(fs, parent, mode, umask);
+            let made = fs.make(parent, name.as_bytes(), Kind::File, permissions, 0, &caller)?;
             fs.open(made.ino)?;
             Ok(made)
         });
         match made {
             Ok(of) => {
-                reply.created(&self.options.keep, &attributes(&of), generation(&of), NO_HANDLE, self.opened);
+                let generation = Generation(of.generation.into());
+                reply.created(&self.options.keep, &attributes(&of), generation, NO_HANDLE, self.opened);
             }
             Err(error) => reply.error(error),
         }
@@ -324,7 +312,8 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        done(reply, self.shared.request(|fs| fs.release(ino(of))));
+        // What is open in a snapshot keeps nothing there.
+        done(reply, now(of).map_or(Ok(()), |of| self.shared.request(|fs| fs.release(of))));
     }
 
     fn read(
@@ -338,7 +327,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.serving.read(ino(of), offset, size, caller(request), reply);
+        self.serving.read(of, offset, size, caller(request), reply);
     }
 
     fn write(
@@ -354,7 +343,10 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         reply: ReplyWrite,
     ) {
         let privileges_end = flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
-        self.serving.write(ino(of), offset, data, privileges_end, caller(request), reply);
+        match now(of) {
+            Ok(of) => self.serving.write(of, offset, data, privileges_end, caller(request), reply),
+            Err(error) => reply.error(convert::errno(&error)),
+        }
     }
 
     /// Called at every `close`; nothing is held back that had to be written then. The kernel asks once only.
@@ -363,11 +355,11 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn fsync(&self, _: &Request, of: INodeNo, _: FileHandle, _data_only: bool, reply: ReplyEmpty) {
-        done(reply, self.shared.request(|fs| fs.sync(ino(of))));
+        done(reply, self.shared.request(|fs| look(fs, of, |fs, ino| fs.sync(ino))));
     }
 
     fn fsyncdir(&self, _: &Request, of: INodeNo, _: FileHandle, _data_only: bool, reply: ReplyEmpty) {
-        done(reply, self.shared.request(|fs| fs.sync(ino(of))));
+        done(reply, self.shared.request(|fs| look(fs, of, |fs, ino| fs.sync(ino))));
     }
 
     /// Directories need no handle. The kernel asks once only, and keeps their entries.
@@ -377,8 +369,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
 
     fn readdir(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectory) {
         let told = self.shared.request(|fs| {
-            fs.read_directory(ino(of), from, &mut |entry| {
-                let number = INodeNo(entry.ino.0.into());
+            trees::list(fs, of, from, &mut |number, entry| {
                 let full =
                     reply.add(number, entry.next, file_type(entry.kind), OsStr::from_bytes(entry.name));
                 if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -391,11 +382,11 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn readdirplus(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectoryPlus) {
-        let keep = &self.options.keep;
-        let told = self.entries_with_attributes(ino(of), from, |next, name, of| {
-            let attr = attributes(of);
-            reply.add(attr.ino, next, OsStr::from_bytes(name), keep, &attr, generation(of))
-        });
+        let mut add = |next, name: &[u8], seen: &Seen| {
+            let (attr, generation) = (&seen.attributes, Generation(seen.generation.into()));
+            reply.add(attr.ino, next, OsStr::from_bytes(name), &self.keep(seen), attr, generation)
+        };
+        let told = self.shared.request(|fs| trees::list_seen(fs, of, from, &mut add));
         match told {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(error),
@@ -423,12 +414,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        let (of, name, caller) = (ino(of), name.as_bytes(), caller(request));
+        let (number, name, caller) = (of, name.as_bytes(), caller(request));
         let set = self.shared.request(|fs| {
-            if xattrs::is_order(of, name, caller.uid)? {
+            if xattrs::is_order(number, name, caller.uid)? {
                 return fs.order(value, caller.now_ns);
             }
-            xattrs::changeable(of, name, self.has_lists)?;
+            let of = now(number)?;
+            xattrs::changeable(number, name, self.has_lists)?;
             let how = convert::set_xattr(flags).ok_or(Error::Invalid("flags"))?;
             acls::drop_set_group_id(fs, of, name, (&caller, request.pid()))?;
             fs.set_xattr(of, name, value, how, &caller)
@@ -437,21 +429,19 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     }
 
     fn getxattr(&self, _: &Request, of: INodeNo, name: &OsStr, room: u32, reply: ReplyXattr) {
-        let value = self.shared.request(|fs| xattrs::get(fs, ino(of), name.as_bytes(), self.has_lists));
+        let value = self.shared.request(|fs| xattrs::get(fs, of, name.as_bytes(), self.has_lists));
         sized(reply, room, value);
     }
 
     fn listxattr(&self, _: &Request, of: INodeNo, room: u32, reply: ReplyXattr) {
-        let names = self.shared.request(|fs| fs.xattrs(ino(of)));
-        let list = names.map(|names| names.iter().flat_map(|name| [name, &b"\0"[..]].concat()).collect());
-        sized(reply, room, list);
+        sized(reply, room, self.shared.request(|fs| xattrs::list(fs, of)));
     }
 
     fn removexattr(&self, request: &Request, of: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let (of, name) = (ino(of), name.as_bytes());
+        let name = name.as_bytes();
         let removed = self.shared.request(|fs| {
             xattrs::changeable(of, name, self.has_lists)?;
-            fs.remove_xattr(of, name, &caller(request))
+            fs.remove_xattr(now(of)?, name, &caller(request))
         });
         done(reply, removed);
     }
@@ -466,10 +456,10 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        let (of, caller) = (ino(of), caller(request));
+        let caller = caller(request);
         let allocate = move |fs: &mut F| {
             let how = convert::allocate(mode).ok_or(Error::Unsupported("mode of fallocate"))?;
-            fs.allocate(of, how, offset, length, &caller)
+            fs.allocate(now(of)?, how, offset, length, &caller)
         };
         self.serving.serve(allocate, |allocated| done(reply, allocated));
     }
@@ -478,7 +468,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let found = self.shared.request(|fs| {
             let what = convert::seek(whence).ok_or(Error::Invalid("kind of seek"))?;
             let from = u64::try_from(offset).map_err(|_| Error::NothingThere)?;
-            fs.seek(ino(of), from, what)
+            look(fs, of, |fs, ino| fs.seek(ino, from, what))
         });
         match found {
             Ok(offset) => reply.offset(offset as i64),

@@ -3,7 +3,7 @@
 use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, TimeOrNow};
 use rustix::fs::{FallocateFlags, FileType as Type, Mode, XattrFlags};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use wearwell_nvmfs::api::{Allocate, Attributes, BLOCK_BYTES, Error, Ino, Kind, Rename, Seek, SetXattr};
+use wearwell_nvmfs::api::{Allocate, Attributes, BLOCK_BYTES, Error, Kind, Rename, Seek, SetXattr};
 
 /// What a request gives back.
 pub type Answer<T> = std::result::Result<T, Errno>;
@@ -22,17 +22,14 @@ pub fn errno(error: &Error) -> Errno {
         Error::TooManyLinks => Errno::EMLINK,
         Error::TooLarge => Errno::EFBIG,
         Error::NotPermitted(_) => Errno::EPERM,
+        Error::ReadOnly => Errno::EROFS,
+        Error::Stale => Errno::ESTALE,
         Error::NoAttribute => Errno::ENODATA,
         Error::NothingThere => Errno::ENXIO,
         Error::Unsupported(_) => Errno::EOPNOTSUPP,
         Error::Wait => Errno::EAGAIN,
         Error::Damaged(_) | Error::Ssd(_) => Errno::EIO,
     }
-}
-
-/// An inode as the kernel names it. It knows those only that it was told of, and 0 is none.
-pub fn ino(number: INodeNo) -> Ino {
-    Ino(u32::try_from(number.0).unwrap_or(0))
 }
 
 /// The kind of file that `mode` asks for, if it is one.

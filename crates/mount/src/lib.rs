@@ -11,6 +11,7 @@ mod files;
 mod nvmfs;
 mod privileges;
 mod serving;
+mod trees;
 mod waiting;
 mod worker;
 mod xattrs;
@@ -26,6 +27,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+pub use trees::View;
 use wearwell_nvmfs::api::{Error, FileSystem, Result};
 use worker::{Shared, Worker};
 
@@ -71,6 +73,16 @@ pub trait Mountable: FileSystem {
     /// Does what `order` says, as [`ORDER_XATTR`](wearwell_nvmfs::stats::ORDER_XATTR) is set by who may; at this time, ns since 1970.
     fn order(&mut self, _order: &[u8], _now_ns: i64) -> Result<()> {
         Err(Error::Unsupported("orders"))
+    }
+
+    /// The snapshots that can be looked at beside it.
+    fn views(&mut self) -> Vec<View> {
+        Vec::new()
+    }
+
+    /// One of them, by its number.
+    fn as_it_was(&mut self, _view: u32) -> Option<Box<dyn FileSystem + '_>> {
+        None
     }
 
     /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).

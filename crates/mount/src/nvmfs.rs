@@ -1,9 +1,10 @@
 //! NVMFS as it is mounted: a thread flushes (section III-B).
 
-use super::Mountable;
+use super::{Mountable, View};
 use std::io;
-use wearwell_nvmfs::api::{Error, Result};
+use wearwell_nvmfs::api::{Error, FileSystem, Result};
 use wearwell_nvmfs::fs::{Nvmfs, Work};
+use wearwell_nvmfs::layout::SnapshotRecord;
 use wearwell_nvmfs::nvram::Nvram;
 use wearwell_nvmfs::ssd::Ssd;
 
@@ -48,9 +49,23 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
         let order = str::from_utf8(order).ok().and_then(|order| order.split_once(' '));
         match order {
             Some(("create", name)) => self.create_snapshot(name, now_ns),
-            Some(("delete", name)) => self.delete_snapshot(name),
+            // The thread frees what it has.
+            Some(("delete", name)) => self.begin_deleting_snapshot(name),
             _ => Err(Error::Invalid("an order is `create NAME` or `delete NAME`")),
         }
+    }
+
+    fn views(&mut self) -> Vec<View> {
+        let told = |(number, record): (u32, &SnapshotRecord)| View {
+            number,
+            name: record.name.clone(),
+            created_ns: record.created_ns,
+        };
+        self.store().views().map(told).collect()
+    }
+
+    fn as_it_was(&mut self, view: u32) -> Option<Box<dyn FileSystem + '_>> {
+        Some(Box::new(Nvmfs::as_it_was(self, view)))
     }
 
     fn report(&mut self) -> Option<String> {

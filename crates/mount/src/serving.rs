@@ -3,9 +3,10 @@
 use super::Mountable;
 use super::convert::Answer;
 use super::privileges::drop_privileges;
+use super::trees::look;
 use super::waiting::Waiting;
 use super::worker::{Attempt, Shared};
-use fuser::{ReplyData, ReplyWrite};
+use fuser::{INodeNo, ReplyData, ReplyWrite};
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
@@ -44,10 +45,10 @@ impl<F: Mountable + Send + 'static> Serving<F> {
     }
 
     /// Reads and answers.
-    pub fn read(&self, of: Ino, offset: u64, size: u32, caller: Caller, reply: ReplyData) {
+    pub fn read(&self, of: INodeNo, offset: u64, size: u32, caller: Caller, reply: ReplyData) {
         let read = |buffer: &mut Vec<u8>| {
             let room = room_for(buffer, size);
-            self.shared.begin(|fs| fs.read(of, offset, room, &caller))
+            self.shared.begin(|fs| look(fs, of, |fs, ino| fs.read(ino, offset, room, &caller)))
         };
         let attempt = BUFFER.with_borrow_mut(read);
         match attempt {
@@ -57,7 +58,9 @@ impl<F: Mountable + Send + 'static> Serving<F> {
                 self.waiting.take(move || {
                     let answer = BUFFER.with_borrow_mut(|buffer| {
                         let room = room_for(buffer, size);
-                        shared.go_on(job, |fs| fs.read(of, offset, room, &caller))
+                        let mut read =
+                            |fs: &mut F| look(fs, of, |fs, ino| fs.read(ino, offset, room, &caller));
+                        shared.go_on(job, &mut read)
                     });
                     answer_with(reply, answer);
                 });

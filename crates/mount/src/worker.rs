@@ -2,7 +2,8 @@
 
 use super::Mountable;
 use super::convert::errno;
-use fuser::Errno;
+use super::trees::now;
+use fuser::{Errno, INodeNo};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,12 +89,13 @@ impl<F: Mountable> Shared<F> {
     /// may be somebody's working directory, or be held by a descriptor that opened nothing (O_PATH).
     pub fn take_name(
         &self,
-        (directory, name): (Ino, &[u8]),
-        mut take: impl FnMut(&mut F) -> Result<()>,
+        (directory, name): (INodeNo, &[u8]),
+        mut take: impl FnMut(&mut F, Ino) -> Result<()>,
     ) -> std::result::Result<(), Errno> {
         self.request(|fs| {
+            let directory = now(directory)?;
             let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
-            let taken = take(fs);
+            let taken = take(fs, directory);
             let Some(ino) = held else { return taken };
             let is_unnamed = fs.attributes(ino).is_ok_and(|of| of.links == 0);
             if !is_unnamed || !self.unnamed().insert(ino) {

@@ -1,4 +1,5 @@
-//! How long mounting takes after the process died, and how much memory it takes beside the NVRAM.
+//! How long mounting takes after the process died, and a quick `fsck` of what was closed, and how much memory they take beside the
+//! NVRAM.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench recovery -- [files] [GiB of NVRAM]
 //!
@@ -12,9 +13,11 @@ use std::time::Instant;
 use wearwell_nvmfs::api::{Caller, FileSystem, Ino, Kind, ROOT, Result};
 use wearwell_nvmfs::backing::Existing;
 use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::names::check::check;
 use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::ssd::{Caching, FileSsd};
+use wearwell_nvmfs::store::Store;
 
 const GIB: u64 = 1 << 30;
 const SSD_BYTES: u64 = 32 * GIB;
@@ -77,5 +80,32 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         println!("mounted after a crash in {seconds:.2} s; the process has {own_kib} KiB beside the NVRAM");
         drop(fs);
     }
+    let nvram = MappedNvram::open(directory.path().join("nvram"), Persistence::CacheLines)?;
+    let ssd = FileSsd::open(directory.path().join("ssd"), Caching::Cached)?;
+    Nvmfs::mount(nvram, Arc::new(ssd), Options::default())?.0.close();
+    for (threads, name) in [(1, "one processor"), (0, "all"), (1, "one"), (0, "all"), (1, "one"), (0, "all")]
+    {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let [seconds, of_blocks] =
+            pool.install(|| look(directory.path(), files)).map_err(|error| error.to_string())?;
+        let own_kib = own_memory_kib()?;
+        println!(
+            "quick fsck by {name} in {seconds:.2} s, {of_blocks:.2} s of it for blocks; the process has {own_kib} KiB beside the NVRAM"
+        );
+    }
     Ok(())
+}
+
+/// What `fsck --quick` does; seconds, and those of them for blocks.
+fn look(at: &Path, files: u32) -> std::result::Result<[f64; 2], Box<dyn std::error::Error + Send + Sync>> {
+    let nvram = MappedNvram::open_private(at.join("nvram"))?;
+    let ssd = FileSsd::open(at.join("ssd"), Caching::Cached)?;
+    let begin = Instant::now();
+    let (store, found) = Store::open_damaged(nvram, Arc::new(ssd), Options::default())?;
+    let of_blocks = begin.elapsed().as_secs_f64();
+    let problems = check(&store.region)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let is_whole = found.was_closed && found.scan.problem_count == 0 && problems.is_empty();
+    assert!(is_whole && found.scan.inodes == files + DIRECTORIES + 1);
+    Ok([seconds, of_blocks])
 }

@@ -73,6 +73,12 @@ pub enum Error {
     /// EPERM.
     #[error("not permitted: {0}")]
     NotPermitted(&'static str),
+    /// EROFS: of a file as it was in a snapshot.
+    #[error("a snapshot does not change")]
+    ReadOnly,
+    /// ESTALE: the snapshot is there no more.
+    #[error("the snapshot was deleted")]
+    Stale,
     /// ENODATA: no such extended attribute.
     #[error("no such attribute")]
     NoAttribute,

@@ -195,6 +195,8 @@ pub struct Stats {
     pub snapshot_blocks: u64,
     /// The snapshots, the oldest first.
     pub snapshots: Vec<SnapshotStats>,
+    /// Snapshots that were deleted and of which something is still to be freed.
+    pub snapshots_being_deleted: u32,
     /// How often something was refused for lack of room since the file system was opened.
     pub no_space: u64,
     /// What was full the last time.

@@ -6,6 +6,7 @@ mod acls;
 mod files;
 mod links;
 mod many;
+mod snapshots;
 mod space;
 mod stand;
 mod survival;

@@ -90,7 +90,15 @@ impl Stand {
     /// Unmounts and closes it, without error.
     pub fn unmount(&mut self) {
         let mounted = self.mounted.take().expect("it is mounted");
-        mounted.unmount().expect("nothing is open");
+        // A program that another test starts has what is open here for a moment, before it becomes that program.
+        let unmounted = (0..200).find_map(|_| match mounted.unmount() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                None
+            }
+            unmounted => Some(unmounted),
+        });
+        unmounted.expect("nothing is open after two seconds").expect("it is unmounted");
         mounted.join().expect("closed");
     }
 

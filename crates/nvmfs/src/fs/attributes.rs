@@ -28,26 +28,32 @@ fn set_attributes(inode: &mut Inode, change: &Change, now_ns: i64) {
     inode.modified_ns = modified_ns.unwrap_or(inode.modified_ns);
 }
 
+impl Inode {
+    /// What is known of the file with this number, if it is in use.
+    pub(super) fn attributes(&self, ino: Ino) -> Option<Attributes> {
+        let kind = self.kind()?;
+        let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
+        Some(Attributes {
+            ino,
+            generation: self.generation,
+            kind,
+            permissions: self.mode & PERMISSIONS,
+            links: self.links,
+            uid: self.uid,
+            gid: self.gid,
+            device: if is_device { self.related } else { 0 },
+            size_bytes: self.size_bytes,
+            blocks: self.blocks.into(),
+            accessed_ns: self.accessed_ns,
+            modified_ns: self.modified_ns,
+            changed_ns: self.changed_ns,
+        })
+    }
+}
+
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     pub(super) fn attributes_of(&self, ino: Ino) -> Result<Attributes> {
-        let inode = self.store.region.inode(ino)?;
-        let kind = inode.kind().ok_or(Error::NotFound)?;
-        let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
-        Ok(Attributes {
-            ino,
-            generation: inode.generation,
-            kind,
-            permissions: inode.mode & PERMISSIONS,
-            links: inode.links,
-            uid: inode.uid,
-            gid: inode.gid,
-            device: if is_device { inode.related } else { 0 },
-            size_bytes: inode.size_bytes,
-            blocks: inode.blocks.into(),
-            accessed_ns: inode.accessed_ns,
-            modified_ns: inode.modified_ns,
-            changed_ns: inode.changed_ns,
-        })
+        self.store.region.inode(ino)?.attributes(ino).ok_or(Error::NotFound)
     }
 
     pub(super) fn change_attributes(

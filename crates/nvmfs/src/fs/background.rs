@@ -1,6 +1,7 @@
 //! Flushing and recycling by a thread: the file system is in use while an extent is written.
 
 use super::Nvmfs;
+use super::snapshots::BLOCKS_AT_ONCE;
 use crate::api::{Error, Result};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -24,6 +25,8 @@ pub enum Work<S> {
     Alone,
     /// Nothing: others make room.
     Pause,
+    /// Nothing: a step was done, and there are more.
+    Step,
     /// Blocks that are to be read and compared with their checksums.
     Check(Scrub<S>),
 }
@@ -41,7 +44,7 @@ impl<S: Ssd> Work<S> {
                 trims.trim();
                 Ok(())
             }
-            Work::Alone => Ok(()),
+            Work::Alone | Work::Step => Ok(()),
             Work::Pause => {
                 std::thread::sleep(PAUSE);
                 Ok(())
@@ -69,7 +72,16 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
+    /// What deleted snapshots have is freed by and by whatever else is to be done.
     fn next_work(&mut self) -> Result<Option<Work<S>>> {
+        let deleted = self.go_on_deleting(BLOCKS_AT_ONCE);
+        match self.next_for_ssd()? {
+            Some(work) => Ok(Some(work)),
+            None => Ok(deleted?.then_some(Work::Step)),
+        }
+    }
+
+    fn next_for_ssd(&mut self) -> Result<Option<Work<S>>> {
         self.is_flushing |= self.store.wants_flush();
         if self.is_flushing && self.store.flush_goes_on() {
             let batch = self.store.begin_flush()?;
@@ -145,7 +157,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 self.store.wait_for_no_room();
                 Ok(())
             }
-            Work::Pause => Ok(outcome?),
+            Work::Pause | Work::Step => Ok(outcome?),
             Work::Fetch(fetch) => self.store.end_fetch(fetch, outcome),
             Work::Check(scrub) => self.store.end_scrub(scrub, outcome),
         }

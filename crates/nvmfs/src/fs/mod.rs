@@ -8,6 +8,7 @@ mod attributes;
 mod background;
 mod content;
 mod create;
+mod past;
 mod range;
 mod removal;
 mod rename;
@@ -28,7 +29,9 @@ mod tests_of_waiting;
 mod xattrs;
 
 pub use background::Work;
+pub use past::AsItWas;
 pub use repair::repair;
+pub use snapshots::check_snapshots;
 
 use crate::api::{
     Allocate, Attributes, Caller, Change, Entry, Error, FileSystem, Ino, Kind, ROOT, Rename, Result, Seek,
@@ -47,8 +50,6 @@ use std::sync::Arc;
 
 /// Bits of a mode that are permissions.
 const PERMISSIONS: u32 = 0o7777;
-/// Cookies of a listing before the first entry: after nothing, `.` and `..`.
-const AFTER_DOTS: u64 = 2;
 
 /// NVMFS.
 pub struct Nvmfs<N, S> {
@@ -60,6 +61,8 @@ pub struct Nvmfs<N, S> {
     is_flushing: bool,
     /// Extents that the thread recycled since it last had nothing to do.
     recycled: u32,
+    /// Pages of inodes that may not be needed any more since there is no snapshot.
+    inode_pages_to_drop: Vec<u32>,
     /// How often there was no room, and what was full the last time.
     no_space: u64,
     last_no_space: Option<&'static str>,
@@ -111,7 +114,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
         fs.drop_empty_blocks()?;
-        while fs.store.go_on_deleting()? {}
+        while fs.go_on_deleting(snapshots::BLOCKS_AT_ONCE)? {}
         fs.drop_unused_inodes()?;
         Ok(fs)
     }
@@ -142,6 +145,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             auto_settle: true,
             is_flushing: false,
             recycled: 0,
+            inode_pages_to_drop: Vec::new(),
             no_space: 0,
             last_no_space: None,
         })
@@ -196,6 +200,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             snapshot_blocks: self.store.snapshot_blocks(),
             // One that is damaged is fsck's.
             snapshots: self.snapshots().unwrap_or_default(),
+            snapshots_being_deleted: self.store.going_snapshots() as u32,
             no_space: self.no_space,
             last_no_space: self.last_no_space.map(str::to_owned),
             checksums: self.store.checksum_stats(),
@@ -272,16 +277,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     fn list(&self, ino: Ino, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<()> {
         let directory = self.directory(ino)?;
-        let dots: [(&[u8], Ino); 2] = [(b".", ino), (b"..", Ino(directory.related))];
-        for (next, (name, ino)) in (1..).zip(dots) {
-            if next > from && each(Entry { next, ino, kind: Kind::Directory, name }).is_break() {
-                return Ok(());
-            }
-        }
-        let Ok(from) = u32::try_from(from.saturating_sub(AFTER_DOTS)) else { return Ok(()) };
+        let Some(from) = names::tell_dots((ino, Ino(directory.related)), from, each) else { return Ok(()) };
         names::list(&self.store.region, ino, from, |position, ino, kind, name| {
-            let next = u64::from(position) + AFTER_DOTS + 1;
-            each(Entry { next, ino, kind, name })
+            each(Entry { next: names::cookie_after(position), ino, kind, name })
         })
     }
 }

@@ -119,12 +119,18 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// The same of all pages of inodes, and of what was made for others and not used: after a power cut.
     pub(crate) fn drop_unused_inodes(&mut self) -> Result<()> {
         for number in self.store.region.inode_page_numbers().into_iter().rev() {
-            let first = self.store.region.areas.first_of_page(number);
-            if let Some((number, inodes)) = self.store.region.inodes_beside(first) {
-                self.drop_if_unused(number, inodes)?;
-            }
+            self.drop_inode_page(number)?;
         }
         self.store.prune_inode_pages()
+    }
+
+    /// The same of one of them.
+    pub(super) fn drop_inode_page(&mut self, number: u32) -> Result<()> {
+        let first = self.store.region.areas.first_of_page(number);
+        match self.store.region.inodes_beside(first) {
+            Some((number, inodes)) => self.drop_if_unused(number, inodes),
+            None => Ok(()),
+        }
     }
 
     /// Files in use that have no name.

@@ -42,6 +42,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         caller: &Caller,
     ) -> Result<()> {
         self.store.prepare_to_keep()?;
+        // Before it has a page more, which was not there when a snapshot was made.
+        self.store.keep_inode(ino)?;
         let page = self.xattrs_page(ino, xattrs)?;
         let pointer = page.map_or(0, |page| Place::Nvram(page).pointer(&self.store.region.areas));
         let at = self.store.region.field(ino, Field::Xattrs)?;

@@ -10,6 +10,7 @@ use crate::layout::{Field, Inode, MAX_DIRECTORY_BLOCKS, PageId, decode_xattrs, r
 use crate::nvram::Nvram;
 use crate::store::Region;
 use foldhash::fast::FixedState;
+use rayon::prelude::*;
 use std::hash::BuildHasher;
 
 /// The word of an inode that has the parent of a directory in its upper half.
@@ -71,7 +72,13 @@ pub struct NameProblem {
     pub(crate) word: Option<(usize, u64)>,
 }
 
-/// Walks all names.
+/// Directories that are looked at together. Which of two that claim the same one is right depends on it, so that it is the same
+/// whatever processors there are.
+const DIRECTORIES_AT_ONCE: usize = 256;
+/// Inodes of which one processor looks at the links at a time.
+const INODES_AT_ONCE: usize = 8192;
+
+/// Walks all names, by all processors.
 ///
 /// # Errors
 /// [`crate::api::Error::Damaged`] where pointers lead nowhere, which is to be put right before.
@@ -84,18 +91,26 @@ pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
     walk.links[ROOT.0 as usize] = 2;
     walk.parent(ROOT, ROOT)?;
     let mut left = vec![ROOT];
-    while let Some(dir) = left.pop() {
-        walk.directory(dir, &mut left)?;
+    while !left.is_empty() {
+        let wave = left.split_off(left.len().saturating_sub(DIRECTORIES_AT_ONCE));
+        let gathered: Vec<Result<Directory>> =
+            wave.par_iter().map(|dir| Directory::of(region, *dir)).collect();
+        for directory in gathered.into_iter().rev() {
+            let Directory { dir, problems, entries } = directory?;
+            walk.problems.extend(problems);
+            entries.into_iter().try_for_each(|entry| walk.entry(dir, &entry, &mut left))?;
+        }
     }
     walk.compare_links()?;
     Ok(walk.problems)
 }
 
-struct Walk<'a, N> {
-    region: &'a Region<N>,
-    /// Links of each inode, by names; of a directory that has a name 2 and one for each in it.
-    links: Vec<u32>,
+/// What one directory says by itself.
+struct Directory {
+    dir: Ino,
     problems: Vec<NameProblem>,
+    /// Entries that make sense by themselves, in their order.
+    entries: Vec<Named>,
 }
 
 /// An entry that makes sense by itself.
@@ -107,44 +122,50 @@ struct Named {
     kind: Kind,
     hash: u64,
     name_bytes: usize,
+    /// What the inode is to which it leads, if that is in use.
+    leads_to: Option<Kind>,
 }
 
-impl<N: Nvram> Walk<'_, N> {
-    fn complain(&mut self, ino: Ino, what: WrongName, word: Option<(usize, u64)>) {
-        self.problems.push(NameProblem { ino, what, word });
+impl Named {
+    fn name<'a, N: Nvram>(&self, region: &'a Region<N>) -> &'a [u8] {
+        let at = self.at + record::HEAD_BYTES;
+        &region.bytes()[at..at + self.name_bytes]
     }
+}
 
-    fn free(&mut self, dir: Ino, what: WrongName, at: usize, length: usize) {
-        self.complain(dir, what, Some((at, record::head(length, None))));
-    }
-
-    fn directory(&mut self, dir: Ino, left: &mut Vec<Ino>) -> Result<()> {
-        let mut entries = Vec::new();
+impl Directory {
+    fn of<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<Directory> {
+        let mut directory = Directory { dir, problems: Vec::new(), entries: Vec::new() };
         let (mut next, mut blocks) = (0, 0);
-        while let Some((block, page)) = directory::next_page(self.region, dir, next, MAX_DIRECTORY_BLOCKS)? {
-            self.block(dir, block, page, &mut entries);
+        while let Some((block, page)) = directory::next_page(region, dir, next, MAX_DIRECTORY_BLOCKS)? {
+            directory.block(region, block, page);
             (next, blocks) = (block + 1, block + 1);
         }
         let size_bytes = u64::from(blocks) * BLOCK_BYTES as u64;
-        let at = self.region.field(dir, Field::Size)?;
-        if self.region.word(at) != size_bytes {
-            self.complain(dir, WrongName::Size(size_bytes), Some((at, size_bytes)));
+        let at = region.field(dir, Field::Size)?;
+        if region.word(at) != size_bytes {
+            let word = Some((at, size_bytes));
+            directory.problems.push(NameProblem { ino: dir, what: WrongName::Size(size_bytes), word });
         }
-        self.drop_twins(dir, &mut entries);
-        entries.into_iter().try_for_each(|entry| self.entry(dir, &entry, left))
+        directory.drop_twins(region);
+        Ok(directory)
+    }
+
+    fn free(&mut self, what: WrongName, at: usize, length: usize) {
+        self.problems.push(freed(self.dir, what, at, length));
     }
 
     /// Appends the entries of a block.
-    fn block(&mut self, dir: Ino, block: u32, page: PageId, entries: &mut Vec<Named>) {
-        let page_at = self.region.areas.page(page);
-        for record in record::records(self.region.page(page), self.region.inode_limit()) {
+    fn block<N: Nvram>(&mut self, region: &Region<N>, block: u32, page: PageId) {
+        let page_at = region.areas.page(page);
+        for record in record::records(region.page(page), region.inode_limit()) {
             match record {
                 Err(bad) => {
                     let length = bad.length.unwrap_or(BLOCK_BYTES - bad.at);
-                    self.free(dir, WrongName::Entry, page_at + bad.at, length);
+                    self.free(WrongName::Entry, page_at + bad.at, length);
                 }
                 Ok(Record { entry: None, .. }) => {}
-                Ok(Record { at, length, entry: Some((ino, kind, name)) }) => entries.push(Named {
+                Ok(Record { at, length, entry: Some((ino, kind, name)) }) => self.entries.push(Named {
                     position: directory::position(block, at),
                     at: page_at + at,
                     length,
@@ -152,43 +173,59 @@ impl<N: Nvram> Walk<'_, N> {
                     kind,
                     hash: FixedState::with_seed(0).hash_one(name),
                     name_bytes: name.len(),
+                    leads_to: region.raw_inode(ino).ok().and_then(|inode| inode.kind()),
                 }),
             }
         }
     }
 
-    fn name(&self, entry: &Named) -> &[u8] {
-        let at = entry.at + record::HEAD_BYTES;
-        &self.region.bytes()[at..at + entry.name_bytes]
-    }
-
     /// Of several entries of one name only the first stays.
-    fn drop_twins(&mut self, dir: Ino, entries: &mut Vec<Named>) {
-        entries.sort_by(|one, other| {
-            let by_name = one.hash.cmp(&other.hash).then_with(|| self.name(one).cmp(self.name(other)));
+    fn drop_twins<N: Nvram>(&mut self, region: &Region<N>) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.par_sort_by(|one, other| {
+            let by_name = one.hash.cmp(&other.hash).then_with(|| one.name(region).cmp(other.name(region)));
             by_name.then(one.position.cmp(&other.position))
         });
         let is_twin =
-            |one: &Named, other: &Named| one.hash == other.hash && self.name(one) == self.name(other);
+            |one: &Named, other: &Named| one.hash == other.hash && one.name(region) == other.name(region);
         let twins: Vec<bool> =
             (0..entries.len()).map(|at| at > 0 && is_twin(&entries[at - 1], &entries[at])).collect();
         for (entry, _) in entries.iter().zip(&twins).filter(|(_, is_twin)| **is_twin) {
-            self.free(dir, WrongName::Twice(entry.ino), entry.at, entry.length);
+            self.free(WrongName::Twice(entry.ino), entry.at, entry.length);
         }
         let mut is_twin = twins.into_iter();
         entries.retain(|_| !is_twin.next().expect("as many"));
-        entries.sort_by_key(|entry| entry.position);
+        entries.par_sort_by_key(|entry| entry.position);
+        self.entries = entries;
+    }
+}
+
+/// An entry that is to be free.
+fn freed(dir: Ino, what: WrongName, at: usize, length: usize) -> NameProblem {
+    NameProblem { ino: dir, what, word: Some((at, record::head(length, None))) }
+}
+
+struct Walk<'a, N> {
+    region: &'a Region<N>,
+    /// Links of each inode, by names; of a directory that has a name 2 and one for each in it.
+    links: Vec<u32>,
+    problems: Vec<NameProblem>,
+}
+
+impl<N: Nvram> Walk<'_, N> {
+    fn complain(&mut self, ino: Ino, what: WrongName, word: Option<(usize, u64)>) {
+        self.problems.push(NameProblem { ino, what, word });
     }
 
     fn entry(&mut self, dir: Ino, entry: &Named, left: &mut Vec<Ino>) -> Result<()> {
         let Named { at, length, ino, .. } = *entry;
-        let Some(kind) = self.region.raw_inode(ino).ok().and_then(|inode| inode.kind()) else {
-            self.free(dir, WrongName::Unused(ino), at, length);
+        let Some(kind) = entry.leads_to else {
+            self.problems.push(freed(dir, WrongName::Unused(ino), at, length));
             return Ok(());
         };
         let links = self.links[ino.0 as usize];
         if kind == Kind::Directory && links > 0 {
-            self.free(dir, WrongName::SecondParent(ino), at, length);
+            self.problems.push(freed(dir, WrongName::SecondParent(ino), at, length));
             return Ok(());
         }
         if kind != entry.kind {
@@ -216,45 +253,62 @@ impl<N: Nvram> Walk<'_, N> {
         Ok(())
     }
 
-    /// What an inode has in pages of its own besides entries.
-    fn metadata(&mut self, ino: Ino, inode: &Inode) -> Result<()> {
-        let xattrs_at = self.region.field(ino, Field::Xattrs)?;
-        let page = self.region.pointer_page(xattrs_at)?;
-        match page.map(|page| decode_xattrs(self.region.page(page))) {
-            Some(None) => self.complain(ino, WrongName::Xattrs, Some((xattrs_at, 0))),
-            Some(Some(xattrs)) if right_acls(&xattrs, inode).is_some() => {
-                self.complain(ino, WrongName::Acl, None);
-            }
-            _ => {}
-        }
-        if inode.kind() == Some(Kind::Symlink) && !inode.is_inline_link() {
-            let page = self.region.pointer_page(self.region.field(ino, Field::Pointers)?)?;
-            if page.is_none() || inode.size_bytes > BLOCK_BYTES as u64 {
-                self.complain(ino, WrongName::Target, None);
-            }
-        }
-        Ok(())
-    }
-
     fn compare_links(&mut self) -> Result<()> {
-        for ino in self.region.inos() {
-            let inode = self.region.raw_inode(ino)?;
-            let links = self.links[ino.0 as usize];
-            if inode.kind().is_none() {
-                continue;
-            }
-            self.metadata(ino, &inode)?;
-            if inode.links == links {
-                continue;
-            }
-            if links == 0 {
-                self.complain(ino, WrongName::Lost, None);
-            } else {
-                let at = self.region.field(ino, Field::Mode)?;
-                let word = u64::from(inode.mode) | u64::from(links) << 32;
-                self.complain(ino, WrongName::Links(links), Some((at, word)));
-            }
+        let (region, links) = (self.region, &self.links);
+        let inos: Vec<Ino> = region.inos().collect();
+        let found: Vec<Result<Vec<NameProblem>>> =
+            inos.par_chunks(INODES_AT_ONCE).map(|inos| of_inodes(region, inos, links)).collect();
+        for problems in found {
+            self.problems.extend(problems?);
         }
         Ok(())
     }
+}
+
+/// What is wrong with inodes, given how many links each has.
+fn of_inodes<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Result<Vec<NameProblem>> {
+    let mut problems = Vec::new();
+    for ino in inos.iter().copied() {
+        let inode = region.raw_inode(ino)?;
+        let links = links[ino.0 as usize];
+        if inode.kind().is_none() {
+            continue;
+        }
+        let mut complain = |what, word| problems.push(NameProblem { ino, what, word });
+        metadata(region, ino, &inode, &mut complain)?;
+        if inode.links == links {
+            continue;
+        }
+        if links == 0 {
+            complain(WrongName::Lost, None);
+        } else {
+            let at = region.field(ino, Field::Mode)?;
+            let word = u64::from(inode.mode) | u64::from(links) << 32;
+            complain(WrongName::Links(links), Some((at, word)));
+        }
+    }
+    Ok(problems)
+}
+
+/// What an inode has in pages of its own besides entries.
+fn metadata<N: Nvram>(
+    region: &Region<N>,
+    ino: Ino,
+    inode: &Inode,
+    complain: &mut dyn FnMut(WrongName, Option<(usize, u64)>),
+) -> Result<()> {
+    let xattrs_at = region.field(ino, Field::Xattrs)?;
+    let page = region.pointer_page(xattrs_at)?;
+    match page.map(|page| decode_xattrs(region.page(page))) {
+        Some(None) => complain(WrongName::Xattrs, Some((xattrs_at, 0))),
+        Some(Some(xattrs)) if right_acls(&xattrs, inode).is_some() => complain(WrongName::Acl, None),
+        _ => {}
+    }
+    if inode.kind() == Some(Kind::Symlink) && !inode.is_inline_link() {
+        let page = region.pointer_page(region.field(ino, Field::Pointers)?)?;
+        if page.is_none() || inode.size_bytes > BLOCK_BYTES as u64 {
+            complain(WrongName::Target, None);
+        }
+    }
+    Ok(())
 }

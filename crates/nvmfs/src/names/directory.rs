@@ -97,11 +97,22 @@ pub(super) fn walk<N: Nvram, T>(
     region: &Region<N>,
     dir: Ino,
     from: u32,
-    mut each: impl FnMut(u32, Record<'_>) -> Option<T>,
+    each: impl FnMut(u32, Record<'_>) -> Option<T>,
 ) -> Result<Option<T>> {
     let end = blocks_of(region, dir)?;
+    walk_pages(region, dir, from, |next| next_page(region, dir, next, end), each)
+}
+
+/// The same of a directory whose blocks `next_page` tells: the first from a number on, and its page.
+fn walk_pages<N: Nvram, T>(
+    region: &Region<N>,
+    dir: Ino,
+    from: u32,
+    mut next_page: impl FnMut(u32) -> Result<Option<(u32, PageId)>>,
+    mut each: impl FnMut(u32, Record<'_>) -> Option<T>,
+) -> Result<Option<T>> {
     let mut next = block_of(from);
-    while let Some((block, page)) = next_page(region, dir, next, end)? {
+    while let Some((block, page)) = next_page(next)? {
         for record in records_of(region, dir, block, page) {
             let record = record?;
             let position = position(block, record.at);
@@ -240,7 +251,19 @@ pub(crate) fn list<N: Nvram>(
     from: u32,
     mut each: impl FnMut(u32, Ino, Kind, &[u8]) -> std::ops::ControlFlow<()>,
 ) -> Result<()> {
-    walk(region, dir, from, |position, record| {
+    let end = blocks_of(region, dir)?;
+    list_pages(region, dir, from, |next| next_page(region, dir, next, end), &mut each)
+}
+
+/// The same of a directory whose blocks `next_page` tells: the first from a number on, and its page.
+pub(crate) fn list_pages<N: Nvram>(
+    region: &Region<N>,
+    dir: Ino,
+    from: u32,
+    next_page: impl FnMut(u32) -> Result<Option<(u32, PageId)>>,
+    mut each: impl FnMut(u32, Ino, Kind, &[u8]) -> std::ops::ControlFlow<()>,
+) -> Result<()> {
+    walk_pages(region, dir, from, next_page, |position, record| {
         let (ino, kind, name) = record.entry?;
         each(position, ino, kind, name).is_break().then_some(())
     })

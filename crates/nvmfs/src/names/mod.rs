@@ -11,16 +11,17 @@ mod inodes;
 pub(crate) mod record;
 mod room;
 
-pub(crate) use directory::{Found, is_empty, list};
+pub(crate) use directory::{Found, is_empty, list, list_pages};
 pub(crate) use inodes::Inodes;
 
-use crate::api::{BLOCK_BYTES, Error, Ino, Kind, MAX_NAME_BYTES, Result};
+use crate::api::{BLOCK_BYTES, Entry, Error, Ino, Kind, MAX_NAME_BYTES, Result};
 use crate::layout::{DIRECT, MAX_DIRECTORY_BLOCKS, POINTERS, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Changes, Region, Store};
 use directory::Slot;
 use index::Indexes;
+use std::ops::ControlFlow;
 
 /// What is kept in memory of directories and inodes.
 pub(crate) struct Names {
@@ -59,6 +60,30 @@ pub(crate) struct Vacated {
 /// Whether `name` is `.` or `..`, which are not stored.
 pub(crate) fn is_dots(name: &[u8]) -> bool {
     name == b"." || name == b".."
+}
+
+/// Cookies of a listing before the first entry: after nothing, `.` and `..`.
+const AFTER_DOTS: u64 = 2;
+
+/// The cookie of a listing after the entry at a position.
+pub(crate) fn cookie_after(position: u32) -> u64 {
+    u64::from(position) + AFTER_DOTS + 1
+}
+
+/// Begins a listing that goes on after cookie `from` with `.` and `..`, which lead to these; the position at which it goes on,
+/// unless that was all.
+pub(crate) fn tell_dots(
+    (dot, dots): (Ino, Ino),
+    from: u64,
+    each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+) -> Option<u32> {
+    let both: [(&[u8], Ino); 2] = [(b".", dot), (b"..", dots)];
+    for (next, (name, ino)) in (1..).zip(both) {
+        if next > from && each(Entry { next, ino, kind: Kind::Directory, name }).is_break() {
+            return None;
+        }
+    }
+    u32::try_from(from.saturating_sub(AFTER_DOTS)).ok()
 }
 
 /// Refuses what cannot be a name.
@@ -104,6 +129,8 @@ impl Names {
         if store.region.place_of(dir, block.into())? != Place::Hole {
             return Err(Error::Damaged(format!("directory {} has a block behind its end", dir.0)));
         }
+        // Before it has pages more, which were not there when a snapshot was made.
+        store.keep_inode(dir)?;
         let made = store.pointer_for(dir, block.into());
         let made = made.and_then(|pointer_at| Ok((pointer_at, store.new_metadata_page(dir)?)));
         let (pointer_at, page) = match made {

@@ -50,6 +50,9 @@ pub(super) struct Mapping {
 // SAFETY: the memory belongs to this value alone and is bound to no thread.
 unsafe impl Send for Mapping {}
 
+// SAFETY: through a shared reference the memory is only read.
+unsafe impl Sync for Mapping {}
+
 impl Mapping {
     /// Maps the pieces, the second where the first ends and so on.
     ///

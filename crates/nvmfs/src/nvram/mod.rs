@@ -26,7 +26,7 @@ pub const LINE_BYTES: usize = 64;
 /// A store is seen at once by later loads, but survives a power cut for certain only when its cache lines have been
 /// written back and a fence has followed. Until then it may survive or not, line by line (64 bytes), and within a line
 /// torn at 8 bytes; an aligned word of 8 bytes is never torn.
-pub trait Nvram: Send {
+pub trait Nvram: Send + Sync {
     /// What the processor sees. Its length is a multiple of 4096 and never changes.
     fn bytes(&self) -> &[u8];
 

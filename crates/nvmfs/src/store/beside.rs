@@ -5,7 +5,7 @@
 //! stale what was being read from there, so that a block that moved, and another that came to its place, are read anew.
 
 use super::sums::data_sum;
-use super::{Store, extents};
+use super::{Region, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, Place};
 use crate::nvram::Nvram;
@@ -215,15 +215,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.beside.may_wait { Err(Error::Wait) } else { Ok(()) }
     }
 
-    /// Refuses the present request if it may wait and these blocks of a file are to be read first.
+    /// Refuses the present request if it may wait and these blocks of a file, each under the number that `whose` says, are to be
+    /// read first.
     ///
     /// # Errors
     /// [`Error::Wait`]; [`Error::Damaged`].
-    pub(super) fn wait_for(&mut self, ino: Ino, blocks: impl Iterator<Item = u64>) -> Result<()> {
+    pub(super) fn wait_for(
+        &mut self,
+        whose: &impl Fn(&Region<N>, u64) -> Result<Ino>,
+        blocks: impl Iterator<Item = u64>,
+    ) -> Result<()> {
         if !self.beside.may_wait || self.beside.fetches >= MOST_FETCHES {
             return Ok(());
         }
         for block in blocks {
+            let ino = whose(&self.region, block)?;
             if let Place::Ssd(place) = self.region.place_of(ino, block)?
                 && self.beside.fetched(place).is_none()
             {

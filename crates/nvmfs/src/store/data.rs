@@ -2,7 +2,7 @@
 
 use super::pages::{self, State};
 use super::region::Changes;
-use super::{FULL_OF_DATA, Store, extents};
+use super::{FULL_OF_DATA, Region, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{EXTENT_BLOCKS, MAX_FILE_BLOCKS, PageId, Place};
 use crate::nvram::Nvram;
@@ -15,6 +15,9 @@ const CHUNK_BLOCKS: u64 = EXTENT_BLOCKS / 2;
 const BYTES_AT_ONCE: usize = 128 << 10;
 /// Pages of pointers that a chunk may need besides: two ways of up to three levels.
 const POINTER_PAGES: u32 = 6;
+/// Why writing over what is there is refused.
+const FULL_WITH_SNAPSHOTS: &str =
+    "all blocks for data are in use, and what was there is to be kept for a snapshot";
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// A block that was given a page to which nothing points yet.
@@ -31,13 +34,24 @@ struct Fresh {
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Fills `out` with a file's bytes from `offset` on, holes as zeros. What is read from the SSD stays on NVRAM as clean.
     pub fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.read_of(|_, _| Ok(ino), offset, out)
+    }
+
+    /// The same of a file whose blocks are each found under the number that `whose` says.
+    pub(super) fn read_of(
+        &mut self,
+        whose: impl Fn(&Region<N>, u64) -> Result<Ino>,
+        offset: u64,
+        out: &mut [u8],
+    ) -> Result<()> {
         let mut done = self.done_before();
         let (mut since, rest) = (done, out.len().saturating_sub(done));
-        self.wait_for(ino, blocks_of_range(offset + done as u64, rest))?;
+        self.wait_for(&whose, blocks_of_range(offset + done as u64, rest))?;
         while done < out.len() {
             let at = offset + done as u64;
             let (block, within) = (at / BLOCK, (at % BLOCK) as usize);
             let length = (BLOCK_BYTES - within).min(out.len() - done);
+            let ino = whose(&self.region, block)?;
             let place = self.region.place_of(ino, block)?;
             self.counts.read_blocks += 1;
             match place {
@@ -54,7 +68,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 }
                 Place::Ssd(first) => {
                     let wanted = (within + out.len() - done).div_ceil(BLOCK_BYTES) as u64;
-                    let blocks = self.run_on_ssd(ino, block, first, wanted)?;
+                    let blocks = self.run_on_ssd(&whose, block, first, wanted)?;
                     let end = (out.len() - done).min(blocks as usize * BLOCK_BYTES - within);
                     self.read_run(ino, block, first, blocks, within, &mut out[done..done + end])?;
                     self.counts.read_blocks += blocks - 1;
@@ -89,10 +103,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// How many blocks from `block` on, up to `most` and an extent's worth, lie one after the other on the SSD.
-    fn run_on_ssd(&self, ino: Ino, block: u64, first: u64, most: u64) -> Result<u64> {
+    /// How many blocks from `block` on, up to `most` and an extent's worth, lie one after the other on the SSD, of the same number.
+    fn run_on_ssd(
+        &self,
+        whose: &impl Fn(&Region<N>, u64) -> Result<Ino>,
+        block: u64,
+        first: u64,
+        most: u64,
+    ) -> Result<u64> {
+        let ino = whose(&self.region, block)?;
         let mut blocks = 1;
         while blocks < most.min(CHUNK_BLOCKS)
+            && whose(&self.region, block + blocks)? == ino
             && self.region.place_of(ino, block + blocks)? == Place::Ssd(first + blocks)
         {
             blocks += 1;
@@ -163,7 +185,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::NoSpace`] if there was no room for anything; [`Error::TooLarge`] beyond the largest file.
     pub fn write(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
         self.wait_for_room(blocks_of_range(offset, data.len()).count() as u32 + POINTER_PAGES)?;
-        self.wait_for(ino, partial_blocks(offset, data.len()).into_iter().flatten())?;
+        self.wait_for(&|_: &Region<N>, _| Ok(ino), partial_blocks(offset, data.len()).into_iter().flatten())?;
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
@@ -233,7 +255,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 holes += 1;
                 if self.allowed_blocks(holes) < holes {
                     let fits = (block * BLOCK).saturating_sub(offset) as usize;
-                    return if fits == 0 { Err(Error::NoSpace(FULL_OF_DATA)) } else { Ok(fits) };
+                    let reason = if place.has_content() { FULL_WITH_SNAPSHOTS } else { FULL_OF_DATA };
+                    return if fits == 0 { Err(Error::NoSpace(reason)) } else { Ok(fits) };
                 }
             }
         }

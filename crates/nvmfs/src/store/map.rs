@@ -227,9 +227,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Where the pointer to a file's block stands; blocks of pointers that are missing are made, of pages for which room was
     /// made: three at most.
     pub(super) fn make_pointer(&mut self, ino: Ino, block: u64) -> Result<usize> {
+        self.make_way(ino, block, 0)
+    }
+
+    /// The same of the pointer so many levels above the block's, which is not above those of the inode.
+    pub(super) fn make_way(&mut self, ino: Ino, block: u64, above: u32) -> Result<usize> {
         let way = way_to(block).ok_or(Error::TooLarge)?;
         let mut at = self.region.field(ino, Field::Pointers)? + 8 * way.slot;
-        for level in (0..way.levels).rev() {
+        for level in (above..way.levels).rev() {
             let page = match self.region.pointer_page(at)? {
                 Some(page) => page,
                 None => {

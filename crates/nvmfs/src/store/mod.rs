@@ -44,8 +44,7 @@ pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
 pub use scan::{Part, Problem, Scan, Wrong, WrongArea};
 pub use scrub::Scrub;
-pub use snapshots::Snapshot;
-
+pub use snapshots::{Past, Snapshot};
 pub use trims::Trims;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
@@ -90,6 +89,8 @@ pub struct Store<N, S> {
     /// The snapshots, the oldest first, and the blocks that they have.
     snapshots: Vec<Snapshot>,
     snapshot_blocks: u64,
+    /// The number by which the last of them is looked at.
+    last_view: u32,
     /// It is a look at a snapshot: the SSD is only read.
     is_view: bool,
     ssd: Arc<S>,
@@ -133,6 +134,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             reserved_blocks: 0,
             snapshots: Vec::new(),
             snapshot_blocks: 0,
+            last_view: 0,
             is_view: false,
             ssd,
             superblock,

@@ -3,7 +3,7 @@
 use super::noted::Unit;
 use super::pages;
 use super::scan::{Allowed, Part, Walk, Wrong};
-use super::snapshots::{Snapshot, mended, page_word};
+use super::snapshots::{mended, page_word};
 use crate::api::Ino;
 use crate::layout::{
     Field, Inode, KEPT_INODES, Kept, PageId, Place, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages,
@@ -58,7 +58,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             Ok(None) => {}
             Err(_) => self.complain(Wrong::Record, at, 0),
             Ok(Some(record)) => {
-                self.store.snapshots.push(Snapshot { record, tree });
+                self.store.add_snapshot(record, tree);
                 self.trees(at, Allowed::Kept);
                 for (_, page) in std::mem::take(&mut self.kept_pages) {
                     for (at, kept) in self.store.region.records_in(page) {

@@ -10,6 +10,10 @@ use crate::api::{BLOCK_BYTES, Ino};
 use crate::layout::{Areas, Checksums, Epoch, ListEnds, PAGE_INFO_BYTES, PageId, Superblock};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
+use rayon::prelude::*;
+
+/// Pages that one processor looks at together at least.
+const PAGES_AT_ONCE: usize = 256;
 
 /// The word that says whether a file system was closed.
 pub(super) fn closed_word(bytes: &[u8]) -> u64 {
@@ -40,24 +44,24 @@ pub(super) fn look(bytes: &[u8], areas: &Areas, superblock: &Superblock) -> Scan
     scan.areas.extend(wrong.into_iter().filter(|(is_wrong, _)| *is_wrong).map(|(_, area)| area));
     scan.problem_count = scan.areas.len() as u64;
     if was_closed && superblock.checksums == Checksums::All {
-        (0..areas.pages).for_each(|page| look_at_data(bytes, areas, PageId(page), &mut scan));
+        let pages = (0..areas.pages).into_par_iter().with_min_len(PAGES_AT_ONCE);
+        let wrong: Vec<Problem> = pages.filter_map(|page| look_at_data(bytes, areas, PageId(page))).collect();
+        wrong.into_iter().for_each(|problem| scan.complain(problem));
     }
     scan
 }
 
-/// Compares a page of data with its checksum, which it has while the file system is closed.
-fn look_at_data(bytes: &[u8], areas: &Areas, page: PageId, scan: &mut Scan) {
+/// What is wrong with a page of data, which has a checksum while the file system is closed.
+fn look_at_data(bytes: &[u8], areas: &Areas, page: PageId) -> Option<Problem> {
     let at = areas.page_info(page);
     let info = &bytes[at..at + PAGE_INFO_BYTES];
     if !is_data(state_in(info)) {
-        return;
+        return None;
     }
     let (ino, block) = block_in(info);
     let content = &bytes[areas.page(page)..][..BLOCK_BYTES];
-    if half(bytes, areas.page_sum(page)) != data_sum(ino, block, content) {
-        let what = Wrong::Checksum(Part::NvramData(block.into()));
-        scan.complain(Problem { ino, what, word: None });
-    }
+    let is_wrong = half(bytes, areas.page_sum(page)) != data_sum(ino, block, content);
+    is_wrong.then(|| Problem { ino, what: Wrong::Checksum(Part::NvramData(block.into())), word: None })
 }
 
 fn is_data(state: State) -> bool {

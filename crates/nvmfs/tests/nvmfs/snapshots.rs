@@ -1,33 +1,45 @@
 //! Snapshots beside copies of the model: whatever is done afterwards, and whenever power goes, each is what it was.
 
-use crate::common::{Room, Small, Twin, compare, random_ops, small};
+use crate::common::{NVRAM_BYTES, Remount, Room, Small, Twin, compare, random_ops, small, small_on};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
-use wearwell_nvmfs::api::{Caller, Change, Error, FileSystem, Kind, ROOT};
-use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::api::{Caller, Change, Error, FileSystem, Ino, Kind, ROOT, Seek};
+use wearwell_nvmfs::backing::Existing;
+use wearwell_nvmfs::fs::{Nvmfs, check_snapshots};
 use wearwell_nvmfs::layout::{KEPT_INODES, PageId, SnapshotPages};
 use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::names;
-use wearwell_nvmfs::nvram::PlainNvram;
-use wearwell_nvmfs::options::Options;
+use wearwell_nvmfs::nvram::{MappedNvram, Nvram, Persistence, PlainNvram};
+use wearwell_nvmfs::options::{Lists, Options};
+use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::{State, Store};
 
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_500_000_000_000_000_000 };
 
 /// The snapshot as it is mounted, from what is on the devices at this moment.
-fn view(fs: &Small, name: &str) -> Small {
+fn view<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> Small {
     let nvram = PlainNvram::from(fs.store().region.bytes().to_vec());
     let ssd = Arc::new((**fs.store().ssd()).clone());
     let mounted = Nvmfs::mount_snapshot(nvram, ssd, Options::default(), name);
     mounted.unwrap_or_else(|error| panic!("{name}: {error}")).0
 }
 
-/// Compares a snapshot with the model as it was.
-fn check(fs: &Small, name: &str, model: &ModelFs) -> Result<(), String> {
+/// The number by which a snapshot is looked at.
+fn number_of<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> u32 {
+    fs.store().views().find(|(_, record)| record.name == name).expect("it is there").0
+}
+
+/// Compares a snapshot with the model as it was: beside the file system, and mounted.
+fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) -> Result<(), String> {
     let mut model = model.clone();
     model.remount();
+    let number = number_of(fs, name);
+    let beside = compare(&mut model.clone(), &mut fs.as_it_was(number), &[], CALLER);
+    beside.map_err(|difference| format!("{name}, beside: {difference}"))?;
     let mut view = view(fs, name);
     view.store().check().map_err(|problem| format!("{name}: {problem}"))?;
     let problems = names::check::check(&view.store().region).map_err(|error| error.to_string())?;
@@ -41,16 +53,32 @@ fn check(fs: &Small, name: &str, model: &ModelFs) -> Result<(), String> {
     compare(&mut model, &mut view, &[], CALLER).map_err(|difference| format!("{name}: {difference}"))
 }
 
+/// How snapshots are made and deleted between operations.
+#[derive(Clone, Copy)]
+struct Load {
+    seed: u64,
+    steps: usize,
+    /// Operations after which something is done with snapshots.
+    every: usize,
+    /// Blocks that are freed at a time, one operation after the other; all at once if there is no number.
+    freed_at_once: Option<u64>,
+}
+
 /// Random operations with snapshots that come and go between them; how often a snapshot was compared, and operations had no room.
-fn live(seed: u64, steps: usize, every: usize) -> Result<(usize, usize), String> {
-    let (fs, remount) = small();
+fn live<N: Nvram + 'static>(
+    (fs, remount): (Nvmfs<N, MemorySsd>, Remount<Nvmfs<N, MemorySsd>>),
+    load: Load,
+) -> Result<(usize, usize), String> {
     let mut twin = Twin::new(fs, Room::Scarce, remount);
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(load.seed);
     let mut kept: BTreeMap<String, ModelFs> = BTreeMap::new();
     let mut compared = 0;
-    for (done, op) in random_ops(seed).take(steps).enumerate() {
+    for (done, op) in random_ops(load.seed).take(load.steps).enumerate() {
         twin.step(&op)?;
-        if done % every != every - 1 {
+        if let Some(blocks) = load.freed_at_once {
+            twin.other().go_on_deleting(blocks).map_err(|error| error.to_string())?;
+        }
+        if done % load.every != load.every - 1 {
             continue;
         }
         if kept.len() < 2 || kept.len() < 5 && random.random_bool(0.6) {
@@ -67,7 +95,11 @@ fn live(seed: u64, steps: usize, every: usize) -> Result<(usize, usize), String>
             let number = random.random_range(0..kept.len());
             let name = kept.keys().nth(number).expect("so many").clone();
             kept.remove(&name);
-            twin.other().delete_snapshot(&name).map_err(|error| error.to_string())?;
+            let deleted = match load.freed_at_once {
+                Some(_) => twin.other().begin_deleting_snapshot(&name),
+                None => twin.other().delete_snapshot(&name),
+            };
+            deleted.map_err(|error| error.to_string())?;
         }
         twin.other().store().check().map_err(|problem| format!("after {done}: {problem}"))?;
         for (name, model) in &kept {
@@ -91,9 +123,47 @@ fn live(seed: u64, steps: usize, every: usize) -> Result<(usize, usize), String>
 #[test]
 fn each_snapshot_is_what_the_file_system_was() {
     for seed in 0..12 {
-        let (compared, refused) = live(seed, 2_000, 90).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        let load = Load { seed, steps: 2_000, every: 90, freed_at_once: None };
+        let (compared, refused) = live(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
         assert!(compared > 30 && refused < 500, "seed {seed}: {compared} compared, {refused} refused");
     }
+}
+
+#[test]
+fn each_is_while_others_go_by_and_by() {
+    for seed in 20..28 {
+        let load = Load { seed, steps: 1_500, every: 40, freed_at_once: Some([1, 40][seed as usize % 2]) };
+        let (compared, _) = live(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        assert!(compared > 60, "seed {seed}: {compared} compared");
+    }
+}
+
+#[test]
+fn each_is_where_the_lists_follow_the_load() {
+    for seed in 40..44 {
+        let options = Options { lists: Lists::Adaptive, ..Options::default() };
+        let fs = small_on(PlainNvram::new(NVRAM_BYTES), options, |nvram| nvram);
+        let load = Load { seed, steps: 2_000, every: 90, freed_at_once: Some(40) };
+        let (compared, _) = live(fs, load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        assert!(compared > 30, "seed {seed}: {compared} compared");
+    }
+}
+
+#[test]
+fn each_is_on_an_nvram_of_several_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths: Vec<PathBuf> = ["a", "b", "c"].map(|name| directory.path().join(name)).into();
+    let bytes = Some(NVRAM_BYTES as u64);
+    let nvram = MappedNvram::create_set(&paths, bytes, Existing::Refuse, Persistence::CacheLines, 5).unwrap();
+    let reopen = move |nvram: MappedNvram| {
+        drop(nvram);
+        // In another order than they were made in.
+        let paths: Vec<PathBuf> = paths.iter().rev().cloned().collect();
+        MappedNvram::open_set(&paths, Persistence::CacheLines).unwrap()
+    };
+    let load = Load { seed: 50, steps: 2_000, every: 90, freed_at_once: Some(40) };
+    let (compared, _) = live(small_on(nvram, Options::default(), reopen), load).unwrap();
+    assert!(compared > 30, "{compared} compared");
 }
 
 /// A file with so many bytes that are the same.
@@ -161,6 +231,30 @@ fn a_full_file_system_refuses_and_goes_on_when_the_snapshot_is_gone() {
 }
 
 #[test]
+fn as_many_blocks_can_be_written_over_as_are_said_to_be_available() {
+    let (mut fs, _) = small();
+    put(&mut fs, b"large", 20 << 20, 1).unwrap();
+    let ino = fs.lookup(ROOT, b"large").unwrap().ino;
+    fs.create_snapshot("a", 5).unwrap();
+    let available = fs.stats().available_blocks;
+    let mut written = 0;
+    let refused = loop {
+        match fs.write(ino, written * 4096, &[2; 4096], &CALLER) {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+    };
+    // What leads to them takes room as well.
+    assert!(written <= available && written + 64 >= available, "{written} of {available}: {refused}");
+    assert!(refused.to_string().contains("kept for a snapshot"), "{refused}");
+    // What was changed since can be written over again and again.
+    assert_eq!(fs.write(ino, 0, &vec![3; 1 << 20], &CALLER).unwrap(), 1 << 20);
+    assert!(is_all(&mut view(&fs, "a"), b"large", 1));
+    fs.delete_snapshot("a").unwrap();
+    assert_eq!(fs.write(ino, written * 4096, &[2; 4096], &CALLER).unwrap(), 4096);
+}
+
+#[test]
 fn names_are_checked_and_snapshots_end_with_their_records() {
     let (mut fs, _) = small();
     assert!(matches!(fs.create_snapshot("a,b", 0), Err(Error::Invalid(_))));
@@ -206,13 +300,148 @@ fn a_chain_of_truncations_and_holes_is_kept_apart() {
     }
 }
 
+#[test]
+fn a_large_file_is_freed_and_handed_down_in_steps_that_are_bounded() {
+    let (mut fs, _) = small();
+    let used = fs.store().used_blocks();
+    put(&mut fs, b"large", 10 << 20, 1).unwrap();
+    let ino = fs.lookup(ROOT, b"large").unwrap().ino;
+    fs.create_snapshot("old", 5).unwrap();
+    // Each second group of blocks of pointers is only the newer one's.
+    fs.write(ino, 0, &vec![2; 3 << 20], &CALLER).unwrap();
+    fs.create_snapshot("new", 6).unwrap();
+    fs.unlink(ROOT, b"large", &CALLER).unwrap();
+    fs.begin_deleting_snapshot("new").unwrap();
+    let mut steps = 0;
+    while fs.go_on_deleting(300).unwrap() {
+        steps += 1;
+        fs.store().check().unwrap();
+        let old = number_of(&fs, "old");
+        let there = fs.as_it_was(old).lookup(ROOT, b"large").unwrap();
+        let mut content = vec![0; 10 << 20];
+        fs.as_it_was(old).read(there.ino, 0, &mut content, &CALLER).unwrap();
+        assert!(content.iter().all(|byte| *byte == 1), "after {steps} steps");
+    }
+    assert!(steps >= 5, "{steps} steps");
+    assert!(is_all(&mut view(&fs, "old"), b"large", 1));
+    fs.begin_deleting_snapshot("old").unwrap();
+    let mut freed = fs.store().used_blocks();
+    while fs.go_on_deleting(300).unwrap() {
+        let now = fs.store().used_blocks();
+        assert!(freed - now <= 600, "{} blocks at once", freed - now);
+        freed = now;
+        fs.store().check().unwrap();
+    }
+    assert_eq!((fs.store().used_blocks(), fs.store().snapshot_blocks()), (used, 0));
+}
+
+#[test]
+fn the_shortest_steps_come_to_an_end() {
+    let (mut fs, _) = small();
+    let names: Vec<String> = (0..40).map(|number| format!("file {number}")).collect();
+    names.iter().for_each(|name| put(&mut fs, name.as_bytes(), 9_000, 1).unwrap());
+    for snapshot in ["old", "new"] {
+        fs.create_snapshot(snapshot, 5).unwrap();
+        names.iter().for_each(|name| put(&mut fs, name.as_bytes(), 5_000, 2).unwrap());
+    }
+    for snapshot in ["new", "old"] {
+        fs.begin_deleting_snapshot(snapshot).unwrap();
+        let steps = (1..1000).find(|_| !fs.go_on_deleting(1).unwrap());
+        assert!(steps.expect("it ends") > 40, "{snapshot}: {steps:?}");
+    }
+    assert_eq!(fs.store().snapshot_blocks(), 0);
+    fs.store().check().unwrap();
+}
+
+#[test]
+fn a_snapshot_that_was_deleted_is_stale_and_nothing_in_one_changes() {
+    let (mut fs, _) = small();
+    put(&mut fs, b"f", 9_000, 1).unwrap();
+    let ino = fs.lookup(ROOT, b"f").unwrap().ino;
+    fs.create_snapshot("a", 5).unwrap();
+    let old = number_of(&fs, "a");
+    fs.unlink(ROOT, b"f", &CALLER).unwrap();
+    assert_eq!(fs.as_it_was(old).attributes(ino).unwrap().size_bytes, 9_000);
+    let view = &mut fs.as_it_was(old);
+    assert!(matches!(view.write(ino, 0, &[1], &CALLER), Err(Error::ReadOnly)));
+    assert!(matches!(view.unlink(ROOT, b"f", &CALLER), Err(Error::ReadOnly)));
+    assert!(matches!(view.lookup(ROOT, b"g"), Err(Error::NotFound)));
+    assert!(matches!(view.attributes(Ino(77)), Err(Error::NotFound)));
+    fs.begin_deleting_snapshot("a").unwrap();
+    assert!(matches!(fs.as_it_was(old).attributes(ino), Err(Error::Stale)));
+    // Another of its name, before all of it is freed, is another.
+    fs.create_snapshot("a", 6).unwrap();
+    assert_ne!(number_of(&fs, "a"), old);
+    assert!(matches!(fs.as_it_was(old).attributes(ino), Err(Error::Stale)));
+    let new = number_of(&fs, "a");
+    assert!(matches!(fs.as_it_was(new).lookup(ROOT, b"f"), Err(Error::NotFound)));
+}
+
+#[test]
+fn wrong_names_in_a_snapshot_are_found() {
+    let (mut fs, mut remount) = small();
+    put(&mut fs, b"first", 100, 1).unwrap();
+    put(&mut fs, b"second", 100, 2).unwrap();
+    let second = fs.lookup(ROOT, b"second").unwrap().ino;
+    fs.create_snapshot("a", 1).unwrap();
+    fs.unlink(ROOT, b"second", &CALLER).unwrap();
+    fs.create_snapshot("b", 2).unwrap();
+    put(&mut fs, b"third", 100, 3).unwrap();
+    let fs = remount(fs);
+    let nvram = fs.store().region.bytes().to_vec();
+    let problems = |nvram: Vec<u8>| {
+        let ssd = Arc::new((**fs.store().ssd()).clone());
+        let opened = Store::open_damaged(PlainNvram::from(nvram), ssd, Options::default());
+        let (mut store, found) = opened.unwrap();
+        store.repair_all(found.scan).unwrap();
+        let now = names::check::check(&store.region).unwrap().len();
+        (now, check_snapshots(store).unwrap())
+    };
+    assert_eq!(problems(nvram.clone()), (0, vec![]));
+    // The name that is in the older snapshot alone leads elsewhere.
+    let ino = second.0.to_le_bytes();
+    let is_entry = |at: &usize| nvram[*at..].starts_with(b"second") && nvram[at - 8..at - 4] == ino;
+    let at = (fs.store().region.areas.data..nvram.len() - 8).find(is_entry).expect("its page is kept");
+    let mut damaged = nvram.clone();
+    damaged[at - 8] ^= 64;
+    let (now, found) = problems(damaged);
+    let in_which: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(now, 0);
+    assert!(in_which.contains(&"a") && !in_which.contains(&"b"), "{found:?}");
+}
+
+/// Looks at all files as they were: damaged as they are, they are told or refused.
+fn look_at_all(fs: &mut Small) {
+    let views: Vec<u32> = fs.store().views().map(|(view, _)| view).collect();
+    for view in views {
+        let mut then = fs.as_it_was(view);
+        for ino in (1..40).map(Ino) {
+            let _ = then.attributes(ino);
+            let _ = then.read_link(ino);
+            let _ = then.xattrs(ino);
+            let _ = then.read(ino, 0, &mut [0; 100_000], &CALLER);
+            let _ = then.seek(ino, 0, Seek::Hole);
+            let mut names = 0;
+            let _ = then.read_directory(ino, 0, &mut |_| {
+                names += 1;
+                ControlFlow::Continue(())
+            });
+            assert!(names < 1000);
+        }
+    }
+}
+
 /// Whether fsck finds anything in this NVRAM; with what is left of snapshots after it was put right.
 fn found_in(nvram: Vec<u8>, fs: &Small) -> (bool, usize) {
     let ssd = Arc::new((**fs.store().ssd()).clone());
     let (mut store, found) = Store::open_damaged(PlainNvram::from(nvram), ssd, Options::default()).unwrap();
     let is_found = found.scan.problem_count > 0;
     store.repair_all(found.scan).unwrap();
-    (is_found, store.snapshots().count())
+    let count = store.snapshots().count();
+    let mut fs = Nvmfs::to_repair(store).unwrap();
+    look_at_all(&mut fs);
+    let _ = check_snapshots(fs.into_store());
+    (is_found, count)
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::report::pretty;
 use serde::Serialize;
 use std::sync::Arc;
 use wearwell_nvmfs::api::Caller;
-use wearwell_nvmfs::fs::Nvmfs;
+use wearwell_nvmfs::fs::{Nvmfs, check_snapshots};
 use wearwell_nvmfs::names;
 use wearwell_nvmfs::names::check::NameProblem;
 use wearwell_nvmfs::nvram::Nvram;
@@ -18,7 +18,7 @@ use wearwell_nvmfs::store::{Found, Store};
 /// Checks a file system that is not mounted
 ///
 /// First all inodes, their checksums and where their blocks lie, then all names and what they lead to, then the data on the SSD
-/// against its checksums. Changes nothing without --repair. With it, pointers that lead nowhere become holes, files that no name
+/// against its checksums, and the names in each snapshot. Changes nothing without --repair. With it, pointers that lead nowhere become holes, files that no name
 /// leads to get one in /lost+found, and what has a wrong checksum on NVRAM is taken as it is. Data on the SSD that has a wrong
 /// one is left: reading it is an error until it is written anew or deleted.
 #[derive(clap::Args)]
@@ -75,8 +75,10 @@ struct Report {
     problems: Vec<String>,
     /// They were corrected, but for those that are left.
     repaired: bool,
-    /// Problems that nothing can correct: data that is lost.
+    /// Problems that nothing can correct: data that is lost, and names in snapshots.
     left: u64,
+    /// Those of them that are of names in snapshots, which go with these.
+    left_in_snapshots: u64,
 }
 
 /// Runs the command.
@@ -90,20 +92,29 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (count, left) = (report.problem_count, report.left);
     match (count, args.repair) {
         (0, _) => Ok(()),
-        (_, true) if left > 0 => Err(Failure::Checked(
-            LEFT,
-            format!(
-                "corrected: {}; left: {} of data, which is lost: bring these files back from a copy, or delete them",
-                counted(count - left, "problem"),
-                counted(left, "block")
-            ),
-        )),
+        (_, true) if left > 0 => Err(Failure::Checked(LEFT, of_those_left(&report))),
         (_, true) => Err(Failure::Checked(CORRECTED, format!("corrected: {}", counted(count, "problem")))),
         (_, false) => Err(Failure::Checked(
             LEFT,
             format!("left: {}; --repair corrects what it can", counted(count, "problem")),
         )),
     }
+}
+
+/// What is left, and what helps.
+fn of_those_left(report: &Report) -> String {
+    let (left, names) = (report.left - report.left_in_snapshots, report.left_in_snapshots);
+    let data = "of data, which is lost: bring these files back from a copy, or delete them";
+    let kinds = [
+        (left, format!("{} {data}", counted(left, "block"))),
+        (names, format!("{} in snapshots, which go when these are deleted", counted(names, "problem"))),
+    ];
+    let told: Vec<String> = kinds.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
+    format!(
+        "corrected: {}; left: {}",
+        counted(report.problem_count - report.left, "problem"),
+        told.join("; ")
+    )
 }
 
 /// Looks at a copy of the NVRAM. Names are looked at as they are when the blocks are right.
@@ -113,6 +124,7 @@ fn check(args: &Args) -> Result<Report, Failure> {
     let (fs, mut report) = with_right_blocks(opened.map_err(Failure::run)?)?;
     report.tell(&names::check::check(&fs.store().region).map_err(Failure::run)?);
     report.look_at_data(&fs, args.quick)?;
+    report.look_at_snapshots(fs.into_store());
     Ok(report)
 }
 
@@ -133,7 +145,13 @@ fn repair(args: &Args) -> Result<Report, Failure> {
     report.tell(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
     report.repaired = report.problem_count > 0;
     report.look_at_data(&fs, args.quick)?;
+    let has_snapshots = fs.store().has_snapshots();
     fs.close();
+    if has_snapshots {
+        let (nvram, ssd) = args.devices.open_to_read()?;
+        let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
+        report.look_at_snapshots(opened.map_err(Failure::run)?.0);
+    }
     Ok(report)
 }
 
@@ -145,7 +163,16 @@ fn with_right_blocks<N: Nvram, S: Ssd>(
     let problems = scan.told();
     let (scan, problem_count) = store.repair_all(scan).map_err(Failure::run)?;
     let (inodes, orphans) = (scan.inodes, scan.orphans.len());
-    let report = Report { was_closed, inodes, orphans, problem_count, problems, repaired: false, left: 0 };
+    let report = Report {
+        was_closed,
+        inodes,
+        orphans,
+        problem_count,
+        problems,
+        repaired: false,
+        left: 0,
+        left_in_snapshots: 0,
+    };
     Ok((Nvmfs::to_repair(store).map_err(Failure::run)?, report))
 }
 
@@ -153,6 +180,20 @@ impl Report {
     fn tell(&mut self, problems: &[NameProblem]) {
         self.problem_count += problems.len() as u64;
         self.problems.extend(problems.iter().map(ToString::to_string));
+    }
+
+    /// Looks at the names in snapshots, each as it was, in a store over a copy of the NVRAM. What is wrong there is left.
+    fn look_at_snapshots<N: Nvram, S: Ssd>(&mut self, store: Store<N, S>) {
+        let problems = match check_snapshots(store) {
+            Ok(problems) => {
+                problems.iter().map(|(name, problem)| format!("snapshot {name}: {problem}")).collect()
+            }
+            Err(error) => vec![format!("snapshots: {error}")],
+        };
+        self.left_in_snapshots = problems.len() as u64;
+        self.left += self.left_in_snapshots;
+        self.problem_count += self.left_in_snapshots;
+        self.problems.extend(problems);
     }
 
     /// Reads the data that has checksums.

@@ -3,6 +3,7 @@
 use super::devices::{about, now_ns, open_to_read, random};
 use super::stats::report;
 use crate::exit::Failure;
+use crate::interrupt::interrupted;
 use crate::output::print;
 use crate::report::grid;
 use clap::Args;
@@ -11,6 +12,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::check_snapshot_name;
 use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
@@ -19,15 +21,18 @@ use wearwell_nvmfs::ssd::{Caching, FileSsd};
 use wearwell_nvmfs::stats::{ORDER_XATTR, SnapshotStats};
 use wearwell_nvmfs::store::Store;
 
-/// Makes, lists and deletes snapshots: the file system as it was, to be mounted read-only
+/// Makes, lists and deletes snapshots: the file system as it was, in `.snapshots` of a mount, or to be mounted read-only
 #[derive(clap::Subcommand)]
 pub enum Command {
     /// Makes a snapshot: at once, however large the file system is
     ///
-    /// What it has and the file system changes later stays on the devices until it is deleted.
+    /// What it has and the file system changes later stays on the devices until it is deleted. On a mount it is found as
+    /// `.snapshots/NAME` in the root, which no listing shows.
     #[command(after_help = HELP)]
     Create(One),
     /// Deletes a snapshot, and frees what it alone has
+    ///
+    /// Of a mount that is used meanwhile: what it has is freed by and by, and the command returns when all is.
     #[command(after_help = HELP)]
     Delete(One),
     /// Lists the snapshots, the oldest first, with the blocks of 4 KiB that each has for itself
@@ -69,10 +74,14 @@ pub struct List {
     json: bool,
 }
 
+/// How often is looked whether all is freed.
+const TICK: Duration = Duration::from_millis(20);
+
 const HELP: &str = "\
 Examples:
   wearwell nvmfs snapshot create --on /mnt monday
   wearwell nvmfs snapshot list --on /mnt
+  cp /mnt/.snapshots/monday/file /mnt/file
   wearwell nvmfs snapshot delete --nvram /dev/shm/nvram --ssd ssd.img monday
   wearwell nvmfs mount --nvram /dev/shm/nvram --ssd ssd.img --snapshot monday /old";
 
@@ -104,12 +113,21 @@ fn tell_mount(directory: &Path, what: &str, name: &str) -> Result<(), Failure> {
     rustix::fs::syncfs(&open).map_err(|error| about(&shown, error))?;
     let order = format!("{what} {name}");
     let set = rustix::fs::fsetxattr(&open, ORDER_XATTR, order.as_bytes(), XattrFlags::empty());
+    drop(open);
     set.map_err(|error| match error {
         Errno::EXIST => about(name, "there is such a snapshot"),
         Errno::NOENT => about(name, "there is no such snapshot"),
         Errno::NOSPC => about(name, "there is no room for another snapshot"),
         error => about(&shown, error),
-    })
+    })?;
+    // What it had is freed beside requests.
+    while report(directory).is_ok_and(|stats| stats.snapshots_being_deleted > 0) {
+        if interrupted() {
+            return Err(about(name, "it was deleted, and what it had is still being freed"));
+        }
+        std::thread::sleep(TICK);
+    }
+    Ok(())
 }
 
 /// Does it where nobody has it mounted.

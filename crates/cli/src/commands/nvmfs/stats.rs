@@ -175,8 +175,9 @@ fn in_use(stats: &Stats) -> Vec<Row> {
     vec![
         ("Blocks of data in use", of(stats.used_blocks, stats.capacity_blocks)),
         ("  reserved and not written yet", stats.reserved_blocks.to_string()),
-        ("  of snapshots, with what leads to them", stats.snapshot_blocks.to_string()),
+        ("  of snapshots, with what leads to them", of_snapshots(stats)),
         ("  that can still be had", stats.available_blocks.to_string()),
+        ("  that can be written over", written_over(stats)),
         ("Inodes in use", of(stats.inodes, stats.inode_limit)),
         ("NVRAM: dirty pages", of(stats.dirty_pages, stats.pages)),
         ("  length of the dirty list", of(stats.dirty_list_pages, stats.pages)),
@@ -250,6 +251,23 @@ fn of_drive(stats: &Stats) -> Vec<Row> {
         ("  bad blocks", of(drive.bad_blocks, drive.blocks)),
     ]);
     rows
+}
+
+fn of_snapshots(stats: &Stats) -> String {
+    match stats.snapshots_being_deleted {
+        0 => stats.snapshot_blocks.to_string(),
+        going => format!("{}; snapshots being deleted: {going}", stats.snapshot_blocks),
+    }
+}
+
+/// How many blocks can be written over for certain.
+fn written_over(stats: &Stats) -> String {
+    match stats.snapshots.last() {
+        Some(newest) => {
+            format!("{}, and those changed since the snapshot {}", stats.available_blocks, newest.name)
+        }
+        None => "all".into(),
+    }
 }
 
 /// How often there was no room, and what was full.

@@ -13,7 +13,10 @@
 mod delete;
 mod keep;
 mod moving;
+mod past;
 mod view;
+
+pub use past::Past;
 
 use super::Store;
 use super::pages;
@@ -35,6 +38,8 @@ pub struct Snapshot {
     pub record: SnapshotRecord,
     /// The number under which its tree is reached.
     pub(in crate::store) tree: Ino,
+    /// The number by which it is looked at; of none before it while the store is open.
+    pub(in crate::store) view: u32,
 }
 
 /// Whether a number is of what snapshots keep.
@@ -58,9 +63,15 @@ impl<N: Nvram> Region<N> {
 
     /// Where a snapshot keeps an inode, if there is room for it.
     fn record_of(&self, tree: Ino, ino: Ino) -> Result<Option<usize>> {
-        let Some(at) = self.pointer_at(tree, (ino.0 / INODES_PER_PAGE).into())? else { return Ok(None) };
-        let page = self.pointer_page(at)?;
-        Ok(page.map(|page| self.record_in(page, ino)))
+        Ok(self.record_page_of(tree, ino)?.map(|page| self.record_in(page, ino)))
+    }
+
+    /// The page on which a snapshot keeps an inode, if there is one.
+    fn record_page_of(&self, tree: Ino, ino: Ino) -> Result<Option<PageId>> {
+        match self.pointer_at(tree, (ino.0 / INODES_PER_PAGE).into())? {
+            Some(at) => self.pointer_page(at),
+            None => Ok(None),
+        }
     }
 
     fn record_in(&self, page: PageId, ino: Ino) -> usize {
@@ -95,6 +106,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.snapshots.iter().map(|one| &one.record).filter(|record| !record.is_going)
     }
 
+    /// Whether there are any, those being deleted among them.
+    pub fn has_snapshots(&self) -> bool {
+        !self.snapshots.is_empty()
+    }
+
     /// Blocks of either device that are there for snapshots alone, what leads to them included.
     pub fn snapshot_blocks(&self) -> u64 {
         self.snapshot_blocks
@@ -113,7 +129,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.region.areas.pages > MOST_PAGES_OF_SNAPSHOTS {
             return Err(Error::Unsupported("snapshots with more than 256 GiB of NVRAM"));
         }
-        if self.snapshots.iter().any(|one| one.record.name == name) {
+        if self.snapshots().any(|record| record.name == name) {
             return Err(Error::Exists);
         }
         let at = self.free_record()?;
@@ -122,8 +138,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut changes = Changes::default();
         changes.put(at, record.encode().to_vec());
         self.region.apply(changes);
-        self.snapshots.push(Snapshot { record, tree: self.region.areas.kept_inode(at) });
+        self.add_snapshot(record, self.region.areas.kept_inode(at));
         Ok(())
+    }
+
+    /// There is such a snapshot, newer than all others.
+    pub(super) fn add_snapshot(&mut self, record: SnapshotRecord, tree: Ino) {
+        self.last_view += 1;
+        self.snapshots.push(Snapshot { record, tree, view: self.last_view });
     }
 
     /// The page with records that a word behind the superblock tells of.
@@ -203,7 +225,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Damaged`].
     pub fn blocks_of_snapshot(&self, name: &str) -> Result<u64> {
-        let one = self.snapshots.iter().find(|one| one.record.name == name).ok_or(Error::NotFound)?;
+        let is_it = |one: &&Snapshot| one.record.name == name && !one.record.is_going;
+        let one = self.snapshots.iter().find(is_it).ok_or(Error::NotFound)?;
         self.blocks_below(one.tree)
     }
 

@@ -5,6 +5,7 @@ use super::super::extents;
 use super::super::map::{reach, slot_start};
 use super::super::pages;
 use super::super::region::Changes;
+use super::delete::Step;
 use super::is_kept;
 use crate::api::{Error, Ino, Result};
 use crate::layout::{Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, Place};
@@ -64,6 +65,42 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.free_places(what.from, &mut freed)?;
         }
         Ok(())
+    }
+
+    /// The same of all blocks, as far as the step goes; whether none remains.
+    pub(super) fn move_some(&mut self, from: Ino, to: Ino, step: &mut Step) -> Result<bool> {
+        let mut next = 0;
+        while let Some(first) = self.region.next_block(from, next, MAX_FILE_BLOCKS, true)? {
+            if step.is_over() {
+                return Ok(false);
+            }
+            let blocks = self.moved_together(to, first)?;
+            next = blocks.end;
+            step.take(blocks.end - blocks.start);
+            self.move_blocks(&Move { from, to, blocks })?;
+        }
+        Ok(true)
+    }
+
+    /// Blocks that move together with one: those under the same block of pointers, to which there has to be a way; where there is no
+    /// room to make it, all under the same pointer of the inode.
+    fn moved_together(&mut self, to: Ino, block: u64) -> Result<Range<u64>> {
+        let slot =
+            (0..POINTERS).rev().find(|slot| slot_start(*slot).0 <= block).expect("the first begins with 0");
+        let (start, levels) = slot_start(slot);
+        if levels > 1 {
+            self.make_room_for_cache(levels)?;
+            match self.make_way(to, block, 1) {
+                Ok(_) => {
+                    self.region.fence();
+                    let first = block - (block - start) % POINTERS_PER_BLOCK;
+                    return Ok(first..first + POINTERS_PER_BLOCK);
+                }
+                Err(Error::NoSpace(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(start..start + reach(levels))
     }
 
     fn move_below(&mut self, what: &Move, at: Pointers, freed: &mut Vec<Place>) -> Result<()> {

@@ -1,10 +1,10 @@
 //! A file system as it was when a snapshot was made: on a copy of the NVRAM all that changed since is turned back. The SSD is only
 //! read.
 
-use super::super::Store;
 use super::super::epoch::Pair;
 use super::super::map::slot_start;
 use super::super::open::{Damage, Found, OpenError, refuse_damaged};
+use super::super::{Region, Store};
 use super::page_word;
 use crate::api::{Ino, Result};
 use crate::layout::{
@@ -45,6 +45,22 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         refuse_damaged(&scan)?;
         store.cut_too_long(&scan)?;
         Ok((store, Found { was_closed: found.was_closed, scan }))
+    }
+
+    /// Turns the file system back to one snapshot after the other, the newest first, and calls `each` with the name of each and what
+    /// there was. Checksums of pages are not kept right meanwhile.
+    ///
+    /// # Errors
+    /// Those of `each`; [`Error::Damaged`](crate::api::Error::Damaged).
+    pub(crate) fn look_back(mut self, mut each: impl FnMut(&str, &Region<N>) -> Result<()>) -> Result<()> {
+        for number in (0..self.snapshots.len()).rev() {
+            let (tree, record) = (self.snapshots[number].tree, self.snapshots[number].record.clone());
+            self.turn_back(tree)?;
+            if !record.is_going {
+                each(&record.name, &self.region)?;
+            }
+        }
+        Ok(())
     }
 
     /// What a snapshot keeps takes the place of what there is.

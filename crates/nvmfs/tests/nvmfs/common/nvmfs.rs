@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::nvram::PlainNvram;
+use wearwell_nvmfs::nvram::{Nvram, PlainNvram};
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::Store;
@@ -11,21 +11,30 @@ pub type Small = Nvmfs<PlainNvram, MemorySsd>;
 /// Unmounts and mounts.
 pub type Remount<F> = Box<dyn FnMut(F) -> F>;
 
-const NVRAM_BYTES: usize = 5 << 20;
+/// Bytes of its NVRAM.
+pub const NVRAM_BYTES: usize = 5 << 20;
 const SSD_BLOCKS: u64 = 8192;
 
 /// A fresh file system, and how it is mounted anew: closed before, and by every other time not.
 pub fn small() -> (Small, Remount<Small>) {
+    small_on(PlainNvram::new(NVRAM_BYTES), Options::default(), |nvram| nvram)
+}
+
+/// The same on an NVRAM, which `reopen` opens again after it was closed.
+pub fn small_on<N: Nvram + 'static>(
+    nvram: N,
+    options: Options,
+    mut reopen: impl FnMut(N) -> N + 'static,
+) -> (Nvmfs<N, MemorySsd>, Remount<Nvmfs<N, MemorySsd>>) {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
     let format = Format { inodes: Some(1024), ..Format::default() };
-    let nvram = PlainNvram::new(NVRAM_BYTES);
-    let store = Store::format(nvram, ssd.clone(), &format, Options::default()).expect("a fresh store");
+    let store = Store::format(nvram, ssd.clone(), &format, options.clone()).expect("a fresh store");
     let mut is_closed = false;
-    let remount = move |fs: Small| {
+    let remount = move |fs: Nvmfs<N, MemorySsd>| {
         is_closed = !is_closed;
         let store = fs.into_store();
-        let nvram = if is_closed { store.close() } else { store.region.into_nvram() };
-        let (store, _) = Store::open(nvram, ssd.clone(), Options::default()).expect("opens again");
+        let nvram = reopen(if is_closed { store.close() } else { store.region.into_nvram() });
+        let (store, _) = Store::open(nvram, ssd.clone(), options.clone()).expect("opens again");
         Nvmfs::over(store).expect("mounts again")
     };
     (Nvmfs::over(store).expect("mounts"), Box::new(remount))

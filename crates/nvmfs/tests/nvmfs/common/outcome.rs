@@ -83,6 +83,8 @@ pub fn error_name(error: &Error) -> &'static str {
         Error::NoAttribute => "NoAttribute",
         Error::NothingThere => "NothingThere",
         Error::Unsupported(_) => "Unsupported",
+        Error::ReadOnly => "ReadOnly",
+        Error::Stale => "Stale",
         Error::Wait => "Wait",
         Error::Damaged(_) => "Damaged",
         Error::Ssd(_) => "Ssd",

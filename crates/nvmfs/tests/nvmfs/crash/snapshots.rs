@@ -9,7 +9,7 @@ use crate::crash::tree::Tree;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
-use wearwell_nvmfs::api::{Kind, Result};
+use wearwell_nvmfs::api::{Caller, Kind, Result};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::names;
 use wearwell_nvmfs::nvram::PlainNvram;
@@ -37,6 +37,9 @@ fn third(player: &mut Player<'_>) -> Result<()> {
     player.write("a", 4_000, 70_000, 5)?;
     player.write("b", 20_000, 30_000, 6)
 }
+
+/// When [`third`] is done.
+const TIME_OF_THIRD_NS: i64 = 3_000_000_000;
 
 /// Three states, the first two of which are snapshots.
 fn scene() -> (Scene, Vec<(&'static str, Tree)>) {
@@ -155,6 +158,33 @@ fn a_snapshot_is_there_or_goes_and_others_stay() {
     ] {
         let events = cut_all(&scene, &kept, name, act);
         assert!(events > 30, "{name}: {events}");
+    }
+}
+
+/// Deletes a snapshot step by step. Between steps a file is written as it was, at the time at which it was, so that nothing that can
+/// be seen changes, and yet what was there has to be kept.
+fn delete_by_and_by(fs: &mut Fs, name: &str) {
+    fs.begin_deleting_snapshot(name).expect("it is there");
+    for step in 0.. {
+        if step % 3 == 0 {
+            let caller = Caller { uid: 3, gid: 4, now_ns: TIME_OF_THIRD_NS };
+            Player { fs, caller }.write("b", 20_000, 30_000, 6).expect("there is room");
+        }
+        if !fs.go_on_deleting(1).expect("nothing is damaged") {
+            assert!(step > 2, "{name}: {step} steps");
+            return;
+        }
+    }
+}
+
+#[test]
+fn others_stay_whatever_is_written_between_the_steps_in_which_one_goes() {
+    let (scene, kept) = scene();
+    for (name, act) in
+        [("one", (|fs| delete_by_and_by(fs, "one")) as Act), ("two", |fs| delete_by_and_by(fs, "two"))]
+    {
+        let events = cut_all(&scene, &kept, name, act);
+        assert!(events > 60, "{name}: {events}");
     }
 }
 

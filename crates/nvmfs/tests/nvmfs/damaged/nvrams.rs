@@ -1,25 +1,24 @@
 //! NVRAM that counts what is done with it: work that has no end is found.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use wearwell_nvmfs::layout::{Changing, Epoch, ListEnds, SUPERBLOCK_BYTES};
 use wearwell_nvmfs::nvram::Nvram;
 
 /// NVRAM that bears so many accesses.
 pub struct Bounded {
     bytes: Vec<u8>,
-    accesses: Cell<u64>,
+    accesses: AtomicU64,
     most: u64,
 }
 
 impl Bounded {
     /// A region that bears `most` accesses.
     pub fn new(bytes: Vec<u8>, most: u64) -> Self {
-        Bounded { bytes, accesses: Cell::new(0), most }
+        Bounded { bytes, accesses: AtomicU64::new(0), most }
     }
 
     fn access(&self) {
-        let accesses = self.accesses.get();
-        self.accesses.set(accesses + 1);
+        let accesses = self.accesses.fetch_add(1, Relaxed);
         assert!(accesses < self.most, "no end after {accesses} accesses");
     }
 }

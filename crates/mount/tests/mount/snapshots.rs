@@ -1,0 +1,120 @@
+//! Snapshots beside the mounted file system that they are of.
+
+use crate::stand::{Stand, assert_same, bytes, errno, shell, tree};
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use wearwell_mount::Options;
+use wearwell_nvmfs::stats::{ORDER_XATTR, REPORT_XATTR, Stats};
+
+fn order(stand: &Stand, order: &str) {
+    rustix::fs::setxattr(stand.root(), ORDER_XATTR, order.as_bytes(), XattrFlags::empty()).expect(order);
+}
+
+fn stats(stand: &Stand) -> Stats {
+    let mut text = vec![0; 64 << 10];
+    let length = rustix::fs::getxattr(stand.root(), REPORT_XATTR, &mut text).unwrap();
+    serde_json::from_slice(&text[..length]).unwrap()
+}
+
+/// Waits until what deleted snapshots had is free.
+fn wait_until_freed(stand: &Stand) {
+    let is_freed = (0..1000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        stats(stand).snapshots_being_deleted == 0
+    });
+    assert!(is_freed);
+}
+
+/// Files of all kinds, some of them only on the SSD by the time they are read.
+fn source(at: &Path) {
+    fs::create_dir_all(at.join("a/b")).unwrap();
+    for (number, length) in [0, 1, 4096, 70_000, 9_000_000, 20_000_000].into_iter().enumerate() {
+        fs::write(at.join(format!("a/{length}")), bytes(number as u64, length)).unwrap();
+    }
+    shell(at, "ln -s a/1 link; ln -s $(printf 'x%.0s' $(seq 300)) long; ln a/4096 hard; mkfifo pipe");
+    shell(at, "for i in $(seq 300); do echo $i > a/b/some-name-$i; done; chmod 750 a/1; chown 7:8 a/70000");
+}
+
+/// Changes everything that [`source`] made.
+fn change(at: &Path) {
+    shell(
+        at,
+        "rm -r a/b link; truncate -s 5000 a/70000; mv a/1 one; rm long; mkdir long; chmod 777 a/0; rm hard",
+    );
+    let file = OpenOptions::new().write(true).open(at.join("a/20000000")).unwrap();
+    (0..100).for_each(|number| file.write_all_at(&bytes(number, 20_000), number * 190_000).unwrap());
+    fs::write(at.join("a/4096"), "other").unwrap();
+    fs::write(at.join("new"), bytes(9, 3_000_000)).unwrap();
+}
+
+fn looks_at_snapshots_beside_changes(options: Options) {
+    let Some(mut stand) = Stand::with(options) else { return };
+    fs::create_dir(stand.at("d")).unwrap();
+    source(&stand.at("d"));
+    let first = tree(&stand.at("d"));
+    assert_eq!(errno(fs::metadata(stand.at(".snapshots"))), Errno::NOENT);
+    shell(&stand.root(), "sync -f .");
+    order(&stand, "create first");
+    change(&stand.at("d"));
+    let second = tree(&stand.at("d"));
+    shell(&stand.root(), "sync -f .");
+    order(&stand, "create second");
+    shell(&stand.root(), "rm -r d; echo new > d");
+    for _ in 0..2 {
+        assert_same(&tree(&stand.at(".snapshots/first/d")), &first);
+        assert_same(&tree(&stand.at(".snapshots/second/d")), &second);
+        assert_eq!(
+            shell(&stand.root(), "ls -A; ls .snapshots; cd .snapshots/first/d/a; ls -d ../../.."),
+            "d\nfirst\nsecond\n../../..\n"
+        );
+        stand.remount();
+    }
+    // The older one has what it needs of the newer when that goes.
+    order(&stand, "delete second");
+    wait_until_freed(&stand);
+    assert_eq!(errno(fs::metadata(stand.at(".snapshots/second"))), Errno::NOENT);
+    assert_same(&tree(&stand.at(".snapshots/first/d")), &first);
+    order(&stand, "delete first");
+    wait_until_freed(&stand);
+    assert_eq!(stats(&stand).snapshot_blocks, 0);
+    assert_eq!(fs::read_to_string(stand.at("d")).unwrap(), "new\n");
+    stand.unmount();
+}
+
+#[test]
+fn each_is_what_was_there_while_the_file_system_goes_on() {
+    looks_at_snapshots_beside_changes(Options::default());
+}
+
+#[test]
+fn each_is_where_the_kernel_keeps_nothing() {
+    looks_at_snapshots_beside_changes(Options { direct_io: true, threads: 4, ..Options::default() });
+}
+
+#[test]
+fn nothing_in_one_can_be_changed() {
+    let Some(stand) = Stand::new() else { return };
+    fs::write(stand.at("file"), "first").unwrap();
+    order(&stand, "create then");
+    let then = stand.at(".snapshots/then");
+    let open = |path: &str| OpenOptions::new().write(true).open(then.join(path));
+    assert_eq!(errno(open("file")), Errno::ROFS);
+    assert_eq!(errno(fs::write(then.join("new"), "")), Errno::ROFS);
+    assert_eq!(errno(fs::remove_file(then.join("file"))), Errno::ROFS);
+    assert_eq!(errno(fs::create_dir(then.join("d"))), Errno::ROFS);
+    assert_eq!(errno(fs::create_dir(stand.at(".snapshots/other"))), Errno::ROFS);
+    assert_eq!(errno(fs::rename(then.join("file"), stand.at("moved"))), Errno::ROFS);
+    assert_eq!(errno(fs::rename(stand.at("file"), then.join("moved"))), Errno::ROFS);
+    assert_eq!(errno(fs::hard_link(then.join("file"), stand.at("linked"))), Errno::ROFS);
+    assert_eq!(errno(std::os::unix::fs::chown(then.join("file"), Some(5), None)), Errno::ROFS);
+    assert_eq!(errno(fs::remove_dir(&then)), Errno::ROFS);
+    let set = rustix::fs::setxattr(then.join("file"), "user.a", b"b", XattrFlags::empty());
+    assert_eq!(set, Err(Errno::ROFS));
+    // It is another file than the one that it was of.
+    assert_ne!(fs::metadata(then.join("file")).unwrap().ino(), fs::metadata(stand.at("file")).unwrap().ino());
+    fs::write(stand.at("file"), "second").unwrap();
+    assert_eq!(fs::read_to_string(then.join("file")).unwrap(), "first");
+}

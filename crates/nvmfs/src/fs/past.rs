@@ -1,0 +1,223 @@
+//! The file system as it was, looked at while it goes on: reading alone.
+
+use super::Nvmfs;
+use crate::api::{
+    Allocate, Attributes, BLOCK_BYTES, Caller, Change, Entry, Error, FileSystem, Ino, Kind, Rename, Result,
+    Seek, SetXattr, Statistics,
+};
+use crate::layout::{MAX_DIRECTORY_BLOCKS, PageId, Xattrs, decode_xattrs};
+use crate::names;
+use crate::nvram::Nvram;
+use crate::ssd::Ssd;
+use crate::store::Past;
+use std::ops::ControlFlow;
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// A snapshot beside the file system that it is of. Files have the numbers that they had.
+pub struct AsItWas<'a, N, S> {
+    fs: &'a mut Nvmfs<N, S>,
+    view: u32,
+}
+
+impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
+    /// The snapshot that [`Store::views`](crate::store::Store::views) gives this number. It has nothing any more, which is
+    /// [`Error::Stale`], once the snapshot is deleted.
+    pub fn as_it_was(&mut self, view: u32) -> AsItWas<'_, N, S> {
+        AsItWas { fs: self, view }
+    }
+}
+
+/// The first block of a directory from one on, and its page.
+type NextPage = Result<Option<(u32, PageId)>>;
+
+impl<N: Nvram, S: Ssd> AsItWas<'_, N, S> {
+    fn past(&self, ino: Ino) -> Result<Past> {
+        self.fs.store.past(self.view, ino)
+    }
+
+    fn of_kind(&self, ino: Ino, wanted: Kind) -> Result<Past> {
+        let past = self.past(ino)?;
+        match (past.inode.kind(), wanted) {
+            (Some(kind), wanted) if kind == wanted => Ok(past),
+            (_, Kind::Directory) => Err(Error::NotDirectory),
+            (Some(Kind::Directory), _) => Err(Error::IsDirectory),
+            (_, Kind::Symlink) => Err(Error::Invalid("not a symbolic link")),
+            _ => Err(Error::Invalid("not a regular file")),
+        }
+    }
+
+    fn next_page(&self, directory: &Past, from: u32) -> NextPage {
+        let region = &self.fs.store.region;
+        let blocks = (directory.inode.size_bytes / BLOCK).min(MAX_DIRECTORY_BLOCKS.into());
+        let Some(block) = directory.next_block(region, from.into(), blocks, true)? else { return Ok(None) };
+        Ok(directory.page(region, block)?.map(|page| (block as u32, page)))
+    }
+
+    /// Calls `each` for the entries of a directory but `.` and `..`, until it breaks.
+    fn list(
+        &self,
+        (ino, directory): (Ino, &Past),
+        from: u32,
+        each: impl FnMut(u32, Ino, Kind, &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let region = &self.fs.store.region;
+        names::list_pages(region, ino, from, |next| self.next_page(directory, next), each)
+    }
+
+    fn read_xattrs(&self, ino: Ino) -> Result<Xattrs> {
+        let region = &self.fs.store.region;
+        match self.past(ino)?.xattrs_page(region)? {
+            None => Ok(Xattrs::new()),
+            Some(page) => decode_xattrs(region.sound_page(page)?).ok_or_else(|| {
+                Error::Damaged(format!(
+                    "the extended attributes of inode {} make no sense in a snapshot",
+                    ino.0
+                ))
+            }),
+        }
+    }
+}
+
+impl<N: Nvram, S: Ssd> FileSystem for AsItWas<'_, N, S> {
+    fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Attributes> {
+        let directory = self.of_kind(parent, Kind::Directory)?;
+        names::check_name(name)?;
+        let mut found = match name {
+            b"." => Some(parent),
+            b".." => Some(Ino(directory.inode.related)),
+            _ => None,
+        };
+        if found.is_none() {
+            self.list((parent, &directory), 0, |_, ino, _, other| {
+                found = (other == name).then_some(ino);
+                if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+        }
+        self.attributes(found.ok_or(Error::NotFound)?)
+    }
+
+    fn attributes(&mut self, ino: Ino) -> Result<Attributes> {
+        self.past(ino)?.inode.attributes(ino).ok_or(Error::NotFound)
+    }
+
+    fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>> {
+        let past = self.of_kind(ino, Kind::Symlink)?;
+        if past.inode.is_inline_link() {
+            return Ok(past.inode.inline_target());
+        }
+        let region = &self.fs.store.region;
+        let page = past.page(region, 0)?.filter(|_| past.inode.size_bytes <= BLOCK);
+        let page =
+            page.ok_or_else(|| Error::Damaged(format!("link {} has no target in a snapshot", ino.0)))?;
+        Ok(region.sound_page(page)?[..past.inode.size_bytes as usize].to_vec())
+    }
+
+    fn open(&mut self, ino: Ino) -> Result<()> {
+        self.past(ino).map(drop)
+    }
+
+    fn release(&mut self, _: Ino) -> Result<()> {
+        Ok(())
+    }
+
+    fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], _: &Caller) -> Result<usize> {
+        let past = self.of_kind(ino, Kind::File)?;
+        let length = past.inode.size_bytes.saturating_sub(offset).min(out.len() as u64) as usize;
+        self.fs.store.read_past(&past, offset, &mut out[..length])?;
+        Ok(length)
+    }
+
+    fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {
+        let past = self.of_kind(ino, Kind::File)?;
+        let size_bytes = past.inode.size_bytes;
+        if offset >= size_bytes {
+            return Err(Error::NothingThere);
+        }
+        let (first, end) = (offset / BLOCK, size_bytes.div_ceil(BLOCK));
+        match (past.next_block(&self.fs.store.region, first, end, what == Seek::Data)?, what) {
+            (Some(block), _) => Ok(offset.max(block * BLOCK)),
+            (None, Seek::Data) => Err(Error::NothingThere),
+            (None, Seek::Hole) => Ok(size_bytes),
+        }
+    }
+
+    fn sync(&mut self, ino: Ino) -> Result<()> {
+        self.past(ino).map(drop)
+    }
+
+    fn read_directory(
+        &mut self,
+        ino: Ino,
+        from: u64,
+        each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let directory = self.of_kind(ino, Kind::Directory)?;
+        let Some(from) = names::tell_dots((ino, Ino(directory.inode.related)), from, each) else {
+            return Ok(());
+        };
+        self.list((ino, &directory), from, |position, ino, kind, name| {
+            each(Entry { next: names::cookie_after(position), ino, kind, name })
+        })
+    }
+
+    fn xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        self.read_xattrs(ino)?.remove(name).ok_or(Error::NoAttribute)
+    }
+
+    fn xattrs(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        Ok(self.read_xattrs(ino)?.into_keys().collect())
+    }
+
+    fn statistics(&mut self) -> Result<Statistics> {
+        self.fs.statistics()
+    }
+
+    fn set_attributes(&mut self, _: Ino, _: &Change, _: &Caller) -> Result<Attributes> {
+        Err(Error::ReadOnly)
+    }
+
+    fn make(&mut self, _: Ino, _: &[u8], _: Kind, _: u32, _: u32, _: &Caller) -> Result<Attributes> {
+        Err(Error::ReadOnly)
+    }
+
+    fn make_directory(&mut self, _: Ino, _: &[u8], _: u32, _: &Caller) -> Result<Attributes> {
+        Err(Error::ReadOnly)
+    }
+
+    fn symlink(&mut self, _: Ino, _: &[u8], _: &[u8], _: &Caller) -> Result<Attributes> {
+        Err(Error::ReadOnly)
+    }
+
+    fn link(&mut self, _: Ino, _: Ino, _: &[u8], _: &Caller) -> Result<Attributes> {
+        Err(Error::ReadOnly)
+    }
+
+    fn unlink(&mut self, _: Ino, _: &[u8], _: &Caller) -> Result<()> {
+        Err(Error::ReadOnly)
+    }
+
+    fn remove_directory(&mut self, _: Ino, _: &[u8], _: &Caller) -> Result<()> {
+        Err(Error::ReadOnly)
+    }
+
+    fn rename(&mut self, _: (Ino, &[u8]), _: (Ino, &[u8]), _: Rename, _: &Caller) -> Result<()> {
+        Err(Error::ReadOnly)
+    }
+
+    fn write(&mut self, _: Ino, _: u64, _: &[u8], _: &Caller) -> Result<usize> {
+        Err(Error::ReadOnly)
+    }
+
+    fn allocate(&mut self, _: Ino, _: Allocate, _: u64, _: u64, _: &Caller) -> Result<()> {
+        Err(Error::ReadOnly)
+    }
+
+    fn set_xattr(&mut self, _: Ino, _: &[u8], _: &[u8], _: SetXattr, _: &Caller) -> Result<()> {
+        Err(Error::ReadOnly)
+    }
+
+    fn remove_xattr(&mut self, _: Ino, _: &[u8], _: &Caller) -> Result<()> {
+        Err(Error::ReadOnly)
+    }
+}
