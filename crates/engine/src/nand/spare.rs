@@ -58,23 +58,40 @@ struct Shared {
     first: u64,
     note: u64,
     written: u32,
+    /// Number of its entry among those of slow blocks, plus 1; 0: it has none.
+    slow: u32,
     stream: StreamId,
 }
 
 impl Default for Shared {
     fn default() -> Self {
-        Shared { first: UNSET, note: 0, written: 0, stream: StreamId::default() }
+        Shared { first: UNSET, note: 0, written: 0, slow: 0, stream: StreamId::default() }
     }
 }
 
-/// The spare areas of all pages: 9 bytes a page, taken from the machine as pages are first programmed, and 24 a block.
+/// An offset too large to be kept beside the others, and all larger ones.
+const FAR: u16 = u16::MAX;
+
+/// Sequence numbers of pages of a block that filled while many pages were written elsewhere.
+#[derive(Debug, Default)]
+struct Slow {
+    /// The first of these pages; those behind it belong to them, too.
+    from: u32,
+    sequences: Vec<u64>,
+}
+
+/// The spare areas of all pages: 7 bytes a page, taken from the machine as pages are first programmed, and 32 a block. A page that was
+/// written 65,535 pages or more after the first of its block takes 8 besides.
 pub struct SpareArea {
     pages_per_block: usize,
     owners: Vec<u32>,
-    /// Sequence number of each page, above that of its block's first page.
-    offsets: Vec<u32>,
+    /// Sequence number of each page, above that of its block's first page; at most [`FAR`].
+    offsets: Vec<u16>,
     tags: Vec<u8>,
     blocks: Vec<Shared>,
+    slow: Vec<Slow>,
+    /// Entries of `slow` that no block has.
+    unused: Vec<u32>,
     unreadable_pages: u64,
 }
 
@@ -87,6 +104,8 @@ impl SpareArea {
             offsets: filled(pages, 0),
             tags: filled(pages, 0),
             blocks: filled(blocks as usize, Shared::default()),
+            slow: Vec::new(),
+            unused: Vec::new(),
             unreadable_pages: 0,
         }
     }
@@ -107,16 +126,20 @@ impl SpareArea {
         }
         (shared.stream, shared.note) = (run.stream, run.note);
         shared.written += owners.len() as u32;
-        // A store's numbers rise, and none writes 2^32 pages elsewhere while it keeps a block open.
-        let offset = (run.sequence - shared.first) as u32;
+        let offset = run.sequence - shared.first;
+        if offset + owners.len() as u64 > u64::from(FAR) {
+            self.keep_far(block, page, offset, owners.len() as u32);
+        }
+        let near = |offset: u64| offset.min(u64::from(FAR)) as u16;
         let from = block.index() * self.pages_per_block + page as usize;
         if let ([owner], Group::None) = (owners, run.group) {
-            (self.owners[from], self.offsets[from], self.tags[from]) = (owner.0, offset, run.cause as u8);
+            (self.owners[from], self.offsets[from], self.tags[from]) =
+                (owner.0, near(offset), run.cause as u8);
             return Ok(());
         }
         for (at, owner) in owners.iter().enumerate() {
             self.owners[from + at] = owner.0;
-            self.offsets[from + at] = offset + at as u32;
+            self.offsets[from + at] = near(offset + at as u64);
             let goes_on = match run.group {
                 Group::None => false,
                 Group::GoesOn => true,
@@ -127,11 +150,48 @@ impl SpareArea {
         Ok(())
     }
 
+    /// Keeps the sequence numbers of those of `pages` pages from `page` on that are too far above the block's first, `offset` being that of
+    /// the first of them.
+    #[cold]
+    fn keep_far(&mut self, block: BlockId, page: u32, offset: u64, pages: u32) {
+        let shared = &mut self.blocks[block.index()];
+        let near = u64::from(FAR).saturating_sub(offset) as u32;
+        for at in near.min(pages)..pages {
+            if shared.slow == 0 {
+                let unused = self.unused.pop().unwrap_or_else(|| {
+                    self.slow.push(Slow::default());
+                    self.slow.len() as u32 - 1
+                });
+                self.slow[unused as usize].from = page + at;
+                shared.slow = unused + 1;
+            }
+            let Slow { from, sequences } = &mut self.slow[shared.slow as usize - 1];
+            // Pages between that cannot be read have no number.
+            sequences.resize((page + at - *from) as usize, UNSET);
+            sequences.push(shared.first + offset + u64::from(at));
+        }
+    }
+
+    /// Sequence number of a page with this offset. It panics nowhere, so that it is left out where nobody wants it.
+    #[inline(always)]
+    fn sequence(&self, shared: &Shared, page: u32, offset: u16) -> u64 {
+        if offset != FAR {
+            return shared.first + u64::from(offset);
+        }
+        let slow = self.slow.get((shared.slow as usize).wrapping_sub(1));
+        let kept = slow.and_then(|slow| slow.sequences.get(page.wrapping_sub(slow.from) as usize));
+        kept.copied().unwrap_or(UNSET)
+    }
+
     pub(super) fn erase(&mut self, block: BlockId) {
         if self.unreadable_pages > 0 {
             self.unreadable_pages -= u64::from(self.unreadable(block));
         }
-        self.blocks[block.index()] = Shared::default();
+        let erased = std::mem::take(&mut self.blocks[block.index()]);
+        if erased.slow > 0 {
+            self.slow[erased.slow as usize - 1].sequences.clear();
+            self.unused.push(erased.slow - 1);
+        }
     }
 
     /// The next `pages` pages of `block` can be neither read nor programmed.
@@ -192,7 +252,7 @@ impl SpareArea {
         }
         PageState::Written(Spare {
             owner: Lpn(self.owners[at]),
-            sequence: shared.first + u64::from(self.offsets[at]),
+            sequence: self.sequence(shared, page, self.offsets[at]),
             stream: shared.stream,
             cause: Cause::ALL[usize::from(tag & CAUSE)],
             group_goes_on: tag & GOES_ON != 0,
@@ -216,6 +276,8 @@ impl SpareArea {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        9 * self.owners.len() + size_of::<Shared>() * self.blocks.len()
+        let slow: usize =
+            self.slow.iter().map(|slow| size_of::<Slow>() + 8 * slow.sequences.capacity()).sum();
+        7 * self.owners.len() + size_of::<Shared>() * self.blocks.len() + slow
     }
 }

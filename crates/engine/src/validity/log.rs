@@ -9,15 +9,13 @@
 //! head, or were obsolete, and so was everything put in before them.
 
 use super::flash::newest_of_each;
-use super::{Found, LogEntry, LogPage, PageSet, PageValidity, ValidityFlash, ValidityPage};
+use super::log_entries::{LogEntries, LogEntry, NONE};
+use super::{Found, LogPage, PageSet, PageValidity, RamBitmap, ValidityFlash, ValidityPage};
 use crate::config::ConfigError;
 use crate::layer::{LayerError, RamPart};
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Slot};
 use std::collections::VecDeque;
-
-/// No entry.
-const NONE: u64 = u64::MAX;
 
 /// Bytes of an entry: address, time, and number of the entry before it, 4 each. The simulation's numbers are wider, so
 /// that they never wrap.
@@ -71,6 +69,15 @@ impl LogConfig {
     }
 }
 
+/// A page of the log that is still needed.
+#[derive(Clone, Debug)]
+struct Kept {
+    at: Slot,
+    /// What is in flash there, and shares its memory: whoever has paid for reading the page looks here, since the way by the page's
+    /// block is much longer.
+    entries: LogEntries,
+}
+
 /// The page-validity log of IB-FTL with the cleaning that GeckoFTL, Appendix E, gives it.
 ///
 /// A page told twice takes two entries until its block is erased, unless both are in the buffer.
@@ -85,8 +92,8 @@ pub struct ValidityLog {
     erased: Vec<u64>,
     /// Entries not yet written; the first one's number is that of the page to be written next, times V.
     buffer: Vec<LogEntry>,
-    /// Where the pages are, from page number `oldest` on.
-    pages: VecDeque<Slot>,
+    /// The pages, from page number `oldest` on.
+    pages: VecDeque<Kept>,
     oldest: u32,
     /// Cleaned pages whose entries are not all in flash again: needed after a loss of power. The newest is the one before
     /// `oldest`.
@@ -140,13 +147,14 @@ impl ValidityLog {
             }
             assert_eq!(page.label, store.next_page(), "a page of the validity log is missing");
             let first = store.first_entry(page.label);
-            store.pages.push_back(page.at);
-            for (number, entry) in (first..).zip(&log_page(flash.read(page.at)?).entries) {
+            let entries = log_page(flash.read(page.at)?).entries.clone();
+            for (number, entry) in (first..).zip(entries.iter()) {
                 let block = store.block(entry.page).index();
                 if entry.time > store.erased[block] {
                     store.heads[block] = number;
                 }
             }
+            store.pages.push_back(Kept { at: page.at, entries });
         }
         Ok(store)
     }
@@ -191,11 +199,12 @@ impl ValidityLog {
     /// Writes the buffer, which is full or is being saved. `told` is when the call under way began: what it was told is
     /// not in the buffer yet.
     fn flush(&mut self, told: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
-        let entries = self.buffer.as_slice().into();
-        let page = LogPage { number: self.next_page(), oldest: self.oldest, written: told, entries };
+        let number = self.next_page();
+        let entries = LogEntries::new(self.first_entry(number), &self.buffer);
+        let page = LogPage { number, oldest: self.oldest, written: told, entries: entries.clone() };
         let at = flash.append(ValidityPage::Log(page))?;
         self.buffer.clear();
-        self.pages.push_back(at);
+        self.pages.push_back(Kept { at, entries });
         self.cleaned.drain(..).for_each(|at| flash.discard(at));
         self.durable_until = told;
         Ok(())
@@ -208,19 +217,21 @@ impl ValidityLog {
             if self.pages.len() < 2 || self.first_entry(self.pages.len() as u32) <= self.config.entries {
                 break;
             }
-            let entries = log_page(flash.read(self.pages[0])?).entries.clone();
+            flash.read(self.pages[0].at)?;
+            let entries = self.pages[0].entries.clone();
             entries.iter().for_each(|entry| self.foresee(entry.page));
-            for entry in &entries {
+            for entry in entries.iter() {
                 if entry.time <= self.erased[self.block(entry.page).index()] {
                     continue;
                 }
                 if self.is_full() {
                     self.flush(told, flash)?;
                 }
-                self.push(entry.page, entry.time);
+                // True now, it tells an erase to come from the one before its page was written as well as when it was new.
+                self.push(entry.page, entry.time.max(flash.now()));
             }
-            let at = self.pages.pop_front().expect("the page just read");
-            self.cleaned.push_back(at);
+            let page = self.pages.pop_front().expect("the page just read");
+            self.cleaned.push_back(page.at);
             self.oldest += 1;
         }
         Ok(())
@@ -239,21 +250,19 @@ impl ValidityLog {
         number
     }
 
-    /// Where the entry is: index of its page in `pages`, and in the page. `None` past the end of a chain.
-    fn place(&self, number: u64) -> Option<(usize, usize)> {
-        if number == NONE || number < self.first_entry(self.oldest) {
+    /// The page in flash that has the entry; `None` past the end of a chain.
+    fn page_of(&self, number: u64) -> Option<&Kept> {
+        let oldest = self.first_entry(self.oldest);
+        if number == NONE || number < oldest {
             return None;
         }
-        let within = number - self.first_entry(self.oldest);
-        let entries = u64::from(self.config.page_entries());
-        Some(((within / entries) as usize, (within % entries) as usize))
+        self.pages.get(((number - oldest) / u64::from(self.config.page_entries())) as usize)
     }
 
     /// Follows a chain through one page, adding the invalid pages; the number of the next entry.
-    fn walk_page(&self, page: &LogPage, block: BlockId, mut number: u64, invalid: &mut PageSet) -> u64 {
-        let first = self.first_entry(page.number);
-        while number != NONE && number >= first {
-            let entry = &page.entries[(number - first) as usize];
+    fn walk_page(&self, entries: &LogEntries, block: BlockId, mut number: u64, invalid: &mut PageSet) -> u64 {
+        while number != NONE && number >= entries.first() {
+            let entry = entries.get(number);
             if entry.time <= self.erased[block.index()] {
                 return NONE;
             }
@@ -314,9 +323,9 @@ impl PageValidity for ValidityLog {
     ) -> Result<(), LayerError> {
         let first = block.0 * self.config.pages_per_block;
         let mut number = self.walk_buffer(block, |entry| invalid.set(entry.page.0 - first));
-        while let Some((page, _)) = self.place(number) {
-            let page = log_page(flash.read(self.pages[page])?);
-            number = self.walk_page(page, block, number, invalid);
+        while let Some(page) = self.page_of(number) {
+            flash.read(page.at)?;
+            number = self.walk_page(&page.entries, block, number, invalid);
         }
         Ok(())
     }
@@ -324,9 +333,9 @@ impl PageValidity for ValidityLog {
     fn peek(&self, block: BlockId, flash: &dyn ValidityFlash, invalid: &mut PageSet) {
         let first = block.0 * self.config.pages_per_block;
         let mut number = self.walk_buffer(block, |entry| invalid.set(entry.page.0 - first));
-        while let Some((page, _)) = self.place(number) {
-            let page = log_page(flash.peek(self.pages[page]).expect("a page of the validity log"));
-            number = self.walk_page(page, block, number, invalid);
+        while let Some(page) = self.page_of(number) {
+            let page = log_page(flash.peek(page.at).expect("a page of the validity log"));
+            number = self.walk_page(&page.entries, block, number, invalid);
         }
     }
 
@@ -334,7 +343,7 @@ impl PageValidity for ValidityLog {
         let Some(number) = flash.peek(at).map(ValidityPage::label) else { return Ok(false) };
         let cleaned = self.oldest - self.cleaned.len() as u32;
         let slot = match number.checked_sub(self.oldest) {
-            Some(page) => self.pages.get_mut(page as usize),
+            Some(page) => self.pages.get_mut(page as usize).map(|page| &mut page.at),
             None => number.checked_sub(cleaned).and_then(|page| self.cleaned.get_mut(page as usize)),
         };
         match slot {
@@ -351,16 +360,26 @@ impl PageValidity for ValidityLog {
         flash: &mut dyn ValidityFlash,
         visit: &mut dyn FnMut(BlockId, u32),
     ) -> Result<(), LayerError> {
-        let is_true = |entry: &&LogEntry| entry.time > self.erased[self.block(entry.page).index()];
-        let mut invalid: Vec<Slot> = self.buffer.iter().filter(is_true).map(|entry| entry.page).collect();
-        for &at in &self.pages {
-            invalid.extend(log_page(flash.read(at)?).entries.iter().filter(is_true).map(|entry| entry.page));
-        }
+        let LogConfig { blocks, pages_per_block, .. } = self.config;
         // A page can be there twice: put in again by cleaning of the page under way, or told again after a loss of power.
-        invalid.sort_unstable();
-        invalid.dedup();
-        for pages in invalid.chunk_by(|one, next| self.block(*one) == self.block(*next)) {
-            visit(self.block(pages[0]), pages.len() as u32);
+        let mut valid = RamBitmap::new(blocks, pages_per_block);
+        let mut see = |entry: LogEntry| {
+            if entry.time > self.erased[self.block(entry.page).index()] {
+                valid.clear(entry.page);
+            }
+        };
+        self.buffer.iter().copied().for_each(&mut see);
+        for page in &self.pages {
+            log_page(flash.read(page.at)?).entries.iter().for_each(&mut see);
+        }
+        for block in (0..blocks).map(BlockId) {
+            let mut invalid = 0;
+            valid.for_each_word(block, pages_per_block, |pages, bits| {
+                invalid += pages.len() as u32 - bits.count_ones();
+            });
+            if invalid > 0 {
+                visit(block, invalid);
+            }
         }
         Ok(())
     }
@@ -403,9 +422,12 @@ impl PageValidity for ValidityLog {
             return Err(format!("{} entries in the buffer", self.buffer.len()));
         }
         let first = self.oldest - self.cleaned.len() as u32;
-        for (number, &at) in (first..).zip(self.cleaned.iter().chain(&self.pages)) {
+        let cleaned = self.cleaned.iter().map(|&at| (at, None));
+        let needed = self.pages.iter().map(|page| (page.at, Some(&page.entries)));
+        for (number, (at, entries)) in (first..).zip(cleaned.chain(needed)) {
             match flash.peek(at) {
-                Some(ValidityPage::Log(page)) if page.number == number => {}
+                Some(ValidityPage::Log(page))
+                    if page.number == number && entries.is_none_or(|entries| entries.are(&page.entries)) => {}
                 other => {
                     return Err(format!("page {number} of the validity log is not at {}: {other:?}", at.0));
                 }

@@ -19,6 +19,7 @@ mod flash_bitmap;
 mod gecko;
 mod in_ram;
 mod log;
+mod log_entries;
 mod page;
 mod page_set;
 mod ram_bitmap;
@@ -34,7 +35,8 @@ pub use flash_bitmap::FlashBitmap;
 pub use gecko::{Gecko, GeckoConfig, GeckoEntry, GeckoPage, GeckoReport, Postamble, Preamble};
 pub use in_ram::InRam;
 pub use log::{LogConfig, ValidityLog};
-pub use page::{BitmapPage, ImagePage, LogEntry, LogPage, ValidityPage};
+pub use log_entries::{LogEntries, LogEntry};
+pub use page::{BitmapPage, ImagePage, LogPage, ValidityPage};
 pub use page_set::PageSet;
 pub use ram_bitmap::RamBitmap;
 

@@ -1,7 +1,7 @@
 //! What the stores write to flash.
 
 use super::GeckoPage;
-use crate::units::Slot;
+use super::log_entries::LogEntries;
 
 /// What a page of a validity store holds; it stays in flash until its block is erased.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,16 @@ impl ValidityPage {
             ValidityPage::Log(page) => page.number,
             ValidityPage::Gecko(page) => page.run,
             ValidityPage::Image(page) => page.index,
+        }
+    }
+
+    /// Bytes of memory that the page leads to.
+    pub fn boxed_bytes(&self) -> usize {
+        match self {
+            ValidityPage::Bitmap(page) => size_of_val(&*page.words),
+            ValidityPage::Log(page) => page.entries.memory_bytes(),
+            ValidityPage::Gecko(page) => size_of_val(&*page.entries),
+            ValidityPage::Image(page) => size_of_val(&*page.words),
         }
     }
 }
@@ -61,16 +71,5 @@ pub struct LogPage {
     /// Sequence number up to which it and the pages before it hold all that the log was told; copies keep it.
     pub written: u64,
     /// Invalidated pages, in the order in which they were put into the log.
-    pub entries: Box<[LogEntry]>,
-}
-
-/// One invalidated page.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LogEntry {
-    /// The page.
-    pub page: Slot,
-    /// Sequence number at which it was invalidated.
-    pub time: u64,
-    /// Number, since the log began, of the entry put in before this one for a page of the same block; `u64::MAX`: none.
-    pub previous: u64,
+    pub entries: LogEntries,
 }

@@ -34,18 +34,35 @@ pub enum MetaPage {
         /// How many they are.
         changes: u32,
     },
-    /// A node of a translation tree: addresses of its children.
-    Node(Box<[Slot]>),
+    /// A node of a translation tree: addresses of its children. Boxed once more, which makes all pages a third smaller.
+    Node(Box<Box<[Slot]>>),
     /// A page of the validity store, and how things stood at the time.
     Validity(Box<(ValidityPage, Note)>),
+    /// A page of the bitmap that another has replaced: nobody reads it again, since its spare area says all that recovery asks. Bitmaps
+    /// written anew for each page of the user would soon fill the simulation's memory.
+    Replaced,
     /// A page that was not programmed to its end.
     Unreadable,
 }
 
+impl MetaPage {
+    /// Bytes of memory that the page leads to.
+    fn boxed_bytes(&self) -> usize {
+        match self {
+            MetaPage::Translation { .. } | MetaPage::Replaced | MetaPage::Unreadable => 0,
+            MetaPage::Node(children) => size_of_val(children) + size_of_val(&***children),
+            MetaPage::Validity(page) => size_of_val(&**page) + page.0.boxed_bytes(),
+        }
+    }
+}
+
 /// Changes a page for which an erased block of metadata keeps memory.
 const KEPT_CHANGES: usize = 8;
+/// Of so many blocks that hold metadata one may be erased and keep its memory, and a few besides.
+const USED_FOR_EACH_KEPT: usize = 4;
+const ALWAYS_KEPT: usize = 16;
 
-/// What a block of metadata holds. Blocks keep their memory when they are erased, for those that come after them.
+/// What a block of metadata holds. Some keep their memory when they are erased, for those that come after them.
 #[derive(Debug, Default)]
 struct Held {
     pages: Vec<MetaPage>,
@@ -54,6 +71,10 @@ struct Held {
 }
 
 impl Held {
+    fn has_memory(&self) -> bool {
+        self.pages.capacity() > 0
+    }
+
     /// The pages will be dropped, and each leads to memory elsewhere that is given back: fetches all of it, a step at a time.
     fn foresee_drop(&self) {
         let validity = || {
@@ -88,6 +109,10 @@ pub struct Contents {
     holders: Vec<u32>,
     held: Vec<Held>,
     unused: Vec<u32>,
+    /// How many of those that are unused keep their memory.
+    kept: usize,
+    /// What pages lead to, bytes.
+    boxed_bytes: usize,
     per_block: Divider,
 }
 
@@ -103,6 +128,8 @@ impl Contents {
             holders: filled(blocks as usize, 0),
             held: Vec::new(),
             unused: Vec::new(),
+            kept: 0,
+            boxed_bytes: 0,
             per_block: Divider::new(pages_per_block),
         }
     }
@@ -146,7 +173,10 @@ impl Contents {
         let (block, index) = self.block_of(at);
         if self.holders[block] == 0 {
             self.holders[block] = match self.unused.pop() {
-                Some(free) => free,
+                Some(free) => {
+                    self.kept -= usize::from(self.held[free as usize - 1].has_memory());
+                    free
+                }
                 None => {
                     self.held.push(Held::default());
                     self.held.len() as u32
@@ -164,6 +194,7 @@ impl Contents {
     /// A page other than one of the table was programmed.
     pub fn program(&mut self, at: Slot, page: MetaPage) {
         debug_assert!(!matches!(page, MetaPage::Translation { .. }));
+        self.boxed_bytes += page.boxed_bytes();
         self.holder(at).pages.push(page);
     }
 
@@ -196,11 +227,12 @@ impl Contents {
         self.held[holder as usize].pages.get(index)
     }
 
-    /// Lets go of what a page of the bitmap holds that was replaced: nobody reads it again, its spare area says all that
-    /// recovery asks, and bitmaps written anew for each page of the user would soon fill the simulation's memory.
+    /// The page at `at` has been replaced, and is forgotten if it is one of the bitmap.
     pub fn forget_bitmap(&mut self, at: Slot) {
-        if let Some(words) = self.bitmap(at) {
-            *words = Box::default();
+        if self.bitmap(at).is_some() {
+            let page = self.page_mut(at).expect("just found");
+            let forgotten = std::mem::replace(page, MetaPage::Replaced);
+            self.boxed_bytes -= forgotten.boxed_bytes();
         }
     }
 
@@ -211,31 +243,39 @@ impl Contents {
         *self.bitmap(to).expect("a page of the bitmap") = words;
     }
 
-    /// The words of the bitmap's page at `at`, if one is there.
-    fn bitmap(&mut self, at: Slot) -> Option<&mut Box<[u64]>> {
+    fn page_mut(&mut self, at: Slot) -> Option<&mut MetaPage> {
         let (block, index) = self.block_of(at);
         let holder = self.holders[block].checked_sub(1)?;
-        match self.held[holder as usize].pages.get_mut(index)? {
-            MetaPage::Validity(page) => match &mut page.0 {
-                ValidityPage::Bitmap(bitmap) => Some(&mut bitmap.words),
-                _ => None,
-            },
-            _ => None,
-        }
+        self.held[holder as usize].pages.get_mut(index)
+    }
+
+    /// The words of the bitmap's page at `at`, if one is there.
+    fn bitmap(&mut self, at: Slot) -> Option<&mut Box<[u64]>> {
+        let MetaPage::Validity(page) = self.page_mut(at)? else { return None };
+        let ValidityPage::Bitmap(bitmap) = &mut page.0 else { return None };
+        Some(&mut bitmap.words)
     }
 
     /// The block was erased.
     pub fn erase(&mut self, block: BlockId) {
         let holder = std::mem::take(&mut self.holders[block.index()]);
         if holder > 0 {
+            // Where a drive's spare blocks were filled for the first time, many more held metadata than ever will again.
+            let used = self.held.len() - self.unused.len();
+            let keeps = self.kept < used / USED_FOR_EACH_KEPT + ALWAYS_KEPT;
             let held = &mut self.held[holder as usize - 1];
             held.foresee_drop();
+            self.boxed_bytes -= held.pages.iter().map(MetaPage::boxed_bytes).sum::<usize>();
             held.pages.clear();
             held.changes.clear();
             // When a drive is filled a version changes a thousand entries; hardly any later one does.
             if held.changes.capacity() > KEPT_CHANGES * self.per_block.divisor() as usize {
                 held.changes = Vec::new();
             }
+            if !keeps {
+                *held = Held::default();
+            }
+            self.kept += usize::from(held.has_memory());
             self.unused.push(holder);
         }
     }
@@ -337,6 +377,6 @@ impl Contents {
             held.pages.capacity() * size_of::<MetaPage>() + held.changes.capacity() * size_of::<Change>()
         };
         let held: usize = self.held.iter().map(bytes).sum();
-        (4 * (self.table.len() + self.newest.len() + self.holders.len()) + held) as u64
+        (4 * (self.table.len() + self.newest.len() + self.holders.len()) + held + self.boxed_bytes) as u64
     }
 }

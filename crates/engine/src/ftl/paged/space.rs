@@ -454,7 +454,7 @@ impl<F: Flash> Space<F> {
     pub fn append_node(&mut self, label: u32, children: &[Slot]) -> Result<Slot, LayerError> {
         let stream = self.stream_of(BlockGroup::Translation);
         let at = self.append(stream, Lpn(label), &F::Payload::default(), Cause::Translation)?;
-        self.contents.program(at, MetaPage::Node(children.into()));
+        self.contents.program(at, MetaPage::Node(Box::new(children.into())));
         Ok(at)
     }
 

@@ -140,7 +140,7 @@ impl Tree {
             let Some(MetaPage::Node(children)) = space.contents.page(at) else {
                 panic!("no node of the tree is at {at:?}");
             };
-            self.levels[level][number].children = Some(children.clone());
+            self.levels[level][number].children = Some((**children).clone());
             self.cached += 1;
             self.levels[level + 1][number / self.fan_out as usize].cached_children += 1;
         }

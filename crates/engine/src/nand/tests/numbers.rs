@@ -1,0 +1,35 @@
+//! Sequence numbers of pages in spare areas.
+
+use super::*;
+
+/// Numbers of pages are kept as offsets from the first page's of the block, where these are small.
+#[test]
+fn pages_of_a_block_may_be_written_long_after_each_other() {
+    let mut flash = steady(3).with_spare_area();
+    let first = 1u64 << 40;
+    let far = first + u64::from(u16::MAX);
+    let sequences = |flash: &Nand<Content>, block: u32| -> Vec<u64> {
+        let spares = flash.spare_area().unwrap().block(BlockId(block));
+        spares.iter().map(|spare| spare.sequence).collect()
+    };
+    // The last that is near and the first that is far are of one run.
+    program_run(&mut flash, (0, 0), 1, (first, Group::None, 0)).unwrap();
+    program_run(&mut flash, (0, 1), 2, (far - 1, Group::None, 0)).unwrap();
+    program_run(&mut flash, (1, 0), 1, (5, Group::None, 0)).unwrap();
+    flash.tear_program(BlockId(1), 1);
+    program_run(&mut flash, (1, 2), 1, (first, Group::None, 0)).unwrap();
+    program_run(&mut flash, (0, 3), 1, (2 * first, Group::None, 0)).unwrap();
+    assert_eq!(sequences(&flash, 0), [first, far - 1, far, 2 * first]);
+    assert_eq!(flash.spare(BlockId(1), 1), PageState::Unreadable);
+    program_run(&mut flash, (1, 3), 1, (first + 9, Group::None, 0)).unwrap();
+    assert_eq!(sequences(&flash, 1), [5, first, first + 9]);
+    // A block that is erased begins anew, and leaves its room to another.
+    erase(&mut flash, 0).unwrap();
+    program_run(&mut flash, (0, 0), 2, (far, Group::None, 0)).unwrap();
+    program_run(&mut flash, (2, 0), 3, (7, Group::None, 0)).unwrap();
+    program_run(&mut flash, (2, 3), 1, (first, Group::None, 0)).unwrap();
+    assert_eq!(
+        [0, 1, 2].map(|block| sequences(&flash, block)),
+        [vec![far, far + 1], vec![5, first, first + 9], vec![7, 8, 9, first]]
+    );
+}
