@@ -1,8 +1,12 @@
 //! The device: ranges of bytes on the pages of a stack.
 
+mod paced;
+mod recorded;
+
 use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
 use crate::image::{Image, Note, Noted};
+use crate::pacing::{Pacing, Served, Speed};
 use crate::recording::Recording;
 use crate::requests::{Operation, Requests};
 use crate::status::Status;
@@ -16,7 +20,6 @@ use wearwell_base::memory::available_bytes;
 use wearwell_base::request::Op;
 use wearwell_engine::layer::{Content, LayerError};
 use wearwell_stack::{Live, RunError, RunResult, Scenario};
-use wearwell_trace::TraceError;
 
 /// Pages that a trim, or a long range of zeroes, tells the stack of at a time.
 const PAGES_AT_ONCE: u32 = 1 << 16;
@@ -31,6 +34,7 @@ pub struct Device {
     contents: Contents,
     image: Option<Image>,
     recording: Option<Recording>,
+    pacing: Option<Pacing>,
     requests: Requests,
     opened: Instant,
     /// When whoever holds the device began to wait for it, until that request is counted.
@@ -48,11 +52,19 @@ impl Device {
     /// # Errors
     /// A scenario that is none of a live drive.
     pub fn in_memory(scenario: &Scenario) -> Result<Self, ConfigError> {
-        let live = Live::new(scenario)?;
+        Device::in_memory_at(scenario, Speed::Full)
+    }
+
+    /// The same at a speed.
+    ///
+    /// # Errors
+    /// As [`Device::in_memory`]; times that are missing.
+    pub fn in_memory_at(scenario: &Scenario, speed: Speed) -> Result<Self, ConfigError> {
+        let live = speed.live(scenario)?;
         // What the system needs besides is left to it.
         let most_bytes = available_bytes().map_or(u64::MAX, |bytes| bytes / 8 * 7);
         let contents = Contents::in_memory(live.page_bytes() as usize, live.shares_contents(), most_bytes);
-        Ok(Device::of(live, contents, None))
+        Ok(Device::of(live, contents, None).at(speed))
     }
 
     /// The device of `scenario` that is kept in the folder `at`, or a new one to be kept there; and what the image had to say.
@@ -60,8 +72,18 @@ impl Device {
     /// # Errors
     /// As [`Device::in_memory`]; a folder of something else, of another scenario, in use, or damaged.
     pub fn in_image(scenario: &Scenario, at: &Path) -> Result<(Self, Noted), OpenError> {
-        let live = Live::new(scenario)?;
-        let (image, pages) = Image::open(at, live.scenario(), live.page_bytes())?;
+        Device::in_image_at(scenario, at, Speed::Full)
+    }
+
+    /// The same at a speed, whatever it was at before.
+    ///
+    /// # Errors
+    /// As [`Device::in_image`]; times that are missing.
+    pub fn in_image_at(scenario: &Scenario, at: &Path, speed: Speed) -> Result<(Self, Noted), OpenError> {
+        let live = speed.live(scenario)?;
+        // How long it takes is no matter of what it holds.
+        let kept = Scenario { timing: None, ..live.scenario().clone() };
+        let (image, pages) = Image::open(at, &kept, live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
         let mut device = Device::of(live, contents, None);
         let (image, noted) = image.replay(|note| device.repeat(note))?;
@@ -71,7 +93,7 @@ impl Device {
         device.live.check().map_err(|problem| image.damaged(problem))?;
         device.image = Some(image);
         device.hint = 0;
-        Ok((device, noted))
+        Ok((device.at(speed), noted))
     }
 
     fn of(live: Live, contents: Contents, image: Option<Image>) -> Self {
@@ -88,6 +110,7 @@ impl Device {
             contents,
             image,
             recording: None,
+            pacing: None,
         }
     }
 
@@ -115,6 +138,9 @@ impl Device {
     /// What it writes until the next one carries this hint.
     pub(crate) fn was_asked(&mut self, at: Instant, hint: u16) {
         (self.asked, self.hint) = (Some(at), hint);
+        if let Some(pacing) = &mut self.pacing {
+            pacing.ask(&mut self.live);
+        }
     }
 
     /// What it has done so far.
@@ -134,29 +160,11 @@ impl Device {
     fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
         let began = self.asked.take().unwrap_or_else(Instant::now);
         let done = work(self);
-        self.requests.add(operation, bytes, began.elapsed());
-        done
-    }
-
-    /// From now on writes down what passes into the stack, as a trace in a new file at `path`: plain, or compressed where its name ends
-    /// in `.zst`.
-    ///
-    /// # Errors
-    /// A file that is there already, or cannot be written.
-    pub fn record(&mut self, path: &Path) -> Result<(), TraceError> {
-        self.recording = Some(Recording::begin(path, self.page_bytes, self.live.shares_contents())?);
-        Ok(())
-    }
-
-    /// Ends the recording, if there is one; how many requests it has, or why it is not whole.
-    pub fn end_recording(&mut self) -> Option<Result<u64, String>> {
-        self.recording.take().map(Recording::finish)
-    }
-
-    fn note_down(&mut self, op: Op, pages: Range<u32>, names: &[Content]) {
-        if let Some(recording) = &mut self.recording {
-            recording.add(op, pages, names, if op == Op::Write { self.hint } else { 0 });
+        match &mut self.pacing {
+            Some(pacing) => pacing.add(Served { operation, bytes, asked: began }),
+            None => self.requests.add(operation, bytes, began.elapsed()),
         }
+        done
     }
 
     /// Recounts everything that is counted; an error is a defect of Wearwell.

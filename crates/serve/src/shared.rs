@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::error::DeviceError;
+use crate::pacing::{Owed, Wait};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -24,7 +25,8 @@ impl SharedDevice {
         SharedDevice { device: self.device.clone(), hint }
     }
 
-    /// Does something with the device, once nobody else does. How long it is waited for counts to the latency of what is done.
+    /// Does something with the device, once nobody else does. How long it is waited for counts to the latency of what is done. Of a device that
+    /// answers at the speed of its drive it returns when the drive would have answered.
     ///
     /// # Errors
     /// Those of `work`, and [`DeviceError::Ended`] after [`SharedDevice::take`].
@@ -32,12 +34,41 @@ impl SharedDevice {
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
+        let (done, owed) = self.done(work)?;
+        if let Some(owed) = owed {
+            self.wait(&owed);
+        }
+        done
+    }
+
+    /// Does it, and says what is owed for that.
+    fn done<T>(
+        &self,
+        work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
+    ) -> Result<(Result<T, DeviceError>, Option<Owed>), DeviceError> {
         let asked = Instant::now();
         // Between two requests it is whole, whatever became of a thread that used it.
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         let device = device.as_mut().ok_or(DeviceError::Ended)?;
         device.was_asked(asked, self.hint);
-        work(device)
+        let done = work(device);
+        Ok((done, device.owed()))
+    }
+
+    /// Waits until what was done would have been done by the drive, without keeping others from it.
+    fn wait(&self, owed: &Owed) {
+        loop {
+            let wait = match self.device.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                Some(device) => device.wait(owed),
+                None => return,
+            };
+            match wait {
+                Wait::Over => return,
+                Wait::Until(time) | Wait::AskAgain(time) => {
+                    std::thread::sleep(time.saturating_duration_since(Instant::now()));
+                }
+            }
+        }
     }
 
     /// Takes the device, once nobody uses it: whoever asks for something later is refused. `None` if somebody took it before.

@@ -5,6 +5,7 @@ use crate::layers::OwnPolicies;
 use crate::report;
 use crate::report::{About, Look, RunResult};
 use crate::run::finished::{Finished, TenantOutcome};
+use crate::run::live_clock::LiveClock;
 use crate::run::series::Series;
 use crate::run::snapshot::Snapshot;
 use crate::run::traffic::Traffic;
@@ -15,8 +16,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use wearwell_base::config::ConfigError;
+use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
-use wearwell_engine::layer::{Content, LayerError, LayerExt, Reports};
+use wearwell_engine::layer::{Content, Layer, LayerError, LayerExt, Reports};
+use wearwell_engine::timing::Journal;
 
 /// A stack without a workload: whoever holds it writes, reads and trims, and says what pages hold, by name.
 ///
@@ -35,6 +38,8 @@ pub struct Live {
     end_of_life: Option<LayerError>,
     pages: Vec<Lpn>,
     began: Instant,
+    /// How long the drive would take, if that is wanted.
+    clock: Option<LiveClock>,
 }
 
 impl Live {
@@ -43,16 +48,37 @@ impl Live {
     /// # Errors
     /// A scenario that cannot be built, or that is none for a stack that keeps what is written to it.
     pub fn new(scenario: &Scenario) -> Result<Self, ConfigError> {
+        Live::of(scenario, false)
+    }
+
+    /// The same with a clock, which begins with [`Live::start_clock`]: the drive then takes as long for everything as `timing` of the
+    /// scenario says, or the device's preset if it says nothing.
+    ///
+    /// # Errors
+    /// As [`Live::new`]; times that are missing.
+    pub fn timed(scenario: &Scenario) -> Result<Self, ConfigError> {
+        Live::of(scenario, true)
+    }
+
+    fn of(scenario: &Scenario, is_timed: bool) -> Result<Self, ConfigError> {
         let mut scenario = scenario.clone();
         refuse(&scenario)?;
         (scenario.workload, scenario.trace, scenario.content) = (None, None, None);
-        (scenario.timing, scenario.top) = (None, None);
+        scenario.top = None;
+        scenario.timing = is_timed.then(|| scenario.timing.unwrap_or_default());
+        if let Some(timing) = &mut scenario.timing {
+            (timing.arrivals, timing.requests, timing.speed_up) = (None, None, None);
+        }
         for tenant in &mut scenario.tenant {
             (tenant.workload, tenant.trace, tenant.content) = (None, None, None);
         }
         let resolved = resolve(scenario, Caller { holds_data: true, ..Caller::default() })?;
         refuse_resolved(&resolved)?;
-        let stack = build_resolved::<Content>(&resolved, OwnPolicies::default(), Noted::default())?;
+        let journal = resolved.timing.is_some().then(Journal::default);
+        let noted = Noted { journal: journal.clone(), watch: None };
+        let stack = build_resolved::<Content>(&resolved, OwnPolicies::default(), noted)?;
+        let clock = resolved.timing.clone().zip(journal);
+        let clock = clock.map(|(timing, journal)| LiveClock::new(timing, journal)).transpose()?;
         let window = resolved.scenario.measure.window * stack.logical_pages() as f64;
         let new = Snapshot::take(&stack);
         Ok(Live {
@@ -65,6 +91,7 @@ impl Live {
             end_of_life: None,
             pages: Vec::new(),
             began: Instant::now(),
+            clock,
             resolved,
             stack,
         })
@@ -131,7 +158,8 @@ impl Live {
         }
         self.name(first..first + contents.len() as u32);
         let before = self.sent.written;
-        if let Err(error) = self.stack.targets[0].layer.write(&self.pages, contents, hint) {
+        let written = self.on_clock(Op::Write, |layer, pages| layer.write(pages, contents, hint));
+        if let Err(error) = written {
             if error.is_end_of_life() {
                 self.sent.written = Snapshot::take(&self.stack).host_pages();
                 self.end_of_life = Some(error.clone());
@@ -151,7 +179,7 @@ impl Live {
     /// Pages outside the drive.
     pub fn read(&mut self, pages: Range<u32>, out: &mut Vec<Content>) -> Result<(), LayerError> {
         self.name(pages);
-        self.stack.targets[0].layer.read(&self.pages, out)?;
+        self.on_clock(Op::Read, |layer, pages| layer.read(pages, out))?;
         self.sent.read += self.pages.len() as u64;
         Ok(())
     }
@@ -162,7 +190,7 @@ impl Live {
     /// Pages outside the drive, and a drive that has died.
     pub fn trim(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
         self.name(pages);
-        self.stack.targets[0].layer.trim(&self.pages)?;
+        self.on_clock(Op::Trim, |layer, pages| layer.trim(pages))?;
         self.sent.trimmed += self.pages.len() as u64;
         Ok(())
     }
@@ -172,7 +200,50 @@ impl Live {
     /// # Errors
     /// A drive that has died.
     pub fn flush(&mut self) -> Result<(), LayerError> {
-        self.stack.targets[0].layer.flush()
+        self.pages.clear();
+        self.on_clock(Op::Flush, |layer, _| layer.flush())
+    }
+
+    /// Has the stack do something with the pages that were named, in the time that it takes.
+    fn on_clock<T>(
+        &mut self,
+        op: Op,
+        work: impl FnOnce(&mut dyn Layer<Content>, &[Lpn]) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        let pages = self.pages.len() as u32;
+        if let Some(clock) = &mut self.clock {
+            clock.take(op, pages);
+        }
+        let done = work(&mut *self.stack.targets[0].layer, &self.pages);
+        if let Some(clock) = &mut self.clock {
+            clock.serve(op, pages);
+        }
+        done
+    }
+
+    /// From now on what is asked for takes time, if the stack has a clock.
+    pub fn start_clock(&mut self) {
+        if let Some(clock) = &mut self.clock {
+            clock.start();
+        }
+    }
+
+    /// The time of the clock, ns since it was started: requests that follow come then.
+    pub fn set_now(&mut self, now_ns: u64) {
+        if let Some(clock) = &mut self.clock {
+            clock.set_now(now_ns);
+        }
+    }
+
+    /// The number of the request that comes next, of a stack with a clock.
+    pub fn next_number(&self) -> Option<u64> {
+        self.clock.as_ref().map(LiveClock::next_number)
+    }
+
+    /// Appends to `ended` the numbers of requests that are known to end since the last time, and when, ns; that may be later. Gives the time
+    /// at which more may be known, if anything is under way.
+    pub fn settle(&mut self, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
+        self.clock.as_mut().and_then(|clock| clock.settle(ended))
     }
 
     /// Whether a layer takes each request as one, so that it matters where one ends.
@@ -215,7 +286,7 @@ impl Live {
             }],
             end_of_life: self.end_of_life,
             final_draw: self.stack.final_draw(),
-            timing: None,
+            timing: self.clock.map(LiveClock::finish).transpose()?,
             top: None,
             seconds: self.began.elapsed().as_secs_f64(),
             stack: self.stack,

@@ -72,6 +72,10 @@ pub struct Clock {
     /// Whether nothing of a request is left to be done when its flash operations are known to end: there is neither a link nor a
     /// write buffer.
     is_bare: bool,
+    /// Requests served so far.
+    served: u64,
+    /// Numbers and ends of those that ended, if somebody follows them.
+    ended: Option<Vec<(u64, u64)>>,
     steps: Vec<Step>,
     finished: Vec<Finished>,
 }
@@ -106,6 +110,8 @@ impl Clock {
             writes: Writes::default(),
             busy_before,
             is_bare: host.link_bytes_per_us.is_none() && host.write_buffer_pages == 0,
+            served: 0,
+            ended: None,
             steps: Vec::new(),
             finished: Vec::new(),
         })
@@ -222,8 +228,38 @@ impl Clock {
         }
     }
 
+    /// From now on [`Clock::go_to`] tells when each request ends.
+    pub fn follow(&mut self) {
+        self.ended = Some(Vec::new());
+    }
+
+    /// The number of the request that is served next, from 0.
+    pub fn next_number(&self) -> u64 {
+        self.served
+    }
+
+    /// Works off what happens until `now_ns`, before which no request comes any more. Appends to `ended` the numbers of requests that
+    /// are known to end since the last time, and when they do, which may be later; the time at which more may be known, if
+    /// anything is under way.
+    pub fn go_to(&mut self, now_ns: u64, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
+        self.advance(now_ns);
+        if let Some(found) = &mut self.ended {
+            ended.append(found);
+        }
+        let next_done_ns = self.done.peek().map(|Reverse((done_ns, _))| *done_ns);
+        self.flash.next_event_ns().into_iter().chain(next_done_ns).min()
+    }
+
+    #[inline]
+    fn note_end(&mut self, number: u64, end_ns: u64) {
+        if let Some(ended) = &mut self.ended {
+            ended.push((number, end_ns));
+        }
+    }
+
     /// Puts the steps that the journal holds on the flash, for the request of the last [`Clock::next_dispatch`].
     pub fn serve(&mut self, op: Op, pages: u32) {
+        self.served += 1;
         let alone = if self.is_bare { self.journal.take_alone() } else { None };
         let begin_ns = self.next.expect("next_dispatch comes before serve").now_ns;
         let single = alone.and_then(|step| self.flash.single(begin_ns, begin_ns, step));
@@ -249,6 +285,7 @@ impl Clock {
         let parts = before.and(&parts);
         self.statistics.record(op, pages, arrival_ns, &parts);
         self.places.push(done_ns, parts.cleaning_share());
+        self.note_end(self.served - 1, done_ns);
         true
     }
 
@@ -277,6 +314,7 @@ impl Clock {
             before,
             done_ns: 0,
             number,
+            ticket: self.served - 1,
             writes_ended_ns: None,
             is_done: false,
             is_answered,

@@ -7,30 +7,47 @@ use super::protocol::{
 };
 use crate::device::Device;
 use crate::error::DeviceError;
+use crate::pacing::Speed;
 use crate::shared::SharedDevice;
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of requests, and of replies, that are gathered.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Stretches that one answer about what is there tells of.
 const MOST_EXTENTS: usize = 1 << 16;
 
+/// Requests of a client that are in hand together, of a device that lets them wait as its drive would.
+const TOGETHER: usize = 64;
+/// Longer requests are done one after the other even so, bytes.
+const MOST_TOGETHER_BYTES: u32 = 1 << 20;
+
 /// Serves a client until it leaves.
 pub struct Transmission<'a, R, W: Write> {
     source: BufReader<R>,
-    out: BufWriter<W>,
+    out: Mutex<BufWriter<W>>,
     device: &'a SharedDevice,
     export: &'a Export,
     agreed: Agreed,
-    data: Vec<u8>,
 }
 
-impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
+/// What came from a client.
+enum Came {
+    /// A request, with its data.
+    Request(Request),
+    /// One with more data than is taken, which was passed over.
+    TooLong(Request),
+    /// It leaves.
+    Leave,
+}
+
+impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
     /// Of a client that comes by `source` and hears by `out`.
     pub fn new(source: R, out: W, device: &'a SharedDevice, export: &'a Export, agreed: Agreed) -> Self {
         let source = BufReader::with_capacity(BUFFER_BYTES, source);
-        let out = BufWriter::with_capacity(BUFFER_BYTES, out);
-        Transmission { source, out, device, export, agreed, data: Vec::new() }
+        let out = Mutex::new(BufWriter::with_capacity(BUFFER_BYTES, out));
+        Transmission { source, out, device, export, agreed }
     }
 
     /// Answers requests until the client says that it leaves.
@@ -38,39 +55,126 @@ impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
     /// # Errors
     /// A client that leaves without a word, or does not speak the protocol.
     pub fn serve(&mut self) -> io::Result<()> {
-        loop {
-            // Replies are sent when nothing is left to be answered without waiting for the client.
-            if !self.has_whole_request() {
-                self.out.flush()?;
-            }
-            let mut bytes = [0; REQUEST_BYTES];
-            self.source.read_exact(&mut bytes)?;
-            let Some(request) = Request::parse(&bytes) else {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "no request"));
-            };
-            if request.command == command::DISC {
-                return self.out.flush();
-            }
-            self.answer(&request)?;
+        match self.device.with(|device| Ok(device.speed())) {
+            Ok(Speed::Timed) => self.serve_together(),
+            _ => self.serve_in_turn(),
         }
     }
 
-    fn has_whole_request(&self) -> bool {
-        let buffered = self.source.buffer();
-        let Some(head) = buffered.first_chunk::<REQUEST_BYTES>() else { return false };
-        Request::parse(head)
-            .is_some_and(|request| buffered.len() - REQUEST_BYTES >= request.data_bytes() as usize)
+    /// One after the other: the device does one at a time, and is quicker than any change of threads.
+    fn serve_in_turn(&mut self) -> io::Result<()> {
+        let mut answerer = Answerer::of(self.device, self.export, self.agreed, &self.out);
+        loop {
+            // Replies are sent when nothing is left to be answered without waiting for the client.
+            if !has_whole_request(&self.source) {
+                answerer.out().flush()?;
+            }
+            match next(&mut self.source, self.export, &mut answerer.data)? {
+                Came::Request(request) => answerer.answer(&request)?,
+                Came::TooLong(request) => answerer.refuse(&request, Fault::Invalid)?,
+                Came::Leave => return answerer.out().flush(),
+            }
+        }
+    }
+
+    /// As many at a time as the client has sent, as each waits for its own time; answers come in the order in which these are over.
+    fn serve_together(&mut self) -> io::Result<()> {
+        let (source, device, export, agreed, out) =
+            (&mut self.source, self.device, self.export, self.agreed, &self.out);
+        let (sender, receiver) = sync_channel::<(Request, Vec<u8>)>(0);
+        let receiver = Mutex::new(receiver);
+        let work = || {
+            let mut answerer = Answerer::of(device, export, agreed, out);
+            loop {
+                let came = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((request, data)) = came else { return };
+                answerer.data = data;
+                // Whoever cannot be answered has gone, which whoever reads will hear.
+                if answerer.answer(&request).and_then(|()| answerer.out().flush()).is_err() {
+                    return;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            // They end with what sends to them.
+            let sender = sender;
+            for _ in 0..TOGETHER {
+                std::thread::Builder::new().name("nbd request".into()).spawn_scoped(scope, work)?;
+            }
+            let mut answerer = Answerer::of(device, export, agreed, out);
+            loop {
+                let mut data = Vec::new();
+                match next(source, export, &mut data)? {
+                    Came::Request(request) if request.length <= MOST_TOGETHER_BYTES => {
+                        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+                        sender.send((request, data)).map_err(gone)?;
+                        continue;
+                    }
+                    Came::Request(request) => {
+                        answerer.data = data;
+                        answerer.answer(&request)?;
+                    }
+                    Came::TooLong(request) => answerer.refuse(&request, Fault::Invalid)?,
+                    Came::Leave => return answerer.out().flush(),
+                }
+                answerer.out().flush()?;
+            }
+        })
+    }
+}
+
+fn has_whole_request<R: Read>(source: &BufReader<R>) -> bool {
+    let buffered = source.buffer();
+    let Some(head) = buffered.first_chunk::<REQUEST_BYTES>() else { return false };
+    Request::parse(head)
+        .is_some_and(|request| buffered.len() - REQUEST_BYTES >= request.data_bytes() as usize)
+}
+
+/// Waits for the next request, whose data is put into `data`.
+fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Result<Came> {
+    let mut bytes = [0; REQUEST_BYTES];
+    source.read_exact(&mut bytes)?;
+    let Some(request) = Request::parse(&bytes) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "no request"));
+    };
+    if request.command == command::DISC {
+        return Ok(Came::Leave);
+    }
+    if request.data_bytes() > export.most_bytes {
+        pass_over(source, request.data_bytes().into())?;
+        return Ok(Came::TooLong(request));
+    }
+    if request.command == command::WRITE {
+        data.resize(request.length as usize, 0);
+        source.read_exact(data)?;
+    }
+    Ok(Came::Request(request))
+}
+
+/// Answers requests, one at a time.
+struct Answerer<'a, W: Write> {
+    device: &'a SharedDevice,
+    export: &'a Export,
+    agreed: Agreed,
+    out: &'a Mutex<BufWriter<W>>,
+    data: Vec<u8>,
+}
+
+impl<'a, W: Write> Answerer<'a, W> {
+    fn of(
+        device: &'a SharedDevice,
+        export: &'a Export,
+        agreed: Agreed,
+        out: &'a Mutex<BufWriter<W>>,
+    ) -> Self {
+        Answerer { device, export, agreed, out, data: Vec::new() }
+    }
+
+    fn out(&self) -> MutexGuard<'a, BufWriter<W>> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn answer(&mut self, request: &Request) -> io::Result<()> {
-        if request.data_bytes() > self.export.most_bytes {
-            pass_over(&mut self.source, request.data_bytes().into())?;
-            return self.refuse(request, Fault::Invalid);
-        }
-        if request.command == command::WRITE {
-            self.data.resize(request.length as usize, 0);
-            self.source.read_exact(&mut self.data)?;
-        }
         if let Err(fault) = self.check(request) {
             return self.refuse(request, fault);
         }
@@ -78,7 +182,7 @@ impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
             command::READ => self.read(request),
             command::BLOCK_STATUS => self.block_status(request),
             _ => match self.device.with(|device| self.change(device, request)) {
-                Ok(()) => self.reply(request, chunk::NONE, &[], 0),
+                Ok(()) => self.reply(request, chunk::NONE, &[], &[]),
                 Err(error) => self.refuse(request, fault(&error)),
             },
         }
@@ -136,15 +240,11 @@ impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
         if let Err(error) = done {
             return self.refuse(request, fault(&error));
         }
-        let data = std::mem::take(&mut self.data);
-        let sent = if self.agreed.structured && !data.is_empty() {
-            self.reply(request, chunk::OFFSET_DATA, &request.offset.to_be_bytes(), data.len())
+        if self.agreed.structured && !self.data.is_empty() {
+            self.reply(request, chunk::OFFSET_DATA, &request.offset.to_be_bytes(), &self.data)
         } else {
-            self.reply(request, chunk::NONE, &[], 0)
-        };
-        let sent = sent.and_then(|()| self.out.write_all(&data));
-        self.data = data;
-        sent
+            self.reply(request, chunk::NONE, &[], &self.data)
+        }
     }
 
     fn block_status(&mut self, request: &Request) -> io::Result<()> {
@@ -161,35 +261,39 @@ impl<'a, R: Read, W: Write> Transmission<'a, R, W> {
             told.extend(if holds { 0 } else { HOLE }.to_be_bytes());
             at = end;
         }
-        self.reply(request, chunk::BLOCK_STATUS, &told, 0)
+        self.reply(request, chunk::BLOCK_STATUS, &told, &[])
     }
 
-    /// The head of a reply of one chunk, after which so many more bytes follow.
-    fn reply(&mut self, request: &Request, kind: u16, data: &[u8], more: usize) -> io::Result<()> {
+    /// A reply of one chunk, which begins with `data`, or has nothing but `more`.
+    fn reply(&self, request: &Request, kind: u16, data: &[u8], more: &[u8]) -> io::Result<()> {
         if !self.agreed.structured {
-            return self.simple(request, 0);
+            return self.simple(request, 0, more);
         }
-        self.out.write_all(&STRUCTURED_REPLY_MAGIC.to_be_bytes())?;
-        self.out.write_all(&chunk::DONE.to_be_bytes())?;
-        self.out.write_all(&kind.to_be_bytes())?;
-        self.out.write_all(&request.cookie.to_be_bytes())?;
-        self.out.write_all(&((data.len() + more) as u32).to_be_bytes())?;
-        self.out.write_all(data)
+        let mut out = self.out();
+        out.write_all(&STRUCTURED_REPLY_MAGIC.to_be_bytes())?;
+        out.write_all(&chunk::DONE.to_be_bytes())?;
+        out.write_all(&kind.to_be_bytes())?;
+        out.write_all(&request.cookie.to_be_bytes())?;
+        out.write_all(&((data.len() + more.len()) as u32).to_be_bytes())?;
+        out.write_all(data)?;
+        out.write_all(more)
     }
 
-    fn simple(&mut self, request: &Request, error: u32) -> io::Result<()> {
-        self.out.write_all(&SIMPLE_REPLY_MAGIC.to_be_bytes())?;
-        self.out.write_all(&error.to_be_bytes())?;
-        self.out.write_all(&request.cookie.to_be_bytes())
+    fn simple(&self, request: &Request, error: u32, data: &[u8]) -> io::Result<()> {
+        let mut out = self.out();
+        out.write_all(&SIMPLE_REPLY_MAGIC.to_be_bytes())?;
+        out.write_all(&error.to_be_bytes())?;
+        out.write_all(&request.cookie.to_be_bytes())?;
+        out.write_all(data)
     }
 
-    fn refuse(&mut self, request: &Request, fault: Fault) -> io::Result<()> {
+    fn refuse(&self, request: &Request, fault: Fault) -> io::Result<()> {
         if !self.agreed.structured {
-            return self.simple(request, fault as u32);
+            return self.simple(request, fault as u32, &[]);
         }
         let mut error = (fault as u32).to_be_bytes().to_vec();
         error.extend(0u16.to_be_bytes());
-        self.reply(request, chunk::ERROR, &error, 0)
+        self.reply(request, chunk::ERROR, &error, &[])
     }
 }
 

@@ -11,6 +11,7 @@ mod fuse;
 mod guest;
 mod hostile;
 mod images;
+mod paced;
 mod recordings;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod uml;

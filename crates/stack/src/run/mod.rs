@@ -9,6 +9,7 @@ pub(crate) mod finished;
 pub(crate) mod fit;
 mod heat;
 mod host_ops;
+pub(crate) mod live_clock;
 mod observer;
 pub(crate) mod pace;
 mod parts;

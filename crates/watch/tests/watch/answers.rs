@@ -97,3 +97,16 @@ fn the_page_has_what_it_needs_and_no_text_gets_out_of_its_place() {
     assert!(!page.contains("src=\"http") && !page.contains("href=\"http"));
     drop(control);
 }
+
+/// Block by block: each takes sixteen pages, and is opened when the first of them comes.
+#[test]
+fn blocks_are_free_until_something_is_written_to_them() {
+    let device = device("[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n");
+    let mut free = Vec::new();
+    for page in 0..40 {
+        free.push(device.with(|device| Ok(device.status())).unwrap().read().erased_blocks["ftl"]);
+        device.with(|device| device.write(page * 4096, &[1; 4096])).unwrap();
+    }
+    let expected = [vec![96], vec![95; 16], vec![94; 16], vec![93; 7]].concat();
+    assert_eq!(free, expected);
+}

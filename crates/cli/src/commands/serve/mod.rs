@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use wearwell_report::Document;
 use wearwell_serve::sockets::Address;
-use wearwell_serve::{Device, OpenError, SharedDevice};
+use wearwell_serve::{Device, OpenError, SharedDevice, Speed};
 use wearwell_stack::Draft;
 use wearwell_watch::{Control, ControlError};
 
@@ -37,6 +37,9 @@ pub struct Args {
     /// Also answers what it does, to this machine: a page, JSON, metrics for Prometheus; unix:PATH or tcp:127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", help_heading = "Device")]
     control: Option<Address>,
+    /// Answers when the drive would, by `timing` of the scenario, or by the device's preset
+    #[arg(long, help_heading = "Device")]
+    pace: bool,
     /// Keeps the drive in a folder, with its content and all of its state; a folder that is not there is made
     #[arg(long, value_name = "FOLDER", help_heading = "Device")]
     image: Option<PathBuf>,
@@ -67,9 +70,9 @@ const TICK: Duration = Duration::from_millis(50);
 pub fn run(args: &Args) -> Result<(), Failure> {
     args.doors.check(args.allow_remote)?;
     let draft = args.scenario.draft()?;
-    if draft.get("timing").is_some() {
+    if draft.get("timing").is_some() && !args.pace {
         tell(
-            "`timing` has no effect on a live drive, which answers as fast as it can; the latencies that it tells are by wall clock",
+            "`timing` has no effect on a live drive, which answers as fast as it can; --pace has it answer when the drive would",
         );
     }
     let inputs = args.scenario.inputs(&draft);
@@ -121,10 +124,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// The device, new or from its image.
 fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
     let scenario = draft.scenario()?;
+    let speed = if args.pace { Speed::Timed } else { Speed::Full };
     let Some(folder) = &args.image else {
-        return Ok(Device::in_memory(&scenario).map_err(|error| draft.explain(&error))?);
+        return Ok(Device::in_memory_at(&scenario, speed).map_err(|error| draft.explain(&error))?);
     };
-    let (device, noted) = Device::in_image(&scenario, folder).map_err(|error| match error {
+    let (device, noted) = Device::in_image_at(&scenario, folder, speed).map_err(|error| match error {
         OpenError::Scenario(error) => Failure::from(draft.explain(&error)),
         OpenError::Image(error) => Failure::run(error),
     })?;

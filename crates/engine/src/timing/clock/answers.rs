@@ -132,11 +132,13 @@ impl Clock {
     /// The same, compiled into those who answer most.
     #[inline(always)]
     fn answer_now(&mut self, tag: u32, parts: &Parts) {
-        let Pending { op, pages, arrival_ns, is_answered, is_measured, .. } = self.pending[tag as usize];
+        let Pending { op, pages, ticket, arrival_ns, is_answered, is_measured, .. } =
+            self.pending[tag as usize];
         if is_measured {
             self.statistics.record(op, pages, arrival_ns, parts);
         }
         self.places.push(arrival_ns + parts.total_ns(), parts.cleaning_share());
+        self.note_end(ticket, arrival_ns + parts.total_ns());
         if !is_answered {
             self.free.push(tag);
         }

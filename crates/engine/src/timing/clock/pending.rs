@@ -13,6 +13,8 @@ pub(super) struct Pending {
     pub done_ns: u64,
     /// Of a write, its number.
     pub number: u64,
+    /// Its number among all requests.
+    pub ticket: u64,
     /// Of a flush, when the last write before it ended, if that is known.
     pub writes_ended_ns: Option<u64>,
     /// Of a flush, whether the flash has done its own steps.
