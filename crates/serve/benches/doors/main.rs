@@ -1,0 +1,235 @@
+//! How fast the doors are, each beside the plainest thing of its kind, in turns: 4 KiB at random, from one client.
+//!
+//! ```sh
+//! cargo bench -p wearwell-serve --bench doors             # three rounds of two seconds
+//! cargo bench -p wearwell-serve --bench doors -- 5 7      # five rounds of seven seconds
+//! ```
+//!
+//! The second figure of each is the processor time of the server for a request, us, which other programs on the machine disturb less. Own
+//! clients run in the server's process, so that theirs is in it.
+//!
+//! Needs Linux; of fio, nbdkit, `/dev/fuse` and a loop device (root) what is missing is said, and what needs it left out. The drive is
+//! of 1 GiB, written once before.
+
+mod clients;
+#[path = "../../tests/serve/guest.rs"]
+#[allow(dead_code, reason = "tests do more with it")]
+mod guest;
+mod memory_file;
+
+use clients::{Job, fio, guest_iops, nbd_iops};
+use memory_file::MemoryFile;
+use std::path::Path;
+use std::process::Command;
+use wearwell_serve::door::Door;
+use wearwell_serve::{DOORS, Device, SharedDevice};
+
+const DRIVE: &str = "[device]\ncapacity = \"1 GiB\"\nspare_factor = 0.1\npages_per_block = 256\n";
+const LARGE: &str = "[device]\ncapacity = \"256 GiB\"\nspare_factor = 0.07\npages_per_block = 256\n";
+/// Bytes that are read and written, of both.
+pub const BYTES: u64 = 900 << 20;
+
+/// What does a job, and says how many requests a second.
+type Work<'a> = Box<dyn Fn(&Job) -> Option<f64> + 'a>;
+/// The same with its name, and the process that serves it.
+type Runner<'a> = (&'a str, u32, Work<'a>);
+/// Opens a door of a kind, at a place.
+type Open<'a> = &'a dyn Fn(&str, &str) -> std::io::Result<Box<dyn Door>>;
+
+fn main() {
+    let numbers: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let (rounds, seconds) = (numbers.first().copied().unwrap_or(3), numbers.get(1).copied().unwrap_or(2));
+    memory();
+    let folder = tempfile::tempdir().unwrap();
+    let device = SharedDevice::new(drive(DRIVE));
+    fill(&device);
+    let open = |kind: &str, text: &str| {
+        let kind = DOORS.iter().find(|of| of.name == kind).expect("there is such a door");
+        (kind.place)(text).map_err(std::io::Error::other).and_then(|place| place.open(&device))
+    };
+    let unix = |name: &str| format!("unix:{}", folder.path().join(name).display());
+    let nbd = open("nbd", &unix("nbd")).unwrap();
+    let vhost = open("vhost-user", &unix("vhost")).unwrap();
+
+    println!(
+        "{:32} {:>27} {:>9} {:>6} {:>23} {:>9} {:>6} {:>6}",
+        "4 KiB", "", "1/s", "us", "", "1/s", "us", "ratio"
+    );
+    let here = std::process::id();
+    let plain = nbdkit(&folder.path().join("nbdkit"));
+    let uri = |name: &str| format!("nbd+unix:///?socket={}", folder.path().join(name).display());
+    let by_uri = |uri: String| -> Work<'static> {
+        Box::new(move |job| fio(&["--ioengine=nbd", &format!("--uri={uri}")], job))
+    };
+    if let Some(plain) = &plain {
+        let theirs = ("nbdkit memory", plain.0.id(), by_uri(uri("nbdkit")));
+        compare(theirs, ("NBD", here, by_uri(nbd.address())), rounds, seconds);
+    }
+    let guest = |job: &Job| Some(guest_iops(&folder.path().join("vhost"), job));
+    let own = |job: &Job| Some(nbd_iops(&folder.path().join("nbd"), job));
+    compare(
+        ("NBD, own client", here, Box::new(own)),
+        ("vhost-user, own guest", here, Box::new(guest)),
+        rounds,
+        seconds,
+    );
+    drop(vhost);
+    files(&open, rounds, seconds);
+    drop((plain, nbd));
+}
+
+fn drive(text: &str) -> Device {
+    Device::in_memory(&toml::from_str(text).unwrap()).unwrap()
+}
+
+/// Writes all of it once, each page another content.
+fn fill(device: &SharedDevice) {
+    let mut data = vec![0; 1 << 20];
+    for at in 0..BYTES >> 20 {
+        data.chunks_mut(8)
+            .zip(at << 20..)
+            .for_each(|(word, number)| word.copy_from_slice(&number.to_le_bytes()));
+        device.with(|device| device.write(at << 20, &data)).unwrap();
+    }
+}
+
+/// Files under loop devices: ours, and one that is nothing but memory.
+fn files(open: Open<'_>, rounds: u32, seconds: u32) {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let door = open("fuse", folders[0].path().to_str().unwrap());
+    let memory = MemoryFile::mount(BYTES, folders[1].path());
+    let (Ok(door), Ok(memory)) = (door, memory) else {
+        return println!("NOT RUN: files cannot be mounted here");
+    };
+    {
+        let (ours, plain) = (Loop::on(Path::new(&door.address())), Loop::on(&folders[1].path().join("disk")));
+        let (Some(ours), Some(plain)) = (ours, plain) else {
+            return println!("NOT RUN: loop devices need root");
+        };
+        let on = |of: &Loop| -> Work<'static> {
+            let file = format!("--filename={}", of.0);
+            Box::new(move |job| fio(&["--ioengine=libaio", "--direct=1", &file], job))
+        };
+        let here = std::process::id();
+        let theirs = ("file of memory, on a loop", here, on(&plain));
+        compare(theirs, ("file, on a loop", here, on(&ours)), rounds, seconds);
+    }
+    drop(memory);
+    door.close().unwrap();
+}
+
+/// A loop device, until it is dropped.
+struct Loop(String);
+
+impl Loop {
+    fn on(file: &Path) -> Option<Loop> {
+        let options = ["-f", "--show", "-b", "4096", "--direct-io=on"];
+        let ended = Command::new("losetup").args(options).arg(file).output().ok()?;
+        ended.status.success().then(|| Loop(String::from_utf8_lossy(&ended.stdout).trim().to_owned()))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
+}
+
+/// A process that ends when this is dropped.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The memory plugin of nbdkit, at a socket.
+fn nbdkit(socket: &Path) -> Option<Running> {
+    let started = Command::new("nbdkit").args(["-f", "-U"]).arg(socket).args(["memory", "1G"]).spawn();
+    let Ok(child) = started else {
+        println!("NOT RUN: there is no nbdkit");
+        return None;
+    };
+    while !socket.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    Some(Running(child))
+}
+
+/// Lets the two do all jobs in turns, and prints the median of each and their quotient.
+fn compare(plain: Runner<'_>, ours: Runner<'_>, rounds: u32, seconds: u32) {
+    for (writes, depth) in [(true, 1), (true, 32), (false, 1), (false, 32)] {
+        let job = Job { writes, depth, seconds };
+        let (mut theirs, mut mine) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let (Some(a), Some(b)) = (measured(&plain, &job), measured(&ours, &job)) else {
+                return println!("NOT RUN: {} and {} could not do their job", plain.0, ours.0);
+            };
+            theirs.push(a);
+            mine.push(b);
+        }
+        let name = format!("{}, {depth} at once", if writes { "random writes" } else { "random reads" });
+        let [theirs, mine] = [theirs, mine].map(|of: Vec<[f64; 2]>| {
+            [0, 1].map(|which| median(of.iter().map(|figures| figures[which]).collect()))
+        });
+        println!(
+            "{name:32} {:>27} {:9.0} {:6.1} {:>23} {:9.0} {:6.1} {:6.2}",
+            plain.0,
+            theirs[0],
+            theirs[1],
+            ours.0,
+            mine[0],
+            mine[1],
+            mine[0] / theirs[0]
+        );
+    }
+}
+
+/// Requests a second, and the server's processor time for one, us.
+fn measured((_, server, work): &Runner<'_>, job: &Job) -> Option<[f64; 2]> {
+    let before = processor_seconds(*server)?;
+    let rate = work(job)?;
+    let seconds = processor_seconds(*server)? - before;
+    Some([rate, seconds * 1e6 / (rate * f64::from(job.seconds))])
+}
+
+/// Processor time that a process has taken, by `/proc/PID/stat` (proc(5)), which counts in hundredths.
+fn processor_seconds(process: u32) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may have blanks in it.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
+    Some((ticks(11)? + ticks(12)?) / 100.0)
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+/// What a drive of 256 GiB takes: for its tables, and for what was written.
+fn memory() {
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) / 1024
+    };
+    let before = resident();
+    let mut device = drive(LARGE);
+    let bytes = device.bytes();
+    let new = resident();
+    // A gigabyte, all over it.
+    let pages = 1 << 18;
+    for at in 0..pages {
+        device.write(at * (bytes / pages) / 4096 * 4096, &[at as u8; 4096]).unwrap();
+    }
+    let written = resident();
+    println!(
+        "a drive of {} GiB: {} MiB of memory when it is new, {} MiB more with 1 GiB written all over it\n",
+        bytes >> 30,
+        new - before,
+        written - new
+    );
+}
