@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod content;
+pub mod foresight;
 pub mod memory;
 pub mod request;
 pub mod seed;

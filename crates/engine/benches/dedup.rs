@@ -29,7 +29,8 @@ fn build(kind: &str, logical_pages: u32) -> Dedup {
     let victim: VictimConfig = serde_json::from_value(serde_json::json!("greedy")).expect("a policy");
     let placement: PlacementConfig =
         serde_json::from_value(serde_json::json!("references")).expect("a placement");
-    let placement = placement.build_boxed(PlacementContext { size: &size, temperature: None });
+    let placement =
+        placement.build_boxed(PlacementContext { size: &size, temperature: None, foresight: None });
     let config = StoreConfig::new(pages, Reclaim::FreePool { low: 3, high: 3 }, Seed(1));
     let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(1));
     let table = PageTable::new(pages, blocks, PAGES_PER_BLOCK);

@@ -21,4 +21,4 @@ pub mod validity;
 pub mod victim;
 pub mod wear;
 
-pub use wearwell_base::{config, request, seed, table, temperature, units};
+pub use wearwell_base::{config, foresight, request, seed, table, temperature, units};

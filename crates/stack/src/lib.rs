@@ -21,10 +21,10 @@ pub use layers::{
 };
 pub use live::Live;
 pub use report::{
-    ArrivalsResult, Course, DeviceResult, EraseHistogram, FtlResult, LayerResult, Lifetime, Look,
-    LsmLevelResult, LsmResult, MetadataResult, NandResult, PartitionResult, Performance, PowerResult,
-    RamResult, RatingResult, RecoveryResult, RecoveryStepResult, RunResult, SoFar, StepResult, StepSeconds,
-    TenantResult, TheoryResult, TrimResult, WearMap, WearResult, WornOut,
+    ArrivalsResult, Course, DeviceResult, EraseHistogram, ForeseeingResult, FtlResult, LayerResult, Lifetime,
+    LimitResult, Look, LsmLevelResult, LsmResult, MetadataResult, NandResult, PartitionResult, Performance,
+    PowerResult, RamResult, RatingResult, RecoveryResult, RecoveryStepResult, RunResult, SoFar, StepResult,
+    StepSeconds, TenantResult, TheoryResult, TrimResult, WearMap, WearResult, WornOut,
 };
 pub use run::steady;
 pub use run::{

@@ -75,7 +75,7 @@ impl Live {
         let resolved = resolve(scenario, Caller { holds_data: true, ..Caller::default() })?;
         refuse_resolved(&resolved)?;
         let journal = resolved.timing.is_some().then(Journal::default);
-        let noted = Noted { journal: journal.clone(), watch: None };
+        let noted = Noted { journal: journal.clone(), watch: None, foresight: None };
         let stack = build_resolved::<Content>(&resolved, OwnPolicies::default(), noted)?;
         let clock = resolved.timing.clone().zip(journal);
         let clock = clock.map(|(timing, journal)| LiveClock::new(timing, journal)).transpose()?;

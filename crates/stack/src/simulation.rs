@@ -10,7 +10,7 @@ use crate::run::pace::Pace;
 use crate::run::payload::RunPayload;
 use crate::run::source::Wants;
 use crate::run::tenants;
-use crate::run::{Observer, Parts, Progress, RunError};
+use crate::run::{Observer, Parts, Progress, RunError, foresight};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::{self, Caller, ResolvedScenario, ResolvedTiming};
 use crate::scenario::writers;
@@ -76,7 +76,9 @@ fn run_holding<P: RunPayload>(
 ) -> Result<RunResult, RunError> {
     let journal = resolved.timing.is_some().then(Journal::default);
     let Parts { victim, placement, workload } = parts;
-    let noted = Noted { journal: journal.clone(), watch: None };
+    // A workload of the program's own may do as it likes.
+    let foresight = if workload.is_none() { foresight(&resolved)? } else { None };
+    let noted = Noted { journal: journal.clone(), watch: None, foresight };
     let stack = build_resolved::<P>(&resolved, OwnPolicies { victim, placement }, noted)?;
     let pace =
         resolved.timing.clone().zip(journal).map(|(timing, journal)| pace(timing, journal)).transpose()?;
@@ -124,10 +126,11 @@ pub fn fitted(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Scenar
 /// As [`run`], but for those of running.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let resolved = ResolvedScenario::of(fitted(scenario, &mut |_: &Progress| ControlFlow::Continue(()))?)?;
+    let noted = Noted { foresight: foresight(&resolved)?, ..Noted::default() };
     // What the layers themselves refuse, they refuse when they are built.
     match resolved.scenario.holds_content() {
-        true => drop(build_resolved::<Content>(&resolved, OwnPolicies::default(), Noted::default())?),
-        false => drop(build_resolved::<()>(&resolved, OwnPolicies::default(), Noted::default())?),
+        true => drop(build_resolved::<Content>(&resolved, OwnPolicies::default(), noted)?),
+        false => drop(build_resolved::<()>(&resolved, OwnPolicies::default(), noted)?),
     }
     resolved.check_workloads()?;
     Ok(resolved.scenario)

@@ -6,7 +6,7 @@ use crate::layers::OwnPolicies;
 use crate::run::payload::RunPayload;
 use crate::run::source::Wants;
 use crate::run::watched::{Looker, Walk, Watched};
-use crate::run::{Parts, Progress, RunError, fit, tenants};
+use crate::run::{Parts, Progress, RunError, fit, foresight, tenants};
 use crate::scenario::Scenario;
 use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
 use crate::scenario::writers;
@@ -87,7 +87,8 @@ fn watched_holding<P: RunPayload>(
 ) -> Result<Watched, RunError> {
     refuse_resolved(resolved)?;
     let (watch, Parts { victim, placement, workload }) = (Watch::default(), parts);
-    let noted = Noted { journal: None, watch: Some(watch.clone()) };
+    let foresight = if workload.is_none() { foresight(resolved)? } else { None };
+    let noted = Noted { journal: None, watch: Some(watch.clone()), foresight };
     let stack = build_resolved::<P>(resolved, OwnPolicies { victim, placement }, noted)?;
     let wants = Wants { contents: resolved.scenario.holds_content(), time: None };
     let tenants = tenants::build(&resolved.scenario, &stack, workload, &wants)?;

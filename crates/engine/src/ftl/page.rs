@@ -41,7 +41,7 @@ impl PageConfig {
             logical_pages: self.store.logical_pages,
             seed: seed_of_life(self.store.seed, flash),
         };
-        let context = PlacementContext { size: &size, temperature: None };
+        let context = PlacementContext { size: &size, temperature: None, foresight: None };
         let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;
         let placement = self.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
         let levelling = self.wear.build(&size).map_err(|error| error.within("wear"))?;

@@ -173,7 +173,7 @@ mod tests {
 
     fn extents(config: &Config) -> Extents {
         let size = StoreSize { blocks: 20, pages_per_block: 8, logical_pages: 100, seed: Seed(1) };
-        config.build(PlacementContext { size: &size, temperature: None }).unwrap()
+        config.build(PlacementContext { size: &size, temperature: None, foresight: None }).unwrap()
     }
 
     fn pairs(extents: &Extents) -> Vec<(u32, u8)> {

@@ -204,7 +204,8 @@ mod tests {
         // Blocks of 32 pages, adjusted after two of them.
         let config = Config { clusters: 3, adjust_blocks: 2 };
         let size = StoreSize { blocks: 200, pages_per_block: 32, logical_pages: 1000, seed: Seed(1) };
-        let mut placement = config.build(PlacementContext { size: &size, temperature: None }).unwrap();
+        let mut placement =
+            config.build(PlacementContext { size: &size, temperature: None, foresight: None }).unwrap();
         let used = |placement: &IntervalClusters| -> Vec<bool> {
             placement.clusters.iter().map(|cluster| cluster.is_used).collect()
         };

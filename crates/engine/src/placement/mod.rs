@@ -9,9 +9,11 @@ mod bloom;
 mod chunk_frequency;
 mod classes;
 mod clock;
+mod death_windows;
 mod extents;
 mod fading_average;
 mod frontiers;
+mod future_knowledge;
 mod host_hint;
 mod interval_clusters;
 mod learnt_lifetimes;
@@ -19,17 +21,20 @@ mod multi_log;
 mod multi_queue;
 mod oracle;
 mod period;
+mod predicted_windows;
 mod promotion;
 mod references;
 mod runs;
 #[cfg(test)]
 mod tests;
+mod windows;
 mod write_count;
 
 pub use frontiers::Frontiers;
 
 use crate::config::{ConfigError, Entry, StoreSize, named_config};
 use crate::counters::Cause;
+use crate::foresight::{Foresight, unforeseen};
 use crate::temperature::Temperature;
 use crate::units::{Lpn, StreamId};
 
@@ -145,6 +150,19 @@ pub struct PlacementContext<'a> {
     pub size: &'a StoreSize,
     /// What is known of the workload; `None` where all its pages are alike or change with time.
     pub temperature: Option<Box<dyn Temperature>>,
+    /// What will be written; `None` where nobody can say.
+    pub foresight: Option<Foresight>,
+}
+
+impl PlacementContext<'_> {
+    /// What will be written, for the placement `name`, which sees `reach` host writes ahead.
+    ///
+    /// # Errors
+    /// Nobody can say.
+    fn foresight(&self, name: &str, reach: u64) -> Result<Foresight, ConfigError> {
+        let foresight = self.foresight.as_ref().map(|foresight| foresight.within(reach));
+        foresight.ok_or_else(|| unforeseen("kind", name))
+    }
 }
 
 /// The configuration of a placement.
@@ -153,6 +171,11 @@ pub trait PlacementKind {
     const ENTRY: Entry;
     /// What it builds.
     type Placement: Placement + 'static;
+    /// Host writes that it has to see ahead, in a store of that size; `None` for all that do without.
+    fn reach(&self, size: &StoreSize) -> Option<u64> {
+        let _ = size;
+        None
+    }
     /// The placement for a store, or the setting that does not fit.
     fn build(&self, context: PlacementContext<'_>) -> Result<Self::Placement, ConfigError>;
 }
@@ -170,6 +193,12 @@ macro_rules! placement_table {
             /// Builds the placement behind a pointer.
             pub fn build_boxed(&self, context: PlacementContext<'_>) -> Result<Box<dyn Placement>, ConfigError> {
                 match self { $(Self::$Variant(config) => Ok(Box::new(config.build(context)?)),)* }
+            }
+
+            /// Host writes that it has to see ahead, in a store of that size; `None` for all that do without. Such a placement has more
+            /// streams than a device could afford, which share the blocks that wait erased.
+            pub fn reach(&self, size: &StoreSize) -> Option<u64> {
+                match self { $(Self::$Variant(config) => config.reach(size),)* }
             }
         }
     };
@@ -193,6 +222,9 @@ placement_table! {
     #[serde(alias = "ml")] MultiLog: multi_log::Config;
     #[serde(alias = "midas")] AgeChain: age_chain::Config;
     LearntLifetimes: learnt_lifetimes::Config;
+    #[serde(alias = "fk")] FutureKnowledge: future_knowledge::Config;
+    DeathWindows: death_windows::Config;
+    PredictedWindows: predicted_windows::Config;
 }
 
 impl Default for PlacementConfig {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::checks::NamedConfig;
+use crate::foresight::{Future, HostOp};
 use crate::seed::{Random, Seed, below};
 use serde_json::{Value, json};
 
@@ -22,7 +23,8 @@ impl Temperature for EveryFifth {
 pub(super) fn try_build(value: Value, logical_pages: u32) -> Result<Box<dyn Placement>, ConfigError> {
     let config: PlacementConfig = serde_json::from_value(value).unwrap();
     let size = StoreSize { blocks: 200, pages_per_block: 32, logical_pages, seed: Seed(5) };
-    config.build_boxed(PlacementContext { size: &size, temperature: Some(Box::new(EveryFifth)) })
+    let (temperature, foresight) = (Some(Box::new(EveryFifth) as Box<_>), Some(Foresight::none()));
+    config.build_boxed(PlacementContext { size: &size, temperature, foresight })
 }
 
 pub(super) fn build(value: Value) -> Box<dyn Placement> {
@@ -58,6 +60,7 @@ fn the_configuration_follows_its_table() {
         ("eti", "extents"),
         ("ml", "multi_log"),
         ("midas", "age_chain"),
+        ("fk", "future_knowledge"),
     ];
     assert_eq!(PLACEMENT_ALIASES, aliases);
 }
@@ -96,6 +99,9 @@ fn variants() -> Vec<Value> {
         json!({"kind": "learnt_lifetimes", "classes": 1}),
         json!({"kind": "learnt_lifetimes", "classes": 40, "epoch_drive_writes": 1e-9, "memory": 0.0}),
         json!({"kind": "age_classes", "averaged_blocks": 2, "age_bounds": [0.1, 1.0, 2.0, 5.0]}),
+        json!({"kind": "future_knowledge", "streams": 2}),
+        json!({"kind": "death_windows", "streams": 255, "window_pages": 1}),
+        json!({"kind": "predicted_windows", "streams": 20, "window_pages": 100, "error": 3.0}),
     ];
     defaults.chain(others).collect()
 }
@@ -157,8 +163,20 @@ fn the_oracle_gives_each_class_its_stream() {
 fn the_oracle_refuses_a_workload_that_knows_nothing() {
     let size = StoreSize { blocks: 10, pages_per_block: 4, logical_pages: 30, seed: Seed(1) };
     let config: PlacementConfig = serde_json::from_value(json!("oracle")).unwrap();
-    let error = config.build_boxed(PlacementContext { size: &size, temperature: None }).err().unwrap();
+    let error = config.build_boxed(PlacementContext { size: &size, temperature: None, foresight: None });
+    let error = error.err().unwrap();
     assert!(error.to_string().starts_with("kind: oracle needs a workload"), "{error}");
+}
+
+#[test]
+fn who_has_to_know_the_future_is_refused_where_nobody_does() {
+    let size = StoreSize { blocks: 10, pages_per_block: 4, logical_pages: 30, seed: Seed(1) };
+    for name in ["future_knowledge", "death_windows", "predicted_windows"] {
+        let config: PlacementConfig = serde_json::from_value(json!(name)).unwrap();
+        let context = PlacementContext { size: &size, temperature: None, foresight: None };
+        let error = config.build_boxed(context).err().unwrap().to_string();
+        assert!(error.starts_with(&format!("kind: {name} needs a workload")), "{error}");
+    }
 }
 
 #[test]
@@ -300,6 +318,12 @@ fn settings_that_do_not_fit_are_refused_by_key() {
         (json!({"kind": "bloom", "threshold": 5.5}), "threshold"),
         (json!({"kind": "host_hint", "streams": 0}), "streams"),
         (json!({"kind": "host_hint", "streams": 255, "cleaned": "apart"}), "streams"),
+        (json!({"kind": "future_knowledge", "streams": 1}), "streams"),
+        (json!({"kind": "death_windows", "streams": 1}), "streams"),
+        (json!({"kind": "death_windows", "window_pages": 0}), "window_pages"),
+        (json!({"kind": "death_windows", "look_ahead": -1.0}), "look_ahead"),
+        (json!({"kind": "predicted_windows", "error": -0.1}), "error"),
+        (json!({"kind": "predicted_windows", "look_ahead": 0.0}), "look_ahead"),
         (json!({"kind": "age_classes", "averaged_blocks": 0}), "averaged_blocks"),
         (json!({"kind": "age_classes", "age_bounds": [4.0, 1.0]}), "age_bounds"),
     ];
@@ -324,4 +348,84 @@ fn shared_pages_are_cold_from_one_reference_above_the_threshold_on() {
     assert_eq!(streams(apart), (3, 0, vec![2, 2, 2, 1]));
     let never = try_build(json!({"kind": "references", "threshold": 0}), PAGES);
     assert_eq!(never.err().unwrap().key, "threshold");
+}
+
+/// A host that writes these pages.
+struct Writes(std::vec::IntoIter<u32>);
+
+impl Future for Writes {
+    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
+        self.0.next().map(|page| see(HostOp::Write(Lpn(page)))).is_some()
+    }
+}
+
+/// The placement on 10 blocks of 4 pages, of which 20 hold something, with these writes to come.
+fn foreseeing(value: Value, writes: &[u32]) -> Box<dyn Placement> {
+    let size = StoreSize { blocks: 10, pages_per_block: 4, logical_pages: 20, seed: Seed(5) };
+    let config: PlacementConfig = serde_json::from_value(value).unwrap();
+    let reach = config.reach(&size).expect("it sees ahead");
+    let foresight =
+        Foresight::new(Box::new(Writes(Vec::from(writes).into_iter())), size.logical_pages, reach);
+    config
+        .build_boxed(PlacementContext { size: &size, temperature: None, foresight: Some(foresight) })
+        .unwrap()
+}
+
+/// Streams of the host's writes, and of some pages that cleaning then moves.
+fn streams(placement: &mut dyn Placement, writes: &[u32], moved: &[u32]) -> (Vec<u8>, Vec<u8>) {
+    let given = (0..).zip(writes).map(|(now, &page)| placement.place(&host(page, now)).0).collect();
+    let now = writes.len() as u64;
+    (given, moved.iter().map(|&page| placement.place(&cleaned(page, now, 0)).0).collect())
+}
+
+#[test]
+fn future_knowledge_counts_blocks_of_writes_to_come() {
+    // Page 0 lives 3 writes, then 1, then 9; 1 lives 5 writes; 2 dies with write 13.
+    let writes = [0, 1, 2, 0, 0, 9, 1, 9, 9, 9, 9, 9, 9, 0, 2];
+    let mut placement = foreseeing(json!({"kind": "fk", "streams": 3}), &writes);
+    let (given, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
+    // Lives 3, 5, 12, 1, 9, 2, never.
+    assert_eq!(given, [0, 1, 2, 0, 2, 0, 2]);
+    // Of page 0 six writes are left, of page 2 seven, of page 9 none.
+    assert_eq!(moved, [1, 1, 0]);
+}
+
+#[test]
+fn what_dies_in_one_window_lies_together() {
+    let writes = [0, 1, 2, 0, 0, 9, 1, 9, 9, 9, 9, 9, 9, 0, 2];
+    let settings = json!({"kind": "death_windows", "streams": 3, "window_pages": 4});
+    let mut placement = foreseeing(settings, &writes);
+    assert_eq!(placement.streams(), 3);
+    let (given, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
+    // Deaths 3, 6, 14, 4, 13, 7, never: windows 0, 1, 3, 1, 3, 1; from window 0 on, 3 is too far, and from window 1 on as well.
+    assert_eq!(given, [0, 1, 2, 1, 2, 1, 2]);
+    // In window 1, 3 is too far for two streams, and page 9 dies with the next write.
+    assert_eq!(moved, [2, 2, 1]);
+    // With as much spare space as data there is one window of it.
+    assert_eq!(foreseeing(json!("death_windows"), &writes).streams(), 2);
+}
+
+#[test]
+fn exact_predictions_are_the_future() {
+    let mut random = Seed(8).random();
+    let writes: Vec<u32> = (0..4000).map(|_| below(&mut random, 20) as u32).collect();
+    let settings = |kind: &str| json!({"kind": kind, "streams": 5, "window_pages": 6});
+    let mut exact = settings("predicted_windows");
+    exact["error"] = json!(0.0);
+    let moved: Vec<u32> = (0..20).collect();
+    let told = streams(&mut *foreseeing(exact, &writes), &writes, &moved);
+    assert_eq!(told, streams(&mut *foreseeing(settings("death_windows"), &writes), &writes, &moved));
+}
+
+#[test]
+fn worthless_predictions_are_not_followed() {
+    let mut random = Seed(8).random();
+    let writes: Vec<u32> = (0..4000).map(|_| below(&mut random, 20) as u32).collect();
+    let settings = json!({"kind": "predicted_windows", "streams": 5, "window_pages": 6, "error": 100.0});
+    let mut placement = foreseeing(settings, &writes);
+    let (given, moved) = streams(&mut *placement, &writes, &[0, 1, 2]);
+    let blind = given[1000..].iter().filter(|&&stream| stream == 0).count();
+    println!("{blind} of 3000 to the host's stream");
+    assert!(blind > 2700 && moved.iter().all(|&stream| stream <= 1), "{blind}, {moved:?}");
+    assert_eq!(placement.memory_bytes(), 16 * 20);
 }

@@ -105,6 +105,8 @@ pub struct Pool<M, V> {
     /// Whose pages were moved, and how often.
     pub(crate) moves: Moves,
     survives_failed_programs: bool,
+    /// Whether the policy wants to know which pages are programmed where.
+    tells_programs: bool,
     /// Whether this is what a power cut left of a pool.
     pub(crate) is_recovered: bool,
 }
@@ -116,6 +118,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         let mut erased = VecDeque::with_capacity(count as usize);
         erased.extend((0..count).map(BlockId).filter(|&block| !medium.is_bad(block)));
         let usable_blocks = erased.len() as u32;
+        let tells_programs = victim.needs().programs;
         Pool {
             counters: Counters::default(),
             sequence: config.first_sequence,
@@ -136,6 +139,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
             victim_valid_pages: vec![0; pages_per_block as usize + 1],
             moves: Moves::default(),
             survives_failed_programs: config.survives_failed_programs,
+            tells_programs,
             is_recovered: false,
             medium,
         }

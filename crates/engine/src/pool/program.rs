@@ -56,6 +56,9 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.medium.program(frontier.block, frontier.page, run)?;
         self.sequence += data.len() as u64;
         self.counters.add_outgoing(cause, Operation::Write, data.len() as u64);
+        if self.tells_programs {
+            self.tell_programs(frontier, owners, cause);
+        }
         Ok(())
     }
 
@@ -69,6 +72,13 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         };
         self.group_left = self.group_left.saturating_sub(pages);
         group
+    }
+
+    #[inline(never)]
+    fn tell_programs(&mut self, frontier: Frontier, owners: Option<&[Lpn]>, cause: Cause) {
+        if let Some(owners) = owners {
+            self.victim.programmed(frontier.block, frontier.page, owners, cause, &self.blocks);
+        }
     }
 
     #[inline(never)]
@@ -101,6 +111,9 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.sequence += pages as u64;
         self.counters.add_outgoing(cause, Operation::Write, taken as u64);
         self.note_moves(owners.map(|owners| &owners[..taken]), cause);
+        if self.tells_programs {
+            self.tell_programs(frontier, owners.map(|owners| &owners[..taken]), cause);
+        }
         Ok(taken)
     }
 

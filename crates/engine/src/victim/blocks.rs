@@ -16,6 +16,8 @@ pub struct Needs {
     pub erases: bool,
     /// The stream of each block, and how many blocks the placement wants in each.
     pub streams: bool,
+    /// Which pages are programmed where: `VictimPolicy::programmed`.
+    pub programs: bool,
 }
 
 /// Valid pages of every block, and which blocks are candidates for cleaning: the full, closed ones.

@@ -9,6 +9,7 @@ mod cost_age_time;
 mod cost_benefit;
 mod d_choices;
 mod fifo;
+mod foresight;
 mod greedy;
 mod learnt_choices;
 mod random;
@@ -24,7 +25,9 @@ pub use blocks::{Blocks, Needs};
 pub(crate) use search::draw_block;
 
 use crate::config::{ConfigError, Entry, StoreSize, named_config};
-use crate::units::BlockId;
+use crate::counters::Cause;
+use crate::foresight::Foresight;
+use crate::units::{BlockId, Lpn};
 
 /// Decides which closed block is cleaned next; the engine does the moving.
 ///
@@ -45,6 +48,12 @@ pub trait VictimPolicy: Send {
     #[inline(always)]
     fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
         let _ = (block, score, blocks);
+    }
+
+    /// `pages` were programmed in `block`, from its page `first` on, before host write [`Blocks::now`] was done; called only where
+    /// the policy [`Needs`] to know.
+    fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
+        let _ = (block, first, pages, cause, blocks);
     }
 
     /// The engine took `block` for a reason of its own, such as a failure of it: it is no candidate until it is closed again.
@@ -97,6 +106,9 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
     fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
         (**self).invalidated(block, score, blocks);
     }
+    fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
+        (**self).programmed(block, first, pages, cause, blocks);
+    }
     fn taken(&mut self, block: BlockId) {
         (**self).taken(block);
     }
@@ -125,6 +137,16 @@ pub trait Victim {
     type Policy: VictimPolicy + 'static;
     /// The policy for a store of the given size, or the setting that does not fit.
     fn build(&self, size: &StoreSize) -> Result<Self::Policy, ConfigError>;
+    /// The same where it is known what will be written.
+    fn build_foreseeing(&self, size: &StoreSize, foresight: &Foresight) -> Result<Self::Policy, ConfigError> {
+        let _ = foresight;
+        self.build(size)
+    }
+    /// Host writes that it has to see ahead, in a store of that size; `None` for all that do without.
+    fn reach(&self, size: &StoreSize) -> Option<u64> {
+        let _ = size;
+        None
+    }
 }
 
 /// Takes a policy of whatever type, so that hot combinations can be compiled for theirs.
@@ -156,6 +178,20 @@ macro_rules! victim_table {
             pub fn build_boxed(&self, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
                 match self { $(Self::$Variant(config) => Ok(Box::new(config.build(size)?)),)* }
             }
+
+            /// Builds the policy behind a pointer where it is known what will be written.
+            pub fn build_foreseeing(
+                &self,
+                size: &StoreSize,
+                foresight: &Foresight,
+            ) -> Result<Box<dyn VictimPolicy>, ConfigError> {
+                match self { $(Self::$Variant(config) => Ok(Box::new(config.build_foreseeing(size, foresight)?)),)* }
+            }
+
+            /// Host writes that it has to see ahead, in a store of that size; `None` for all that do without.
+            pub fn reach(&self, size: &StoreSize) -> Option<u64> {
+                match self { $(Self::$Variant(config) => config.reach(size),)* }
+            }
         }
     };
 }
@@ -182,6 +218,7 @@ victim_table! {
     Completing: completing::Config, boxed;
     LearntChoices: learnt_choices::Config, boxed;
     StreamQueues: stream_queues::Config, boxed;
+    Foresight: foresight::Config, boxed;
 }
 
 impl VictimConfig {

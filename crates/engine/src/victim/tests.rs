@@ -2,12 +2,18 @@
 
 use super::*;
 use crate::config::checks::NamedConfig;
+use crate::foresight::{Future, HostOp};
 use crate::seed::{Random, Seed, below};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn config(value: Value) -> VictimConfig {
     serde_json::from_value(value).unwrap()
+}
+
+/// The policy; nothing of the future is known to it.
+fn build(value: Value, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
+    config(value).build_foreseeing(size, &Foresight::none())
 }
 
 fn size(blocks: u32, pages_per_block: u32, logical_pages: u32) -> StoreSize {
@@ -17,7 +23,7 @@ fn size(blocks: u32, pages_per_block: u32, logical_pages: u32) -> StoreSize {
 /// The policy, told that the blocks closed in the order of their numbers.
 fn policy_for(value: Value, blocks: &Blocks) -> Box<dyn VictimPolicy> {
     let size = size(blocks.len(), blocks.pages_per_block(), blocks.logical_pages());
-    let mut policy = config(value).build_boxed(&size).unwrap();
+    let mut policy = build(value, &size).unwrap();
     for block in (0..blocks.len()).map(BlockId) {
         policy.closed(block, blocks);
     }
@@ -278,7 +284,8 @@ impl VictimVisitor for Script {
 #[test]
 fn boxed_and_specialised_policies_take_the_same_victims() {
     let size = size(60, 8, 300);
-    for entry in VICTIMS {
+    // For one that has to know the future no engine is compiled.
+    for entry in VICTIMS.iter().filter(|entry| entry.name != "foresight") {
         let config = config(json!(entry.name));
         let (victims, draw) = config.visit(&size, Script(size)).unwrap();
         assert!(victims.len() > 500, "{}: only {} victims", entry.name, victims.len());
@@ -319,9 +326,11 @@ fn settings_out_of_range_are_refused_by_key() {
         (json!({"policy": "cost_age_time", "sample": 0}), "sample"),
         (json!({"policy": "completing", "choices": 0}), "choices"),
         (json!({"policy": "completing", "weight": -0.5}), "weight"),
+        (json!({"policy": "foresight", "look_ahead": 0.0}), "look_ahead"),
+        (json!({"policy": "foresight", "sample": 0}), "sample"),
     ];
     for (value, key) in cases {
-        let error = config(value).build_boxed(&size(8, 4, 16)).err().expect("refused");
+        let error = build(value, &size(8, 4, 16)).err().expect("refused");
         assert_eq!(error.key, key);
     }
 }
@@ -339,10 +348,11 @@ fn only_a_completing_policy_with_weight_looks_below() {
 #[test]
 fn policies_say_what_they_need() {
     for entry in VICTIMS {
-        let boxed = config(json!(entry.name)).build_boxed(&size(8, 4, 16)).unwrap();
+        let boxed = build(json!(entry.name), &size(8, 4, 16)).unwrap();
         let age = ["cost_benefit", "cost_age_time"].contains(&entry.name);
         let (erases, streams) = (entry.name == "cost_age_time", entry.name == "stream_queues");
-        assert_eq!(boxed.needs(), Needs { age, erases, streams }, "{}", entry.name);
+        let programs = entry.name == "foresight";
+        assert_eq!(boxed.needs(), Needs { age, erases, streams, programs }, "{}", entry.name);
     }
 }
 
@@ -393,7 +403,7 @@ fn greedy_watches_a_few_blocks() {
 fn a_block_table_follows_a_block_and_keeps_what_is_wanted() {
     let block = BlockId(1);
     for (age, erases) in [(false, false), (true, false), (false, true), (true, true)] {
-        let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases, streams: false });
+        let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases, ..Needs::default() });
         assert_eq!((blocks.len(), blocks.pages_per_block(), blocks.logical_pages()), (3, 4, 8));
         assert_eq!(blocks.memory_bytes(), 3 * (4 + if age { 8 } else { 0 } + if erases { 4 } else { 0 }));
         blocks.open(block);
@@ -415,4 +425,54 @@ fn a_block_table_follows_a_block_and_keeps_what_is_wanted() {
         Blocks::new(0, 4, 0, Needs::default()).is_empty()
             && !Blocks::new(1, 4, 0, Needs::default()).is_empty()
     );
+}
+
+/// A host that writes these pages.
+struct Writes(std::vec::IntoIter<u32>);
+
+impl Future for Writes {
+    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
+        self.0.next().map(|page| see(HostOp::Write(Lpn(page)))).is_some()
+    }
+}
+
+/// Three blocks of four pages, written in the order of their numbers.
+#[test]
+fn the_policy_that_knows_the_future_takes_what_would_wait_longest() {
+    // Blocks 0 and 1 both have two dead pages at write 12; the others of block 0 die with writes 13 and 14, those of block 1 never.
+    let written = vec![0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 4, 5, 8, 2, 3, 0, 1];
+    let future = Foresight::new(Box::new(Writes(written.clone().into_iter())), 20, 20);
+    let config = config(json!({"policy": "foresight", "look_ahead": 1.0}));
+    let size = size(3, 4, 20);
+    assert_eq!(config.reach(&size), Some(20));
+    let mut policy = config.build_foreseeing(&size, &future).unwrap();
+    let mut blocks = Blocks::new(3, 4, 20, policy.needs());
+    for block in 0..3 {
+        let pages: Vec<Lpn> = written[4 * block as usize..][..4].iter().copied().map(Lpn).collect();
+        blocks.open(BlockId(block));
+        policy.programmed(BlockId(block), 0, &pages, Cause::Host, &blocks);
+        blocks.advance(4);
+        blocks.close(BlockId(block));
+    }
+    for block in [0, 0, 1, 1] {
+        blocks.invalidate(BlockId(block));
+    }
+    // 2 / (2 * 2) for block 0, 2 / (2 * 20) for block 1; block 2 is full.
+    assert_eq!(policy.select(&blocks), BlockId(1));
+    // Moved to another block, the same pages are known there.
+    blocks.take(BlockId(1));
+    blocks.erased(BlockId(1));
+    blocks.open(BlockId(1));
+    policy.programmed(BlockId(1), 0, &[2, 3].map(Lpn), Cause::Cleaning, &blocks);
+    blocks.close(BlockId(1));
+    for _ in 0..2 {
+        blocks.invalidate(BlockId(0));
+    }
+    assert_eq!(policy.select(&blocks), BlockId(0), "which holds nothing any more");
+}
+
+#[test]
+fn who_has_to_know_the_future_is_refused_where_nobody_does() {
+    let error = config(json!("foresight")).build_boxed(&size(8, 4, 16)).err().unwrap().to_string();
+    assert!(error.starts_with("policy: foresight needs a workload"), "{error}");
 }

@@ -67,12 +67,16 @@ impl Drive {
             logical_pages: pages,
             seed: Seed(self.seed),
         };
-        let streams = placement.build_boxed(PlacementContext { size: &size, temperature: None }).unwrap();
+        let streams = placement
+            .build_boxed(PlacementContext { size: &size, temperature: None, foresight: None })
+            .unwrap();
         let reclaim = Reclaim::FreePool { low: self.marks.0, high: self.marks.1 };
         let blocks =
             pages.div_ceil(self.pages_per_block) + reclaim.reserved_blocks(streams.streams()) + self.room;
         let size = StoreSize { blocks, ..size };
-        let streams = placement.build_boxed(PlacementContext { size: &size, temperature: None }).unwrap();
+        let streams = placement
+            .build_boxed(PlacementContext { size: &size, temperature: None, foresight: None })
+            .unwrap();
         let config = StoreConfig::new(pages, reclaim, Seed(self.seed));
         let policy: VictimConfig = serde_json::from_value(json!(self.victim)).unwrap();
         let policy = victim.unwrap_or_else(|| policy.build_boxed(&size).unwrap());

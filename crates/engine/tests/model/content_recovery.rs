@@ -182,8 +182,9 @@ impl Drive {
             logical_pages: pages,
             seed: Seed(self.seed),
         };
-        let streams =
-            |size: &StoreSize| placement.build_boxed(PlacementContext { size, temperature: None }).unwrap();
+        let streams = |size: &StoreSize| {
+            placement.build_boxed(PlacementContext { size, temperature: None, foresight: None }).unwrap()
+        };
         let reclaim = Reclaim::FreePool { low: 2, high: 3 };
         let reserved = reclaim.reserved_blocks(streams(&size(0)).streams());
         let blocks = pages.div_ceil(size_of_block) + reserved + self.room;

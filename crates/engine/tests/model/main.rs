@@ -12,6 +12,7 @@ mod edges;
 mod engine;
 mod eviction;
 mod flash;
+mod foresight;
 mod idle;
 mod lsm;
 mod metadata;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use wearwell_base::config::StoreSize;
+use wearwell_base::foresight::{Foresight, Future, HostOp};
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::temperature::Temperature;
 use wearwell_base::units::Lpn;
@@ -50,9 +51,32 @@ fn store<P: Placement>(victim: &str, placement: P) -> Store<P> {
         .unwrap()
 }
 
+/// What [`run`] writes.
+struct Drawn {
+    random: Random,
+    written: u32,
+}
+
+impl Future for Drawn {
+    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
+        let fills = self.written < SIZE.logical_pages;
+        see(HostOp::Write(if fills { Lpn(self.written) } else { draw(&mut self.random) }));
+        self.written += 1;
+        true
+    }
+}
+
+/// The placement, which may know what [`run`] writes.
 fn placement(value: &Value) -> Box<dyn Placement> {
     let config: PlacementConfig = serde_json::from_value(value.clone()).unwrap();
-    config.build_boxed(PlacementContext { size: &SIZE, temperature: Some(Box::new(EveryFifth)) }).unwrap()
+    let future = Drawn { random: Seed(2).random(), written: 0 };
+    let foresee = |reach| Foresight::new(Box::new(future), SIZE.logical_pages, reach);
+    placement_with(&config, config.reach(&SIZE).map(foresee))
+}
+
+fn placement_with(config: &PlacementConfig, foresight: Option<Foresight>) -> Box<dyn Placement> {
+    let temperature: Option<Box<dyn Temperature>> = Some(Box::new(EveryFifth));
+    config.build_boxed(PlacementContext { size: &SIZE, temperature, foresight }).unwrap()
 }
 
 fn report(store: &impl Layer<()>) -> LayerReport {
@@ -101,7 +125,17 @@ fn informed_placements_beat_the_single_frontier() {
             amplifications[at]
         };
         assert!(amplifications.iter().all(|&amplification| amplification > 1.0));
-        for informed in ["oracle", "host_hint", "write_count", "bloom", "age_classes", "learnt_lifetimes"] {
+        for informed in [
+            "oracle",
+            "host_hint",
+            "write_count",
+            "bloom",
+            "age_classes",
+            "learnt_lifetimes",
+            "future_knowledge",
+            "death_windows",
+            "predicted_windows",
+        ] {
             assert!(
                 of(informed) < of("single"),
                 "{informed} with {victim} does not beat the single frontier"
@@ -164,7 +198,8 @@ fn boxed_frontiers_run_as_their_own_type_does() {
 #[test]
 fn trims_are_followed_by_every_placement() {
     for entry in PLACEMENTS {
-        let mut store = store("cost_age_time", placement(&json!(entry.name)));
+        let config: PlacementConfig = serde_json::from_value(json!(entry.name)).unwrap();
+        let mut store = store("cost_age_time", placement_with(&config, Some(Foresight::none())));
         let mut random = Seed(3).random();
         write(&mut store, (0..SIZE.logical_pages).map(Lpn));
         for _ in 0..SIZE.logical_pages {

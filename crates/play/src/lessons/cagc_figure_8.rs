@@ -83,7 +83,8 @@ impl Drive {
         let sharing = merges.then(|| Sharing::new(&config, FILLER + 1, 0)).transpose()?;
         let logical_pages = sharing.as_ref().map_or(FILLER + 1, Sharing::store_pages);
         let size = StoreSize { blocks: 0, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed: Seed(1) };
-        let placement = placement.build_boxed(PlacementContext { size: &size, temperature: None })?;
+        let placement =
+            placement.build_boxed(PlacementContext { size: &size, temperature: None, foresight: None })?;
         let (reclaim, blocks) = blocks(logical_pages, placement.streams(), if merges { 1 } else { 2 });
         let nand = Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(1));
         let flash = Timed::new(nand, Journal::paused()).watched(Some(watch.medium(number)));

@@ -3,6 +3,7 @@
 use crate::scenario::resolve::ResolvedScenario;
 use crate::size::ByteSize;
 use wearwell_base::config::ConfigError;
+use wearwell_base::foresight::Foresight;
 use wearwell_base::memory::available_bytes;
 
 /// Refuses a stack whose tables could not be held, before the attempt ends the program.
@@ -43,5 +44,7 @@ fn needed(resolved: &ResolvedScenario) -> u64 {
     // Notes in spare areas, and, where power is cut in the middle of the work, stamps and what is known of each page.
     let noted = if ftl.features.has("dedup") { 48 * pages } else { 0 };
     let cut = if power.cuts() { 17 * pages + 48 * logical + noted } else { 0 };
-    tables + 12 * u64::from(device.geometry.blocks()) + own + cut
+    let ahead = resolved.looks_ahead();
+    let ahead = ahead.map_or(0, |ahead| Foresight::memory_bytes(ahead.pages, ahead.reach));
+    ahead + tables + 12 * u64::from(device.geometry.blocks()) + own + cut
 }

@@ -10,6 +10,7 @@ use crate::scenario::Scenario;
 use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
 use crate::scenario::tree::{TreeLayer, User};
 use wearwell_base::config::ConfigError;
+use wearwell_base::foresight::Foresight;
 use wearwell_base::seed::Seed;
 use wearwell_engine::dedup::DedupConfig;
 use wearwell_engine::ftl::PowerCycle;
@@ -29,13 +30,15 @@ pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, Confi
     Ok(stack)
 }
 
-/// What is written down while a stack works.
+/// What is written down while a stack works, and what is known of it beforehand.
 #[derive(Default)]
 pub(crate) struct Noted {
     /// Into which the flash writes what it does.
     pub journal: Option<Journal>,
     /// What looks at all media page by page, each under the number of its layer.
     pub watch: Option<Watch>,
+    /// What will be written to the layer that has to know, if any.
+    pub foresight: Option<Foresight>,
 }
 
 /// Builds the stack, with policies of the caller's for the FTL, instead of those that the scenario names.
@@ -49,7 +52,7 @@ pub(crate) fn build_resolved<P: StackPayload>(
     let flash = FlashParts {
         device: resolved.device.clone(),
         seed: Seed(resolved.scenario.seed),
-        journal: noted.journal,
+        journal: noted.journal.clone(),
         watcher: noted.watch.as_ref().map(|watch| watch.medium(tree.ftl())),
         power: resolved.power.clone(),
     };
@@ -64,7 +67,7 @@ pub(crate) fn build_resolved<P: StackPayload>(
         let layer = &tree.layers[at];
         let built = match base.take() {
             Some((flash, own)) => {
-                let spec = LayerSpec { own, ..spec(resolved, at)? };
+                let spec = LayerSpec { own, ..spec(resolved, at, &noted)? };
                 resolved.ftl.settings.clone().build(spec, flash)
             }
             None => {
@@ -76,7 +79,7 @@ pub(crate) fn build_resolved<P: StackPayload>(
                     plan.needs.iter().try_for_each(|&(ability, key)| can.require(ability, &named, key));
                 lacks.map_err(|error| error.within(&layer.key))?;
                 let watcher = noted.watch.as_ref().map(|watch| watch.medium(at));
-                plan.settings.clone().build(LayerSpec { watcher, ..spec(resolved, at)? }, below)
+                plan.settings.clone().build(LayerSpec { watcher, ..spec(resolved, at, &noted)? }, below)
             }
         };
         builder.take(built.map_err(|error| within_layer(error, layer))?, layer);
@@ -94,7 +97,7 @@ fn within_layer(error: ConfigError, layer: &TreeLayer) -> ConfigError {
 }
 
 /// What layer `at` is built from besides its settings and what it stands on.
-fn spec(resolved: &ResolvedScenario, at: usize) -> Result<LayerSpec, ConfigError> {
+fn spec(resolved: &ResolvedScenario, at: usize, noted: &Noted) -> Result<LayerSpec, ConfigError> {
     let layer = &resolved.tree.layers[at];
     let is_ftl = at == resolved.tree.ftl();
     let features = if is_ftl { &resolved.ftl.features } else { &resolved.layers[at].features };
@@ -105,6 +108,7 @@ fn spec(resolved: &ResolvedScenario, at: usize) -> Result<LayerSpec, ConfigError
         page_bytes: resolved.device.geometry.page_bytes,
         own: OwnPolicies::default(),
         temperature,
+        foresight: noted.foresight.clone().filter(|_| features.has("foresight")),
         wear: resolved.scenario.ftl.common.wear.clone().filter(|_| is_ftl).unwrap_or_default(),
         dedup: if is_ftl { resolved.scenario.ftl.common.dedup.clone() } else { DedupConfig::default() },
         features: features.clone(),

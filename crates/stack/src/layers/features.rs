@@ -30,6 +30,11 @@ pub static FEATURES: &[Feature] = &[
     Feature { name: "bitmap_in_ram", help: "`validity = \"ram_bitmap\"` of an FTL whose map is in flash" },
     Feature { name: "partial_counters", help: "`counters` of such an FTL other than `full`" },
     Feature { name: "oracle", help: "`placement = \"oracle\"`" },
+    Feature {
+        name: "foresight",
+        help: "a placement or a victim policy that has to know what will be written",
+    },
+    Feature { name: "foreseeing_victim", help: "`victim = \"foresight\"`" },
     Feature { name: "references", help: "`placement = \"references\"`" },
     Feature { name: "block_directory", help: "`directory = \"block\"`" },
     Feature { name: "metadata", help: "`metadata`" },

@@ -97,6 +97,8 @@ pub struct LayerPlan<S> {
     pub needs: Vec<(Ability, &'static str)>,
     /// Memory that simulating it takes besides the tables of a log, bytes.
     pub memory_bytes: u64,
+    /// Host writes that its policies have to see ahead; `None` where they do without.
+    pub reach: Option<u64>,
     /// What the theory knows of it.
     pub model: Option<FtlModel>,
     /// The settings of its kind.
@@ -117,6 +119,7 @@ impl<S> LayerPlan<S> {
             features: Features::default(),
             needs: Vec::new(),
             memory_bytes: 0,
+            reach: None,
             model: None,
             settings,
         }
@@ -135,6 +138,7 @@ impl<S> LayerPlan<S> {
             features: self.features,
             needs: self.needs,
             memory_bytes: self.memory_bytes,
+            reach: self.reach,
             model: self.model,
             settings: settings(self.settings),
         }

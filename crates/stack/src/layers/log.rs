@@ -134,7 +134,7 @@ impl Kind for Log {
             (trim != TrimConfig::Plain(true), "no_trim", "trim"),
         ]);
         let first_hint = segments.first_hint.unwrap_or(0);
-        let (streams, handles) = (store.streams, handles(&store.placement));
+        let (streams, reach, handles) = (store.streams, store.reach, handles(&store.placement));
         let needs = match store.victim.looks_below() {
             true => vec![(Ability::LeftValid, "victim.weight")],
             false => Vec::new(),
@@ -143,6 +143,7 @@ impl Kind for Log {
         Ok(LayerPlan {
             streams,
             handles,
+            reach,
             cleans: true,
             features,
             needs,

@@ -40,12 +40,12 @@ impl Kind for Page {
         };
         let (store, mut features) = keys.resolve(&size, 0, context)?;
         equal_pages::add_features(dedup, &keys.placement, &mut features)?;
-        let streams = store.streams;
+        let (streams, reach) = (store.streams, store.reach);
         // The model knows nothing of a map above the FTL's.
         let model = dedup.is_none().then(|| FtlModel::of(Ftl::Page.design(None)));
         let handles = handles(&keys.placement);
         let plan = LayerPlan::new(logical_pages, geometry.pages(), geometry.pages_per_block, store);
-        Ok(LayerPlan { streams, handles, features, model, ..plan })
+        Ok(LayerPlan { streams, handles, features, reach, model, ..plan })
     }
 
     fn build<P: StackPayload>(

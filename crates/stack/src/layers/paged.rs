@@ -8,6 +8,7 @@ use super::kinds::{Kind, LayerPlan, OnFlash, handles};
 use super::model::{CacheModel, FtlModel};
 use super::payload::StackPayload;
 use super::spec::{BuiltLayer, Drive, LayerContext, LayerSpec};
+use super::store_keys::add_foresight;
 use super::watermark;
 use crate::device::ResolvedDevice;
 use crate::size::ByteSize;
@@ -240,6 +241,13 @@ impl<D: PagedDesign> Kind for Paged<D> {
         };
         context.settle(&mut keys.placement);
         let mut features = keys.features(low_key, &config.wear);
+        let size = StoreSize {
+            blocks,
+            pages_per_block: device.geometry.pages_per_block,
+            logical_pages: device.logical_pages,
+            seed: context.seed,
+        };
+        let reach = add_foresight(&keys.victim, &keys.placement, &size, &mut features);
         equal_pages::add_features(drive.dedup, &keys.placement, &mut features)?;
         features.extend([(drive.dedup.is_none(), "unshared", "dedup")]);
         features.extend([
@@ -253,7 +261,7 @@ impl<D: PagedDesign> Kind for Paged<D> {
             PagedSettings { config, victim: keys.victim.clone(), placement: keys.placement.clone() };
         let (pages, block_pages) = (device.geometry.pages(), device.geometry.pages_per_block);
         let plan = LayerPlan::new(device.logical_pages, pages, block_pages, settings);
-        Ok(LayerPlan { handles: handles(&keys.placement), features, memory_bytes, model, ..plan })
+        Ok(LayerPlan { handles: handles(&keys.placement), features, memory_bytes, reach, model, ..plan })
     }
 
     fn build<P: StackPayload>(

@@ -63,9 +63,9 @@ pub static REFUSALS: &[Refusal] = &[
     },
     Refusal {
         feature: "partial_counters",
-        with: &["own_victim"],
+        with: &["own_victim", "foreseeing_victim"],
         reason: "shows a victim policy only the blocks whose valid pages are known, in a table of their own, and one of the calling \
-                 program's goes by the numbers of all blocks",
+                 program's, or one that knows the future, goes by the numbers of all blocks",
     },
     Refusal {
         feature: "power",
@@ -80,8 +80,9 @@ pub static REFUSALS: &[Refusal] = &[
     },
     Refusal {
         feature: "power",
-        with: &["own_victim", "own_placement", "oracle"],
-        reason: "needs a victim policy and a placement that can be built anew after a cut; the program's own and the oracle cannot",
+        with: &["own_victim", "own_placement", "oracle", "foresight"],
+        reason: "needs a victim policy and a placement that can be built anew after a cut; the program's own, the oracle and those that \
+                 know the future cannot",
     },
     Refusal {
         feature: "power_cuts",
@@ -106,6 +107,22 @@ pub static REFUSALS: &[Refusal] = &[
         with: &["under_layer", "sharing"],
         reason: "knows how hot the pages of one workload are that has the whole layer; what a layer above or several tenants write \
                  lies elsewhere than they wrote it",
+    },
+    Refusal {
+        feature: "foresight",
+        with: &["under_layer", "sharing"],
+        reason: "knows what one workload or trace writes that has the whole layer; what a layer above writes depends on how that cleans, \
+                 and whose turn it is of several tenants is not known beforehand",
+    },
+    Refusal {
+        feature: "foresight",
+        with: &["held_data"],
+        reason: "goes by what a workload or trace of the scenario will write; a calling program that fills pages writes as it likes",
+    },
+    Refusal {
+        feature: "foresight",
+        with: &["dedup"],
+        reason: "goes by the writes of the host, and a drive that stores equal pages once does not write them all",
     },
     Refusal {
         feature: "own_victim",
@@ -236,6 +253,7 @@ pub static REFUSALS: &[Refusal] = &[
     only_page!("read_disturb", "read disturb"),
     only_page!("wear_levelling", "wear levelling"),
     only_page!("power", "power"),
+    only_page!("foreseeing_victim", "victim policy that knows the future"),
 ];
 
 /// Why `feature` cannot be beside `other`, where that shows before all features are known.

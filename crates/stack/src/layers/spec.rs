@@ -4,6 +4,7 @@ use super::features::Features;
 use crate::device::ResolvedDevice;
 use crate::size::ByteSize;
 use wearwell_base::config::{ConfigError, StoreSize};
+use wearwell_base::foresight::Foresight;
 use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;
 use wearwell_engine::dedup::DedupConfig;
@@ -120,11 +121,13 @@ impl LayerContext<'_> {
         if let Some(frontiers) = placement.frontiers() {
             return Ok(frontiers.streams());
         }
+        // How many streams there are does not depend on what is to come.
+        let foresight = Some(Foresight::none());
         let temperature = match placement {
             PlacementConfig::Oracle(_) => (self.temperature)(size.logical_pages)?,
             _ => None,
         };
-        let placement = placement.build_boxed(PlacementContext { size, temperature });
+        let placement = placement.build_boxed(PlacementContext { size, temperature, foresight });
         Ok(placement.map_err(|error| error.within("placement"))?.streams())
     }
 }
@@ -141,6 +144,8 @@ pub struct LayerSpec {
     pub own: OwnPolicies,
     /// How hot its pages are, where that is asked for.
     pub temperature: Option<Box<dyn Temperature>>,
+    /// What will be written to it, where that is asked for.
+    pub foresight: Option<Foresight>,
     /// How pages that hold the same are stored once; only of an FTL.
     pub dedup: DedupConfig,
     /// How wear is levelled; only of an FTL.

@@ -9,7 +9,7 @@ use wearwell_engine::ftl::paged::Policies;
 use wearwell_engine::layer::{Medium, Payload};
 use wearwell_engine::log::Migration;
 use wearwell_engine::placement::{Frontiers, PlacementConfig, PlacementContext};
-use wearwell_engine::victim::VictimConfig;
+use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
 impl LayerSpec {
     /// The frontiers of a store for which the engine is compiled; `None` if its parts have to be behind pointers.
@@ -17,7 +17,17 @@ impl LayerSpec {
         // Whoever watches wants to know whose pages are written, which not all compiled logs do.
         let asks_each_page =
             self.features.has("wear_levelling") || self.own.placement.is_some() || self.watcher.is_some();
-        settings.placement.frontiers().filter(|_| !asks_each_page)
+        // No log is compiled for a policy that has to be told of the future.
+        let foresees = self.features.has("foreseeing_victim");
+        settings.placement.frontiers().filter(|_| !asks_each_page && !foresees)
+    }
+
+    /// The policy that the settings name, with what will be written where that is known.
+    fn victim(&self, victim: &VictimConfig, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
+        match &self.foresight {
+            Some(foresight) => victim.build_foreseeing(size, foresight),
+            None => victim.build_boxed(size),
+        }
     }
 
     /// What the store with these frontiers is made of.
@@ -42,13 +52,14 @@ impl LayerSpec {
         let placement = match own_placement {
             Some(own) => (own.make)(size),
             None => {
-                let context = PlacementContext { size, temperature: self.temperature.take() };
+                let (temperature, foresight) = (self.temperature.take(), self.foresight.clone());
+                let context = PlacementContext { size, temperature, foresight };
                 placement.build_boxed(context).map_err(|error| error.within("placement"))?
             }
         };
         let victim = match own_victim {
             Some(own) => own,
-            None => victim.build_boxed(size).map_err(|error| error.within("victim"))?,
+            None => self.victim(victim, size).map_err(|error| error.within("victim"))?,
         };
         Ok(Policies { victim, placement })
     }

@@ -13,6 +13,9 @@ use wearwell_engine::log::{CopyOrder, Reclaim, StoreConfig};
 use wearwell_engine::placement::{Frontiers, Placement, PlacementConfig};
 use wearwell_engine::victim::VictimConfig;
 
+/// Erased blocks at which cleaning starts where nothing is said and the streams are too many for one each.
+const SHARED_BLOCKS: u32 = 2;
+
 /// Keys of a log-structured store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -23,7 +26,8 @@ pub struct StoreKeys {
     pub placement: PlacementConfig,
     /// Whether erased blocks wait in a pool or victims are reused in place.
     pub reclaim: ReclaimKind,
-    /// free_pool: cleaning starts at this many erased blocks; the number of streams plus one unless given.
+    /// free_pool: cleaning starts at this many erased blocks; the number of streams plus one unless given, and 2 with a placement that
+    /// knows the future.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_low: Option<u32>,
     /// The same as a share of all blocks, in place of `free_blocks_low`; above 0 and below 1.
@@ -83,6 +87,8 @@ pub struct StoreSettings {
     pub placement: PlacementConfig,
     /// Streams, with those that only the log's own pages go to.
     pub streams: u8,
+    /// Host writes that the policies have to see ahead; `None` where they do without.
+    pub reach: Option<u64>,
     reclaim: Reclaim,
     copy_order: CopyOrder,
     evict: bool,
@@ -103,11 +109,14 @@ impl StoreKeys {
         let frontiers = self.placement.frontiers().filter(|_| context.callers_streams.is_none());
         let low_key = watermark::settle(&mut self.free_blocks_low, &mut self.free_share_low, size.blocks)?;
         // What is told apart from a default: before there are any.
-        let features = self.features(low_key, streams, frontiers);
+        let mut features = self.features(low_key, streams, frontiers);
+        let reach = add_foresight(&self.victim, &self.placement, size, &mut features);
         let reclaim = match self.reclaim {
             ReclaimKind::InPlace => Reclaim::InPlace,
             ReclaimKind::FreePool => {
-                let low = *self.free_blocks_low.get_or_insert(u32::from(streams) + 1);
+                let enough =
+                    if self.placement.reach(size).is_some() { SHARED_BLOCKS } else { u32::from(streams) + 1 };
+                let low = *self.free_blocks_low.get_or_insert(enough);
                 let high = *self.free_blocks_high.get_or_insert(low);
                 Reclaim::FreePool { low, high }
             }
@@ -116,6 +125,7 @@ impl StoreKeys {
             victim: self.victim.clone(),
             placement: self.placement.clone(),
             streams,
+            reach,
             reclaim,
             copy_order: self.copy_order,
             evict: self.evict,
@@ -149,6 +159,22 @@ impl StoreKeys {
         }
         features
     }
+}
+
+/// Host writes that the policies have to see ahead, and the features that this makes.
+pub(super) fn add_foresight(
+    victim: &VictimConfig,
+    placement: &PlacementConfig,
+    size: &StoreSize,
+    features: &mut Features,
+) -> Option<u64> {
+    let (of_victim, of_placement) = (victim.reach(size), placement.reach(size));
+    let key = if of_placement.is_some() { "placement" } else { "victim" };
+    features.extend([
+        (of_victim.or(of_placement).is_some(), "foresight", key),
+        (of_victim.is_some(), "foreseeing_victim", "victim"),
+    ]);
+    of_victim.max(of_placement)
 }
 
 impl StoreSettings {

@@ -17,9 +17,9 @@ pub use look::{Look, SoFar};
 pub use power::{PowerResult, StepSeconds};
 pub use rating::RatingResult;
 pub use result::{
-    ArrivalsResult, Course, DeviceResult, LayerResult, Lifetime, LsmLevelResult, LsmResult, MetadataResult,
-    NandResult, PartitionResult, Performance, RunResult, StepResult, TenantResult, TheoryResult, TrimResult,
-    WornOut,
+    ArrivalsResult, Course, DeviceResult, ForeseeingResult, LayerResult, Lifetime, LimitResult,
+    LsmLevelResult, LsmResult, MetadataResult, NandResult, PartitionResult, Performance, RunResult,
+    StepResult, TenantResult, TheoryResult, TrimResult, WornOut,
 };
 pub(crate) use run::result;
 pub use wear::{EraseHistogram, WearMap, WearResult};

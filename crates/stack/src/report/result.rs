@@ -41,6 +41,9 @@ pub struct RunResult {
     /// What theory says of it, where a model applies and the caller asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<TheoryResult>,
+    /// What nothing could have done better, and what knowing the future comes to, where the caller asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitResult>,
     /// The layers in the order of the scenario, the FTL last.
     pub layers: Vec<LayerResult>,
     /// The tenants in the order of the scenario; none where `workload` or `trace` is all that writes.
@@ -92,6 +95,28 @@ impl RunResult {
     pub fn read(value: Value) -> serde_json::Result<RunResult> {
         serde_json::from_value(value)
     }
+}
+
+/// What nothing could have done better, over the measured part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitResult {
+    /// Write amplification below which nothing gets, whatever it knows of the future.
+    pub lower_bound: f64,
+    /// Pages that had to be rewritten.
+    pub least_rewrites: u64,
+    /// The best of what knows the future; `None` where the FTL has no placement and no victim policy.
+    pub foreseeing: Option<ForeseeingResult>,
+}
+
+/// A placement and a victim policy that know the future, over the same writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForeseeingResult {
+    /// The placement.
+    pub placement: String,
+    /// The victim policy.
+    pub victim: String,
+    /// Their write amplification.
+    pub write_amplification: f64,
 }
 
 /// What theory says of the store that the host writes to.

@@ -47,8 +47,7 @@ pub(crate) fn result<P: Payload>(
     let write_amplification = meaningful.then(|| nand.programs as f64 / host_pages as f64);
     let estimate = if meaningful { steady::estimate(&run.measured) } else { None };
     let course = course(&run, host_pages);
-    let wear = WearResult::of(after.nand());
-    let page_bytes = f64::from(run.stack.page_bytes);
+    let (wear, page_bytes) = (WearResult::of(after.nand()), f64::from(run.stack.page_bytes));
     let lifetime =
         write_amplification.and_then(|amplification| lifetime(scenario, &run, amplification, &wear));
     let rating = run.stack.device.rating.map(|rating| RatingResult {
@@ -90,6 +89,7 @@ pub(crate) fn result<P: Payload>(
         worn_out,
         performance: performance(&after, run.seconds),
         theory: None,
+        limit: None,
         timing: run.timing,
         power,
         top: run.top,

@@ -11,6 +11,7 @@ use crate::scenario::resolve::{Caller, resolve};
 use crate::scenario::{AddressRule, Scenario, TraceConfig, writers};
 use crate::size::ByteSize;
 use wearwell_base::config::ConfigError;
+use wearwell_base::foresight::Foresight;
 use wearwell_engine::layer::Content;
 use wearwell_workload::PageBatch;
 
@@ -159,12 +160,11 @@ impl Fitting<'_> {
         scenario.device.fit = Fit::Found(TraceExtent { touched_pages: self.touched_pages(), end_page });
         scenario.device.capacity = Some(ByteSize(pages * u64::from(self.page_bytes)));
         let resolved = resolve(scenario.clone(), self.caller)?;
+        // Only its size is asked for.
+        let noted = Noted { foresight: Some(Foresight::none()), ..Noted::default() };
         let shown = match self.caller.holds_data {
-            true => build_resolved::<Content>(&resolved, OwnPolicies::default(), Noted::default())?
-                .writers_pages(),
-            false => {
-                build_resolved::<()>(&resolved, OwnPolicies::default(), Noted::default())?.writers_pages()
-            }
+            true => build_resolved::<Content>(&resolved, OwnPolicies::default(), noted)?.writers_pages(),
+            false => build_resolved::<()>(&resolved, OwnPolicies::default(), noted)?.writers_pages(),
         };
         let mut lacking: Option<Short> = None;
         for (at, (extent, &shown)) in self.extents.iter().zip(&shown).enumerate() {

@@ -4,12 +4,14 @@ use super::error::RunError;
 use super::precondition::{Sequential, Uniform};
 use super::source::{Source, SourceError, Wants};
 use super::tenants;
-use crate::scenario::resolve::ResolvedScenario;
+use crate::scenario::resolve::{Ahead, ResolvedScenario};
 use crate::scenario::{Fill, Scenario};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+pub use wearwell_base::foresight::HostOp;
+
 use wearwell_base::config::ConfigError;
-use wearwell_base::units::Lpn;
+use wearwell_base::foresight::{Foresight, Future};
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
@@ -19,16 +21,7 @@ const BATCH_PAGES: usize = 4096;
 /// Passes of a trace without a write after which there is none to come.
 const EMPTY_PASSES: u64 = 2;
 
-/// A page that the host writes or trims.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostOp {
-    /// It is written.
-    Write(Lpn),
-    /// It is trimmed.
-    Trim(Lpn),
-}
-
-/// The operations of a run with one tenant, in order, from the fresh drive on.
+/// The operations of one tenant of a run, in order, from the fresh drive on.
 struct HostOps {
     /// What is written before the workload begins, and how many pages.
     before: VecDeque<(Box<dyn Source>, u64)>,
@@ -40,27 +33,32 @@ struct HostOps {
 
 impl HostOps {
     fn of(resolved: &ResolvedScenario) -> Result<Self, RunError> {
-        let scenario = &resolved.scenario;
-        let [tenant] = &resolved.tree.tenants[..] else {
+        if resolved.tree.tenants.len() != 1 {
             return Err(refusal("whose turn it is of several is not known without the stack"));
-        };
+        }
+        HostOps::of_tenant(resolved, 0)
+    }
+
+    /// The operations of tenant `at`, which are the same whoever writes besides.
+    fn of_tenant(resolved: &ResolvedScenario, at: usize) -> Result<Self, RunError> {
+        let scenario = &resolved.scenario;
         if scenario.top.is_some() {
             return Err(ConfigError::new("top", "what it writes is not known without the stack").into());
         }
-        let pages = tenant.pages;
+        let pages = resolved.tree.tenants[at].pages;
         let mut before: VecDeque<(Box<dyn Source>, u64)> = VecDeque::new();
         if scenario.precondition.fill == Fill::Sequential {
             before.push_back((Box::new(Sequential { next: 0, end: pages }), u64::from(pages)));
         }
         let overwrites = (scenario.precondition.random_overwrites * f64::from(pages)).round() as u64;
-        let random = tenants::overwrite_seed(scenario, 0).random();
+        let random = tenants::overwrite_seed(scenario, at).random();
         before.push_back((Box::new(Uniform { pages, random }), overwrites));
         let wants = Wants {
             contents: false,
             time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
         };
         let page_bytes = resolved.device.geometry.page_bytes;
-        let workload = tenants::build_source(scenario, 0, None, (pages, page_bytes), &wants)?;
+        let workload = tenants::build_source(scenario, at, None, (pages, page_bytes), &wants)?;
         Ok(HostOps { before, workload, batch: PageBatch::default(), last_wrote: None })
     }
 
@@ -99,6 +97,22 @@ impl HostOps {
         let idle = self.workload.passes().zip(self.last_wrote.or(Some(0)));
         Ok(idle.is_none_or(|(passes, wrote)| passes < wrote + EMPTY_PASSES))
     }
+}
+
+/// The future of a run. Where its trace cannot be read on, nothing more is known: the run will say so once it comes there.
+impl Future for HostOps {
+    fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
+        HostOps::next(self, see).unwrap_or(false)
+    }
+}
+
+/// What the host of `resolved` will write, for the layer that has to know, if any.
+///
+/// # Errors
+/// As [`host_operations`].
+pub(crate) fn foresight(resolved: &ResolvedScenario) -> Result<Option<Foresight>, RunError> {
+    let Some(Ahead { reach, pages, tenant }) = resolved.looks_ahead() else { return Ok(None) };
+    Ok(Some(Foresight::new(Box::new(HostOps::of_tenant(resolved, tenant)?), pages, reach)))
 }
 
 fn refusal(why: &str) -> RunError {

@@ -28,6 +28,7 @@ mod window;
 pub use causes::CauseSeries;
 pub use error::RunError;
 pub use heat::EraseHeat;
+pub(crate) use host_ops::foresight;
 pub use host_ops::{HostOp, host_operations};
 pub use observer::{Observer, Progress};
 pub use parts::{MakeWorkload, Parts};

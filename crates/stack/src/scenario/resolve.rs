@@ -49,6 +49,17 @@ pub struct ResolvedScenario {
     pub(crate) times: Option<FlashTimes>,
 }
 
+/// A layer whose policies have to know what its only user will write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// Host writes that they have to see ahead.
+    pub reach: u64,
+    /// Pages of the layer.
+    pub pages: u32,
+    /// The number of the tenant that writes to it.
+    pub tenant: usize,
+}
+
 /// How long everything takes.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedTiming {
@@ -102,6 +113,17 @@ impl ResolvedScenario {
         writers::check(&scenario)?;
         let caller = Caller { holds_data: scenario.holds_content(), ..Caller::default() };
         resolve(scenario, caller)
+    }
+
+    /// What has to be known beforehand; `None` where all layers do without.
+    pub(crate) fn looks_ahead(&self) -> Option<Ahead> {
+        let plans = self.layers.iter().map(|plan| (plan.reach, plan.logical_pages));
+        let all = plans.chain([(self.ftl.reach, self.ftl.logical_pages)]);
+        all.zip(&self.tree.layers).find_map(|((reach, pages), layer)| match layer.users[..] {
+            [User::Tenant(tenant)] => Some(Ahead { reach: reach?, pages, tenant }),
+            // Refused, or nothing is asked for.
+            _ => None,
+        })
     }
 
     /// What the theory knows of the FTL.
@@ -299,6 +321,7 @@ fn add_features_above(
         (on_zones, "on_zones", "on"),
         (common.align == Some(false), "unaligned", "align"),
         (caller.holds_data, "content", "/content"),
+        (caller.holds_data && !scenario.holds_content(), "held_data", "/content"),
         (tree.layers[at].partitions.is_some(), "sharing", "share"),
         (tree.layers[at].has_log_above(), "under_layer", "on"),
     ]);

@@ -5,6 +5,7 @@ use super::trees;
 use super::{Change, Family, Setting};
 use serde_json::{Value, json};
 use wearwell_base::config::StoreSize;
+use wearwell_base::foresight::Foresight;
 use wearwell_base::seed::Seed;
 use wearwell_engine::placement::{Placement, PlacementContext};
 use wearwell_stack::layers::ReclaimKind;
@@ -63,7 +64,7 @@ pub(super) fn streams_of(situation: &Situation<'_>, log: usize) -> u8 {
         logical_pages: node.logical_pages,
         seed: Seed(situation.scenario.seed),
     };
-    let context = PlacementContext { size: &size, temperature: None };
+    let context = PlacementContext { size: &size, temperature: None, foresight: Some(Foresight::none()) };
     let placement = situation.store(log).and_then(|store| store.placement.build_boxed(context).ok());
     let placed = placement.map(|placement| placement.streams());
     placed.or_else(|| trees::streams(situation, log)).unwrap_or(2)

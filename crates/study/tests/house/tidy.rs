@@ -24,12 +24,15 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
 ];
 
 /// The modules of the lowest crate: each may import those in rows above its own.
-const ORDER_OF_BASE: &[&[&str]] =
-    &[&["units", "table", "memory", "seed", "content", "request"], &["config", "temperature"]];
+const ORDER_OF_BASE: &[&[&str]] = &[
+    &["units", "table", "memory", "seed", "content", "request"],
+    &["config", "temperature"],
+    &["foresight"],
+];
 
 /// The same of the engine. The first row is the modules of the lowest crate that it shows as its own.
 const ORDER: &[&[&str]] = &[
-    &["config", "request", "seed", "table", "temperature", "units"],
+    &["config", "foresight", "request", "seed", "table", "temperature", "units"],
     &["counters", "rings"],
     &["layer"],
     &["nand", "victim", "placement", "wear", "validity", "mapping"],

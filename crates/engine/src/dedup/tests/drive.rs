@@ -51,7 +51,9 @@ impl Shape {
         let blocks = pages.div_ceil(PAGES_PER_BLOCK) + reclaim.reserved_blocks(3) + self.room;
         let (pages_per_block, seed) = (PAGES_PER_BLOCK, Seed(1));
         let size = StoreSize { blocks, pages_per_block, logical_pages: pages, seed };
-        let streams = placement.build_boxed(PlacementContext { size: &size, temperature: None }).unwrap();
+        let streams = placement
+            .build_boxed(PlacementContext { size: &size, temperature: None, foresight: None })
+            .unwrap();
         let store = LogStore::new(
             StoreConfig::new(pages, reclaim, seed),
             Nand::new(Geometry::flat(blocks, pages_per_block, 4096), Wear::default(), seed),

@@ -1,8 +1,9 @@
 //! Which blocks a victim policy sees: all, or those whose valid pages are known.
 
+use crate::counters::Cause;
 use crate::seed::{Random, Seed};
 use crate::table::filled;
-use crate::units::BlockId;
+use crate::units::{BlockId, Lpn};
 use crate::validity::PageSet;
 use crate::victim::{Below, Blocks, Needs, VictimPolicy, draw_block};
 use rand::RngCore;
@@ -284,6 +285,13 @@ impl VictimPolicy for Chooser {
         match self {
             Chooser::All(policy) => policy.invalidated(block, score, blocks),
             Chooser::Known(known) => known.invalidated(block, blocks),
+        }
+    }
+
+    fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
+        // One that knows only some blocks has numbers of its own for them.
+        if let Chooser::All(policy) = self {
+            policy.programmed(block, first, pages, cause, blocks);
         }
     }
 

@@ -33,7 +33,7 @@ impl PagedSettings {
             seed: seed_of_life(self.config.seed, flash),
         };
         let victim = self.victim.build_boxed(&size).map_err(|error| error.within("victim"))?;
-        let context = PlacementContext { size: &size, temperature: None };
+        let context = PlacementContext { size: &size, temperature: None, foresight: None };
         let placement = self.placement.build_boxed(context).map_err(|error| error.within("placement"))?;
         Ok(Policies { victim, placement })
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 /// A drive of 200 blocks of 32 pages.
 fn chain(config: &Config, logical_pages: u32) -> AgeChain {
     let size = StoreSize { blocks: 200, pages_per_block: 32, logical_pages, seed: Seed(1) };
-    config.build(PlacementContext { size: &size, temperature: None }).unwrap()
+    config.build(PlacementContext { size: &size, temperature: None, foresight: None }).unwrap()
 }
 
 #[test]

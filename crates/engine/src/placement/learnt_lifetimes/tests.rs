@@ -6,7 +6,7 @@ use serde_json::json;
 
 fn learnt(config: &Config, logical_pages: u32) -> LearntLifetimes {
     let size = StoreSize { blocks: 100, pages_per_block: 32, logical_pages, seed: Seed(1) };
-    config.build(PlacementContext { size: &size, temperature: None }).unwrap()
+    config.build(PlacementContext { size: &size, temperature: None, foresight: None }).unwrap()
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn parts(seed: u64, victim: &str, placement: &str) -> (Policies, Told) {
     let policy = config.build_boxed(&size(seed)).unwrap();
     let victim = Mirror { policy, candidates: BTreeMap::new(), heard: told.victim.clone() };
     let config: PlacementConfig = serde_json::from_value(json!(placement)).unwrap();
-    let context = PlacementContext { size: &size(seed), temperature: None };
+    let context = PlacementContext { size: &size(seed), temperature: None, foresight: None };
     let placement = config.build_boxed(context).unwrap();
     let placement = Listening { placement, heard: told.placement.clone() };
     (Policies { victim: Box::new(victim), placement: Box::new(placement) }, told)

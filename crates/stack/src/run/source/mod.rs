@@ -54,7 +54,7 @@ impl FirstPass {
 }
 
 /// Where a stack's page operations come from.
-pub(crate) trait Source {
+pub(crate) trait Source: Send {
     /// Appends operations to `batch`: `pages` pages or a little more, or less at the end of a pass.
     ///
     /// Asked for one page it appends exactly one request, perhaps as several runs; none only at the end of a pass, or of a stage.

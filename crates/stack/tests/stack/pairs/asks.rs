@@ -24,6 +24,8 @@ const fn beside(name: &'static str, ways: &'static [&'static str], companion: &'
 }
 
 const ORACLE: &str = "AT.placement.kind = 'oracle'";
+const FUTURE: &str = "AT.placement.kind = 'future_knowledge'";
+const FORESEEING: &str = "AT.victim.policy = 'foresight'";
 const REFERENCES: &str = "ftl.placement.kind = 'references'";
 const HINTS: &str = "AT.placement = { kind = 'host_hint', streams = 3 }";
 const WEIGHING: &str = "AT.victim = { policy = 'completing', weight = 1.0 }";
@@ -76,8 +78,8 @@ const ASKS: &[Ask] = &[
     ask("evict", &["AT.evict = true"]),
     ask("completing", &["AT.victim = { policy = 'completing', weight = 0.0 }", WEIGHING]),
     ask("weighing_below", &[WEIGHING]),
-    ask("separate_streams", &["AT.placement.kind = 'double'", HINTS, ORACLE, REFERENCES]),
-    ask("more_streams", &[HINTS, ORACLE, REFERENCES]),
+    ask("separate_streams", &["AT.placement.kind = 'double'", HINTS, ORACLE, FUTURE, REFERENCES]),
+    ask("more_streams", &[HINTS, ORACLE, FUTURE, REFERENCES]),
     ask(
         "bitmap_in_ram",
         &[
@@ -99,6 +101,8 @@ const ASKS: &[Ask] = &[
         ],
     ),
     ask("oracle", &[ORACLE]),
+    ask("foresight", &[FUTURE, FORESEEING]),
+    ask("foreseeing_victim", &[FORESEEING]),
     beside(
         "references",
         &[REFERENCES],

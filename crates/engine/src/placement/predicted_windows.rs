@@ -1,0 +1,232 @@
+//! Pages by the window of time in which they are predicted to die: an online algorithm with predictions of any quality.
+
+use super::windows::{Windows, look_ahead, pages_ahead};
+use super::{PageContext, Placement, PlacementContext, PlacementKind};
+use crate::config::{ConfigError, Entry, StoreSize};
+use crate::counters::Cause;
+use crate::foresight::Foresight;
+use crate::seed::Random;
+use crate::units::{Lpn, StreamId};
+use rand::RngCore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the predictions and of what is made of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How wrong predictions are: the standard deviation of the natural logarithm of the predicted life over the true one, from 0.
+    pub error: f64,
+    /// Streams, 2 or more: one for each of the next windows, and one for what dies later. Half as many as spare blocks unless given,
+    /// and 128 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2))]
+    pub streams: Option<u8>,
+    /// Host writes of a window as long as predictions are good, 1 or more; so many unless given that all that is seen ahead has a
+    /// window, but no more than there are spare pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub window_pages: Option<u32>,
+    /// Drive writes that predictions see ahead, above 0; each takes 4 bytes of memory a logical page.
+    pub look_ahead: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { error: 0.5, streams: None, window_pages: None, look_ahead: 4.0 }
+    }
+}
+
+/// Beyond that, one prediction in a thousand is within a factor of a million.
+const WORST_ERROR: f64 = 1e4;
+
+impl PlacementKind for Config {
+    const ENTRY: Entry = Entry {
+        name: "predicted_windows",
+        help: "as death_windows, by predictions with an error that can be set, and trusted no more than they turn out to be right",
+        source: "our own, after the online algorithm with predictions of Lange, Naor and Yadgar, SIGMETRICS 2022, as far as it is public",
+    };
+    type Placement = PredictedWindows;
+
+    fn reach(&self, size: &StoreSize) -> Option<u64> {
+        Some(pages_ahead(self.look_ahead, size))
+    }
+
+    fn build(&self, context: PlacementContext<'_>) -> Result<PredictedWindows, ConfigError> {
+        if !(0.0..=WORST_ERROR).contains(&self.error) {
+            let problem = format!("is {}; it must be from 0 to {WORST_ERROR}", self.error);
+            return Err(ConfigError::new("error", problem));
+        }
+        let reach = look_ahead(self.look_ahead, context.size)?;
+        let windows = Windows::of(context.size, self.streams, self.window_pages, reach)?;
+        let logical_pages = context.size.logical_pages;
+        Ok(PredictedWindows {
+            predictor: Predictor {
+                foresight: context.foresight(Self::ENTRY.name, reach)?,
+                error: self.error,
+                random: context.size.seed.of("predictions").random(),
+            },
+            pages: vec![Held { born: 0, dies: UNKNOWN }; logical_pages as usize],
+            trust: Trust::new(windows, logical_pages),
+            open: vec![0; usize::from(windows.streams())],
+            block_pages: context.size.pages_per_block,
+        })
+    }
+}
+
+/// That a page dies later than anybody looks, or that none is there.
+const UNKNOWN: u64 = u64::MAX;
+
+/// The truth, and how it is blurred.
+struct Predictor {
+    foresight: Foresight,
+    error: f64,
+    random: Random,
+}
+
+impl Predictor {
+    /// When the version that write `now` makes is said to die; [`UNKNOWN`] if later than is looked.
+    fn predict(&mut self, page: Lpn, now: u64) -> u64 {
+        let (death, reach) = (self.foresight.write(page, now), self.foresight.reach());
+        if self.error == 0.0 {
+            return death.unwrap_or(UNKNOWN);
+        }
+        let life = death.map_or(reach, |death| death - now) as f64;
+        let predicted = life * libm::exp(self.error * self.normal());
+        if predicted <= reach as f64 { now + (predicted as u64).max(1) } else { UNKNOWN }
+    }
+
+    /// A normal deviate (Box and Muller, Annals of Mathematical Statistics 29(2), 1958).
+    fn normal(&mut self) -> f64 {
+        let mut uniform = || ((self.random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        let (radius, angle) = (libm::sqrt(-2.0 * libm::log(uniform())), std::f64::consts::TAU * uniform());
+        radius * libm::cos(angle)
+    }
+}
+
+/// What is held of a page.
+#[derive(Clone, Copy)]
+struct Held {
+    /// The host write that wrote it.
+    born: u64,
+    /// The one that it is said to die with.
+    dies: u64,
+}
+
+/// Deaths that the last ones are averaged over, at least.
+const FEWEST_DEATHS: f64 = 256.0;
+
+/// How far predictions can be relied on.
+struct Trust {
+    windows: Windows,
+    /// By how many host writes predictions were wrong, of late.
+    miss: f64,
+    /// Mean life of the same versions, and by how much that is wrong itself: what who knows nothing of a page can say of it.
+    life: f64,
+    blind_miss: f64,
+    /// What one more counts.
+    weight: f64,
+    /// Longest error that is told from others.
+    worst: f64,
+    /// The windows in use; `None`: predictions are worth nothing.
+    used: Option<Windows>,
+}
+
+impl Trust {
+    fn new(windows: Windows, logical_pages: u32) -> Self {
+        Trust {
+            windows,
+            miss: 0.0,
+            life: 0.0,
+            blind_miss: 0.0,
+            weight: 1.0 / (f64::from(logical_pages) / 8.0).max(FEWEST_DEATHS),
+            worst: windows.all() as f64,
+            used: Some(windows),
+        }
+    }
+
+    /// A page died with write `now`.
+    fn learn(&mut self, page: Held, now: u64) {
+        let miss = (page.dies.abs_diff(now) as f64).min(self.worst);
+        let life = ((now - page.born) as f64).min(self.worst);
+        self.miss += self.weight * (miss - self.miss);
+        self.blind_miss += self.weight * ((life - self.life).abs() - self.blind_miss);
+        self.life += self.weight * (life - self.life);
+        let mut factor = 1;
+        while (self.windows.width() * factor) as f64 <= self.miss {
+            factor *= 2;
+        }
+        let widened = self.windows.widened(factor);
+        let tells = widened.streams() > 2 && self.miss < self.blind_miss;
+        self.used = (factor == 1 || tells).then_some(widened);
+    }
+}
+
+/// What is predicted to die in one window goes to one stream, with windows as long as predictions are wrong.
+///
+/// Predictions come with writes. With exact ones this is the placement `death_windows`, but that what dies out of sight when it is written
+/// is not looked at again when it is moved. The mean error of late, seen whenever a page dies, is what windows are
+/// widened to: narrower ones would tell apart what is not known. Where fewer than two would be left, or the mean life would be as good a
+/// prediction, the host's pages go to one stream and moved ones to another, as the double frontier has it. Streams that are no longer used have their open blocks filled up first. What
+/// has outlived its prediction counts as dying later than anybody knows.
+///
+/// Of the algorithm of Lange, Naor and Yadgar it is public that it gains with better predictions and is never worse than greedy cleaning
+/// without; how that comes about here is our own.
+pub struct PredictedWindows {
+    predictor: Predictor,
+    pages: Vec<Held>,
+    trust: Trust,
+    /// By stream: pages in the block that it has open, as far as can be seen from here.
+    open: Vec<u32>,
+    block_pages: u32,
+}
+
+impl PredictedWindows {
+    /// The stream for a page that is said to die with `death`.
+    fn wanted(&self, death: u64, now: u64, cause: Cause) -> StreamId {
+        match self.trust.used {
+            Some(windows) => windows.stream((death != UNKNOWN && death >= now).then_some(death), now),
+            None => StreamId(u8::from(cause != Cause::Host)),
+        }
+    }
+
+    /// `wanted` or, where that would open a block, a stream that is not used any more and has one open.
+    fn filled_up(&mut self, wanted: StreamId) -> StreamId {
+        let used = self.trust.used.map_or(2, |windows| usize::from(windows.streams()));
+        let left = || (used..self.open.len()).find(|&stream| self.open[stream] > 0);
+        let stream = match self.open[wanted.index()] {
+            0 => left().map_or(wanted, |stream| StreamId(stream as u8)),
+            _ => wanted,
+        };
+        let open = &mut self.open[stream.index()];
+        *open = (*open + 1) % self.block_pages;
+        stream
+    }
+}
+
+impl Placement for PredictedWindows {
+    fn streams(&self) -> u8 {
+        self.trust.windows.streams()
+    }
+
+    fn place(&mut self, context: &PageContext) -> StreamId {
+        let &PageContext { page, now, cause, .. } = context;
+        if cause == Cause::Host {
+            let dies = self.predictor.predict(page, now);
+            let before = std::mem::replace(&mut self.pages[page.index()], Held { born: now, dies });
+            if before.dies != UNKNOWN {
+                self.trust.learn(before, now);
+            }
+        }
+        let wanted = self.wanted(self.pages[page.index()].dies, now, cause);
+        self.filled_up(wanted)
+    }
+
+    fn trimmed(&mut self, page: Lpn) {
+        self.pages[page.index()].dies = UNKNOWN;
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.pages)
+    }
+}
