@@ -4,7 +4,8 @@ use crate::interrupt::EXIT_CODE;
 use crate::tell::tell;
 use std::fmt::Display;
 use wearwell_stack::{Draft, DraftError, RunError};
-use wearwell_study::MeasureError;
+use wearwell_study::limit::LimitError;
+use wearwell_study::{MeasureError, SweepError};
 use wearwell_theory::TheoryError;
 
 /// Why a command failed; decides the exit code.
@@ -41,6 +42,16 @@ impl Failure {
         match error {
             RunError::Config(error) => draft.explain(&error).into(),
             RunError::Interrupted => Failure::Interrupted,
+            other => Failure::run(other),
+        }
+    }
+
+    /// What `draft` describes has no limit, or the runs beside it cannot go on.
+    pub fn of_limit(error: LimitError, draft: &Draft) -> Self {
+        match error {
+            LimitError::Draft(error) => (*error).into(),
+            LimitError::Run(error) => Failure::of_run(error, draft),
+            LimitError::Sweep(SweepError::Interrupted { .. }) => Failure::Interrupted,
             other => Failure::run(other),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::TimingReport;
 use wearwell_stack::steady::estimate;
-use wearwell_stack::{LayerResult, RatingResult, RunResult, TenantResult};
+use wearwell_stack::{LayerResult, LimitResult, RatingResult, RunResult, TenantResult};
 
 /// A row: names of columns with their values. What a run cannot say, or what would mean nothing, is null.
 pub type Row = Vec<(String, Value)>;
@@ -41,6 +41,7 @@ pub fn summary(result: &RunResult) -> Row {
         ("page_bytes".to_owned(), json!(result.device.page_bytes)),
         ("pages_per_block".to_owned(), json!(result.device.pages_per_block)),
     ];
+    row.extend(result.limit.iter().flat_map(limit_columns));
     row.extend(result.layers.iter().flat_map(layer_columns));
     row.extend(result.tenants.iter().flat_map(tenant_columns));
     row.extend(result.timing.iter().flat_map(timing_columns));
@@ -63,6 +64,15 @@ pub fn summary(result: &RunResult) -> Row {
         ("warnings".to_owned(), json!(result.warnings.join("; "))),
     ]);
     row
+}
+
+/// Only of results that were held against their limit.
+fn limit_columns(limit: &LimitResult) -> Row {
+    let foreseeing = limit.foreseeing.as_ref().map(|best| best.write_amplification);
+    vec![
+        ("lower_bound".to_owned(), json!(limit.lower_bound)),
+        ("foreseeing_write_amplification".to_owned(), json!(foreseeing)),
+    ]
 }
 
 /// Appends the plain values within `value`, named by the way to them.

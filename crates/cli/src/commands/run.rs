@@ -3,15 +3,16 @@
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
 use crate::page::Page;
-use crate::progress::{ProgressArgs, RunProgress};
+use crate::progress::{ProgressArgs, RunProgress, SweepProgress};
 use crate::report::{csv_rows, json, parquet, table, windows, wrapped};
 use crate::scenario_args::ScenarioArgs;
 use crate::top;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use wearwell_report::Document;
-use wearwell_stack::{Progress, RunResult};
-use wearwell_study::{beside, summary};
+use wearwell_stack::{Draft, Progress, RunResult};
+use wearwell_study::limit::{beside_limit, check};
+use wearwell_study::{SweepOptions, beside, summary};
 
 /// Runs a scenario and reports what it does to the flash
 ///
@@ -35,6 +36,9 @@ pub struct Args {
     /// Also draw the result on a page, which needs nothing else to be looked at: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
+    /// Also say what nothing could have done better, and what placement and cleaning achieve that know the future
+    #[arg(long, help_heading = "Output")]
+    limit: bool,
     /// End with exit code 3 if the result is not steady or would mean nothing
     #[arg(long, help_heading = "Output")]
     strict: bool,
@@ -64,12 +68,16 @@ Examples:
   wearwell run my.toml --format json | jq .write_amplification
   wearwell run scenarios/nvmfs.toml --set top.placement=conquest
   wearwell run my.toml --report my.html                 figures, for a browser
+  wearwell run my.toml --limit                          how far it is from the best possible
   wearwell run my.toml --timeseries windows.csv --strict";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let draft = args.scenario.draft()?;
     let scenario = draft.scenario()?;
+    if args.limit {
+        check(&scenario).map_err(|error| draft.explain(&error))?;
+    }
     let inputs = args.scenario.inputs(&draft);
     let file =
         |path: &Option<PathBuf>| path.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose();
@@ -80,6 +88,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     display.clear();
     let mut result = outcome.map_err(|error| Failure::of_run(error, &draft))?;
     beside(&mut result);
+    if args.limit {
+        result = with_limit(&draft, result, args.progress)?;
+    }
     if let Some(file) = &output {
         write_result(file, &result)?;
     }
@@ -92,6 +103,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     print(&printed(args.format, &result)?)?;
     if args.strict { strict(&result) } else { Ok(()) }
+}
+
+/// The result with its limit, which takes a few runs more.
+fn with_limit(draft: &Draft, result: RunResult, progress: ProgressArgs) -> Result<RunResult, Failure> {
+    let display = SweepProgress::new(progress, 0);
+    let outcome = beside_limit(draft, result, &SweepOptions::default(), &display);
+    display.clear();
+    outcome.map_err(|error| Failure::of_limit(error, draft))
 }
 
 fn printed(format: Format, result: &RunResult) -> Result<String, Failure> {

@@ -70,6 +70,7 @@ pub fn as_table(advice: &Advice, repeat: &Repeat) -> String {
     let base = &advice.base;
     let mut text = format!("as it is: {}\n", figures_line(base));
     text += &most_of_it(base);
+    text += &headroom(advice);
     if let Some(problem) = &base.problem {
         text += &format!("warning: as it is, {problem}; {}\n", remedy(base));
     }
@@ -89,6 +90,17 @@ pub fn as_table(advice: &Advice, repeat: &Repeat) -> String {
     text += &notes(advice);
     text += &conclusion(advice);
     text + &commands(advice, repeat)
+}
+
+/// What there is to win on the drive as it is, by placement and cleaning.
+fn headroom(advice: &Advice) -> String {
+    let Some(limit) = &advice.limit else { return String::new() };
+    let best = limit.foreseeing.as_ref();
+    let best = best.map_or(String::new(), |best| {
+        format!(" what knows the future writes {:.4}, and", best.write_amplification)
+    });
+    let little = if limit.is_little() { "little is left to win by placement and cleaning: " } else { "" };
+    format!("{little}on this flash{best} nothing gets below {:.4}\n", limit.lower_bound)
 }
 
 /// The layer that writes most for each page that it is given, if several do.

@@ -4,6 +4,7 @@ pub mod advice;
 mod drive;
 pub mod ftl;
 mod grid;
+pub mod limit;
 #[cfg(not(feature = "parquet"))]
 #[path = "no_parquet.rs"]
 pub mod parquet;

@@ -48,6 +48,7 @@ fn figures(result: &RunResult) -> Vec<Vec<String>> {
         ("Write amplification", amplification(result)),
         ("  by cause", causes(result)),
         ("  by theory", theory(result)),
+        ("  at least, for anything", limit(result)),
         ("Drive", drive::description(result)),
         ("Spare space", spare_space(&result.device.over_provisioning)),
         ("Workload", workload(&result.scenario)),
@@ -115,6 +116,19 @@ fn theory(result: &RunResult) -> String {
         from.unwrap_or_default(),
         notes.collect::<String>()
     )
+}
+
+/// The lower bound, and what knowing the future comes to.
+fn limit(result: &RunResult) -> String {
+    let Some(limit) = &result.limit else { return String::new() };
+    let best = limit.foreseeing.as_ref().map(|best| {
+        let (placement, victim) = (&best.placement, &best.victim);
+        format!(
+            "; {:.4} by placement {placement} and victim {victim}, which know the future",
+            best.write_amplification
+        )
+    });
+    format!("{:.4}{}", limit.lower_bound, best.unwrap_or_default())
 }
 
 /// Flash writes per host write, by layer and cause.

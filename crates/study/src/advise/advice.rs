@@ -5,6 +5,7 @@ use super::price::{self, Cost, Price};
 use super::saving::{Measured, Saving, saving};
 use super::software::{self, OptionChange};
 use super::{Change, Setting};
+use crate::limit::Distance;
 use serde::Serialize;
 use wearwell_stack::RunResult;
 
@@ -17,6 +18,9 @@ pub struct Advice {
     pub replicas: u32,
     /// The stack as it is.
     pub base: Figures,
+    /// How far it is from the best possible; `None` of a stack that has no limit, such as a log on an FTL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Distance>,
     /// The changes tried alone, best first.
     pub changes: Vec<Tried>,
     /// Changes tried together, in the order of the steps, in each step best first.

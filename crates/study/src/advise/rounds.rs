@@ -4,13 +4,14 @@ use super::advice::{Advice, Against, Figures, Skipped, Tried, Verdict, rank};
 use super::candidate::{Candidate, as_it_is};
 use super::situation::Situation;
 use super::{Change, FAMILIES, Family};
+use crate::limit::{LimitError, distance};
 use crate::points::SweepError;
 use crate::sweep::{Shifted, Sweep, SweepObserver, SweepOptions, replicate, resolved};
 use std::collections::BTreeMap;
 use wearwell_stack::RunResult;
 use wearwell_stack::key::Key;
 use wearwell_stack::scenario::Scenario;
-use wearwell_stack::{Draft, DraftError, Fit};
+use wearwell_stack::{Draft, DraftError, Fit, RunError};
 
 /// Changes that are tried on top of the best, in each step.
 const TRIED_A_STEP: usize = 4;
@@ -43,6 +44,19 @@ pub enum AdviseError {
     /// The runs cannot go on.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+}
+
+impl From<LimitError> for AdviseError {
+    fn from(error: LimitError) -> Self {
+        match error {
+            LimitError::Draft(error) => AdviseError::Draft(error),
+            LimitError::Sweep(error) => AdviseError::Sweep(error),
+            LimitError::Run(RunError::Interrupted) => {
+                AdviseError::Sweep(SweepError::Interrupted { finished: 0, points: 0 })
+            }
+            other => AdviseError::Base(other.to_string()),
+        }
+    }
 }
 
 impl From<DraftError> for AdviseError {
@@ -109,6 +123,7 @@ pub fn advise(
         version,
         replicas: options.replicas,
         base: figures,
+        limit: None,
         changes: Vec::new(),
         combinations: Vec::new(),
         skipped,
@@ -117,6 +132,7 @@ pub fn advise(
     if advice.base.write_amplification.is_none() {
         return Ok(advice);
     }
+    advice.limit = distance(draft, &options.sweep, observer)?;
     let tried = try_alone(&stack, &mut bench, &advice.base, candidates, &references)?;
     let mut alone: Vec<Tried> = tried.iter().map(|(_, tried)| tried.clone()).collect();
     rank(&mut alone);

@@ -1,12 +1,22 @@
-//! How far any policy is from the best possible: a proven lower bound.
+//! How far any policy is from the best possible: a proven lower bound, what knowing the future comes to, and where the rest is lost.
 
+mod beside;
 mod bound;
 mod crowding;
 mod flash;
 mod history;
+mod loss;
+mod pairs;
+mod policies;
 mod run;
+#[cfg(test)]
+mod tests;
 
+pub use beside::{Distance, beside_limit, distance};
 pub use bound::{Start, least_rewrites};
 pub use flash::Flash;
 pub use history::{History, Recorder};
-pub use run::{Limit, limit};
+pub use loss::Loss;
+pub use pairs::{LimitError, Measured, Part};
+pub use policies::{LimitOptions, Policies, PolicyRow, policies};
+pub use run::{Limit, check, limit};

@@ -3,10 +3,13 @@
 use super::{Flash, Recorder, Start, least_rewrites};
 use std::ops::ControlFlow;
 use wearwell_base::config::ConfigError;
-use wearwell_stack::{HostOp, Observer, Phase, RunError, RunResult, Scenario, host_operations, run};
+use wearwell_stack::{HostOp, Observer, RunError, RunResult, Scenario, host_operations, run};
 
 /// Writes of a stretch, of which several add up: memory is for one at a time.
 const MOST_WRITES: usize = 1 << 24;
+
+/// Operations between two looks at whether to go on.
+const OPS_A_LOOK: u32 = 1 << 16;
 
 /// A run and its limit.
 #[derive(Clone, Debug)]
@@ -39,7 +42,51 @@ impl Limit {
 ///
 /// As of [`run`]; scenarios in which what the drive is asked for is not what the host writes, and several tenants.
 pub fn limit(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Limit, RunError> {
-    let problem = |key, problem: &str| Err(ConfigError::new(key, problem).into());
+    check(scenario)?;
+    Limit::of(run(scenario, observer)?, &mut || observer.keep_going())
+}
+
+impl Limit {
+    /// Bounds from below what the measured part of the run of `result` had to write to flash, as long as `keep_going` lets it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`limit`], but for those of the run itself.
+    pub fn of(result: RunResult, keep_going: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Self, RunError> {
+        check(&result.scenario)?;
+        let logical_pages = f64::from(result.device.logical_pages);
+        let course = &result.course;
+        let before = (course.precondition_drive_writes + course.warm_up_drive_writes) * logical_pages;
+        let (begin, host_pages) = (before.round() as u64, course.measured_host_pages);
+        let flash =
+            Flash { blocks: u64::from(result.device.blocks), pages_per_block: result.device.pages_per_block };
+        let recorder = Recorder::new(result.device.logical_pages);
+        let mut sum = Sum { flash, recorder, least_rewrites: 0, begin, end: begin + host_pages, written: 0 };
+        let (mut ops, mut interrupted) = (0u32, false);
+        if host_pages > 0 {
+            host_operations(&result.scenario, &mut |op| {
+                ops = ops.wrapping_add(1);
+                if ops.is_multiple_of(OPS_A_LOOK) && keep_going().is_break() {
+                    interrupted = true;
+                    return ControlFlow::Break(());
+                }
+                sum.see(op)
+            })?;
+        }
+        if interrupted {
+            return Err(RunError::Interrupted);
+        }
+        Ok(Limit { host_pages, least_rewrites: sum.least_rewrites, result })
+    }
+}
+
+/// Refuses scenarios that have no limit.
+///
+/// # Errors
+///
+/// What the drive is asked for is not what the host writes.
+pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
+    let problem = |key, problem: &str| Err(ConfigError::new(key, problem));
     if !scenario.log.is_empty() {
         return problem(
             "log",
@@ -52,31 +99,13 @@ pub fn limit(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Limit, 
     if scenario.power.is_some() {
         return problem("power", "the limit is that of a drive which keeps its power");
     }
-    let result = run(scenario, observer)?;
-    let host_pages = result.course.measured_host_pages;
-    let measured = result.windows.iter().rev().find(|window| window.phase == Phase::Measure);
-    let end = measured.map_or(0, |window| window.host_pages);
-    let flash =
-        Flash { blocks: u64::from(result.device.blocks), pages_per_block: result.device.pages_per_block };
-    let mut sum = Sum { flash, recorder: Recorder::new(result.device.logical_pages), least_rewrites: 0 };
-    let (begin, mut written) = (end - host_pages, 0);
-    host_operations(&result.scenario, &mut |op| {
-        match op {
-            HostOp::Trim(page) => sum.recorder.trim(page),
-            HostOp::Write(page) => {
-                if written == begin {
-                    sum.end_stretch(false);
-                }
-                sum.recorder.write(page);
-                written += 1;
-            }
-        }
-        if written == end || sum.recorder.writes() == MOST_WRITES {
-            sum.end_stretch(written > begin);
-        }
-        if written == end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(Limit { host_pages, least_rewrites: sum.least_rewrites, result })
+    if scenario.top.is_some() {
+        return problem(
+            "top",
+            "the limit is that of a drive; a file system on it writes something else than the host",
+        );
+    }
+    Ok(())
 }
 
 /// The stretches so far.
@@ -84,9 +113,30 @@ struct Sum {
     flash: Flash,
     recorder: Recorder,
     least_rewrites: u64,
+    /// Host writes before the measured part, and at its end.
+    begin: u64,
+    end: u64,
+    written: u64,
 }
 
 impl Sum {
+    fn see(&mut self, op: HostOp) -> ControlFlow<()> {
+        match op {
+            HostOp::Trim(page) => self.recorder.trim(page),
+            HostOp::Write(page) => {
+                if self.written == self.begin {
+                    self.end_stretch(false);
+                }
+                self.recorder.write(page);
+                self.written += 1;
+            }
+        }
+        if self.written == self.end || self.recorder.writes() == MOST_WRITES {
+            self.end_stretch(self.written > self.begin);
+        }
+        if self.written == self.end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     /// A new stretch begins; what the last one bounds is added if it is `measured`.
     fn end_stretch(&mut self, measured: bool) {
         let history = self.recorder.take();

@@ -28,7 +28,7 @@ const BASES: &[(&str, &[&str])] = &[
     ("advise", &["small.toml", "--quick", "--only", "victim", "--replicas", "1"]),
     ("top", &["no-folder", "--once"]),
     ("reproduce", &["geckoftl/table-1", "--quick"]),
-    ("limit", &["small.toml"]),
+    ("limit", &["small.toml", "--placements", "none", "--victims", "none"]),
     ("list", &[]),
     ("theory", &["--scenario", "small.toml"]),
     ("theory single", &[]),

@@ -1,6 +1,7 @@
 //! The bound beside the exact optimum of small drives.
 
 mod optimum;
+mod oracle;
 
 use optimum::{Op, fewest_rewrites};
 use proptest::prelude::*;

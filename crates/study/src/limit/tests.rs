@@ -1,0 +1,122 @@
+//! Small drives beside their limits.
+
+use super::*;
+use crate::executor::Threads;
+use crate::sweep::{SweepObserver, SweepOptions};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use wearwell_stack::{Draft, Progress, run as simulate};
+
+struct Silent;
+
+impl SweepObserver for Silent {
+    fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+    fn finished(&self, _: usize, _: usize) {}
+}
+
+/// 256 logical pages on 96 blocks of 4 pages with `settings`.
+fn draft(settings: &str) -> Draft {
+    let drive = "device = { capacity = '1 MiB', raw_capacity = '1536 KiB', pages_per_block = 4 }\n\
+                 measure = { max_warm_up = 8.0, drive_writes = 4.0 }\n";
+    Draft::from_toml(&format!("{drive}{settings}"), "the test").unwrap()
+}
+
+fn names(names: &[&str]) -> Vec<Value> {
+    names.iter().map(|name| json!(name)).collect()
+}
+
+fn found(
+    settings: &str,
+    placements: &[&str],
+    victims: &[&str],
+    all_pairs: bool,
+) -> Result<Policies, LimitError> {
+    let sweep = SweepOptions { threads: Some(1), ..SweepOptions::default() };
+    let options = LimitOptions { placements: names(placements), victims: names(victims), all_pairs, sweep };
+    policies(&draft(settings), &options, &Silent)
+}
+
+#[test]
+fn nothing_is_below_the_bound_and_losses_add_up() {
+    for workload in
+        ["kind = 'uniform'", "kind = 'zipf', exponent = 0.9", "kind = 'uniform', trim_ratio = 0.1"]
+    {
+        let settings = format!("workload = {{ {workload} }}");
+        let placements = ["single", "double", "age_classes", "death_windows"];
+        let found = found(&settings, &placements, &["greedy", "fifo"], true).unwrap();
+        let (bound, best) = (found.limit.lower_bound(), found.foreseeing.unwrap().write_amplification);
+        assert!(1.0 <= bound && bound <= best, "{bound} > {best}");
+        assert_eq!(found.rows.len(), 8);
+        assert_eq!((found.rows[0].placement.as_str(), found.rows[0].victim.as_str()), ("double", "greedy"));
+        for row in &found.rows {
+            let measured = row.outcome.as_ref().unwrap();
+            let loss = row.loss.unwrap();
+            let sum = loss.placement + loss.victim + loss.block_size;
+            assert!((sum - (measured.write_amplification - 1.0)).abs() < 1e-9, "{row:?}");
+            assert!((loss.block_size - (best - 1.0)).abs() < 1e-12 && !measured.pooled);
+            let knows = row.placement == "death_windows";
+            assert!(knows || measured.write_amplification > best, "{row:?} beats {best}");
+        }
+        let own = found.limit.result.write_amplification;
+        assert_eq!(found.rows[0].outcome.as_ref().unwrap().write_amplification, own.unwrap());
+    }
+}
+
+#[test]
+fn what_cannot_reclaim_in_place_has_a_pool_and_what_cannot_be_says_why() {
+    let settings = "workload = { kind = 'uniform' }\nftl = { placement = 'single', reclaim = 'in_place' }";
+    let found = found(settings, &["double", "age_classes", "oracle"], &[], false).unwrap();
+    let of = |name: &str| found.rows.iter().find(|row| row.placement == name).unwrap();
+    assert!(!of("single").outcome.as_ref().unwrap().pooled && !of("double").outcome.as_ref().unwrap().pooled);
+    assert!(of("age_classes").outcome.as_ref().unwrap().pooled);
+    let error = of("oracle").outcome.as_ref().unwrap_err();
+    assert!(error.contains("needs a workload") && of("oracle").loss.is_none(), "{error}");
+}
+
+/// Placements and victims are of no use there, and the bound holds all the same.
+#[test]
+fn a_drive_that_merges_log_blocks_has_a_bound_alone() {
+    let settings = "workload = { kind = 'uniform' }\nftl = { structure = { kind = 'fast' } }";
+    let found = found(settings, &["single"], &["greedy"], false).unwrap();
+    assert!(found.foreseeing.is_none() && found.rows.is_empty());
+    assert!(found.limit.lower_bound() <= found.limit.result.write_amplification.unwrap());
+}
+
+#[test]
+fn all_runs_measure_the_same_writes() {
+    let settings = "workload = { kind = 'zipf', exponent = 0.9 }";
+    let whole = found(settings, &["double"], &["fifo"], false).unwrap();
+    let own = &whole.limit.result;
+    // By hand, with a warm-up of that length.
+    let mut draft = draft(settings);
+    draft.set("measure.warm_up", json!(own.course.warm_up_drive_writes)).unwrap();
+    draft.set("ftl.victim", json!("fifo")).unwrap();
+    let by_hand =
+        simulate(&draft.scenario().unwrap(), &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
+    let row = whole.rows.iter().find(|row| row.victim == "fifo").unwrap();
+    assert_eq!(row.outcome.as_ref().unwrap().write_amplification, by_hand.write_amplification.unwrap());
+    assert_eq!(by_hand.course.measured_host_pages, own.course.measured_host_pages);
+    // And so does a result that is held against its limit.
+    let beside = beside_limit(&draft, by_hand, &SweepOptions::default(), &Silent).unwrap().limit.unwrap();
+    assert_eq!(beside.least_rewrites, whole.limit.least_rewrites);
+    assert_eq!(beside.foreseeing, whole.foreseeing);
+}
+
+#[test]
+fn who_makes_the_runs_makes_no_difference() {
+    let settings = "workload = { kind = 'hot_cold', hot_writes = 0.9, hot_space = 0.1 }";
+    let many = Threads { count: Some(3), run: None };
+    let sweep = SweepOptions { executor: Some(&many), ..SweepOptions::default() };
+    let (placements, victims) = (names(&["single", "predicted_windows"]), names(&["random"]));
+    let options = LimitOptions { placements, victims, all_pairs: true, sweep };
+    let one = found(settings, &["single", "predicted_windows"], &["random"], true).unwrap();
+    assert_eq!(policies(&draft(settings), &options, &Silent).unwrap().rows, one.rows);
+}
+
+#[test]
+fn what_is_no_single_drive_is_refused_before_it_is_run() {
+    let error = found("workload = { kind = 'uniform' }\n[[log]]\nspare_factor = 0.3", &[], &[], false);
+    assert!(error.unwrap_err().to_string().contains("log: the limit is that of a drive"));
+}
