@@ -9,7 +9,7 @@ pub use types::{Claim, Item, Kind, Manifest, Numbers, Tolerance, Verdict};
 use crate::Failure;
 
 /// File and text of each, in the order of the list.
-const MANIFESTS: [(&str, &str); 7] = [
+const MANIFESTS: [(&str, &str); 8] = [
     ("log_on_log.toml", include_str!("../../manifest/log_on_log.toml")),
     ("cagc.toml", include_str!("../../manifest/cagc.toml")),
     ("hot_cold.toml", include_str!("../../manifest/hot_cold.toml")),
@@ -17,6 +17,7 @@ const MANIFESTS: [(&str, &str); 7] = [
     ("geckoftl.toml", include_str!("../../manifest/geckoftl.toml")),
     ("answers.toml", include_str!("../../manifest/answers.toml")),
     ("beyond.toml", include_str!("../../manifest/beyond.toml")),
+    ("limit.toml", include_str!("../../manifest/limit.toml")),
 ];
 
 /// All manifests.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use wearwell_stack::{RunResult, Scenario, run as simulate};
 
 /// The traces that write, and touch the 64 blocks that a drive should have: what they are called, their file, and how it is read.
-const TRACES: [(&str, &str, &str); 21] = [
+pub(super) const TRACES: [(&str, &str, &str); 21] = [
     ("MSR prxy_0", "msr-prxy_0.csv.zst", "format = \"msr\""),
     (
         "MSR hm_0",

@@ -31,6 +31,8 @@ mod hot_cold_figure5;
 mod hot_cold_table1;
 mod hot_cold_table2;
 mod hot_cold_traces;
+mod limit_hints;
+mod limit_table;
 mod log_on_log_collapsed;
 mod log_on_log_coordination;
 mod log_on_log_f2fs;
@@ -116,6 +118,8 @@ programs! {
     hot_cold_table1: Sampling,
     hot_cold_table2: Sampling,
     hot_cold_traces: Sampling,
+    limit_hints: limit_hints::Settings,
+    limit_table: limit_table::Settings,
     log_on_log_collapsed: Sampling,
     log_on_log_coordination: Sampling,
     log_on_log_f2fs: Calculation,

@@ -1,0 +1,207 @@
+//! How much of what a log on a log costs could hints close at best, if the log above told the drive all that it will do?
+//!
+//! A log runs on a drive, and what it writes and trims there is written down. The drive then replays that alone: as it is, with the
+//! log's streams as hints, and with a placement and a victim policy that know every write and trim to come, which is more than any
+//! hint can say.
+
+use crate::Failure;
+use crate::log_on_log::number;
+use crate::replicas::scenario;
+use crate::session::{Interrupted, Session};
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use wearwell_base::config::ConfigError;
+use wearwell_engine::counters::Cause;
+use wearwell_engine::layer::Seen;
+use wearwell_stack::{Looker, Parts, Phase, ResolvedScenario, RunResult, Scenario, run as simulate, watched};
+use wearwell_study::limit::Limit;
+
+/// Settings of the question.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    /// MiB that the drive shows.
+    drive_mib: u32,
+    /// Host writes, as a multiple of the log's pages, before its writes are recorded, and while they are.
+    length: f64,
+}
+
+/// KiB of a segment of the log, on blocks of 256 KiB.
+const SEGMENTS_KIB: [u32; 3] = [64, 384, 1024];
+
+const WORKLOADS: [(&str, &str); 2] = [
+    ("uniform", "kind = \"uniform\""),
+    ("hot and cold 90/10", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1"),
+];
+
+/// What the drive does with the same writes: as it is, with hints, and with all that could be known.
+const DRIVES: [(&str, &str); 3] = [
+    ("as it is", "placement = \"double\"\nvictim = \"greedy\""),
+    ("streams as hints", "placement = { kind = \"host_hint\", streams = 4 }\nvictim = \"greedy\""),
+    ("all that could be known", "placement = \"death_windows\"\nvictim = \"foresight\""),
+];
+
+const PAGE_BYTES: u32 = 4096;
+
+#[derive(Clone, Debug, Serialize)]
+struct Point {
+    workload: &'static str,
+    segment_kib: u32,
+    drive_mib: u32,
+    length: f64,
+}
+
+/// What is kept of a stack.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept {
+    log: f64,
+    /// Of the drive, in the order of [`DRIVES`].
+    drive: Vec<f64>,
+    lower_bound: f64,
+}
+
+/// Writes down what a log writes and trims on the drive below.
+struct Recorder<'a> {
+    session: &'a Session<'a>,
+    segment_pages: u32,
+    /// Host pages before recording, and at its end.
+    begin: u64,
+    end: u64,
+    host_pages: u64,
+    sent_pages: u64,
+    csv: String,
+}
+
+impl Recorder<'_> {
+    fn is_recording(&self) -> bool {
+        self.host_pages >= self.begin
+    }
+
+    fn line(&mut self, op: &str, first: u32, pages: u32, hint: u8) {
+        if self.is_recording() {
+            let [offset, length] = [first, pages].map(|pages| u64::from(pages) * u64::from(PAGE_BYTES));
+            let _ = writeln!(self.csv, "0,{op},0,{offset},{length},{hint}");
+        }
+    }
+}
+
+impl Looker for Recorder<'_> {
+    fn begin(&mut self, _: &ResolvedScenario) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    fn look(&mut self, phase: Phase, seen: Vec<(usize, Seen)>) -> ControlFlow<()> {
+        // The log is layer 0, and its segments lie one after the other.
+        for (_, seen) in seen.into_iter().filter(|(layer, _)| *layer == 0) {
+            match seen {
+                Seen::Programmed { block, page, pages, cause, stream, .. } => {
+                    if cause == Cause::Host && phase != Phase::Fill {
+                        self.host_pages += u64::from(pages);
+                    }
+                    self.line("W", block.0 * self.segment_pages + page, pages, stream.0 + 1);
+                    self.sent_pages += if self.is_recording() { u64::from(pages) } else { 0 };
+                }
+                Seen::Erased { block, .. } => {
+                    self.line("T", block.0 * self.segment_pages, self.segment_pages, 0);
+                }
+                Seen::Read { .. } | Seen::Died(_) => {}
+            }
+        }
+        self.session.flow()?;
+        if self.host_pages >= self.end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn device(drive_mib: u32) -> String {
+    format!("[device]\ncapacity = \"{drive_mib} MiB\"\nspare_factor = 0.1\npages_per_block = 64\n")
+}
+
+fn answer(session: &Session, point: &Point) -> Result<Kept, Failure> {
+    let law = WORKLOADS.iter().find(|(name, _)| *name == point.workload).ok_or("a workload of the list")?.1;
+    let device = device(point.drive_mib);
+    let stack = scenario(&format!(
+        "{device}[[log]]\nsegment_size = \"{} KiB\"\nspare_factor = 0.15\n[workload]\n{law}\n",
+        point.segment_kib
+    ))?;
+    let host_pages = (f64::from(point.drive_mib) * 256.0 * 0.85 * point.length) as u64;
+    let mut recorder = Recorder {
+        session,
+        segment_pages: point.segment_kib * 1024 / PAGE_BYTES,
+        begin: host_pages,
+        end: 2 * host_pages,
+        host_pages: 0,
+        sent_pages: 0,
+        csv: "time_ns,op,volume,offset_bytes,length_bytes,hint\n".to_owned(),
+    };
+    watched(&stack, Parts::default(), &mut recorder)?;
+    if session.flow().is_break() {
+        return Err(Interrupted.into());
+    }
+    let log = recorder.sent_pages as f64 / (recorder.host_pages - recorder.begin) as f64;
+    let file = tempfile::Builder::new().suffix(".csv").tempfile()?;
+    std::fs::write(file.path(), &recorder.csv)?;
+    let mut results = Vec::new();
+    for (_, ftl) in DRIVES {
+        let path = file.path().to_string_lossy();
+        let scenario = scenario(&format!(
+            "{device}[ftl]\n{ftl}\n[trace]\npath = {path:?}\nformat = \"wearwell-csv\"\n[measure]\nwarm_up = 2.0\ndrive_writes = 2.0\n"
+        ))?;
+        results.push(replay(session, &scenario)?);
+    }
+    let drive = results
+        .iter()
+        .map(|result| result.write_amplification.ok_or_else(|| result.warnings.join("; ").into()));
+    let drive = drive.collect::<Result<Vec<f64>, Failure>>()?;
+    let first = results.swap_remove(0);
+    let lower_bound = Limit::of(first, &mut || session.flow())?.lower_bound();
+    Ok(Kept { log, drive, lower_bound })
+}
+
+fn replay(session: &Session, scenario: &Scenario) -> Result<RunResult, Failure> {
+    match simulate(scenario, &mut |_: &_| session.flow()) {
+        Err(_) if session.flow().is_break() => Err(Interrupted.into()),
+        other => Ok(other?),
+    }
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let Settings { drive_mib, length } = session.settings()?;
+    let point = |workload, segment_kib| Point { workload, segment_kib, drive_mib, length };
+    let points: Vec<Point> = WORKLOADS
+        .iter()
+        .flat_map(|(workload, _)| SEGMENTS_KIB.map(|segment_kib| point(*workload, segment_kib)))
+        .collect();
+    let found = session.each("hints", &points, |point| answer(session, point))?;
+    let mut table = Table::new(&[
+        "workload",
+        "segment_kib",
+        "log",
+        "drive",
+        "drive_with_stream_hints",
+        "drive_knowing_all",
+        "lower_bound",
+        "stack",
+        "stack_knowing_all",
+        "closed_by_stream_hints_percent",
+        "closed_at_best_percent",
+    ]);
+    let mut ordered = Vec::new();
+    for (point, kept) in points.iter().zip(&found) {
+        let [plain, hinted, knowing] = kept.drive[..] else { return Err("a drive is missing".into()) };
+        let closed = |drive: f64| if plain > 1.0 { 100.0 * (plain - drive) / (plain - 1.0) } else { 0.0 };
+        let numbers =
+            [kept.log, plain, hinted, knowing, kept.lower_bound, kept.log * plain, kept.log * knowing];
+        let shares = [closed(hinted), closed(knowing)].map(|share| number(share, 1));
+        let head = [point.workload.to_owned(), point.segment_kib.to_string()];
+        table.push(head.into_iter().chain(numbers.map(|value| number(value, 4))).chain(shares).collect());
+        let case = format!("{}, segments of {} KiB", point.workload, point.segment_kib);
+        ordered.push((case, kept.lower_bound <= knowing + 1e-9 && knowing <= plain + 1e-9));
+    }
+    table.publish(session, "data")?;
+    let mut statements = Statements::default();
+    statements.check("ours: what knows all is between the bound and the drive as it is", ordered);
+    statements.publish(session)
+}

@@ -1,0 +1,326 @@
+//! How far is every placement and every victim policy from the best possible, and from what knows the future?
+//!
+//! Synthetic workloads, and the traces of the folder that `WEARWELL_TRACES` names, on drives of several spare factors: beside each
+//! policy the proven lower bound for the very writes that were measured and, where there are such, the mean field's value and the
+//! bound in closed form.
+
+use super::hot_cold_traces::TRACES;
+use crate::Failure;
+use crate::interval::Interval;
+use crate::log_on_log::number;
+use crate::replicas::scenario;
+use crate::session::{Interrupted, Session};
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+use wearwell_engine::placement::PLACEMENTS;
+use wearwell_engine::victim::VICTIMS;
+use wearwell_stack::{RunError, RunResult, Scenario, run as simulate};
+use wearwell_study::beside;
+use wearwell_study::limit::{Limit, Loss};
+use wearwell_theory::closed_forms::foresight;
+use wearwell_theory::{Classes, Drive};
+
+/// Settings of the table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    /// MiB that a drive for synthetic workloads shows; traces have drives that fit them.
+    drive_mib: u32,
+    /// Pages of a block.
+    pages_per_block: u32,
+    spare_factors: Vec<f64>,
+    /// Traces at most, in the order of their list.
+    traces: usize,
+    /// Whether each placement is run with each victim policy, and not only with greedy, and each of these with the double frontier.
+    all_pairs: bool,
+    /// Seeds of what is drawn.
+    #[allow(dead_code, reason = "read by the session")]
+    runs: u64,
+    /// Drive writes to warm up and to measure.
+    #[allow(dead_code, reason = "read by the session")]
+    length: f64,
+}
+
+/// What writes: its name, and its part of a scenario.
+#[derive(Clone, Debug)]
+struct Source {
+    name: String,
+    toml: String,
+}
+
+const SYNTHETIC: [(&str, &str); 6] = [
+    ("uniform", "kind = \"uniform\""),
+    ("uniform, trims", "kind = \"uniform\"\ntrim_ratio = 0.1"),
+    ("hot and cold 80/20", "kind = \"hot_cold\"\nhot_writes = 0.8\nhot_space = 0.2\nhint = \"temperature\""),
+    ("hot and cold 95/5", "kind = \"hot_cold\"\nhot_writes = 0.95\nhot_space = 0.05\nhint = \"temperature\""),
+    ("Zipf 0.99", "kind = \"zipf\"\nexponent = 0.99\nscatter = true\nhint = \"temperature\""),
+    (
+        "moving hot spot",
+        "kind = \"phases\"\nrepeat = true\nphases = [\
+         { writes = 1.0, workload = { kind = \"hot_cold\", hot_writes = 0.9, hot_space = 0.1 } },\
+         { writes = 1.0, workload = { kind = \"hot_cold\", hot_writes = 0.9, hot_space = 0.1, shift = 0.5 } }]",
+    ),
+];
+
+/// The placement and the victim policy that know nothing, beside which the others stand.
+const BLIND: (&str, &str) = ("double", "greedy");
+/// Those that know the future, and with which it is known what of a loss is whose.
+const KNOWING: (&str, &str) = ("death_windows", "foresight");
+
+/// Placements that are told the future, and victim policies.
+const FORESEEING: [&str; 4] = ["future_knowledge", "death_windows", "predicted_windows", "foresight"];
+
+/// A point: a run, with the bound for what it measured if that is wanted.
+#[derive(Clone, Debug, Serialize)]
+struct Point {
+    scenario: Scenario,
+    bounded: bool,
+}
+
+/// What is kept of a run; nothing of one that cannot be.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    write_amplification: Option<f64>,
+    lower_bound: Option<f64>,
+    /// By the mean field.
+    theory: Option<f64>,
+}
+
+impl Kept {
+    fn of(mut result: RunResult, bounded: bool, session: &Session) -> Result<Self, Failure> {
+        beside(&mut result);
+        let theory = result.theory.as_ref().map(|theory| theory.write_amplification);
+        let write_amplification = result.write_amplification;
+        let limit = bounded.then(|| Limit::of(result, &mut || session.flow())).transpose()?;
+        let lower_bound = limit.map(|limit| limit.lower_bound());
+        Ok(Kept { write_amplification, lower_bound, theory })
+    }
+}
+
+fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
+    let synthetic = SYNTHETIC.iter().map(|(name, law)| Source {
+        name: (*name).to_owned(),
+        toml: format!("[device]\ncapacity = \"{} MiB\"\n[workload]\n{law}\n", settings.drive_mib),
+    });
+    let folder = session.traces().filter(|_| settings.traces > 0);
+    let there = folder
+        .into_iter()
+        .flat_map(|folder| TRACES.iter().map(move |(name, file, format)| (name, folder.join(file), format)));
+    let traces = there.filter(|(_, path, _)| path.is_file()).take(settings.traces);
+    let traces = traces.map(|(name, path, format)| Source {
+        name: (*name).to_owned(),
+        toml: format!(
+            "[device]\nfit = true\n[trace]\npath = {:?}\naddress = \"compact\"\nvolume_rule = \"side_by_side\"\n{format}\n",
+            path.to_string_lossy()
+        ),
+    });
+    synthetic.chain(traces).collect()
+}
+
+/// The pairs that are run, as places in the tables of placements and victim policies.
+fn pairs(all: bool) -> Vec<(&'static str, &'static str)> {
+    let every =
+        || PLACEMENTS.iter().flat_map(|placement| VICTIMS.iter().map(|victim| (placement.name, victim.name)));
+    let known = |name: &str, blind: &str, knowing: &str| name == blind || name == knowing;
+    every()
+        .filter(|(placement, victim)| {
+            all || known(placement, BLIND.0, KNOWING.0) || known(victim, BLIND.1, KNOWING.1)
+        })
+        .collect()
+}
+
+fn scenario_of(
+    source: &Source,
+    settings: &Settings,
+    spare_factor: f64,
+    (placement, victim): (&str, &str),
+    length: f64,
+) -> Result<Scenario, Failure> {
+    let mut text: toml::Table = source.toml.parse()?;
+    let device = text["device"].as_table_mut().ok_or("a source describes its drive")?;
+    device.insert("spare_factor".into(), spare_factor.into());
+    device.insert("pages_per_block".into(), i64::from(settings.pages_per_block).into());
+    let added: toml::Table = format!(
+        "ftl = {{ placement = \"{placement}\", victim = \"{victim}\" }}\n\
+         measure = {{ warm_up = {length:?}, drive_writes = {length:?} }}\n"
+    )
+    .parse()?;
+    text.extend(added);
+    scenario(&toml::to_string(&text)?)
+}
+
+/// What was found of a source on a drive: of each pair, over the seeds.
+struct Found<'a> {
+    source: &'a Source,
+    spare_factor: f64,
+    pairs: &'a [(&'static str, &'static str)],
+    /// By pair, and then by seed.
+    kept: &'a [&'a [Kept]],
+}
+
+impl Found<'_> {
+    fn of(&self, pair: (&str, &str)) -> Option<Interval> {
+        let at = self.pairs.iter().position(|&other| other == pair)?;
+        let values: Option<Vec<f64>> = self.kept[at].iter().map(|kept| kept.write_amplification).collect();
+        values.map(|values| Interval::of(&values))
+    }
+
+    fn mean(&self, pair: (&str, &str)) -> Option<f64> {
+        self.of(pair).map(|interval| interval.mean)
+    }
+
+    fn bound(&self) -> Option<f64> {
+        let values: Vec<f64> =
+            self.kept.iter().flat_map(|kept| kept.iter().filter_map(|kept| kept.lower_bound)).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    fn theory(&self, pair: (&str, &str)) -> Option<f64> {
+        let at = self.pairs.iter().position(|&other| other == pair)?;
+        self.kept[at][0].theory
+    }
+
+    fn loss(&self, pair: (&str, &str)) -> Option<Loss> {
+        Some(Loss::of(
+            self.mean(pair)?,
+            self.mean((KNOWING.0, pair.1))?,
+            self.mean((pair.0, KNOWING.1))?,
+            self.mean(KNOWING)?,
+        ))
+    }
+
+    /// The bound in closed form, where the workload has one.
+    fn closed_form(&self, settings: &Settings) -> Result<Option<f64>, Failure> {
+        let classes = match self.source.name.as_str() {
+            "uniform" => Classes::uniform(),
+            "hot and cold 80/20" => Classes::hot_cold(0.8, 0.2)?,
+            "hot and cold 95/5" => Classes::hot_cold(0.95, 0.05)?,
+            _ => return Ok(None),
+        };
+        let drive = Drive::new(settings.pages_per_block, self.spare_factor)?;
+        let pages = f64::from(settings.drive_mib) * 256.0;
+        Ok(Some(foresight(&drive, &classes, pages)?.write_amplification))
+    }
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let settings: Settings = session.settings()?;
+    let (sources, pairs) = (sources(session, &settings), pairs(settings.all_pairs));
+    // Replayed traces are the same for every seed; what draws besides are some of the policies.
+    let mut points = Vec::new();
+    for source in &sources {
+        for &spare_factor in &settings.spare_factors {
+            for &pair in &pairs {
+                let scenario = scenario_of(source, &settings, spare_factor, pair, session.length)?;
+                points.extend((1..=session.runs).map(|seed| Point {
+                    scenario: Scenario { seed, ..scenario.clone() },
+                    bounded: pair == BLIND,
+                }));
+            }
+        }
+    }
+    let kept = session.each("limit", &points, |point| {
+        match simulate(&point.scenario, &mut |_: &_| session.flow()) {
+            Err(_) if session.flow().is_break() => Err(Interrupted.into()),
+            // What cannot be together is said by the tables of refusals.
+            Err(RunError::Config(_)) if !point.bounded => Ok(Kept::default()),
+            Err(error) => Err(format!("{error}, of {:?}", point.scenario.trace).into()),
+            Ok(result) => Kept::of(result, point.bounded, session),
+        }
+    })?;
+    let by_pair: Vec<&[Kept]> = kept.chunks(session.runs as usize).collect();
+    let drives =
+        sources.iter().flat_map(|source| settings.spare_factors.iter().map(move |spare| (source, *spare)));
+    let found: Vec<Found<'_>> = drives
+        .zip(by_pair.chunks(pairs.len()))
+        .map(|((source, spare_factor), kept)| Found { source, spare_factor, pairs: &pairs, kept })
+        .collect();
+    publish(session, &settings, &found)
+}
+
+fn shown(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| number(value, 4))
+}
+
+fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Result<(), Failure> {
+    let mut data = Table::new(&[
+        "source",
+        "spare_factor",
+        "placement",
+        "victim",
+        "write_amplification",
+        "ci",
+        "lower_bound",
+        "foresight",
+        "above_foresight",
+        "lost_by_placement",
+        "lost_by_victim",
+        "lost_by_block_size",
+        "mean_field",
+    ]);
+    let mut best = Table::new(&[
+        "source",
+        "spare_factor",
+        "lower_bound",
+        "closed_form",
+        "foresight",
+        "double_greedy",
+        "best_without",
+        "write_amplification",
+        "part_of_the_distance_closed_percent",
+    ]);
+    let (mut above, mut beaten) = (Vec::new(), Vec::new());
+    for drive in found {
+        let (bound, known) = (drive.bound(), best_of(drive, true));
+        let head = [drive.source.name.clone(), drive.spare_factor.to_string()];
+        let case = |pair: (&str, &str)| format!("{}, {}: {} with {}", head[0], head[1], pair.0, pair.1);
+        for &pair in drive.pairs {
+            let Some(interval) = drive.of(pair) else { continue };
+            let (level, loss) = (known.map(|(_, level)| level), drive.loss(pair));
+            let numbers = [
+                Some(interval.mean),
+                Some(interval.half_width).filter(|_| session.runs > 1),
+                bound,
+                level,
+                level.map(|level| interval.mean - level),
+                loss.map(|loss| loss.placement),
+                loss.map(|loss| loss.victim),
+                loss.map(|loss| loss.block_size),
+                drive.theory(pair),
+            ];
+            let names = [pair.0.to_owned(), pair.1.to_owned()];
+            data.push(head.clone().into_iter().chain(names).chain(numbers.map(shown)).collect());
+            above.push((case(pair), bound.is_some_and(|bound| bound <= interval.mean + 1e-9)));
+            if let Some(level) = level.filter(|_| !knows(pair)) {
+                beaten.push((case(pair), level <= interval.mean));
+            }
+        }
+        let (blind, without) = (drive.mean(BLIND), best_of(drive, false));
+        let closed = blind.zip(known).zip(without).map(|((blind, (_, level)), (_, without))| {
+            if blind > level { 100.0 * (blind - without) / (blind - level) } else { 0.0 }
+        });
+        let name =
+            without.map_or_else(String::new, |((placement, victim), _)| format!("{placement}, {victim}"));
+        let numbers = [bound, drive.closed_form(settings)?, known.map(|(_, level)| level), blind].map(shown);
+        let last = [name, shown(without.map(|(_, level)| level)), shown(closed)];
+        best.push(head.into_iter().chain(numbers).chain(last).collect());
+    }
+    data.write(session, "data")?;
+    best.publish(session, "best")?;
+    let mut statements = Statements::default();
+    statements.check("ours: nothing is below the bound", above);
+    statements.check("ours: nothing is below the best that knows the future", beaten);
+    statements.publish(session)
+}
+
+fn knows(pair: (&str, &str)) -> bool {
+    FORESEEING.contains(&pair.0) || FORESEEING.contains(&pair.1)
+}
+
+/// The pair with the least write amplification of those that know the future, or of all others.
+fn best_of(drive: &Found<'_>, knowing: bool) -> Option<((&'static str, &'static str), f64)> {
+    let known = drive.pairs.iter().filter(|&&pair| knows(pair) == knowing);
+    let measured = known.filter_map(|&pair| Some((pair, drive.mean(pair)?)));
+    measured.min_by(|(_, one), (_, other)| one.total_cmp(other))
+}
