@@ -14,7 +14,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power posix docs-commands test-rust test-python lint deny advisories msrv docs site build python bench bench-pair build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power posix live docs-commands test-rust test-python lint deny advisories msrv docs site build python bench bench-pair build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -23,6 +23,7 @@ help:
 	@echo 'make properties   the property tests with new and many more random cases (minutes)'
 	@echo 'make power   power cuts of every FTL and of NVMFS, more than a million of them (minutes)'
 	@echo 'make posix   a mounted NVMFS under suites that others wrote, full, and killed (minutes; POSIX="kill --kills 10000")'
+	@echo 'make live    real file systems on a served drive: verified, fsx, its server killed (minutes; as root)'
 	@echo 'make docs-commands   the commands of README and docs, those as well that say they take minutes'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make fuzz    the fuzz targets, ten minutes each (FUZZ_SECONDS=60 FUZZ_TARGETS=nvmfs_image); needs a nightly compiler'
@@ -80,6 +81,12 @@ POSIX ?=
 
 posix: build
 	$(PYTHON) scripts/posix $(POSIX) $(if $(PJDFSTEST),--pjdfstest $(PJDFSTEST)) $(if $(XFSTESTS),--xfstests $(XFSTESTS))
+
+# Options of scripts/live.
+LIVE ?=
+
+live: build
+	$(PYTHON) scripts/live $(LIVE) $(if $(XFSTESTS),--xfstests $(XFSTESTS))
 
 # Of the program as users have it.
 docs-commands: build

@@ -4,15 +4,12 @@ What a suite needs and is not here is fetched; where that cannot be, the suite i
 """
 
 import argparse
-import json
 import pathlib
 import sys
-import time
 
 import kills
 import suites
-from mounted import Failure
-from sources import Missing
+import verdicts
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -43,33 +40,10 @@ def arguments():
     return given
 
 
-def judged(suite, settings):
-    """Run a suite: how it ended, and what it says."""
-    try:
-        return "passed", suite(settings)
-    except Missing as why:
-        return "NOT RUN", str(why)
-    except Failure as why:
-        return "FAILED", str(why)
-
-
 def main():
     """Run the suites, one after the other, and end with 1 if one failed."""
     settings = arguments()
-    results = []
-    for name in settings.suite or suites.ALL:
-        begun = time.monotonic()
-        print(f"{name:<10} ", end="", flush=True)
-        verdict, text = judged(suites.ALL[name], settings)
-        seconds = round(time.monotonic() - begun, 1)
-        print(f"{verdict:<8} {seconds:>7.1f} s  {text}", flush=True)
-        results.append({"suite": name, "verdict": verdict, "seconds": seconds, "text": text})
-    if settings.output:
-        pathlib.Path(settings.output).write_text(json.dumps(results, indent=2) + "\n")
-    for one in results:
-        if one["verdict"] == "NOT RUN":
-            print(f"NOT RUN: {one['suite']}: {one['text'].splitlines()[0]}")
-    return 1 if any(one["verdict"] == "FAILED" for one in results) else 0
+    return verdicts.all_of(suites.ALL, settings.suite, settings, settings.output)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from mounted import Failure, FileSystem
 
 BLOCK = 4096
 # What a kill under way gives: the connection is lost, in several words.
-LOST = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ESHUTDOWN, errno.EBADF}
+LOST = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.ESHUTDOWN, errno.EBADF, errno.EROFS}
 
 # Options of the mount, and whether writes are synchronised before they count: where the kernel collects them, nothing else survives.
 MODES = {
@@ -315,46 +315,55 @@ def settle(program, counter, known):
     return done
 
 
-def rounds(settings, mode, kills, seed):
-    """Kill a file system so often, on one kind of mount. Returns the steps that were acknowledged."""
-    options, must_sync = mode
+def rounds(system, kinds, must_sync, kills, seed, delays_s=(0.002, 0.1)):
+    """Kill a mounted file system so often under programs of these kinds. Returns the steps that were acknowledged."""
     moments = random.Random(seed)
-    with FileSystem(settings.binary, 16, 96, options) as system:
-        programs = []
-        for kind in PROGRAMS:
-            directory = system.root / kind.__name__
-            directory.mkdir()
-            programs.append(kind(str(directory), seed, must_sync))
-        counters = [mmap.mmap(-1, mmap.PAGESIZE) for _ in programs]
-        known = [0] * len(programs)
-        for kill in range(kills):
-            killed_once(system, programs, counters, moments.uniform(0.002, 0.1))
-            for place, program in enumerate(programs):
-                try:
-                    known[place] = settle(program, counters[place], known[place])
-                except Failure as why:
-                    where = f"{options}, seed {seed}, kill {kill + 1}, {type(program).__name__}, step"
-                    (step,) = struct.unpack("<Q", counters[place][:8])
-                    raise Failure(f"{where} {step}: {why}") from why
-            if kill % 20 == 19:
-                system.check()
-                system.mount()
-        system.check()
+    programs = []
+    for kind in kinds:
+        directory = system.root / kind.__name__
+        directory.mkdir()
+        programs.append(kind(str(directory), seed, must_sync))
+    # Folders are no step that anybody was told of.
+    root = os.open(system.root, os.O_RDONLY)
+    os.fsync(root)
+    os.close(root)
+    counters = [mmap.mmap(-1, mmap.PAGESIZE) for _ in programs]
+    known = [0] * len(programs)
+    for kill in range(kills):
+        killed_once(system, programs, counters, moments.uniform(*delays_s))
+        for place, program in enumerate(programs):
+            try:
+                known[place] = settle(program, counters[place], known[place])
+            except Failure as why:
+                (step,) = struct.unpack("<Q", counters[place][:8])
+                where = f"{system}, seed {seed}, kill {kill + 1}, {type(program).__name__}, step {step}"
+                raise Failure(f"{where}: {why}") from why
+        if kill % 20 == 19:
+            system.check()
+            system.mount()
+    system.check()
     return sum(known)
+
+
+def mounted_rounds(settings, mode, kills, seed):
+    """Kill an NVMFS so often, on one kind of mount. Returns the steps that were acknowledged."""
+    options, must_sync = mode
+    with FileSystem(settings.binary, 16, 96, options) as system:
+        return rounds(system, PROGRAMS, must_sync, kills, seed)
 
 
 def loop(settings):
     """Kill it as often as the settings say, in one mode or in all of them."""
     modes = [MODES[settings.kill_mode]] if settings.kill_mode else list(MODES.values())
     each = -(-settings.kills // len(modes))
-    steps = sum(rounds(settings, mode, each, settings.seed + place) for place, mode in enumerate(modes))
+    steps = sum(mounted_rounds(settings, mode, each, settings.seed + place) for place, mode in enumerate(modes))
     return f"{each * len(modes):,} kills under {len(PROGRAMS)} programs, {steps:,} steps acknowledged, none lost"
 
 
 def finds_a_loss(settings):
     """Kill mounts whose writes do not survive until a loss is found; the number of kills that it may take is the setting."""
     try:
-        rounds(settings, UNSYNCHRONISED, settings.kills, settings.seed)
+        mounted_rounds(settings, UNSYNCHRONISED, settings.kills, settings.seed)
     except Failure as found:
         return f"found, as it must be: {found}"
     raise Failure(f"of {settings.kills} kills of a mount that loses writes none was found out")

@@ -46,6 +46,9 @@ class FileSystem:
             self.remove()
             raise Failure(f"mkfs: {made.stdout.strip()}")
 
+    def __str__(self):
+        return f"NVMFS mounted with {self.options}"
+
     def __enter__(self):
         try:
             self.mount()

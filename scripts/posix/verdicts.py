@@ -1,0 +1,36 @@
+"""Suites are run one after the other, and what was not run is said last."""
+
+import json
+import pathlib
+import time
+
+from mounted import Failure
+from sources import Missing
+
+
+def judged(suite, settings):
+    """Run a suite: how it ended, and what it says."""
+    try:
+        return "passed", suite(settings)
+    except Missing as why:
+        return "NOT RUN", str(why)
+    except Failure as why:
+        return "FAILED", str(why)
+
+
+def all_of(suites, names, settings, output):
+    """Run the suites of these names, all unless there are any, and return 1 if one failed; `output` takes the results as JSON."""
+    results = []
+    for name in names or suites:
+        begun = time.monotonic()
+        print(f"{name:<10} ", end="", flush=True)
+        verdict, text = judged(suites[name], settings)
+        seconds = round(time.monotonic() - begun, 1)
+        print(f"{verdict:<8} {seconds:>7.1f} s  {text}", flush=True)
+        results.append({"suite": name, "verdict": verdict, "seconds": seconds, "text": text})
+    if output:
+        pathlib.Path(output).write_text(json.dumps(results, indent=2) + "\n")
+    for one in results:
+        if one["verdict"] == "NOT RUN":
+            print(f"NOT RUN: {one['suite']}: {one['text'].splitlines()[0]}")
+    return 1 if any(one["verdict"] == "FAILED" for one in results) else 0
