@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+__build__: str
 
 def run(
     scenario: str,
@@ -41,7 +42,7 @@ def fleet(
     text: str,
     *,
     check: int | None = None,
-    check_blocks: int,
+    check_blocks: int | None,
     tolerance: float,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,

@@ -30,8 +30,8 @@ def main(address: str, given: TextIO, said: TextIO) -> int:
     logging.disable(logging.CRITICAL)
     head = json.loads(given.readline())
     try:
-        if head["version"] != _core.__version__:
-            ours = f"{_core.__version__} ({sys.executable})"
+        if head["version"] != _core.__build__:
+            ours = f"{_core.__build__} ({sys.executable})"
             raise ExecutorError(f"the Python package is {ours}, and the program {head['version']}; install the same")
         with opened(address, head.get("points", {}).get("build")) as crew:
             workers, threads = crew.size or (0, 0)

@@ -65,13 +65,13 @@ class Job(NamedTuple):
 
 
 def work(version: str, job: Work) -> Outcome | str:
-    """Make a run on a worker, if that is of the same version; else give its own."""
-    return job.attempt() if _core.__version__ == version else _core.__version__
+    """Make a run on a worker, if that is of the same build; else give its own."""
+    return job.attempt() if _core.__build__ == version else _core.__build__
 
 
 def version() -> str:
-    """Give the version of a worker."""
-    return _core.__version__
+    """Give the version and build of a worker."""
+    return _core.__build__
 
 
 @contextmanager
@@ -106,10 +106,10 @@ def _check_workers(client: Any, build: str | None) -> None:
     versions = client.run(version, on_error="return")
     for address, found in versions.items():
         if isinstance(found, ImportError | AttributeError):
-            raise ExecutorError(f"the worker {address} has no wearwell {_core.__version__}: {found}")
+            raise ExecutorError(f"the worker {address} has no wearwell {_core.__build__}: {found}")
         if isinstance(found, BaseException):
             raise ExecutorError(f"the worker {address} does not answer: {_first_line(found)}")
-        if found != _core.__version__:
+        if found != _core.__build__:
             raise ExecutorError(f"the worker {address} has {_mismatch(found)}")
     if build is None:
         return
@@ -121,7 +121,7 @@ def _check_workers(client: Any, build: str | None) -> None:
 
 
 def _mismatch(found: str) -> str:
-    return f"wearwell {found}, and this is {_core.__version__}: install the same version everywhere"
+    return f"wearwell {found}, and this is {_core.__build__}: install the same version everywhere"
 
 
 def _size(client: Any) -> tuple[int, int]:
@@ -165,7 +165,7 @@ class Crew:
 
     def _submit(self, job: Work) -> Future[Outcome | str]:
         try:
-            return self._executor.submit(work, _core.__version__, job)  # type: ignore[no-any-return]
+            return self._executor.submit(work, _core.__build__, job)  # type: ignore[no-any-return]
         except (Broken, RuntimeError) as error:
             raise ExecutorError(f"the executor takes no runs: {_first_line(error)}") from error
 
@@ -177,7 +177,7 @@ class Crew:
         except Broken as error:
             raise ExecutorError(f"a worker has died: {_first_line(error)}") from error
         except ImportError as error:
-            raise ExecutorError(f"a worker has no wearwell {_core.__version__}: {error}") from error
+            raise ExecutorError(f"a worker has no wearwell {_core.__build__}: {error}") from error
         except Exception as error:
             if type(error).__module__.partition(".")[0] == "distributed":
                 raise ExecutorError(f"the cluster gave up run {number}: {_first_line(error)}") from error

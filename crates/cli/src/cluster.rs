@@ -149,7 +149,7 @@ impl Dask {
 /// Hands out `jobs`, as fast as they are taken. Who no longer takes them says why on its other line.
 fn hand_out(mut head: Value, mut jobs: impl Iterator<Item = Value>, to: ChildStdin) {
     let mut to = BufWriter::new(to);
-    head["version"] = json!(env!("CARGO_PKG_VERSION"));
+    head["version"] = json!(wearwell_study::BUILD);
     let mut write =
         |line: Value| serde_json::to_writer(&mut to, &line).is_ok() && to.write_all(b"\n").is_ok();
     let _ = write(head) && jobs.all(write) && to.flush().is_ok();

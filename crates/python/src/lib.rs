@@ -61,4 +61,7 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "the name is Python's")]
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[expect(non_upper_case_globals, reason = "the name is Python's")]
+    #[pymodule_export]
+    const __build__: &str = wearwell_study::BUILD;
 }

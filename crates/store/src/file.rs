@@ -8,7 +8,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use wearwell_study::{StoreError, fingerprint};
+use wearwell_study::{BUILD, StoreError, fingerprint};
 
 /// The columns that a store is read by; the others are for people.
 pub const IDENTITY: &str = "point";
@@ -49,9 +49,9 @@ pub struct Entry {
 /// What was found in the folder of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Rows of this version.
+    /// Rows of this build.
     pub rows: usize,
-    /// Rows of other versions, which count otherwise and are not taken for done.
+    /// Rows of other versions and builds, which may count otherwise and are not taken for done.
     pub others: BTreeMap<String, usize>,
     /// Files that are damaged or no part of a store, with what is wrong, in the order of their names.
     pub unreadable: Vec<String>,
@@ -63,10 +63,7 @@ impl Found {
         let unreadable = self.unreadable.iter().map(|problem| format!("{problem}; it is left out"));
         let others = self.others.iter().map(|(version, rows)| {
             let runs = if *rows == 1 { "run" } else { "runs" };
-            format!(
-                "{rows} {runs} of version {version} are not taken for done by {}",
-                env!("CARGO_PKG_VERSION")
-            )
+            format!("{rows} {runs} of version {version} are not taken for done by {BUILD}")
         });
         unreadable.chain(others).collect()
     }
@@ -79,7 +76,7 @@ pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, Stor
         match entries_of(&path) {
             Ok(entries) => {
                 for entry in entries {
-                    match entry.version == env!("CARGO_PKG_VERSION") {
+                    match entry.version == BUILD {
                         true => found.rows += 1,
                         false => *found.others.entry(entry.version.clone()).or_default() += 1,
                     }

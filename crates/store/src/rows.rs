@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use wearwell_stack::RunResult;
-use wearwell_study::{PointResult, StoreError, identity};
+use wearwell_study::{BUILD, PointResult, StoreError, identity};
 
 /// What is in a store.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub fn read(folder: &Path) -> Result<Stored, StoreError> {
     let mut points: HashMap<String, PointResult> = HashMap::new();
     let mut foreign = 0;
     let mut found = entries(folder, |entry| {
-        if entry.version != env!("CARGO_PKG_VERSION") {
+        if entry.version != BUILD {
             return;
         }
         let settings: Option<BTreeMap<String, Value>> = serde_json::from_str(&entry.settings).ok();

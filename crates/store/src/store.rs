@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use wearwell_stack::RunResult;
-use wearwell_study::{PointResult, Row, Store, StoreError, identity, summary};
+use wearwell_study::{BUILD, PointResult, Row, Store, StoreError, identity, made_by, summary};
 
 /// What finished runs may have taken of a core before they are written, seconds: no more than that can be lost.
 const MOST_AT_RISK_S: f64 = 1.0;
@@ -67,7 +67,7 @@ impl ResultStore {
         temporary(folder).map_err(failed)?;
         let mut known = HashMap::new();
         let found = entries(folder, |entry| {
-            if entry.version == env!("CARGO_PKG_VERSION") {
+            if entry.version == BUILD {
                 // A run that was kept twice may have its time series once.
                 let longer =
                     known.get(&entry.identity).is_none_or(|had: &String| had.len() < entry.result.len());
@@ -103,7 +103,7 @@ impl ResultStore {
             return Ok(());
         }
         let columns = columns(&pending.rows, &pending.numeric);
-        let version = [("wearwell.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+        let version = [("wearwell.version".to_owned(), BUILD.to_owned())];
         let mut bytes = Vec::new();
         parquet::write(&mut bytes, &columns, &version).map_err(|error| wrong(&self.folder, error))?;
         let path = self.folder.join(name_of(&bytes));
@@ -214,7 +214,7 @@ fn row(point: &PointResult) -> Row {
     let result = &point.result;
     let mut row = vec![
         (IDENTITY.to_owned(), json!(identity(&result.scenario))),
-        (VERSION.to_owned(), json!(result.version)),
+        (VERSION.to_owned(), json!(made_by(result))),
         (REPLICA.to_owned(), json!(point.replica)),
         (SEED.to_owned(), json!(result.scenario.seed)),
         (SETTINGS.to_owned(), json!(json!(point.settings).to_string())),

@@ -32,10 +32,21 @@ pub trait Store: Sync + Debug {
     fn flush(&self) -> Result<(), StoreError>;
 }
 
-/// What a run is known by: a hash of its resolved scenario, which says all about it, and of the version that makes it.
+/// Wearwell's version, and which sources it was built from: what two builds find may differ wherever this does.
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("WEARWELL_SOURCES"));
+
+/// What a run is known by: a hash of its resolved scenario, which says all about it, and of the [`BUILD`] that makes it.
 pub fn identity(scenario: &Scenario) -> String {
     let text = serde_json::to_string(scenario).expect("scenarios are plain data");
-    fingerprint(format!("{}\n{text}", env!("CARGO_PKG_VERSION")).as_bytes())
+    fingerprint(format!("{BUILD}\n{text}").as_bytes())
+}
+
+/// Which build made `result`, or, of a result of another version, which version that is.
+pub fn made_by(result: &RunResult) -> &str {
+    match result.version == env!("CARGO_PKG_VERSION") {
+        true => BUILD,
+        false => &result.version,
+    }
 }
 
 /// A hash of `bytes`, the same on every platform and in every version: SipHash-1-3 of 128 bits in hexadecimal.

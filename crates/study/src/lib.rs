@@ -19,7 +19,7 @@ pub mod theory_check;
 pub use axis::Axis;
 pub use compare::{Comparison, Figure, SettingChange, Verdict, compare};
 pub use executor::{Executor, ExecutorError, Foreman, Job, RunScenario, Threads};
-pub use kept::{Store, fingerprint, identity};
+pub use kept::{BUILD, Store, fingerprint, identity, made_by};
 pub use measured::MeasureError;
 pub use points::{Point, PointResult, StoreError, SweepError};
 pub use prediction::{Patience, PredictionError, beside, predict};

@@ -9,7 +9,7 @@ use crate::tell::tell;
 use serde_json::json;
 use std::path::PathBuf;
 use wearwell_store::read;
-use wearwell_study::{PointResult, Row, summary};
+use wearwell_study::{BUILD, PointResult, Row, summary};
 
 /// Shows the runs that a store holds
 ///
@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let stored = read(&args.store).map_err(Failure::usage)?;
     stored.found.complaints().into_iter().for_each(tell);
     if stored.points.is_empty() {
-        let problem = format!("holds no finished runs of version {}", env!("CARGO_PKG_VERSION"));
+        let problem = format!("holds no finished runs of version {BUILD}");
         return Err(Failure::Usage(format!("{}: {problem}", args.store.display())));
     }
     let mut keys: Vec<&str> = Vec::new();

@@ -184,7 +184,7 @@ fn other_columns_are_refused_by_name() {
     let whole = || {
         vec![
             (IDENTITY.to_owned(), text("0")),
-            (VERSION.to_owned(), text(env!("CARGO_PKG_VERSION"))),
+            (VERSION.to_owned(), text(BUILD)),
             (SETTINGS.to_owned(), text("{}")),
             (REPLICA.to_owned(), Column::Count(vec![Some(0)])),
             (RESULT.to_owned(), text("{}")),
