@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _core
 from ._plain import plain, whole
@@ -23,7 +23,7 @@ def fleet(
     fleet: Mapping[str, Any] | str | os.PathLike[str],
     *,
     check: int | None = None,
-    check_blocks: int = 1000,
+    check_blocks: int | Literal["all"] = 1000,
     tolerance: float = 0.03,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -38,7 +38,7 @@ def fleet(
     check : int
         Drives that are simulated, and held against theory.
     check_blocks : int
-        Blocks of the small drives that stand for them.
+        Blocks of the small drives that stand for them; ``"all"`` simulates whole drives.
     tolerance : float
         How far off theory may be to be trusted, as a share.
     threads : int
@@ -69,7 +69,7 @@ def fleet(
         os.fspath(fleet) if isinstance(fleet, str | os.PathLike) else None,
         "" if is_path else json.dumps(plain(fleet, "")),
         check=None if check is None else whole("check", check, most=MOST_DRIVES),
-        check_blocks=whole("check_blocks", check_blocks, least=64, most=MOST_BLOCKS),
+        check_blocks=None if check_blocks == "all" else whole("check_blocks", check_blocks, least=64, most=MOST_BLOCKS),
         tolerance=float(tolerance),
         threads=None if threads is None else whole("threads", threads),
         progress=progress,

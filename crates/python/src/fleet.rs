@@ -18,7 +18,7 @@ pub fn fleet(
     path: Option<PathBuf>,
     text: &str,
     check: Option<u32>,
-    check_blocks: u32,
+    check_blocks: Option<u32>,
     tolerance: f64,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,

@@ -3,7 +3,7 @@
 use super::amplification::{Known, mean_and_half_width};
 use super::draw::{DrawnDrive, drives};
 use super::plan::Plan;
-use super::scaled::{Simulated, point, scaled, simulate};
+use super::scaled::{Simulated, point, scaled, simulate, whole};
 use super::surface::Scratch;
 use super::{FleetError, Scale};
 use crate::prediction::{Patience, predict_alone};
@@ -22,8 +22,8 @@ pub const TOLERANCE: f64 = 0.03;
 pub struct CheckOptions {
     /// Drives that are drawn for it.
     pub drives: u32,
-    /// Blocks of the small drives that stand for them.
-    pub blocks: u32,
+    /// Blocks of the small drives that stand for them; `None` simulates whole drives.
+    pub blocks: Option<u32>,
     /// How far off theory may be to be trusted, as a share.
     pub tolerance: f64,
 }
@@ -170,11 +170,15 @@ fn foretold(
     plan: &Plan,
     known: &[Known],
     drive: &DrawnDrive,
-    blocks: u32,
+    blocks: Option<u32>,
 ) -> Result<(Scenario, Scale, f64, f64), FleetError> {
     let at = plan.cells[0][drive.group][drive.tenant];
     let template = &plan.templates[at];
-    let (small, scale) = scaled(&template.at(&drive.point)?, blocks)?;
+    let drawn = template.at(&drive.point)?;
+    let (small, scale) = match blocks {
+        Some(blocks) => scaled(&drawn, blocks)?,
+        None => whole(&drawn)?,
+    };
     let failed = |error| FleetError::Prediction { of: template.made_for.clone(), error };
     let of_small = predict_alone(&small, Patience::Glance).map_err(failed)?.write_amplification;
     let full = known[at].surface.at(&drive.point, &mut Scratch::default());

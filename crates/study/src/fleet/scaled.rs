@@ -12,6 +12,9 @@ use wearwell_stack::{ByteSize, ResolvedScenario, Scenario};
 /// Pages of a block above which blocks are halved: write amplification hardly depends on them from there on.
 const PAGES: u32 = 128;
 
+/// Blocks of a drive that is measured over ten drive writes; one of more blocks is over fewer.
+const FEW_BLOCKS: f64 = 1000.0;
+
 /// What was simulated instead of a drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scale {
@@ -51,13 +54,37 @@ pub fn scaled(scenario: &Scenario, blocks: u32) -> Result<(Scenario, Scale), Fle
         endurance_cycles: scenario.device.endurance_cycles,
         ..Device::default()
     };
-    // What filling in order leaves behind is thrown together first.
-    small.precondition.random_overwrites = 1.0;
-    small.measure.drive_writes = 10.0;
-    small.measure.window = 0.5;
-    small.measure.tolerance = 0.005;
+    measure(&mut small, 10.0);
     let scale = Scale { blocks_of_drive, pages_per_block_of_drive: of_drive, blocks, pages_per_block };
     Ok((small, scale))
+}
+
+/// The scenario on the whole drive. The more blocks are cleaned, the less chance is left in a mean over them: on a drive of thousands of
+/// blocks a drive write says as much as ten do on a small one.
+///
+/// # Errors
+/// A setting that does not fit the drive.
+pub fn whole(scenario: &Scenario) -> Result<(Scenario, Scale), FleetError> {
+    let geometry = ResolvedScenario::of(scenario.clone())?.device.geometry;
+    let blocks = geometry.pages() / u64::from(geometry.pages_per_block);
+    let mut whole = scenario.clone();
+    measure(&mut whole, (10.0 * FEW_BLOCKS / blocks as f64).clamp(1.0, 10.0));
+    let scale = Scale {
+        blocks_of_drive: blocks,
+        pages_per_block_of_drive: geometry.pages_per_block,
+        blocks: blocks as u32,
+        pages_per_block: geometry.pages_per_block,
+    };
+    Ok((whole, scale))
+}
+
+/// Lets the drive be measured over so many drive writes, once it is steady.
+fn measure(scenario: &mut Scenario, drive_writes: f64) {
+    // What filling in order leaves behind is thrown together first.
+    scenario.precondition.random_overwrites = 1.0;
+    scenario.measure.drive_writes = drive_writes;
+    scenario.measure.window = (drive_writes / 4.0).min(0.5);
+    scenario.measure.tolerance = 0.005;
 }
 
 /// What a run of a small drive found.

@@ -33,12 +33,11 @@ pub struct Args {
     /// Simulate so many of the drives, drawn at random, and hold theory against them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Check")]
     check: Option<u32>,
-    /// Blocks of the small drives that stand for those of the fleet
+    /// Blocks of the small drives that stand for those of the fleet; `all` simulates whole drives
     #[arg(
-        long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(64..=1_000_000),
-        requires = "check", help_heading = "Check"
+        long, value_name = "N", default_value = "1000", value_parser = check_blocks, requires = "check", help_heading = "Check"
     )]
-    check_blocks: u32,
+    check_blocks: CheckBlocks,
     /// How far off theory may be to be trusted, as a share
     #[arg(
         long, value_name = "SHARE", default_value_t = wearwell_study::fleet::TOLERANCE, value_parser = tolerance,
@@ -72,8 +71,23 @@ Examples:
   wearwell fleet docs/samples/fleet.toml --check 40
   wearwell fleet docs/samples/fleet.toml --format csv --table what-if
   wearwell fleet my-fleet.toml --check 1000 --workers 100 --output fleet.json
+  wearwell fleet my-fleet.toml --check 10 --check-blocks all
   wearwell fleet my-fleet.toml --check 1000 --store checked/ --dask tcp://scheduler:8786
   wearwell fleet --schema > fleet.schema.json";
+
+/// How many blocks the drives have that are simulated, if not as many as those of the fleet.
+#[derive(Clone, Copy)]
+struct CheckBlocks(Option<u32>);
+
+fn check_blocks(text: &str) -> Result<CheckBlocks, String> {
+    if text == "all" {
+        return Ok(CheckBlocks(None));
+    }
+    let blocks = text.parse().ok().filter(|blocks| (64..=1_000_000).contains(blocks));
+    blocks
+        .map(|blocks| CheckBlocks(Some(blocks)))
+        .ok_or_else(|| "must be between 64 and 1000000, or \"all\"".into())
+}
 
 /// A share above 0.
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -93,7 +107,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let output = args.output.as_ref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let check = args.check.map(|drives| CheckOptions {
         drives,
-        blocks: args.check_blocks,
+        blocks: args.check_blocks.0,
         tolerance: args.tolerance,
     });
     let study = args.study.place(None)?;

@@ -194,26 +194,33 @@ fn checked(check: &Check) -> String {
             format!("{verdict}{unsteady}"),
         ]
     };
+    let scale = &check.all.scale;
+    let is_whole = u64::from(scale.blocks) == scale.blocks_of_drive
+        && scale.pages_per_block == scale.pages_per_block_of_drive;
     let head = [
         "",
         "drives",
         "theory",
-        "theory, small",
-        "simulated, small",
+        if is_whole { "theory, alone" } else { "theory, small" },
+        if is_whole { "simulated" } else { "simulated, small" },
         "theory less simulation, %",
         "small for large, %",
         "theory is",
     ];
     let rows = check.rows.iter().chain([&check.all]).map(row).collect();
-    let scale = &check.all.scale;
+    let (blocks, pages) = (count(scale.blocks.into()), scale.pages_per_block);
+    let size = if is_whole {
+        format!("each whole, with a seed of its own (such as {blocks} blocks of {pages} pages)")
+    } else {
+        format!(
+            "each as a small one with a seed of its own (such as {blocks} blocks of {pages} pages for {} of {}, with the same spare factor)",
+            count(scale.blocks_of_drive),
+            count(scale.pages_per_block_of_drive.into()),
+        )
+    };
     format!(
-        "Theory against simulation of {} drives, each as a small one with a seed of its own (such as {} blocks of {} pages for {} of \
-         {}, with the same spare factor); trusted within {} %:\n{}\n",
+        "Theory against simulation of {} drives, {size}; trusted within {} %:\n{}\n",
         check.drives,
-        count(scale.blocks.into()),
-        scale.pages_per_block,
-        count(scale.blocks_of_drive),
-        count(scale.pages_per_block_of_drive.into()),
         100.0 * check.tolerance,
         grid(&head, rows, &[1, 2, 3, 4, 5, 6])
     )

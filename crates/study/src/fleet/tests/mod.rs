@@ -216,7 +216,7 @@ fn without_a_model_it_is_refused_or_simulated() {
     let wa = found.all.write_amplification.mean;
     assert!(wa > 1.5 && wa < 4.0, "{wa}");
     let check = FleetOptions {
-        check: Some(CheckOptions { drives: 2, blocks: 100, tolerance: 0.1 }),
+        check: Some(CheckOptions { drives: 2, blocks: Some(100), tolerance: 0.1 }),
         ..Default::default()
     };
     let error = foresee(&plan(&fleet).unwrap(), &check, &Silent).unwrap_err().to_string();
@@ -230,7 +230,7 @@ fn theory_is_held_against_simulation() {
     fleet["tenant"][0]["workload"] = json!({
         "kind": "hot_cold", "hot_writes": {"law": "uniform", "low": 0.6, "high": 0.9}, "hot_space": 0.3,
     });
-    let options = CheckOptions { drives: 6, blocks: 600, tolerance: 0.05 };
+    let options = CheckOptions { drives: 6, blocks: Some(600), tolerance: 0.05 };
     let with = |threads| {
         let options = FleetOptions { check: Some(options), sweep: of_threads(threads) };
         foresee(&plan(&fleet).unwrap(), &options, &Silent).unwrap()
@@ -244,4 +244,17 @@ fn theory_is_held_against_simulation() {
     assert!(found.basis[0].points > 1 && found.basis[0].interpolation_error < 5e-3, "{:?}", found.basis);
     let text = |result: &FleetResult| serde_json::to_string(result).unwrap();
     assert_eq!(text(&found), text(&with(1)));
+}
+
+#[test]
+fn whole_drives_are_simulated_as_they_are() {
+    let mut fleet = fleet();
+    fleet["group"][0]["device"] = json!({"capacity": "64 MiB", "pages_per_block": 32, "page_size": 4096, "spare_factor": 0.2, "endurance_cycles": 3000});
+    let check = CheckOptions { drives: 3, blocks: None, tolerance: 0.05 };
+    let options = FleetOptions { check: Some(check), sweep: of_threads(2) };
+    let found = foresee(&plan(&fleet).unwrap(), &options, &Silent).unwrap().check.unwrap();
+    let scale = &found.all.scale;
+    assert_eq!((scale.pages_per_block, u64::from(scale.blocks)), (32, scale.blocks_of_drive));
+    assert_eq!((found.all.scale_effect, found.all.unsteady), (0.0, 0));
+    assert!(found.all.difference.abs() < 0.03, "{:?}", found.all);
 }
