@@ -16,12 +16,16 @@ enum Turn {
     Never,
     /// It sends more from the beginning.
     AtOnce,
+    /// One of the two sends nothing.
+    Unknown,
 }
 
 /// The turn of values by how much is written, rising, and each mean.
 fn turn(values: &[(f64, f64)]) -> Turn {
-    if values[0].1 >= 0.0 {
-        return Turn::AtOnce;
+    match values.first() {
+        None => return Turn::Unknown,
+        Some(first) if first.1 >= 0.0 => return Turn::AtOnce,
+        Some(_) => {}
     }
     let crossed = values.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
     let Some(&[(from, less), (to, more)]) = crossed else { return Turn::Never };
@@ -30,7 +34,7 @@ fn turn(values: &[(f64, f64)]) -> Turn {
 }
 
 fn values(series: &[Row]) -> Vec<(f64, f64)> {
-    series.iter().map(|row| (row.written, row.traffic().mean)).collect()
+    series.iter().filter_map(|row| Some((row.written, row.traffic()?.mean))).collect()
 }
 
 /// Where the sign of what is sent crosses as more is written, in series of so many rows.
@@ -42,6 +46,7 @@ pub fn crossings(moments: usize, rows: &[Row]) -> Table {
             Turn::At(until) => (format!("{until:.2}"), "more"),
             Turn::Never => (String::new(), "less throughout"),
             Turn::AtOnce => ("0.00".to_owned(), "more from the beginning"),
+            Turn::Unknown => (String::new(), "nothing is sent"),
         };
         let mut line = keys(&series[0]);
         line.remove(3);
@@ -106,6 +111,7 @@ fn cell(series: &[Row], reading: &Reading, most: f64) -> (f64, String) {
         Turn::At(until) => (until, format!("{until:.2}")),
         Turn::Never => (most, "never".to_owned()),
         Turn::AtOnce => (0.0, "at once".to_owned()),
+        Turn::Unknown => (0.0, "nothing sent".to_owned()),
     };
     let mark = if series.iter().any(|row| row.is_in(reading)) { "*" } else { "" };
     (colour, format!("{text}{mark}"))
@@ -126,7 +132,8 @@ pub fn course(
             if !row.is_in(&Reading { written: row.written, ..*reading }) {
                 continue;
             }
-            let point = (row.written.log2(), row.traffic());
+            let Some(traffic) = row.traffic() else { continue };
+            let point = (row.written.log2(), traffic);
             match series.iter_mut().find(|known| known.name == row.case.workload) {
                 Some(known) => known.points.push(point),
                 None => {
@@ -167,7 +174,7 @@ pub fn maps(session: &Session, utilisations: &[f64], rows: &[Row]) -> Result<(),
         for side in &down {
             for top in &across {
                 let of = here.iter().filter(|row| name(row) == (side.clone(), top.clone()));
-                let less: Vec<bool> = of.map(|row| row.traffic().mean < 0.0).collect();
+                let less: Vec<bool> = of.filter_map(|row| Some(row.traffic()?.mean < 0.0)).collect();
                 let count = less.iter().filter(|less| **less).count();
                 cells.push((count as f64, format!("{count} of {}", less.len())));
             }
@@ -194,5 +201,6 @@ mod tests {
         assert!((until - 0.5).abs() < 1e-12, "{until}");
         assert_eq!(turn(&[(0.25, -10.0), (1.0, -1.0)]), Turn::Never);
         assert_eq!(turn(&[(0.25, 0.0), (1.0, -1.0)]), Turn::AtOnce);
+        assert_eq!(turn(&[]), Turn::Unknown);
     }
 }

@@ -155,8 +155,8 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
         line.extend([
             format!("{:.3}", mean(&row.ours, Look::traffic)),
             format!("{:.3}", mean(&row.theirs, Look::traffic)),
-            signed(Some(row.traffic())),
-            half_width(Some(row.traffic())),
+            signed(row.traffic()),
+            half_width(row.traffic()),
             format!("{:.0}", mean(&row.ours, Look::page_erases)),
             format!("{:.0}", mean(&row.theirs, Look::page_erases)),
             signed(row.page_erases()),
@@ -205,8 +205,7 @@ fn signs(rows: &[Row]) -> Table {
         let all = |of: &dyn Fn(&Row) -> Option<Interval>| {
             count(here.iter().filter_map(|row| of(row)).map(|value| value.mean).collect())
         };
-        let counts =
-            [all(&|row| Some(row.traffic())), all(&|row| row.page_erases()), all(&|row| row.fast_erases())];
+        let counts = [all(&|row| row.traffic()), all(&|row| row.page_erases()), all(&|row| row.fast_erases())];
         let mut line = reading;
         line.extend(counts.concat().iter().map(usize::to_string));
         table.push(line);
@@ -219,10 +218,8 @@ fn check(reading: &Reading, rows: &[Row]) -> Statements {
     let mut statements = Statements::default();
     let reading = || rows.iter().filter(|row| row.is_in(reading));
     let less = |value: Option<Interval>| value.map(|value| value.mean < 0.0);
-    statements.check(
-        "NVMFS sends fewer sectors than Conquest",
-        reading().map(|row| (row.name(), row.traffic().mean < 0.0)),
-    );
+    let sends_less = |row: &Row| less(row.traffic()).map(|less| (row.name(), less));
+    statements.check("NVMFS sends fewer sectors than Conquest", reading().filter_map(sends_less));
     let tried = |of: fn(&Row) -> Option<Interval>| -> Vec<(String, bool)> {
         reading().filter_map(|row| less(of(row)).map(|less| (row.name(), less))).collect()
     };
@@ -240,10 +237,9 @@ fn check(reading: &Reading, rows: &[Row]) -> Statements {
     };
     statements.check("an erase copies no more pages for NVMFS than for Conquest", reading().map(copied));
     let against = |rival: &'static str| rows.iter().filter(move |row| row.rival == rival);
-    let sends_less = |row: &Row| (row.name(), row.traffic().mean < 0.0);
     for rival in ["write-back", "periodic", "write-through"] {
         let text = format!("in every reading NVMFS sends less than Conquest with {rival}");
-        statements.check(&text, against(rival).map(sends_less));
+        statements.check(&text, against(rival).filter_map(sends_less));
     }
     statements
 }

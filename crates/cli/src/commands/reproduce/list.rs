@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::output::print;
 use crate::report::{csv_rows, rows_as_json, wrapped};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wearwell_experiments::manifest::{self, Costs, Found, Manifest};
 use wearwell_study::Row;
 
@@ -42,8 +42,24 @@ fn table(manifests: &[Manifest], costs: &Costs) -> String {
             text += &format!("    {}{}\n", item.title, shared.unwrap_or_default());
         }
     }
-    text + "\nCosts are seconds, minutes and hours of one core. Name items, papers or `all`, as in\n\n  \
-            wearwell reproduce cagc/figure-8 --quick\n"
+    let [quick, full] = [&costs.quick_core_seconds, &costs.full_core_seconds].map(|known| {
+        let (seconds, unknown) = total(manifests, known);
+        let measured = if unknown == 0 { String::new() } else { format!(" (without {unknown} {UNKNOWN})") };
+        format!("{}{measured}", duration(seconds))
+    });
+    text + &format!(
+        "\nAll together: {quick} with --quick, {full} with --full.\n\
+         Costs are seconds, minutes and hours of one core; two take about half as long, but for items of few and long points. Name items, \
+         papers or `all`, as in\n\n  wearwell reproduce cagc/figure-8 --quick\n"
+    )
+}
+
+/// Core seconds of all programs that can be run, each once, and of how many it is not known.
+fn total(manifests: &[Manifest], known: &BTreeMap<String, f64>) -> (f64, usize) {
+    let possible = manifest::items(manifests).filter(|found| found.item.impossible.is_none());
+    let sources: BTreeSet<String> = possible.map(source).collect();
+    let unknown = sources.iter().filter(|name| !known.contains_key(*name)).count();
+    (sources.iter().filter_map(|name| known.get(name)).sum(), unknown)
 }
 
 fn row(found: Found, costs: &Costs) -> Row {
@@ -108,6 +124,16 @@ mod tests {
             let words: Vec<&str> = line.split_whitespace().collect();
             assert_eq!(words.join(" "), format!("{name} {}", columns.join(" ")));
         }
+        // Each program counts once, however many items take their data from it.
+        let sources: BTreeSet<String> =
+            manifest::items(&manifests).filter(|found| found.item.impossible.is_none()).map(source).collect();
+        let others = sources.len() - 1;
+        let sum = format!(
+            "All together: < 1 s (without {others} {UNKNOWN}) with --quick, 1.5 h (without {others} "
+        );
+        assert!(text.contains(&sum), "{text}");
+        let all_known = sources.iter().map(|name| (name.clone(), 60.0)).collect();
+        assert_eq!(total(&manifests, &all_known), (60.0 * sources.len() as f64, 0));
         assert!(
             text.contains("    Merging in the workflow of cleaning (same data as cagc/figure-9)\n"),
             "{text}"
