@@ -76,14 +76,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn delete_some(&mut self, number: usize, step: &mut Step) -> Result<()> {
         let tree = self.snapshots[number].tree;
         let older = number.checked_sub(1).map(|older| self.snapshots[older].tree);
-        let Some(first) = self.region.next_block(tree, 0, MAX_FILE_BLOCKS, true)? else {
+        // From the end on: what was freed is not walked through once more.
+        let Some(last) = self.region.last_block(tree, MAX_FILE_BLOCKS)? else {
             // What is left of its tree leads nowhere.
             self.cut(tree, 0, u64::MAX)?;
             return self.forget_snapshot(number);
         };
         let from = match older {
-            None => self.region.pointer_at(tree, first)?,
-            Some(older) => match self.hand_down(tree, older, first)? {
+            None => self.region.pointer_at(tree, last)?,
+            Some(older) => match self.hand_down(tree, older, last)? {
                 Some((from, to)) => self.merge_records(from, to, step)?.then_some(from),
                 None => None,
             },
