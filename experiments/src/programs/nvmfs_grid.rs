@@ -205,7 +205,8 @@ fn signs(rows: &[Row]) -> Table {
         let all = |of: &dyn Fn(&Row) -> Option<Interval>| {
             count(here.iter().filter_map(|row| of(row)).map(|value| value.mean).collect())
         };
-        let counts = [all(&|row| row.traffic()), all(&|row| row.page_erases()), all(&|row| row.fast_erases())];
+        let counts =
+            [all(&|row| row.traffic()), all(&|row| row.page_erases()), all(&|row| row.fast_erases())];
         let mut line = reading;
         line.extend(counts.concat().iter().map(usize::to_string));
         table.push(line);
