@@ -88,7 +88,7 @@ impl Foresight {
 
     /// Bytes that reading the future so far ahead takes, on a drive of so many pages.
     pub fn memory_bytes(logical_pages: u32, reach: u64) -> u64 {
-        4 * reach + 8 * u64::from(logical_pages)
+        reach.saturating_mul(4).saturating_add(8 * u64::from(logical_pages))
     }
 
     fn within_reach(&self, death: Option<u64>, now: u64) -> Option<u64> {

@@ -7,7 +7,7 @@ use wearwell_base::foresight::Foresight;
 use wearwell_base::memory::available_bytes;
 
 /// Refuses a stack whose tables could not be held, before the attempt ends the program.
-pub(super) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
+pub(crate) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     let needed = needed(resolved);
     match available_bytes() {
         Some(there) if needed > there => Err(ConfigError::new(
@@ -46,5 +46,5 @@ fn needed(resolved: &ResolvedScenario) -> u64 {
     let cut = if power.cuts() { 17 * pages + 48 * logical + noted } else { 0 };
     let ahead = resolved.looks_ahead();
     let ahead = ahead.map_or(0, |ahead| Foresight::memory_bytes(ahead.pages, ahead.reach));
-    ahead + tables + 12 * u64::from(device.geometry.blocks()) + own + cut
+    ahead.saturating_add(tables + 12 * u64::from(device.geometry.blocks()) + own + cut)
 }

@@ -1,6 +1,6 @@
 //! From a resolved scenario to a stack of layers.
 
-mod memory;
+pub(crate) mod memory;
 mod stack;
 
 pub use stack::{Stack, Target};

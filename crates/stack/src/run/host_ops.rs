@@ -4,6 +4,7 @@ use super::error::RunError;
 use super::precondition::{Sequential, Uniform};
 use super::source::{Source, SourceError, Wants};
 use super::tenants;
+use crate::build::memory;
 use crate::scenario::resolve::{Ahead, ResolvedScenario};
 use crate::scenario::{Fill, Scenario};
 use std::collections::VecDeque;
@@ -112,6 +113,8 @@ impl Future for HostOps {
 /// As [`host_operations`].
 pub(crate) fn foresight(resolved: &ResolvedScenario) -> Result<Option<Foresight>, RunError> {
     let Some(Ahead { reach, pages, tenant }) = resolved.looks_ahead() else { return Ok(None) };
+    // What is kept of the future is a part of what a run takes, and is there before the stack.
+    memory::check(resolved)?;
     Ok(Some(Foresight::new(Box::new(HostOps::of_tenant(resolved, tenant)?), pages, reach)))
 }
 

@@ -109,7 +109,7 @@ const LONG: &[(&str, &str, &str)] = &[
 ];
 
 /// What runs for more than a moment without any argument.
-const LONG_ALONE: &[&str] = &["run", "power", "advise", "check theory"];
+const LONG_ALONE: &[&str] = &["run", "limit", "power", "advise", "check theory"];
 
 /// What serves, some until somebody ends it. Its own options are tried where it is tested; the others are those of `run`.
 const SERVING: &[&str] = &["explore", "serve", "live demo"];
