@@ -94,7 +94,7 @@ docs-commands: build
 
 # Seconds for each target.
 FUZZ_SECONDS ?= 600
-FUZZ_TARGETS ?= trace_reader smart_report nvmfs_image nvmfs_operations
+FUZZ_TARGETS ?= trace_reader smart_report nvmfs_image nvmfs_operations flash_image
 
 fuzz:
 	cargo fuzz --version || cargo install cargo-fuzz --locked

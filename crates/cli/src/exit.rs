@@ -18,7 +18,10 @@ pub enum Failure {
     /// The result would mean nothing or is not steady, and `--strict` was given: 3.
     NotMeaningful(String),
     /// What a check found, or why it could not be made: a code of its own, as fsck(8) has them.
-    #[cfg_attr(not(feature = "nvmfs"), expect(dead_code, reason = "only file systems are checked so"))]
+    #[cfg_attr(
+        not(any(feature = "nvmfs", feature = "serve")),
+        expect(dead_code, reason = "only file systems and images are checked so")
+    )]
     Checked(u8, String),
     /// Ctrl-C: 130.
     Interrupted,

@@ -56,6 +56,8 @@ Examples:
   wearwell serve my.toml --nbd unix:drive.sock    the drive as a block device, for fio, QEMU and file systems
   wearwell live demo                              a small live drive, what writing does to it, and what would be better
   wearwell top unix:control.sock                  what a live drive does just now, in the terminal
+  wearwell image fsck drive                       whether a drive that is kept comes back from its flash
+  wearwell pull-plug drive --after 500 --torn     its power cut in the middle of the work
   wearwell theory double --hot-writes 0.8 --hot-space 0.2   what it must be, by calculation alone
   wearwell model ftl --capacity '8 TiB'           RAM and recovery of FTLs, side by side
   wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img --ssd-size '4 GiB'   a file system to mount
@@ -89,6 +91,9 @@ enum Command {
     Top(commands::top::Args),
     #[cfg_attr(feature = "serve", command(subcommand))]
     Live(commands::live::Command),
+    #[cfg_attr(feature = "serve", command(subcommand))]
+    Image(commands::image::Command),
+    PullPlug(commands::pull_plug::Args),
     Reproduce(commands::reproduce::Args),
     Limit(commands::limit::Args),
     List(commands::list::Args),
@@ -158,6 +163,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(args) => commands::serve::run(&args),
         Command::Top(args) => commands::top::run(&args),
         Command::Live(command) => commands::live::run(&command),
+        Command::Image(command) => commands::image::run(&command),
+        Command::PullPlug(args) => commands::pull_plug::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Limit(args) => commands::limit::run(&args),
         Command::List(args) => commands::list::run(&args),

@@ -7,6 +7,7 @@ extern crate self as wearwell_engine;
 pub mod checked;
 pub mod counters;
 pub mod dedup;
+pub mod flash_format;
 pub mod forms;
 pub mod ftl;
 pub mod layer;

@@ -1,5 +1,6 @@
 //! What the pages of a drive hold: bytes in slots, found by the names that the simulated flash keeps in their place.
 
+use crate::flash::FlashImage;
 use hashbrown::HashMap;
 use std::fs::File;
 use std::io;
@@ -18,6 +19,8 @@ enum Slots {
     Memory { chunks: Vec<Box<[u8]>>, most_bytes: u64 },
     /// In a file, one after the other.
     File(File),
+    /// In the pages of flash that is kept in files, which has no slots.
+    Flash(FlashImage),
 }
 
 /// A content, under its name.
@@ -65,6 +68,11 @@ impl Contents {
         Contents::new(page_bytes, shares, Slots::File(file))
     }
 
+    /// In the pages of flash that is kept in files.
+    pub fn in_flash(page_bytes: usize, shares: bool, flash: FlashImage) -> Self {
+        Contents::new(page_bytes, shares, Slots::Flash(flash))
+    }
+
     fn new(page_bytes: usize, shares: bool, slots: Slots) -> Self {
         Contents {
             page_bytes,
@@ -81,7 +89,33 @@ impl Contents {
 
     /// Bytes that are held.
     pub fn bytes(&self) -> u64 {
+        if let Slots::Flash(flash) = &self.slots {
+            return flash.medium().held_bytes();
+        }
         self.by_name.len() as u64 * self.page_bytes as u64
+    }
+
+    /// The pages of a write will be kept, one after the other.
+    pub fn begin_write(&mut self) {
+        if let Slots::Flash(flash) = &self.slots {
+            flash.medium().begin_write();
+        }
+    }
+
+    /// The name of a page that will be written to flash, which keeps it.
+    fn stage(&mut self, flash: &FlashImage, page: &[u8]) -> io::Result<(u64, Held)> {
+        let mut medium = flash.medium();
+        let sum = if self.shares { checksum(page) } else { 0 };
+        let mut name = if self.shares { sum.max(1) } else { medium.next_name() };
+        let held = Held { slot: 0, sum, users: 0 };
+        while medium.has(name) {
+            if medium.read(name, &mut self.compared)? && self.compared == page {
+                return Ok((name, held));
+            }
+            name = name.wrapping_add(1).max(1);
+        }
+        medium.stage(name, page);
+        Ok((name, held))
     }
 
     /// Keeps what one more logical page holds, and says under which name.
@@ -89,6 +123,9 @@ impl Contents {
     /// # Errors
     /// No room, or a file that cannot be written.
     pub fn keep(&mut self, page: &[u8]) -> io::Result<(u64, Held)> {
+        if let Slots::Flash(flash) = &self.slots {
+            return self.stage(&flash.clone(), page);
+        }
         let sum = if self.shares || matches!(self.slots, Slots::File(_)) { checksum(page) } else { 0 };
         let mut name = if self.shares { sum.max(1) } else { self.next_name };
         while let Some(&held) = self.by_name.get(&name) {
@@ -122,6 +159,8 @@ impl Contents {
             match self.slots {
                 Slots::Memory { .. } => self.free.push(slot),
                 Slots::File(_) => self.given_up.push(slot),
+                // What nobody names any more is there until its block is erased.
+                Slots::Flash(_) => {}
             }
         }
     }
@@ -131,6 +170,9 @@ impl Contents {
     /// # Errors
     /// A file that cannot be read.
     pub fn read(&self, name: u64, out: &mut [u8]) -> io::Result<bool> {
+        if let Slots::Flash(flash) = &self.slots {
+            return flash.medium().read(name, out);
+        }
         match self.by_name.get(&name) {
             Some(held) => self.read_slot(held.slot, out).map(|()| true),
             None => Ok(false),
@@ -150,6 +192,7 @@ impl Contents {
         match &self.slots {
             Slots::Memory { .. } => Ok(()),
             Slots::File(file) => file.sync_data(),
+            Slots::Flash(flash) => flash.medium().sync(),
         }
     }
 
@@ -231,6 +274,7 @@ impl Contents {
                 Ok(())
             }
             Slots::File(file) => file.read_exact_at(out, u64::from(slot) * self.page_bytes as u64),
+            Slots::Flash(_) => unreachable!("flash has no slots"),
         }
     }
 
@@ -242,6 +286,7 @@ impl Contents {
                 Ok(())
             }
             Slots::File(file) => file.write_all_at(page, u64::from(slot) * self.page_bytes as u64),
+            Slots::Flash(_) => unreachable!("flash has no slots"),
         }
     }
 }

@@ -5,12 +5,13 @@ mod recorded;
 
 use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
+use crate::flash::KeptDrive;
 use crate::image::{Image, Note, Noted};
 use crate::pacing::{Pacing, Served, Speed};
 use crate::recording::Recording;
 use crate::requests::{Operation, Requests};
 use crate::status::Status;
-use crate::table::Table;
+use crate::table::{Table, UNSETTLED};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -29,10 +30,12 @@ const PAGES_AT_ONCE: u32 = 1 << 16;
 /// The flash keeps a name for each page, and what it answers to a read decides which bytes are read: data goes the way that the
 /// engine sends it, while what was overwritten takes no memory. A range that is no whole pages is read, changed and written.
 pub struct Device {
-    live: Live,
-    table: Table,
-    contents: Contents,
+    pub(crate) live: Live,
+    pub(crate) table: Table,
+    pub(crate) contents: Contents,
     image: Option<Image>,
+    /// Its flash, where that is kept in files.
+    pub(crate) kept: Option<KeptDrive>,
     recording: Option<Recording>,
     pacing: Option<Pacing>,
     requests: Requests,
@@ -67,19 +70,12 @@ impl Device {
         Ok(Device::of(live, contents, None).at(speed))
     }
 
-    /// The device of `scenario` that is kept in the folder `at`, or a new one to be kept there; and what the image had to say.
-    ///
-    /// # Errors
-    /// As [`Device::in_memory`]; a folder of something else, of another scenario, in use, or damaged.
-    pub fn in_image(scenario: &Scenario, at: &Path) -> Result<(Self, Noted), OpenError> {
-        Device::in_image_at(scenario, at, Speed::Full)
-    }
-
-    /// The same at a speed, whatever it was at before.
+    /// The device of `scenario` that is kept in the folder `at` as a journal of all requests, or a new one to be kept so; and what the journal
+    /// had to say.
     ///
     /// # Errors
     /// As [`Device::in_image`]; times that are missing.
-    pub fn in_image_at(scenario: &Scenario, at: &Path, speed: Speed) -> Result<(Self, Noted), OpenError> {
+    pub fn in_journal(scenario: &Scenario, at: &Path, speed: Speed) -> Result<(Self, Noted), OpenError> {
         let live = speed.live(scenario)?;
         // How long it takes is no matter of what it holds.
         let kept = Scenario { timing: None, ..live.scenario().clone() };
@@ -96,7 +92,7 @@ impl Device {
         Ok((device.at(speed), noted))
     }
 
-    fn of(live: Live, contents: Contents, image: Option<Image>) -> Self {
+    pub(crate) fn of(live: Live, contents: Contents, image: Option<Image>) -> Self {
         Device {
             table: Table::new(live.logical_pages()),
             page_bytes: live.page_bytes(),
@@ -109,6 +105,7 @@ impl Device {
             live,
             contents,
             image,
+            kept: None,
             recording: None,
             pacing: None,
         }
@@ -230,14 +227,18 @@ impl Device {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         let done = self.live.read(pages.clone(), &mut found);
-        let filled = done.map_err(DeviceError::from).and_then(|()| self.fill(pages.start, &found, out));
+        let filled =
+            done.map_err(|error| self.lost(error)).and_then(|()| self.fill(pages.start, &found, out));
         self.found = found;
         filled
     }
 
-    fn fill(&self, first: u32, found: &[Content], out: &mut [u8]) -> Result<(), DeviceError> {
+    fn fill(&mut self, first: u32, found: &[Content], out: &mut [u8]) -> Result<(), DeviceError> {
         for ((page, content), out) in (first..).zip(found).zip(out.chunks_exact_mut(self.page_bytes as usize))
         {
+            if self.table.get(page) == UNSETTLED {
+                self.table.set(page, content.0);
+            }
             // A drive that died in the middle of a write may have taken a part of it.
             if content.0 != self.table.get(page) && self.live.end_of_life().is_none() {
                 return Err(DeviceError::Astray { page });
@@ -296,7 +297,7 @@ impl Device {
             kept = image.write_notes(first, self.hint);
         }
         let done = match kept {
-            Ok(()) => self.write_names(first, &names).map_err(DeviceError::from),
+            Ok(()) => self.write_names(first, &names).map_err(|error| self.lost(error)),
             Err(error) => {
                 names.iter().for_each(|name| self.contents.give_up(name.0));
                 Err(error.into())
@@ -310,6 +311,7 @@ impl Device {
         if let Some(image) = &mut self.image {
             image.begin_write();
         }
+        self.contents.begin_write();
         for page in data.chunks_exact(self.page_bytes as usize) {
             let (name, held) = self.contents.keep(page)?;
             names.push(Content(name));
@@ -335,6 +337,7 @@ impl Device {
             let before = self.table.set(page, name.0);
             self.contents.give_up(before);
         }
+        self.note_written(first..first + names.len() as u32);
         Ok(())
     }
 
@@ -360,13 +363,14 @@ impl Device {
             if let Some(image) = &mut self.image {
                 image.note(Note::Trim(first..end))?;
             }
-            self.forget(first..end)?;
+            self.note_trim(first..end)?;
+            self.forget(first..end).map_err(|error| self.lost(error))?;
             first = end;
         }
         Ok(())
     }
 
-    fn forget(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
+    pub(crate) fn forget(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
         self.note_down(Op::Trim, pages.clone(), &[]);
         self.live.trim(pages.clone())?;
         for page in pages {
@@ -418,9 +422,9 @@ impl Device {
             image.note(Note::Flush)?;
         }
         self.note_down(Op::Flush, 0..0, &[]);
-        let flushed = self.live.flush();
+        let flushed = self.live.flush().map_err(|error| self.lost(error));
         self.sync()?;
-        Ok(flushed?)
+        flushed
     }
 
     /// Makes the image as it is now survive a power cut of this machine; without one there is nothing to do.
@@ -428,6 +432,9 @@ impl Device {
     /// # Errors
     /// A disk that fails.
     pub fn sync(&mut self) -> io::Result<()> {
+        if let Some(kept) = &self.kept {
+            return kept.sync().and_then(|()| self.contents.sync());
+        }
         let Some(image) = &mut self.image else { return Ok(()) };
         self.contents.sync()?;
         image.sync()?;

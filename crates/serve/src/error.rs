@@ -1,9 +1,24 @@
 //! What can go wrong.
 
-use crate::image::ImageError;
 use std::io;
+use std::path::Path;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::LayerError;
+
+/// Why an image is of no use.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct ImageError {
+    path: String,
+    problem: String,
+}
+
+impl ImageError {
+    /// What is wrong with a file or a folder.
+    pub(crate) fn new(at: &Path, problem: impl Into<String>) -> Self {
+        ImageError { path: at.display().to_string(), problem: problem.into() }
+    }
+}
 
 /// Why a request was not served.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +39,15 @@ pub enum DeviceError {
     /// What holds the content failed.
     #[error(transparent)]
     Content(#[from] io::Error),
+    /// Power was lost before it was done; the drive came back, and takes requests again.
+    #[error("power was lost before this was done")]
+    PowerLost,
+    /// Its power cannot be cut.
+    #[error("the drive has no flash to come back from: serve it with an image of its flash")]
+    NoFlash,
+    /// The image could not be read or written, or its drive did not come back.
+    #[error(transparent)]
+    Image(#[from] ImageError),
     /// The stack says that a page holds what it does not: a defect of Wearwell.
     #[error(
         "page {page} came back from the flash as another content than was written; this is a defect, please report it"

@@ -14,6 +14,7 @@
 //! so `kill -9` between any two instructions leaves at most one note short, at the end, of a request that nobody was told is done.
 
 use crate::contents::Held;
+use crate::error::ImageError;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -40,14 +41,6 @@ const WRITE: u32 = 1;
 const READ: u32 = 2;
 const TRIM: u32 = 3;
 const FLUSH: u32 = 4;
-
-/// Why an image is of no use.
-#[derive(Debug, thiserror::Error)]
-#[error("{path}: {problem}")]
-pub struct ImageError {
-    path: String,
-    problem: String,
-}
 
 /// A page of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,19 +89,85 @@ pub struct Image {
     broken: bool,
 }
 
+/// What a journal holds, by kind.
+#[derive(Clone, Debug)]
+pub struct JournalCensus {
+    /// The drive that it is of.
+    pub scenario: Scenario,
+    /// Notes of writes, reads, trims and flushes.
+    pub notes: [u64; 4],
+    /// Pages written.
+    pub written_pages: u64,
+    /// Bytes of a note at the end that was cut short.
+    pub torn_bytes: u64,
+    /// Bytes of the journal, and of the file of pages.
+    pub bytes: [u64; 2],
+}
+
+/// Reads the journal in the folder `at` from beginning to end, changes nothing, and calls `visit` with every note.
+///
+/// # Errors
+/// No journal, one in use, or one that is damaged; and those of `visit`.
+pub fn look<E: From<ImageError>>(
+    at: &Path,
+    mut visit: impl FnMut(&Note<'_>) -> Result<(), E>,
+) -> Result<JournalCensus, E> {
+    let failed = |problem: String| ImageError::new(&at.join("requests"), problem);
+    let io = |error: io::Error| failed(error.to_string());
+    let mut file = File::open(at.join("requests")).map_err(io)?;
+    flock(&file, FlockOperation::NonBlockingLockShared)
+        .map_err(|_| failed("is in use by another process".into()))?;
+    let head = read_head(&mut file).map_err(failed)?;
+    let scenario = serde_json::from_slice(&head[20..head.len() - 4])
+        .map_err(|error| failed(format!("has no scenario that this program knows: {error}")))?;
+    let bytes = file.metadata().map_err(io)?.len();
+    let pages = std::fs::metadata(at.join("pages")).map_err(io)?.len();
+    let mut census =
+        JournalCensus { scenario, notes: [0; 4], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
+    let mut notes = Notes { source: BufReader::with_capacity(1 << 20, file), pages: Vec::new() };
+    let mut left = bytes - head.len() as u64;
+    while left > 0 {
+        let number = census.notes.iter().sum::<u64>() + 1;
+        let read = notes.next(left).map_err(io)?;
+        let Some((note, length)) =
+            read.map_err(|problem| failed(format!("is damaged: note {number}: {problem}")))?
+        else {
+            census.torn_bytes = left;
+            break;
+        };
+        let kind = match &note {
+            Note::Write(_, _, pages) => {
+                census.written_pages += pages.len() as u64;
+                0
+            }
+            Note::Read(_) => 1,
+            Note::Trim(_) => 2,
+            Note::Flush => 3,
+        };
+        census.notes[kind] += 1;
+        visit(&note)?;
+        left -= length;
+    }
+    Ok(census)
+}
+
 /// An image whose journal was not yet read.
 pub struct Closed(Image);
 
 impl Image {
+    /// Whether there is a journal in the folder.
+    pub fn is_there(folder: &Path) -> bool {
+        folder.join("requests").exists()
+    }
+
     /// Opens the image in the folder `at` of a drive of `scenario`, or makes one, and the file of its pages.
     ///
     /// # Errors
     /// A folder of something else, of another scenario or version, in use, or damaged.
     pub fn open(at: &Path, scenario: &Scenario, page_bytes: u32) -> Result<(Closed, File), ImageError> {
-        let failed =
-            |name: &str, problem: String| ImageError { path: at.join(name).display().to_string(), problem };
+        let failed = |name: &str, problem: String| ImageError::new(&at.join(name), problem);
         let io = |name: &'static str| move |error: io::Error| failed(name, error.to_string());
-        let is_new = !at.join("requests").exists();
+        let is_new = !Image::is_there(at);
         if is_new {
             std::fs::create_dir_all(at).map_err(io(""))?;
             if std::fs::read_dir(at).map_err(io(""))?.next().is_some() {
@@ -145,13 +204,12 @@ impl Image {
 
     /// The error of a file that could not be read or written.
     pub fn failed(&self, error: io::Error) -> ImageError {
-        ImageError { path: self.folder.display().to_string(), problem: error.to_string() }
+        ImageError::new(&self.folder, error.to_string())
     }
 
     /// The error of an image that is not as it was left.
     pub fn damaged(&self, problem: impl std::fmt::Display) -> ImageError {
-        let problem = format!("is damaged: {problem}");
-        ImageError { path: self.folder.display().to_string(), problem }
+        ImageError::new(&self.folder, format!("is damaged: {problem}"))
     }
 
     /// Bytes of the file of pages.
@@ -371,8 +429,8 @@ fn begin(folder: &Path, head: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Reads the head of a journal, which must be this one.
-fn check_head(requests: &mut File, wanted: &[u8]) -> Result<(), String> {
+/// Reads the head of a journal.
+fn read_head(requests: &mut File) -> Result<Vec<u8>, String> {
     let read = |requests: &mut File, bytes: &mut [u8]| {
         requests.read_exact(bytes).map_err(|_| "is damaged: its head is cut short".to_owned())
     };
@@ -394,7 +452,12 @@ fn check_head(requests: &mut File, wanted: &[u8]) -> Result<(), String> {
     if crc32fast::hash(text).to_le_bytes() != sum {
         return Err("is damaged: the checksum of its head is another".into());
     }
-    if head != wanted {
+    Ok(head)
+}
+
+/// Reads the head of a journal, which must be this one.
+fn check_head(requests: &mut File, wanted: &[u8]) -> Result<(), String> {
+    if read_head(requests)? != wanted {
         return Err("is of another scenario; name the one that it was made with, or another folder".into());
     }
     Ok(())

@@ -1,17 +1,21 @@
 //! A simulated stack as a live block device.
 //!
 //! A [`Device`] is the engine of simulations, with real bytes for what its pages hold. It is reached by [`DOORS`]: [`nbd`], the
-//! protocol of network block devices, [`fuse`], as a file, and [`vhost_user`], as the device of a virtual machine. It lives as long as the process, or as an [`image`].
+//! protocol of network block devices, [`fuse`], as a file, and [`vhost_user`], as the device of a virtual machine. It lives as long as the process, or as its [`flash`] in
+//! files, or as an [`image`], a journal.
 
 mod contents;
 pub mod device;
 pub mod door;
 mod doors;
 mod error;
+pub mod flash;
 pub mod fuse;
 pub mod image;
 pub mod nbd;
 mod pacing;
+pub mod plug;
+pub mod power;
 mod recording;
 mod requests;
 mod shared;
@@ -23,7 +27,7 @@ pub mod vhost_user;
 pub use contents::checksum;
 pub use device::Device;
 pub use doors::DOORS;
-pub use error::{DeviceError, OpenError};
+pub use error::{DeviceError, ImageError, OpenError};
 pub use pacing::Speed;
 pub use requests::{Operation, Requests, Served};
 pub use shared::SharedDevice;

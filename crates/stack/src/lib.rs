@@ -5,6 +5,7 @@
 
 mod build;
 pub mod device;
+mod kept;
 pub mod layers;
 mod live;
 mod report;
@@ -16,6 +17,7 @@ mod watching;
 
 pub use build::{Stack, Target, build};
 pub use device::{Fit, Rating, ResolvedDevice, TraceExtent, WARRANTY_DAYS_A_YEAR};
+pub use kept::KeptPlan;
 pub use layers::{
     FTLS, LAYERS, LOG_LAYOUTS, LogLayout, MakePlacement, MetadataConfig, OwnPlacement, structures,
 };

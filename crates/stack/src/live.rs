@@ -1,6 +1,7 @@
 //! A stack that its user writes to as it likes, for as long as it likes, and whose result is that of a run.
 
 use crate::build::{Noted, Stack, build_resolved};
+use crate::kept::KeptPlan;
 use crate::layers::OwnPolicies;
 use crate::report;
 use crate::report::{About, Look, RunResult};
@@ -18,6 +19,7 @@ use std::time::Instant;
 use wearwell_base::config::ConfigError;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
+use wearwell_engine::forms::KeptMedium;
 use wearwell_engine::layer::{Content, Layer, LayerError, LayerExt, Reports};
 use wearwell_engine::timing::Journal;
 
@@ -48,7 +50,7 @@ impl Live {
     /// # Errors
     /// A scenario that cannot be built, or that is none for a stack that keeps what is written to it.
     pub fn new(scenario: &Scenario) -> Result<Self, ConfigError> {
-        Live::of(scenario, false)
+        Live::build(scenario, false, None)
     }
 
     /// The same with a clock, which begins with [`Live::start_clock`]: the drive then takes as long for everything as `timing` of the
@@ -57,25 +59,38 @@ impl Live {
     /// # Errors
     /// As [`Live::new`]; times that are missing.
     pub fn timed(scenario: &Scenario) -> Result<Self, ConfigError> {
-        Live::of(scenario, true)
+        Live::build(scenario, true, None)
     }
 
-    fn of(scenario: &Scenario, is_timed: bool) -> Result<Self, ConfigError> {
-        let mut scenario = scenario.clone();
-        refuse(&scenario)?;
-        (scenario.workload, scenario.trace, scenario.content) = (None, None, None);
-        scenario.top = None;
-        scenario.timing = is_timed.then(|| scenario.timing.unwrap_or_default());
-        if let Some(timing) = &mut scenario.timing {
-            (timing.arrivals, timing.requests, timing.speed_up) = (None, None, None);
+    /// The same as [`Live::new`] on flash that is kept outside of the simulation: a new drive, or the one that comes back from it. Why one
+    /// does not come back is told to `medium`.
+    ///
+    /// # Errors
+    /// As [`Live::new`]; a scenario with a [`refusal`](KeptPlan::refusal), and flash that no such drive left.
+    pub fn on(scenario: &Scenario, medium: Arc<dyn KeptMedium>) -> Result<Self, ConfigError> {
+        Live::build(scenario, false, Some(medium))
+    }
+
+    /// What has to be known of the drive of `scenario` to keep its flash outside of the simulation.
+    ///
+    /// # Errors
+    /// As [`Live::new`].
+    pub fn kept_plan(scenario: &Scenario) -> Result<KeptPlan, ConfigError> {
+        Ok(KeptPlan::of(&resolved(scenario, false)?))
+    }
+
+    fn build(
+        scenario: &Scenario,
+        is_timed: bool,
+        kept: Option<Arc<dyn KeptMedium>>,
+    ) -> Result<Self, ConfigError> {
+        let resolved = resolved(scenario, is_timed)?;
+        let refusal = KeptPlan::of(&resolved).refusal.filter(|_| kept.is_some());
+        if let Some(refusal) = refusal {
+            return Err(ConfigError::new("ftl", format!("does not come back from its flash: {refusal}")));
         }
-        for tenant in &mut scenario.tenant {
-            (tenant.workload, tenant.trace, tenant.content) = (None, None, None);
-        }
-        let resolved = resolve(scenario, Caller { holds_data: true, ..Caller::default() })?;
-        refuse_resolved(&resolved)?;
         let journal = resolved.timing.is_some().then(Journal::default);
-        let noted = Noted { journal: journal.clone(), watch: None, foresight: None };
+        let noted = Noted { journal: journal.clone(), kept, ..Noted::default() };
         let stack = build_resolved::<Content>(&resolved, OwnPolicies::default(), noted)?;
         let clock = resolved.timing.clone().zip(journal);
         let clock = clock.map(|(timing, journal)| LiveClock::new(timing, journal)).transpose()?;
@@ -293,6 +308,24 @@ impl Live {
         };
         report::result(self.resolved, finished)
     }
+}
+
+/// The live drive of `scenario`, with nothing left open.
+fn resolved(scenario: &Scenario, is_timed: bool) -> Result<ResolvedScenario, ConfigError> {
+    let mut scenario = scenario.clone();
+    refuse(&scenario)?;
+    (scenario.workload, scenario.trace, scenario.content) = (None, None, None);
+    scenario.top = None;
+    scenario.timing = is_timed.then(|| scenario.timing.unwrap_or_default());
+    if let Some(timing) = &mut scenario.timing {
+        (timing.arrivals, timing.requests, timing.speed_up) = (None, None, None);
+    }
+    for tenant in &mut scenario.tenant {
+        (tenant.workload, tenant.trace, tenant.content) = (None, None, None);
+    }
+    let resolved = resolve(scenario, Caller { holds_data: true, ..Caller::default() })?;
+    refuse_resolved(&resolved)?;
+    Ok(resolved)
 }
 
 /// Refuses what is no stack of one user that holds data.

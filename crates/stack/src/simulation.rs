@@ -78,7 +78,7 @@ fn run_holding<P: RunPayload>(
     let Parts { victim, placement, workload } = parts;
     // A workload of the program's own may do as it likes.
     let foresight = if workload.is_none() { foresight(&resolved)? } else { None };
-    let noted = Noted { journal: journal.clone(), watch: None, foresight };
+    let noted = Noted { journal: journal.clone(), foresight, ..Noted::default() };
     let stack = build_resolved::<P>(&resolved, OwnPolicies { victim, placement }, noted)?;
     let pace =
         resolved.timing.clone().zip(journal).map(|(timing, journal)| pace(timing, journal)).transpose()?;

@@ -88,7 +88,7 @@ fn watched_holding<P: RunPayload>(
     refuse_resolved(resolved)?;
     let (watch, Parts { victim, placement, workload }) = (Watch::default(), parts);
     let foresight = if workload.is_none() { foresight(resolved)? } else { None };
-    let noted = Noted { journal: None, watch: Some(watch.clone()), foresight };
+    let noted = Noted { watch: Some(watch.clone()), foresight, ..Noted::default() };
     let stack = build_resolved::<P>(resolved, OwnPolicies { victim, placement }, noted)?;
     let wants = Wants { contents: resolved.scenario.holds_content(), time: None };
     let tenants = tenants::build(&resolved.scenario, &stack, workload, &wants)?;

@@ -76,3 +76,15 @@ absent! {
     /// Shows the runs that a store holds; not in this program
     results(Args): "this program was built without Parquet files; `make build` builds it with them"
 }
+
+#[cfg(not(feature = "serve"))]
+absent! {
+    /// Looks at the image of a live drive; not in this program
+    image(Command): "this program was built without live devices; `make build` builds it with them"
+}
+
+#[cfg(not(feature = "serve"))]
+absent! {
+    /// Cuts the power of a drive that is being served; not in this program
+    pull_plug(Args): "this program was built without live devices; `make build` builds it with them"
+}

@@ -9,6 +9,8 @@ pub mod drive;
 #[cfg(feature = "explore")]
 pub mod explore;
 pub mod fleet;
+#[cfg(feature = "serve")]
+pub mod image;
 pub mod limit;
 pub mod list;
 #[cfg(feature = "serve")]
@@ -21,6 +23,8 @@ pub mod play;
 #[cfg(feature = "plot")]
 pub mod plot;
 pub mod power;
+#[cfg(feature = "serve")]
+pub mod pull_plug;
 pub mod report;
 #[cfg(all(target_os = "linux", feature = "reproduce"))]
 pub mod reproduce;

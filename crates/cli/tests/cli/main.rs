@@ -10,6 +10,8 @@ mod fleet;
 mod hostile;
 mod house;
 #[cfg(feature = "serve")]
+mod images;
+#[cfg(feature = "serve")]
 mod live;
 mod model;
 mod nvmfs;

@@ -2,7 +2,7 @@
 
 use crate::counters::Cause;
 use crate::layer::{LayerBelow, Medium, MediumError, Pages, Reports, Run};
-use crate::nand::{Flash, PageState};
+use crate::nand::{FillPage, Flash, PageState};
 use crate::units::BlockId;
 
 /// A medium of which every answer is looked at. It panics where the medium, or the log that writes on it, breaks the contract; what
@@ -225,6 +225,14 @@ impl<F: Flash> Flash for CheckedMedium<F> {
 
     fn note(&self, block: BlockId) -> u64 {
         self.inner.note(block)
+    }
+
+    fn keeps_bytes(&self) -> bool {
+        self.inner.keeps_bytes()
+    }
+
+    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
+        self.inner.hold(block, page, fill)
     }
 
     fn tear_program(&mut self, block: BlockId, page: u32) {

@@ -41,6 +41,15 @@ struct CheckpointPage {
     slots: Vec<u32>,
 }
 
+/// A page of the log or of its checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum MapPage {
+    /// Changes of the map.
+    Records(Vec<Record>),
+    /// The slots of logical pages from the first on, as of a change.
+    Checkpoint { first: u32, number: u64, slots: Vec<u32> },
+}
+
 /// What the pages of the log and of its checkpoint hold on flash. The simulation keeps it here, because a page's content is
 /// but a name to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,8 +79,40 @@ impl MapImage {
         checkpoint.chain(self.log.iter().map(Option::is_some))
     }
 
+    /// Pages that it has room for: those of the checkpoint and, behind them, those of the ring.
+    pub(super) fn pages(&self) -> usize {
+        self.checkpoint.len() + self.log.len()
+    }
+
+    /// What its page at `at` holds.
+    fn page(&self, at: usize) -> Option<MapPage> {
+        match at.checked_sub(self.checkpoint.len()) {
+            None => self.checkpoint[at].as_ref().map(MapPage::from),
+            Some(at) => self.log.get(at)?.clone().map(MapPage::Records),
+        }
+    }
+
+    /// Its page at `at` was found to hold this; or why that cannot be.
+    pub(super) fn restore(&mut self, at: usize, page: MapPage) -> Result<(), &'static str> {
+        let of_checkpoint = self.checkpoint.len();
+        match (page, at.checked_sub(of_checkpoint)) {
+            (MapPage::Checkpoint { first, number, slots }, None) => {
+                self.checkpoint[at] = Some(CheckpointPage { first, number, slots });
+            }
+            (MapPage::Records(records), Some(at)) => self.log[at] = Some(records),
+            _ => return Err("it is a page of the checkpoint among those of the log, or the other way round"),
+        }
+        Ok(())
+    }
+
     fn stored_pages(&self) -> u64 {
         (self.log.iter().flatten().count() + self.checkpoint.iter().flatten().count()) as u64
+    }
+}
+
+impl From<&CheckpointPage> for MapPage {
+    fn from(page: &CheckpointPage) -> Self {
+        MapPage::Checkpoint { first: page.first, number: page.number, slots: page.slots.clone() }
     }
 }
 
@@ -182,6 +223,11 @@ impl MapLog {
         self.checkpoint_pages + 2 * self.half
     }
 
+    /// Bytes of a page of the log, as far as it is reckoned with.
+    pub fn page_bytes(&self) -> usize {
+        self.page_records * RECORD_BYTES as usize
+    }
+
     pub fn stored_pages(&self) -> u64 {
         self.image.stored_pages()
     }
@@ -215,6 +261,22 @@ impl MapLog {
             Some((in_hand, page)) if is_new && in_hand == slot => Note { page, number: self.number + 1 },
             _ => self.notes[slot as usize],
         }
+    }
+
+    /// What is programmed for its page at `at`: what is on its way, or what is there and is moved. What is on its way replaces what is
+    /// there and knows all of it that counts, so that it does no harm where what is there is moved meanwhile.
+    pub fn page(&self, at: u32) -> Option<MapPage> {
+        let new = match at.checked_sub(self.checkpoint_pages) {
+            Some(at) => {
+                let sealed = self.sealed.iter().rfind(|sealed| sealed.at == at as usize);
+                sealed.map(|sealed| MapPage::Records(sealed.records.clone()))
+            }
+            None => {
+                let composed = self.composed.as_ref();
+                composed.filter(|page| page.first / self.slots_a_page == at).map(MapPage::from)
+            }
+        };
+        new.or_else(|| self.image.page(at as usize))
     }
 
     /// Records that still fit without a page of the checkpoint being written.

@@ -35,6 +35,7 @@
 
 mod abilities;
 mod buckets;
+mod bytes;
 mod cleaner;
 mod config;
 mod durable;

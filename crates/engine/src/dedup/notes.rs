@@ -1,11 +1,12 @@
 //! What the spare areas of the flash say of slots, kept with the flash.
 
 use super::Sharing;
+use super::maplog::Note;
 use super::recover::Found;
 use crate::counters::Cause;
 use crate::layer::{Content, Run};
-use crate::nand::SpareKeeper;
-use crate::units::BlockId;
+use crate::nand::{OwnNote, Spare, SpareKeeper};
+use crate::units::{BlockId, Lpn};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 struct Kept {
@@ -46,7 +47,30 @@ impl SpareNotes {
     }
 }
 
+impl SpareNotes {
+    /// Nothing is known any more: all of it will be found again.
+    pub(super) fn forget(&self) {
+        self.lock().found.fill(None);
+    }
+
+    /// The spare area of a page that was found notes this.
+    pub(super) fn restore(&self, block: BlockId, page: u32, spare: &Spare, note: Note, content: Content) {
+        let mut kept = self.lock();
+        let at = block.index() * kept.pages_per_block + page as usize;
+        kept.found[at] = Some(Found { slot: spare.owner.0, sequence: spare.sequence, note, content });
+    }
+}
+
 impl SpareKeeper<Content> for SpareNotes {
+    fn describe(&self, owner: Lpn, cause: Cause, bytes: &mut [u8]) -> Result<Option<OwnNote>, String> {
+        let sharing = self.lock().sharing.clone();
+        let of_store = matches!(cause, Cause::Translation | Cause::Validity);
+        match sharing.filter(|_| !of_store) {
+            Some(sharing) => sharing.describe(owner, cause, bytes).map_err(|error| error.0),
+            None => Ok(None),
+        }
+    }
+
     fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, Content>) {
         let mut kept = self.lock();
         let Kept { pages_per_block, found, sharing } = &mut *kept;

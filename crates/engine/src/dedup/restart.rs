@@ -3,6 +3,8 @@
 //! The FTL comes back first, as it does by itself: to it slots are pages. Then the map above it follows from the notes in the
 //! spare areas and from the log of the map, and what is on flash of slots that nobody refers to is given up.
 
+use super::Sharing;
+use super::bytes::reread;
 use super::config::DedupConfig;
 use super::layer::Dedup;
 use super::maplog::MapImage;
@@ -13,7 +15,7 @@ use crate::counters::Cause;
 use crate::ftl::Restart;
 use crate::layer::{Content, Layer, LayerError, Medium, NandReport, RecoveryReport, RecoverySteps, Reports};
 use crate::log::Migration;
-use crate::nand::{Flash, PageState};
+use crate::nand::{Flash, KeptError, KeptFlash, PageState};
 use crate::timing::Journal;
 use crate::units::{BlockId, Lpn};
 
@@ -110,6 +112,51 @@ where
     }
 }
 
+/// What an FTL comes back by.
+type RestartFtl<F> = fn(
+    &<F as Restart>::Settings,
+    <F as Restart>::Remains,
+) -> Result<(F, RecoveryReport), (LayerError, <F as Restart>::Remains)>;
+
+/// What came of coming back.
+type Restarted<F> = Result<(Dedup<F>, RecoveryReport), (LayerError, DedupRemains<<F as Restart>::Remains>)>;
+
+/// The layer again, over an FTL that comes back by `restart`.
+fn restarted<F>(
+    settings: &DedupSettings<F::Settings>,
+    remains: DedupRemains<F::Remains>,
+    restart: RestartFtl<F>,
+) -> Restarted<F>
+where
+    F: Restart,
+    F::Flash: Medium<Payload = Content>,
+{
+    let DedupSettings { config, logical_pages, wants_references, notes, journal, .. } = settings;
+    let DedupRemains { ftl, image } = remains;
+    notes.follow(None);
+    let (mut ftl, report) = match restart(&settings.ftl, ftl) {
+        Ok(restarted) => restarted,
+        Err((error, ftl)) => return Err((error, DedupRemains { ftl, image })),
+    };
+    let recovered = recover(config, *logical_pages, notes.found(), &image);
+    let Recovered { sharing, lost_pages, unused_slots } = recovered.expect("settings that were good before");
+    debug_assert_eq!(lost_pages, 0, "the log of the map knows of every page");
+    notes.follow(Some(&sharing));
+    if let Some(migration) = sharing.migration(journal.clone(), *wants_references) {
+        ftl.ask(migration).expect("it was asked before");
+    }
+    let mut steps = RecoverySteps::after(report, counts(&ftl));
+    let mut layer = Dedup::new(sharing, ftl, journal.clone()).expect("settings that were good before");
+    match layer.come_back(&unused_slots, &mut steps) {
+        Ok(()) => {}
+        // What is there can still be read; the next write will say that the drive has come to its end.
+        Err(error) if error.is_out_of_blocks() => layer.sharing.lock().rests = false,
+        Err(error) => return Err((error, layer.into_flash())),
+    }
+    layer.recovery = Some(steps.report.clone());
+    Ok((layer, steps.report))
+}
+
 /// With a log of the map, without which a hit, a merge and a trim leave no trace on flash.
 ///
 /// What is stored is on flash when a write returns; what only changes the map (a write that was found, a trim) is once the
@@ -135,31 +182,25 @@ where
         settings: &Self::Settings,
         remains: Self::Remains,
     ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)> {
-        let DedupSettings { config, logical_pages, wants_references, notes, journal, .. } = settings;
-        let DedupRemains { ftl, image } = remains;
-        notes.follow(None);
-        let (mut ftl, report) = match F::restart(&settings.ftl, ftl) {
-            Ok(restarted) => restarted,
-            Err((error, ftl)) => return Err((error, DedupRemains { ftl, image })),
-        };
-        let recovered = recover(config, *logical_pages, notes.found(), &image);
-        let Recovered { sharing, lost_pages, unused_slots } =
-            recovered.expect("settings that were good before");
-        debug_assert_eq!(lost_pages, 0, "the log of the map knows of every page");
-        notes.follow(Some(&sharing));
-        if let Some(migration) = sharing.migration(journal.clone(), *wants_references) {
-            ftl.ask(migration).expect("it was asked before");
-        }
-        let mut steps = RecoverySteps::after(report, counts(&ftl));
-        let mut layer = Dedup::new(sharing, ftl, journal.clone()).expect("settings that were good before");
-        match layer.come_back(&unused_slots, &mut steps) {
-            Ok(()) => {}
-            // What is there can still be read; the next write will say that the drive has come to its end.
-            Err(error) if error.is_out_of_blocks() => layer.sharing.lock().rests = false,
-            Err(error) => return Err((error, layer.into_flash())),
-        }
-        layer.recovery = Some(steps.report.clone());
-        Ok((layer, steps.report))
+        restarted(settings, remains, F::restart)
+    }
+
+    fn restart_unsaved(
+        settings: &Self::Settings,
+        remains: Self::Remains,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)> {
+        restarted(settings, remains, F::restart_unsaved)
+    }
+
+    fn reread(
+        settings: &Self::Settings,
+        flash: Self::Flash,
+        kept: &mut dyn KeptFlash,
+    ) -> Result<Self::Remains, KeptError> {
+        let empty = Sharing::new(&settings.config, settings.logical_pages, 0);
+        let empty = empty.expect("settings that were good before");
+        let image = reread(&empty, &settings.notes, &flash, kept)?;
+        Ok(DedupRemains { ftl: F::reread(&settings.ftl, flash, kept)?, image })
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

@@ -50,6 +50,22 @@ pub fn ftl_with_dedup(
     }
 }
 
+/// The same on the flash that `made` makes of erased flash, with who makes a layer of it, as deduplication that comes back.
+pub(super) fn ftl_in_front<F: Flash<Payload = Content> + 'static, X: Finish<F, Payload = Content>>(
+    erased: &dyn Fn() -> Nand<Content>,
+    plan: FtlPlan,
+    equal: EqualPages,
+    made: impl FnOnce(&dyn Fn() -> Nand<Content>) -> (F, X),
+) -> Result<BuiltFtl<Content>, ConfigError> {
+    let (blocks, pages_per_block) = {
+        let nand = erased();
+        (nand.blocks(), nand.pages_per_block())
+    };
+    let notes = SpareNotes::new(blocks, pages_per_block);
+    let (flash, finish) = made(&|| erased().with_spare_keeper(Box::new(notes.clone())));
+    plan.on(flash, InFrontCut { front: InFront { equal, journal: None }, notes, finish })
+}
+
 fn on_steady_flash<X>(
     nand: Nand<Content>,
     journal: Option<Journal>,

@@ -6,11 +6,13 @@
 
 mod equal_pages;
 mod ftl;
+mod kept;
 mod log;
 mod upper;
 
 pub use equal_pages::{EqualPages, ftl_with_dedup};
 pub use ftl::{BuiltFtl, FtlPlan, PowerPlan, ftl_on_supply};
+pub use kept::{CameBack, KeptMedium, ftl_on_kept};
 pub use log::{BoxedLog, CountingLog, boxed_log_on_nand, log_on_nand, log_on_segments};
 pub use upper::UpperPlan;
 

@@ -18,7 +18,7 @@ pub use power::{Outages, PowerCycle};
 use crate::config::ConfigError;
 use crate::layer::{Layer, LayerError, Medium, RecoveryReport};
 use crate::log::Migration;
-use crate::nand::Flash;
+use crate::nand::{Flash, KeptError, KeptFlash};
 use crate::seed::Seed;
 use crate::units::BlockId;
 
@@ -56,6 +56,26 @@ pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
         settings: &Self::Settings,
         remains: Self::Remains,
     ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)>;
+
+    /// As [`Restart::restart`], after a power cut at which a battery, if there is one, could not do its work: what was to be written
+    /// then is looked for in flash, as drives without a battery do. Trims that were acknowledged may be undone, as far as they were
+    /// in RAM alone.
+    #[allow(clippy::type_complexity)]
+    fn restart_unsaved(
+        settings: &Self::Settings,
+        remains: Self::Remains,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)>;
+
+    /// What survives, from flash that was kept outside of the simulation: `flash` has its spare areas, and `kept` the bytes of the
+    /// pages that the FTL wrote for itself.
+    ///
+    /// # Errors
+    /// A page that cannot be read, or is not what an FTL with these settings would have written there.
+    fn reread(
+        settings: &Self::Settings,
+        flash: Self::Flash,
+        kept: &mut dyn KeptFlash,
+    ) -> Result<Self::Remains, KeptError>;
 
     /// What a battery does: makes the RAM durable. `Ok(())` where there is none.
     fn save(&mut self) -> Result<(), LayerError>;

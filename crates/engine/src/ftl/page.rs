@@ -4,7 +4,7 @@ use super::{Restart, seed_of_life};
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{LayerError, RecoveryReport};
 use crate::log::{LogStore, Migration, PageTable, Reclaim, StoreConfig};
-use crate::nand::Flash;
+use crate::nand::{Flash, KeptError, KeptFlash};
 use crate::placement::{Placement, PlacementConfig, PlacementContext};
 use crate::pool::Remains;
 use crate::victim::{VictimConfig, VictimPolicy};
@@ -84,6 +84,19 @@ impl<F: Flash> Restart for PageFtl<F> {
         let policies = settings.policies(&remains.flash).expect("the FTL was built with these settings");
         let Policies { victim, placement, levelling } = policies;
         LogStore::recover(settings.store, remains, victim, placement, levelling)
+    }
+
+    fn restart_unsaved(
+        settings: &PageConfig,
+        remains: Remains<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        // It has no battery.
+        Self::restart(settings, remains)
+    }
+
+    fn reread(_settings: &PageConfig, flash: F, _kept: &mut dyn KeptFlash) -> Result<Remains<F>, KeptError> {
+        // All that it keeps in flash is in spare areas.
+        Ok(Remains::from(flash))
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

@@ -1,8 +1,8 @@
 //! What an FTL that recovers from power cuts needs of flash, beyond what every medium does.
 
-use super::{Nand, PageState};
+use super::{FillPage, Nand, PageState};
 use crate::counters::Cause;
-use crate::layer::{Medium, Payload};
+use crate::layer::{Medium, MediumError, Payload};
 use crate::units::BlockId;
 
 /// Flash with spare areas that can be read back.
@@ -22,6 +22,13 @@ pub trait Flash: Medium {
 
     /// The note of the run that was last programmed into `block`, which comes with the spare areas of its pages.
     fn note(&self, block: BlockId) -> u64;
+
+    /// Whether the flash is kept outside of the simulation, so that it wants the bytes of pages that an FTL writes for itself.
+    fn keeps_bytes(&self) -> bool;
+
+    /// The page that was programmed last, which the FTL wrote for itself, holds what `fill` puts there. Only asked of flash that
+    /// [keeps bytes](Flash::keeps_bytes), before anything else is done with it.
+    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError>;
 
     /// Power is lost while the next page of `block` is programmed: it can be neither read nor programmed again.
     fn tear_program(&mut self, block: BlockId, page: u32);
@@ -62,12 +69,23 @@ impl<P: Payload> Flash for Nand<P> {
         self.spares().note(block)
     }
 
+    fn keeps_bytes(&self) -> bool {
+        self.backing.is_some()
+    }
+
+    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
+        self.backing.as_mut().map_or(Ok(()), |backing| backing.hold(block, page, fill))
+    }
+
     fn tear_program(&mut self, block: BlockId, page: u32) {
         self.spoil(block, page);
     }
 
     fn tear_erase(&mut self, block: BlockId) {
         let pages = self.geometry.pages_per_block;
+        if let Some(backing) = &mut self.backing {
+            backing.spoil(block, 0, pages);
+        }
         self.erase_spare(block);
         self.spare.as_mut().expect("flash with spare areas").spoil(block, pages);
         self.blocks[block.index()].next_page = pages;

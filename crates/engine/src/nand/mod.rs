@@ -1,5 +1,6 @@
 //! Flash: erase blocks with the rules of NAND, wear and bad blocks.
 
+mod backing;
 mod fault;
 mod flash;
 mod geometry;
@@ -14,6 +15,7 @@ use crate::layer::{Group, LayerBelow, Medium, MediumError, NandReport, Pages, Pa
 use crate::seed::{Seed, below};
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
+pub use backing::{Backing, DescribePage, FillPage, KeptBlock, KeptError, KeptFlash, KeptPage};
 use fault::FaultState;
 pub use fault::Faults;
 pub use flash::Flash;
@@ -21,7 +23,7 @@ pub(crate) use geometry::superblocks_fit;
 pub use geometry::{Geometry, GeometryError};
 pub use power::{Cut, Fragile, Supply};
 pub use presets::{FRONTS, Front, PRESETS, Preset};
-pub use spare::{PageState, Spare, SpareArea, SpareKeeper};
+pub use spare::{OWN_NOTE_BYTES, OwnNote, PageState, Spare, SpareArea, SpareKeeper};
 
 /// Written over a block's write pointer when the block is bad.
 const BAD: u32 = u32::MAX;
@@ -61,6 +63,8 @@ pub struct Nand<P> {
     /// Who keeps what its user writes into spare areas besides.
     keeper: Option<Box<dyn SpareKeeper<P>>>,
     faults: Option<Box<FaultState>>,
+    /// Where it is kept besides.
+    backing: Option<Box<dyn Backing<P>>>,
     /// Whether there is nothing to its blocks but write pointers and counts of erases: no content, no spare areas, no
     /// faults, no endurance. What there may be besides is kept apart from the path of such flash, which is that of all
     /// counting runs, so that it is short enough to be compiled into its callers.
@@ -100,6 +104,7 @@ impl<P: Payload> Nand<P> {
             spare: None,
             keeper: None,
             faults: None,
+            backing: None,
             is_bare: !holds_data && wear.endurance_cycles.is_none(),
             programs: 0,
             reads: 0,
@@ -192,6 +197,9 @@ impl<P: Payload> Nand<P> {
     /// Leaves the next page of `block` neither erased nor readable.
     fn spoil(&mut self, block: BlockId, page: u32) {
         debug_assert_eq!(self.blocks[block.index()].next_page, page);
+        if let Some(backing) = &mut self.backing {
+            backing.spoil(block, page, 1);
+        }
         self.blocks[block.index()].next_page += 1;
         if let Some(spare) = &mut self.spare {
             spare.spoil(block, 1);
@@ -225,8 +233,14 @@ impl<P: Payload> Nand<P> {
             state.next_page = BAD;
             self.worn_out_blocks += 1;
             let erases = state.erases;
+            if let Some(backing) = &mut self.backing {
+                backing.retire(block);
+            }
             self.forget_spare(block);
             return Err(MediumError::WornOut { block: block.0, erases });
+        }
+        if let Some(backing) = &mut self.backing {
+            backing.erase(block, state.erases + 1)?;
         }
         *state = Block { next_page: 0, erases: state.erases + 1 };
         self.erases += 1;
@@ -292,6 +306,14 @@ impl<P: Payload> Nand<P> {
     #[inline(always)]
     fn program_pages(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
+        if let Some(backing) = &mut self.backing {
+            let keeper = self.keeper.as_deref();
+            let describe = |at: usize, bytes: &mut [u8]| match (keeper, run.owners) {
+                (Some(keeper), Some(owners)) => keeper.describe(owners[at], run.cause, bytes),
+                _ => Ok(None),
+            };
+            backing.program(block, page, run, &describe)?;
+        }
         if let Some(spare) = &mut self.spare {
             spare.write(block, page, run)?;
             if let Some(keeper) = &mut self.keeper {
@@ -390,6 +412,9 @@ impl<P: Payload> Medium for Nand<P> {
         let state = &mut self.blocks[block.index()];
         self.worn_out_blocks += u32::from(state.next_page != BAD);
         state.next_page = BAD;
+        if let Some(backing) = &mut self.backing {
+            backing.retire(block);
+        }
         self.forget_spare(block);
     }
 

@@ -1,6 +1,6 @@
 //! Power that fails: in the middle of an operation, at a number that can be named.
 
-use super::{Flash, PageState};
+use super::{FillPage, Flash, PageState};
 use crate::counters::Cause;
 use crate::layer::{Group, LayerBelow, Medium, MediumError, Pages, Reports, Run};
 use crate::units::BlockId;
@@ -96,6 +96,12 @@ impl<F: Flash> Fragile<F> {
     /// `flash` on `supply`.
     pub fn new(flash: F, supply: Supply) -> Self {
         Fragile { flash, supply }
+    }
+
+    /// The flash, as tests look at it.
+    #[cfg(test)]
+    pub(crate) fn within(&mut self) -> &mut F {
+        &mut self.flash
     }
 
     fn check_power(&self) -> Result<(), MediumError> {
@@ -223,6 +229,14 @@ impl<F: Flash> Flash for Fragile<F> {
 
     fn note(&self, block: BlockId) -> u64 {
         self.flash.note(block)
+    }
+
+    fn keeps_bytes(&self) -> bool {
+        self.flash.keeps_bytes()
+    }
+
+    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
+        self.flash.hold(block, page, fill)
     }
 
     fn tear_program(&mut self, block: BlockId, page: u32) {

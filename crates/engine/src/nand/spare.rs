@@ -31,9 +31,33 @@ pub enum PageState {
     Written(Spare),
 }
 
+/// Bytes of a spare area that an FTL has for a page that it wrote for itself.
+pub const OWN_NOTE_BYTES: usize = 72;
+
+/// What the spare area says of a page that the FTL wrote for itself, besides [`Spare`]: what kind of page it is, and what does not
+/// fit into the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnNote {
+    /// Its kind, a number of the format's.
+    pub class: u8,
+    /// What else is noted.
+    pub bytes: [u8; OWN_NOTE_BYTES],
+}
+
+impl OwnNote {
+    /// Of a page of that kind, of which nothing else is noted.
+    pub fn new(class: u8) -> Self {
+        OwnNote { class, bytes: [0; OWN_NOTE_BYTES] }
+    }
+}
+
 /// Keeps what the user of the flash writes into spare areas beyond [`Spare`]: a spare area takes more bytes than the engine has a
 /// meaning for.
 pub trait SpareKeeper<P>: Send {
+    /// What will be noted of a page that is about to be programmed; of a page that the user wrote for itself, fills the bytes. Asked
+    /// where flash is kept outside of the simulation.
+    fn describe(&self, owner: Lpn, cause: Cause, bytes: &mut [u8]) -> Result<Option<OwnNote>, String>;
+
     /// A run was programmed into `block` from `page` on.
     fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, P>);
 
@@ -181,6 +205,24 @@ impl SpareArea {
         let slow = self.slow.get((shared.slow as usize).wrapping_sub(1));
         let kept = slow.and_then(|slow| slow.sequences.get(page.wrapping_sub(slow.from) as usize));
         kept.copied().unwrap_or(UNSET)
+    }
+
+    /// The next page of `block` is what was kept of it; or why it cannot be.
+    pub(super) fn restore(&mut self, block: BlockId, spare: &Spare) -> Result<(), &'static str> {
+        let Shared { first, written, .. } = self.blocks[block.index()];
+        if first != UNSET && spare.sequence < first {
+            return Err("its sequence number is lower than that of a page before it");
+        }
+        let group = if spare.group_goes_on { Group::GoesOn } else { Group::None };
+        let (owners, data) = ([spare.owner], [()]);
+        let Spare { sequence, cause, stream, .. } = *spare;
+        let run = Run { owners: Some(&owners), data: &data, sequence, cause, stream, group, note: 0 };
+        self.write(block, written, &run).map_err(|_| "it has no owner")
+    }
+
+    /// The note of the last run of a block that was kept.
+    pub(super) fn restore_note(&mut self, block: BlockId, note: u64) {
+        self.blocks[block.index()].note = note;
     }
 
     pub(super) fn erase(&mut self, block: BlockId) {

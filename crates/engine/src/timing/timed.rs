@@ -3,7 +3,7 @@
 use super::journal::{Event, Journal, Step};
 use crate::counters::Cause;
 use crate::layer::{LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run, Seen, Watcher};
-use crate::nand::{Flash, Nand, PageState};
+use crate::nand::{FillPage, Flash, Nand, PageState};
 use crate::units::BlockId;
 
 /// [`Nand`] that writes each operation it did into a [`Journal`], for the clock; apart from that it is the same flash.
@@ -25,6 +25,11 @@ impl<P: Payload> Timed<P> {
     /// The same, watched page by page.
     pub fn watched(self, watcher: Option<Watcher>) -> Self {
         Timed { watcher, ..self }
+    }
+
+    /// The same, of the flash that `change` makes of this one.
+    pub(crate) fn map<E>(self, change: impl FnOnce(Nand<P>) -> Result<Nand<P>, E>) -> Result<Self, E> {
+        Ok(Timed { nand: change(self.nand)?, ..self })
     }
 
     fn note_reads(&self, block: BlockId, pages: impl Iterator<Item = u32>, cause: Cause) {
@@ -162,6 +167,14 @@ impl<P: Payload> Flash for Timed<P> {
 
     fn note(&self, block: BlockId) -> u64 {
         self.nand.note(block)
+    }
+
+    fn keeps_bytes(&self) -> bool {
+        self.nand.keeps_bytes()
+    }
+
+    fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError> {
+        self.nand.hold(block, page, fill)
     }
 
     fn tear_program(&mut self, block: BlockId, page: u32) {

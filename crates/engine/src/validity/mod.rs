@@ -32,7 +32,7 @@ pub use config::{
 };
 pub use flash::{Found, MemoryFlash, ValidityFlash};
 pub use flash_bitmap::FlashBitmap;
-pub use gecko::{Gecko, GeckoConfig, GeckoEntry, GeckoPage, GeckoReport, Postamble, Preamble};
+pub use gecko::{EntryWords, Gecko, GeckoConfig, GeckoEntry, GeckoPage, GeckoReport, Postamble, Preamble};
 pub use in_ram::InRam;
 pub use log::{LogConfig, ValidityLog};
 pub use log_entries::{LogEntries, LogEntry};

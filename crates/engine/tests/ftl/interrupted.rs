@@ -9,7 +9,7 @@ use wearwell_engine::layer::{
     Abilities, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports, no_data,
 };
 use wearwell_engine::log::Migration;
-use wearwell_engine::nand::{Fragile, Geometry, Nand, Supply, Wear};
+use wearwell_engine::nand::{Fragile, Geometry, KeptError, KeptFlash, Nand, Supply, Wear};
 use wearwell_engine::pool::Remains;
 use wearwell_engine::timing::Journal;
 
@@ -107,6 +107,21 @@ impl<const LIES: bool> Restart for Buffered<LIES> {
         remains: Remains<Chips>,
     ) -> Result<(Self, RecoveryReport), (LayerError, Remains<Chips>)> {
         Hybrid::restart(settings, remains).map(|(ftl, report)| (Buffered { ftl, last: None }, report))
+    }
+
+    fn restart_unsaved(
+        settings: &HybridSettings,
+        remains: Remains<Chips>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<Chips>)> {
+        Self::restart(settings, remains)
+    }
+
+    fn reread(
+        settings: &HybridSettings,
+        flash: Chips,
+        kept: &mut dyn KeptFlash,
+    ) -> Result<Remains<Chips>, KeptError> {
+        Hybrid::reread(settings, flash, kept)
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

@@ -2,11 +2,11 @@
 
 use crate::common::{Naive, SMALL, page_steps, scenario, take};
 use std::path::Path;
-use wearwell_serve::Device;
 use wearwell_serve::image::Noted;
+use wearwell_serve::{Device, Speed};
 
 fn open(at: &Path, text: &str) -> Result<(Device, Noted), String> {
-    Device::in_image(&scenario(text), at).map_err(|error| error.to_string())
+    Device::in_journal(&scenario(text), at, Speed::Full).map_err(|error| error.to_string())
 }
 
 /// What an end at any moment leaves is content and counts as they were.

@@ -5,6 +5,7 @@ mod client;
 mod clients;
 mod common;
 mod device;
+mod flash;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod fuse;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]

@@ -9,10 +9,12 @@ use crate::layers::{BuiltLayer, FlashParts, LayerSpec, OwnPolicies, StackPayload
 use crate::scenario::Scenario;
 use crate::scenario::resolve::{Caller, ResolvedScenario, resolve};
 use crate::scenario::tree::{TreeLayer, User};
+use std::sync::Arc;
 use wearwell_base::config::ConfigError;
 use wearwell_base::foresight::Foresight;
 use wearwell_base::seed::Seed;
 use wearwell_engine::dedup::DedupConfig;
+use wearwell_engine::forms::KeptMedium;
 use wearwell_engine::ftl::PowerCycle;
 use wearwell_engine::layer::Watch;
 use wearwell_engine::log::{BoxedLayer, Shared};
@@ -39,6 +41,8 @@ pub(crate) struct Noted {
     pub watch: Option<Watch>,
     /// What will be written to the layer that has to know, if any.
     pub foresight: Option<Foresight>,
+    /// Where the flash is kept outside of the simulation.
+    pub kept: Option<Arc<dyn KeptMedium>>,
 }
 
 /// Builds the stack, with policies of the caller's for the FTL, instead of those that the scenario names.
@@ -55,12 +59,15 @@ pub(crate) fn build_resolved<P: StackPayload>(
         journal: noted.journal.clone(),
         watcher: noted.watch.as_ref().map(|watch| watch.medium(tree.ftl())),
         power: resolved.power.clone(),
+        kept: noted.kept.clone(),
     };
     let mut builder = StackBuilder {
         logs: resolved.layers.iter().map(|_| None).collect(),
         targets: tree.tenants.iter().map(|_| None).collect(),
         shared: Vec::new(),
         power: None,
+        // What comes back from its flash holds what nobody saw it written.
+        checks: cfg!(debug_assertions) && noted.kept.as_ref().is_none_or(|medium| medium.is_new()),
     };
     let mut base = Some((flash, own));
     for at in tree.upwards() {
@@ -123,6 +130,8 @@ struct StackBuilder<P> {
     targets: Vec<Option<BoxedLayer<P>>>,
     shared: Vec<Shared<P>>,
     power: Option<Box<dyn PowerCycle>>,
+    /// Whether every answer of every layer is looked at.
+    checks: bool,
 }
 
 impl<P: StackPayload> StackBuilder<P> {
@@ -131,7 +140,7 @@ impl<P: StackPayload> StackBuilder<P> {
         let BuiltLayer { layer, power } = built;
         self.power = self.power.take().or(power);
         let layer = if node.has_log_above() { P::observed(layer) } else { layer };
-        let layer = if cfg!(debug_assertions) { P::checked(layer) } else { layer };
+        let layer = if self.checks { P::checked(layer) } else { layer };
         let Some(partitions) = &node.partitions else { return self.give(node.users[0], layer) };
         let (shared, partitions) = P::shared(layer, partitions);
         self.shared.push(shared);

@@ -136,6 +136,12 @@ impl Features {
         self.0.iter().any(|used| used.feature == feature)
     }
 
+    /// Why the power of a drive with these features cannot be cut, if it cannot.
+    pub fn against_cuts(&self) -> Option<&'static str> {
+        let row = refusals::first(|feature| feature == "power" || self.has(feature))?;
+        Some(row.reason)
+    }
+
     /// Gives up what is optional and speaks against something else, and refuses what is not; errors name the key of the layer
     /// at `layer_key`.
     pub fn check(&mut self, layer_key: &str) -> Result<(), ConfigError> {

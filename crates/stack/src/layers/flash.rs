@@ -2,10 +2,11 @@
 
 use super::spec::BuiltLayer;
 use crate::device::ResolvedDevice;
+use std::sync::Arc;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 pub use wearwell_engine::forms::PowerPlan;
-use wearwell_engine::forms::{CompiledPayload, FtlPlan};
+use wearwell_engine::forms::{CompiledPayload, FtlPlan, KeptMedium};
 use wearwell_engine::layer::{Payload, Watcher};
 use wearwell_engine::nand::Nand;
 use wearwell_engine::timing::{Journal, Timed};
@@ -22,6 +23,8 @@ pub struct FlashParts {
     pub watcher: Option<Watcher>,
     /// How its power will be cut.
     pub power: PowerPlan,
+    /// Where it is kept outside of the simulation, if it is.
+    pub kept: Option<Arc<dyn KeptMedium>>,
 }
 
 impl FlashParts {
@@ -33,6 +36,11 @@ impl FlashParts {
             Some(faults) => nand.with_faults(faults, self.seed),
             None => nand,
         }
+    }
+
+    /// Whether the FTL keeps notes in spare areas, to come back by.
+    pub fn comes_back(&self) -> bool {
+        self.power.cuts() || self.kept.is_some()
     }
 
     /// The same, writing down what it does.

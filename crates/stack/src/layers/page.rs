@@ -53,7 +53,7 @@ impl Kind for Page {
         spec: LayerSpec,
         flash: FlashParts,
     ) -> Result<BuiltLayer<P>, ConfigError> {
-        if flash.power.cuts() {
+        if flash.comes_back() {
             let equal = equal_pages::of(&spec)?;
             let mut config = spec.page_config(&settings);
             config.store.logical_pages = equal_pages::stored_pages(&equal, config.store.logical_pages);

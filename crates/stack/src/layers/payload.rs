@@ -7,8 +7,8 @@ use super::store_keys::StoreSettings;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::dedup::Dedup;
 use wearwell_engine::forms::{
-    CompiledPayload, EqualPages, FtlPlan, boxed_log_on_nand, ftl_on_supply, ftl_with_dedup, log_on_nand,
-    log_on_segments,
+    CompiledPayload, EqualPages, FtlPlan, boxed_log_on_nand, ftl_on_kept, ftl_on_supply, ftl_with_dedup,
+    log_on_nand, log_on_segments,
 };
 use wearwell_engine::layer::{Bytes, Content};
 use wearwell_engine::log::{BoxedLayer, Segments};
@@ -129,6 +129,10 @@ impl StackPayload for Content {
         equal: Option<EqualPages>,
         flash: &FlashParts,
     ) -> Result<BuiltLayer<Content>, ConfigError> {
+        if let Some(medium) = &flash.kept {
+            let erased = || flash.nand::<Content>().with_spare_area();
+            return ftl_on_kept(&erased, plan, equal, &**medium).map(BuiltLayer::from);
+        }
         let Some(equal) = equal else { return flash.with_spare_areas(plan) };
         let nand = flash.nand::<Content>().with_spare_area();
         ftl_with_dedup(nand, plan, equal, &flash.power, flash.journal.clone()).map(BuiltLayer::from)

@@ -10,13 +10,18 @@ use crate::page::Page;
 use crate::report::{table, wrapped};
 use crate::scenario_args::ScenarioArgs;
 use crate::tell::tell;
+use clap::ValueEnum;
 use doors::DoorArgs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use wearwell_engine::layer::RecoveryStep;
 use wearwell_report::Document;
+use wearwell_serve::flash::{Opened, is_flash};
+use wearwell_serve::image::{Image, Noted};
+use wearwell_serve::plug::Plug;
 use wearwell_serve::sockets::Address;
 use wearwell_serve::{Device, OpenError, SharedDevice, Speed};
-use wearwell_stack::Draft;
+use wearwell_stack::{Draft, Live};
 use wearwell_watch::{Control, ControlError};
 
 /// Serves a stack as a live block device, over NBD, as a file or to virtual machines, until Ctrl-C or SIGTERM
@@ -40,9 +45,12 @@ pub struct Args {
     /// Answers when the drive would, by `timing` of the scenario, or by the device's preset
     #[arg(long, help_heading = "Device")]
     pace: bool,
-    /// Keeps the drive in a folder, with its content and all of its state; a folder that is not there is made
+    /// Keeps the drive in a folder; one that is not there is made
     #[arg(long, value_name = "FOLDER", help_heading = "Device")]
     image: Option<PathBuf>,
+    /// How a new image keeps the drive
+    #[arg(long, value_enum, value_name = "FORM", requires = "image", help_heading = "Device")]
+    image_form: Option<ImageForm>,
     /// Writes down what passes, as a trace in a new file that `wearwell run --trace` replays: .csv, or .csv.zst compressed
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     record: Option<PathBuf>,
@@ -52,6 +60,15 @@ pub struct Args {
     /// Also draw the result on a page at the end: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
+}
+
+/// How a drive is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ImageForm {
+    /// The bytes of its flash, from which its FTL comes back as after a power cut: what it promises is there, and no more
+    Flash,
+    /// A journal of all requests, which are done once more: all that was acknowledged is there, however the drive would have lost it
+    Journal,
 }
 
 const HELP: &str = "\
@@ -89,6 +106,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ControlError::Remote(_) => Failure::Usage(format!("--control {error}")),
         ControlError::Listen(..) => Failure::Run(format!("--control {error}")),
     })?;
+    let plug = plug(args, &device);
     be_patient();
     let bytes = device.with(|device| Ok(device.bytes())).map_err(Failure::run)?;
     print(&format!("{bytes} bytes are served at {}  (Ctrl-C ends it)\n", doors.addresses()))?;
@@ -100,6 +118,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         std::thread::sleep(TICK);
     }
     doors.close();
+    drop(plug);
     if let Some(Err(error)) = control.map(Control::stop) {
         tell(format_args!("--control: it ended before the drive: {error}"));
     }
@@ -128,15 +147,72 @@ fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
     let Some(folder) = &args.image else {
         return Ok(Device::in_memory_at(&scenario, speed).map_err(|error| draft.explain(&error))?);
     };
-    let (device, noted) = Device::in_image_at(&scenario, folder, speed).map_err(|error| match error {
+    let failed = |error| match error {
         OpenError::Scenario(error) => Failure::from(draft.explain(&error)),
         OpenError::Image(error) => Failure::run(error),
-    })?;
+    };
+    let opened = match args.image_form {
+        None => Device::in_image_at(&scenario, folder, speed),
+        Some(form) if form == ImageForm::Journal && !is_flash(folder) => {
+            Device::in_journal(&scenario, folder, speed)
+        }
+        Some(ImageForm::Flash) if !Image::is_there(folder) && speed == Speed::Full => {
+            let plan = Live::kept_plan(&scenario).map_err(|error| draft.explain(&error))?;
+            Device::in_flash(plan, folder).map(|device| (device, Noted::default()))
+        }
+        Some(_) => {
+            let problem = "the image is there already and keeps its drive the other way, or the drive is paced; leave the option out";
+            return Err(Failure::Usage(format!("--image-form: {}: {problem}", folder.display())));
+        }
+    };
+    let (device, noted) = opened.map_err(failed)?;
+    match device.opened() {
+        Some(opened) => tell_of_flash(folder, &opened),
+        None => tell_of_journal(folder, &noted),
+    }
+    Ok(device)
+}
+
+/// Says what was found in an image of flash.
+fn tell_of_flash(folder: &Path, opened: &Opened) {
+    if opened.is_new {
+        tell(format_args!("{}: a new drive, kept as the bytes of its flash", folder.display()));
+        return;
+    }
+    let steps = opened.recovery.as_ref().map_or(&[][..], |recovery| &recovery.steps);
+    let sum = |did: fn(&RecoveryStep) -> u64| steps.iter().map(did).sum::<u64>();
+    tell(format_args!(
+        "{}: the drive came back from its flash: {} spare areas and {} pages read, {} pages written, {} blocks erased",
+        folder.display(),
+        sum(|step| step.spare_reads),
+        sum(|step| step.page_reads),
+        sum(|step| step.page_writes),
+        sum(|step| step.erases)
+    ));
+    if opened.left_over > 0 {
+        tell(format_args!(
+            "this machine stopped before all of the flash was on its disk: {} operations after the first that is missing are undone",
+            opened.left_over
+        ));
+    }
+}
+
+/// Says what was found in a journal.
+fn tell_of_journal(folder: &Path, noted: &Noted) {
     tell(format_args!("{}: {} requests were done once more", folder.display(), noted.requests));
     if noted.torn_bytes > 0 {
         tell(
             "its server was killed; the request that it was noting down, which nobody was told is done, is left out",
         );
     }
-    Ok(device)
+}
+
+/// Lets the power of the drive be cut, if it can come back.
+fn plug(args: &Args, device: &SharedDevice) -> Option<Plug> {
+    let folder = args.image.as_ref().filter(|folder| is_flash(folder))?;
+    let plug = Plug::start(device.clone(), folder);
+    if let Err(error) = &plug {
+        tell(format_args!("{}: `wearwell pull-plug` does not reach the drive: {error}", folder.display()));
+    }
+    plug.ok()
 }

@@ -4,9 +4,10 @@ use super::super::*;
 use super::ftls::{FTLS, PAGES, Use, draw, kinds, with};
 use crate::counters::Operation;
 use crate::ftl::tests::drives::{Chips, reports};
+use crate::ftl::tests::kept::Rebuilt;
 use crate::ftl::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart};
 use crate::layer::{DedupReport, Layer, RecoveryReport, Run};
-use crate::nand::{Cut, SpareKeeper, Supply};
+use crate::nand::{Cut, Nand, OwnNote, SpareKeeper, Supply};
 use crate::seed::Seed;
 use crate::units::BlockId;
 use serde_json::{Value, json};
@@ -30,6 +31,9 @@ struct History {
     again: f64,
     outages: Outages,
     erases: u64,
+    /// Programs and erases, as the layer and as the flash counted them.
+    sent: [u64; 2],
+    flash: Option<(u64, u64)>,
     /// The report of recovery from a last cut.
     last: Option<RecoveryReport>,
     dedup: Option<DedupReport>,
@@ -40,6 +44,19 @@ impl Use for History {
     where
         F: Restart<Flash = Chips>,
         F::Settings: Send,
+    {
+        self.of(layer, settings, supply);
+        let (programs, erases) = self.flash.expect("just counted");
+        assert_eq!(self.sent, [programs, erases], "{}", self.name);
+    }
+}
+
+impl History {
+    /// The history of whatever comes back.
+    fn of<D>(&mut self, layer: D, settings: D::Settings, supply: Supply)
+    where
+        D: Restart<Flash = Chips>,
+        D::Settings: Send,
     {
         let History { name, steps, cuts, recovery, again, .. } = self;
         let cut = CutSettings {
@@ -68,8 +85,8 @@ impl Use for History {
         done.unwrap_or_else(|error| panic!("{name} {cuts:?}: {error}"));
         drive.check().unwrap_or_else(|error| panic!("{name} {cuts:?}: {error}"));
         let (own, nand) = reports::<Content>(&drive);
-        let sent = [Operation::Write, Operation::Erase].map(|op| own.counters.outgoing_total(op));
-        assert_eq!(sent, [nand.programs, nand.erases], "{name}");
+        self.sent = [Operation::Write, Operation::Erase].map(|op| own.counters.outgoing_total(op));
+        self.flash = Some((nand.programs, nand.erases));
         self.erases = nand.erases;
         self.outages = drive.outages().unwrap();
         self.last =
@@ -89,6 +106,8 @@ impl History {
             again: 0.0,
             outages: Outages::default(),
             erases: 0,
+            sent: [0; 2],
+            flash: None,
             last: None,
             dedup: None,
         }
@@ -126,6 +145,45 @@ fn exercise(ftl: &str, kind: &Value, step: usize) {
     with(ftl, kind, &mut history);
     let outages = &history.outages;
     assert!(outages.pages_verified < outages.cuts * u64::from(PAGES), "{ftl} {kind}: {outages:?}");
+}
+
+/// The history of layers that come back from the bytes of their flash.
+struct OnBytes(History);
+
+impl Use for OnBytes {
+    fn on<F>(&mut self, layer: Dedup<F>, settings: DedupSettings<F::Settings>, supply: Supply)
+    where
+        F: Restart<Flash = Chips>,
+        F::Settings: Send,
+    {
+        let notes = settings.notes.clone();
+        let dress = Arc::new(move |nand: Nand<Content>| nand.with_spare_keeper(Box::new(notes.clone())));
+        let (layer, settings) = Rebuilt::new(layer, settings, &supply, dress, [false; 2]);
+        self.0.of(layer, settings, supply);
+    }
+}
+
+#[test]
+fn every_kind_comes_back_from_bytes_on_every_ftl() {
+    for (ftl, cleaning) in FTLS {
+        for kind in kinds(cleaning, &json!({ "map_log": true, "map_log_page_records": 5 })) {
+            let mut met = 0;
+            for after in (0..).step_by(23) {
+                let cut = Cuts::At(vec![Cut { after, torn: after % 2 == 0 }]);
+                let mut history = OnBytes(History::new(ftl, &kind, cut, 0.0));
+                with(ftl, &kind, &mut history);
+                if history.0.outages.cuts == 0 {
+                    break;
+                }
+                met += 1;
+            }
+            assert!(met > 3, "{ftl} {kind}: {met} cuts");
+            let cuts = Cuts::Every(60);
+            let mut history = OnBytes(History { again: 0.5, ..History::new(ftl, &kind, cuts, 0.4) });
+            with(ftl, &kind, &mut history);
+            assert!(history.0.outages.cuts > 0, "{ftl} {kind}");
+        }
+    }
 }
 
 #[test]
@@ -205,6 +263,10 @@ struct Lying {
 }
 
 impl SpareKeeper<Content> for Lying {
+    fn describe(&self, owner: Lpn, cause: Cause, bytes: &mut [u8]) -> Result<Option<OwnNote>, String> {
+        self.notes.describe(owner, cause, bytes)
+    }
+
     fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, Content>) {
         self.runs += 1;
         if !self.runs.is_multiple_of(9) {

@@ -30,7 +30,7 @@ use crate::layer::{
     RecoveryReport, Reports, check_range,
 };
 use crate::log::Migration;
-use crate::nand::Flash;
+use crate::nand::{Flash, KeptError, KeptFlash};
 use crate::pool::{FreeBlocks, Remains};
 use crate::seed::Seed;
 use crate::units::{BlockId, Lpn};
@@ -368,6 +368,23 @@ impl<F: Flash> Restart for Hybrid<F> {
         let (mut ftl, report) = Hybrid::recover(settings.config, remains, levelling)?;
         ftl.blocks.pool.marks = Some(settings.free_blocks.marks(0).expect("settings that were good before"));
         Ok((ftl, report))
+    }
+
+    fn restart_unsaved(
+        settings: &HybridSettings,
+        remains: Remains<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        // It has no battery.
+        Self::restart(settings, remains)
+    }
+
+    fn reread(
+        _settings: &HybridSettings,
+        flash: F,
+        _kept: &mut dyn KeptFlash,
+    ) -> Result<Remains<F>, KeptError> {
+        // All that it keeps in flash is in spare areas.
+        Ok(Remains::from(flash))
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

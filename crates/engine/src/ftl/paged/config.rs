@@ -2,6 +2,7 @@
 
 use super::counters::BlockCounters;
 use crate::config::ConfigError;
+use crate::flash_format::ValidityCodec;
 use crate::pool::{FreeBlocks, Marks};
 use crate::seed::Seed;
 use crate::validity::{ValidityConfig, ValiditySize};
@@ -112,6 +113,16 @@ impl PagedConfig {
     /// Whether validity is known in RAM alone.
     pub fn bitmap_in_ram(&self) -> bool {
         matches!(self.validity, ValidityConfig::RamBitmap(_))
+    }
+
+    /// How pages of its validity store look in bytes.
+    pub(super) fn codec(&self, size: &ValiditySize) -> ValidityCodec {
+        let gecko = match &self.validity {
+            ValidityConfig::Gecko(gecko) => Some(gecko.config(size)),
+            _ => None,
+        };
+        let pages = size.blocks.saturating_mul(size.pages_per_block);
+        ValidityCodec { gecko, pages, page_bytes: self.page_bytes }
     }
 
     /// The device as the validity store sees it.

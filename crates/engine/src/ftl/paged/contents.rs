@@ -365,6 +365,42 @@ impl Contents {
         }
     }
 
+    /// All entries of the newest version of a translation page.
+    pub fn newest_version(&self, number: u32) -> &[Slot] {
+        let first = self.first_entry(number);
+        &self.table[first..first + self.per_page.divisor() as usize]
+    }
+
+    /// The version of translation page `number` at `at` is the newest, and these are its entries.
+    pub fn restore_newest(&mut self, number: u32, at: Slot, entries: &[Slot]) {
+        let first = self.first_entry(number);
+        self.table[first..first + entries.len()].copy_from_slice(entries);
+        self.newest[number as usize] = at;
+    }
+
+    /// A version was found at `at`, after the one at `previous`, from which it differs by `changes`. Pages of a block are found in
+    /// their order.
+    pub fn restore_version(&mut self, at: Slot, previous: Slot, changes: &[Change]) {
+        let held = self.holder(at);
+        let first = held.changes.len() as u32;
+        held.changes.extend_from_slice(changes);
+        held.pages.push(MetaPage::Translation { previous, first, changes: changes.len() as u32 });
+    }
+
+    /// The last page of a run is at `at`, and has these lists, which followed from the run's other pages.
+    pub fn complete_run(&mut self, at: Slot, first_keys: Box<[u64]>, slots: Box<[Slot]>) {
+        let Some(page) = self.page_mut(at) else { return };
+        let before = page.boxed_bytes();
+        if let MetaPage::Validity(held) = page
+            && let ValidityPage::Gecko(run) = &mut held.0
+            && let Some(postamble) = &mut run.postamble
+        {
+            (postamble.first_keys, postamble.slots) = (first_keys, slots);
+        }
+        let after = page.boxed_bytes();
+        self.boxed_bytes = self.boxed_bytes - before + after;
+    }
+
     /// The entry of a logical page in the newest version of its translation page.
     #[inline]
     pub fn newest_entry(&self, page: Lpn) -> Slot {

@@ -6,6 +6,7 @@
 
 mod abilities;
 mod ahead;
+mod bytes;
 mod check;
 mod clean;
 mod config;
@@ -19,6 +20,7 @@ mod learn;
 mod part;
 mod protected;
 mod recover;
+mod reread;
 mod restart;
 mod restore;
 mod space;

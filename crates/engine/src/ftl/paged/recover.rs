@@ -7,6 +7,7 @@ use super::space::{BlockGroup, Space};
 use super::store::{PagedFtl, Policies};
 use crate::counters::{Cause, Operation};
 use crate::layer::{LayerError, RecoveryReport, RecoverySteps};
+use crate::mapping::{Handle, Mapping};
 use crate::nand::{Flash, PageState};
 use crate::pool::Frontier;
 use crate::units::{BlockId, Lpn, Slot};
@@ -58,10 +59,27 @@ impl<F: Flash> PagedFtl<F> {
     /// If the settings are not those that the FTL was built from.
     #[expect(clippy::result_large_err, reason = "what is left of the drive goes back to its owner")]
     pub fn recover(config: PagedConfig, remains: Remains<F>, policies: Policies) -> Recovered<F> {
+        Self::recovered(config, remains, policies, true)
+    }
+
+    /// The same after a power cut at which the battery of the drive, if it has one, could not do its work: dirty entries and what
+    /// is valid are looked for in flash, as far back as the first page.
+    ///
+    /// # Panics
+    ///
+    /// As [`PagedFtl::recover`].
+    #[expect(clippy::result_large_err, reason = "as above")]
+    pub fn recover_unsaved(config: PagedConfig, remains: Remains<F>, policies: Policies) -> Recovered<F> {
+        Self::recovered(config, remains, policies, false)
+    }
+
+    #[expect(clippy::result_large_err, reason = "as above")]
+    fn recovered(config: PagedConfig, remains: Remains<F>, policies: Policies, saved: bool) -> Recovered<F> {
         let Remains { flash, contents } = remains;
+        let is_saved = saved && config.durability == Durability::Battery;
         let mut ftl =
             Self::assemble(config, flash, contents, policies).expect("settings that were good before");
-        match ftl.recover_all() {
+        match ftl.recover_all(is_saved) {
             Ok(report) => {
                 ftl.recovery = Some(report);
                 ftl.start_afresh();
@@ -71,24 +89,26 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    fn recover_all(&mut self) -> Result<RecoveryReport, LayerError> {
+    /// `is_saved`: a battery has written down all that was in RAM.
+    fn recover_all(&mut self, is_saved: bool) -> Result<RecoveryReport, LayerError> {
+        let lacks_battery = self.config.durability == Durability::Battery && !is_saved;
         let mut steps = RecoverySteps::default();
         let scan = self.scan_blocks();
         self.find_open_blocks(&scan);
         self.end_step(&mut steps, "block scan");
         let versions = self.find_translation_pages(&scan)?;
         self.end_step(&mut steps, "mapping directory");
-        let note = self.recover_validity(&scan)?;
+        let note = self.recover_validity(&scan, lacks_battery)?;
         self.end_step(&mut steps, self.validity_step());
         // Reports that are put back do not make the store's notes any newer, so that all of this can be done once more.
         self.space.frozen = Some(note);
         self.report_torn()?;
-        if self.space.protects {
+        if self.space.protects || lacks_battery {
             self.report_erased(&scan, note.settled)?;
             self.report_replaced(&versions, note.settled)?;
         }
         self.end_step(&mut steps, "validity buffer");
-        let found = self.scan_recent(&scan, note.horizon)?;
+        let found = if is_saved { Default::default() } else { self.scan_recent(&scan, note.horizon)? };
         self.report_overwritten(&found, &versions, note.settled)?;
         self.space.settled = self.space.pool.sequence;
         self.restore_entries(&found, &versions);
@@ -98,8 +118,9 @@ impl<F: Flash> PagedFtl<F> {
             self.synchronise_all()?;
             self.end_step(&mut steps, "synchronisation");
         }
-        if self.config.bitmap_in_ram() && self.config.durability != Durability::Battery {
+        if self.config.bitmap_in_ram() && !is_saved || lacks_battery {
             self.rebuild_bitmap(&scan)?;
+            self.identify_entries(lacks_battery);
             self.end_step(&mut steps, "validity bitmap");
         }
         self.count_valid()?;
@@ -224,7 +245,9 @@ impl<F: Flash> PagedFtl<F> {
     }
 
     /// Step 3: the validity store finds its pages. How things stood when it last wrote its buffer.
-    fn recover_validity(&mut self, scan: &BlockScan) -> Result<Note, LayerError> {
+    ///
+    /// An image of a bitmap in RAM is only right if it was saved as power failed; else it is an older one.
+    fn recover_validity(&mut self, scan: &BlockScan, lacks_battery: bool) -> Result<Note, LayerError> {
         let stream = self.space.stream_of(BlockGroup::Validity);
         let pages = self.scan_group(scan, stream.0);
         let found: Vec<Found> =
@@ -236,7 +259,12 @@ impl<F: Flash> PagedFtl<F> {
         let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
         let first_written = |block: BlockId| first[block.index()];
         self.space.unneeded = Some(BTreeSet::new());
-        self.validity = part::recover_validity(&self.config, &size, &found, &first_written, &mut self.space)?;
+        if lacks_battery && self.config.bitmap_in_ram() {
+            found.iter().for_each(|page| self.space.discard_metadata(page.at));
+        } else {
+            self.validity =
+                part::recover_validity(&self.config, &size, &found, &first_written, &mut self.space)?;
+        }
         let unneeded = self.space.unneeded.take().expect("set above");
         let needed = found.iter().map(|found| found.at).filter(|at| !unneeded.contains(at));
         let note = needed.filter_map(|at| self.space.note_at(at)).max_by_key(|note| note.settled);
@@ -351,7 +379,8 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// A bitmap in RAM that nobody saved: what the translation table names is valid, and nothing else.
+    /// A bitmap that nobody saved: what the translation table names is valid, but where an entry was found that is newer, and nothing
+    /// else.
     fn rebuild_bitmap(&mut self, scan: &BlockScan) -> Result<(), LayerError> {
         let mut valid =
             vec![false; self.space.pool.blocks.len() as usize * self.space.pages_per_block() as usize];
@@ -361,12 +390,19 @@ impl<F: Flash> PagedFtl<F> {
                 continue;
             }
             self.space.read_metadata(at, Cause::Translation)?;
-            for entry in self.space.contents.version(number, at) {
-                if entry != Slot::NONE {
+            let first = number * self.space.contents.entries_per_page();
+            for (page, entry) in (first..).map(Lpn).zip(self.space.contents.version(number, at)) {
+                if entry != Slot::NONE && self.cache.find(page).is_none() {
                     valid[entry.0 as usize] = true;
                 }
             }
         }
+        self.for_each_cached(|ftl, handle| {
+            let slot = ftl.cache.get(handle).slot;
+            if slot != Slot::NONE {
+                valid[slot.0 as usize] = true;
+            }
+        });
         let streams = self.space.user_streams() as u8;
         for &(_, block) in scan.streams.range(..streams).flat_map(|(_, blocks)| blocks) {
             let end = self.space.end_of(block);
@@ -378,6 +414,26 @@ impl<F: Flash> PagedFtl<F> {
             }
         }
         Ok(())
+    }
+
+    /// Calls `visit` with every entry of the cache.
+    fn for_each_cached(&mut self, mut visit: impl FnMut(&mut Self, Handle)) {
+        let mut handles = std::mem::take(&mut self.handles);
+        for number in 0..self.space.contents.translation_pages() {
+            self.cache.cached_of_translation_page(number, &mut handles);
+            handles.iter().for_each(|&handle| visit(self, handle));
+        }
+        self.handles = handles;
+    }
+
+    /// The bitmap knows already of the places that the restored entries replace.
+    fn identify_entries(&mut self, lacks_battery: bool) {
+        if lacks_battery {
+            self.for_each_cached(|ftl, handle| {
+                let known = Mapping { unidentified: false, uncertain: false, ..ftl.cache.get(handle) };
+                ftl.cache.amend(handle, known);
+            });
+        }
     }
 
     /// Normal operation begins: what was done to come back is reported, and not counted as work for the user.

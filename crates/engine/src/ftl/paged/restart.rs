@@ -2,12 +2,13 @@
 
 use super::config::{Durability, PagedConfig};
 use super::recover::Remains;
+use super::reread;
 use super::store::{PagedFtl, Policies};
 use crate::config::{ConfigError, StoreSize};
 use crate::ftl::{Restart, seed_of_life};
 use crate::layer::{LayerError, Medium, RecoveryReport};
 use crate::log::Migration;
-use crate::nand::Flash;
+use crate::nand::{Flash, KeptError, KeptFlash};
 use crate::placement::{PlacementConfig, PlacementContext};
 use crate::pool::Judge;
 use crate::victim::VictimConfig;
@@ -45,6 +46,23 @@ impl PagedSettings {
     }
 }
 
+/// The FTL again; `saved`: a battery, if there is one, has done its work.
+#[expect(clippy::result_large_err, reason = "what is left of the drive goes back to its owner")]
+fn restarted<F: Flash>(
+    settings: &PagedSettings,
+    remains: Remains<F>,
+    saved: bool,
+) -> Result<(PagedFtl<F>, RecoveryReport), (LayerError, Remains<F>)> {
+    let policies = settings.policies(&remains.flash).expect("settings that were good before");
+    let config = settings.config.clone();
+    let ftl = match saved {
+        true => PagedFtl::recover(config, remains, policies)?,
+        false => PagedFtl::recover_unsaved(config, remains, policies)?,
+    };
+    let report = ftl.recovery().expect("it has just recovered").clone();
+    Ok((ftl, report))
+}
+
 impl<F: Flash> Restart for PagedFtl<F> {
     type Flash = F;
     type Remains = Remains<F>;
@@ -61,10 +79,20 @@ impl<F: Flash> Restart for PagedFtl<F> {
         settings: &PagedSettings,
         remains: Remains<F>,
     ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        let policies = settings.policies(&remains.flash).expect("settings that were good before");
-        let ftl = Self::recover(settings.config.clone(), remains, policies)?;
-        let report = ftl.recovery().expect("it has just recovered").clone();
-        Ok((ftl, report))
+        restarted(settings, remains, true)
+    }
+
+    fn restart_unsaved(
+        settings: &PagedSettings,
+        remains: Remains<F>,
+    ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
+        restarted(settings, remains, false)
+    }
+
+    fn reread(settings: &PagedSettings, flash: F, kept: &mut dyn KeptFlash) -> Result<Remains<F>, KeptError> {
+        let policies = settings.policies(&flash).expect("settings that were good before");
+        let contents = reread::reread(&settings.config, policies.placement.streams(), &flash, kept)?;
+        Ok(Remains { flash, contents })
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

@@ -36,9 +36,6 @@ impl<F: Flash> PagedFtl<F> {
     /// store's newest page notes.
     pub(super) fn scan_recent(&mut self, scan: &BlockScan, noted_horizon: u64) -> Result<Recent, LayerError> {
         let mut recent = Recent::default();
-        if self.config.durability == Durability::Battery {
-            return Ok(recent);
-        }
         let horizon = match self.config.validity {
             ValidityConfig::RamBitmap(_) => self.space.horizon,
             _ => self.space.horizon.min(noted_horizon),

@@ -5,6 +5,7 @@ use super::known::Chooser;
 use super::protected::Protected;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
+use crate::flash_format::ValidityCodec;
 use crate::layer::{LayerError, Pages};
 use crate::nand::{Flash, PageState};
 use crate::pool::{Frontier, Pool, PoolConfig, Purpose};
@@ -76,11 +77,19 @@ pub struct Space<F: Flash> {
     /// Spare areas read, by cause, but for those that wear levelling reads.
     spare_reads: [u64; Cause::ALL.len()],
     divider: Divider,
+    /// How pages of the validity store look in bytes.
+    pub codec: ValidityCodec,
 }
 
 impl<F: Flash> Space<F> {
     /// On flash whose blocks have yet to be sorted into erased and others.
-    pub fn new(flash: F, contents: Contents, logical_pages: u32, user_streams: u8, victim: Chooser) -> Self {
+    pub fn new(
+        flash: F,
+        contents: Contents,
+        codec: ValidityCodec,
+        (logical_pages, user_streams): (u32, u8),
+        victim: Chooser,
+    ) -> Self {
         let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());
         let config = PoolConfig {
             pages: logical_pages,
@@ -109,6 +118,7 @@ impl<F: Flash> Space<F> {
             frozen: None,
             spare_reads: [0; Cause::ALL.len()],
             divider: Divider::new(pages_per_block),
+            codec,
         }
     }
 
@@ -439,6 +449,7 @@ impl<F: Flash> Space<F> {
         let stream = self.stream_of(BlockGroup::Translation);
         let at = self.append(stream, Lpn(number), &F::Payload::default(), Cause::Translation)?;
         self.contents.program_translation(number, at, entries);
+        self.hold_translation(number, at)?;
         Ok(at)
     }
 
@@ -447,6 +458,7 @@ impl<F: Flash> Space<F> {
         let label = Lpn(page.label());
         let at = self.append(stream, label, &F::Payload::default(), Cause::Validity)?;
         self.contents.program(at, MetaPage::Validity(Box::new((page, note))));
+        self.hold_page(at)?;
         Ok(at)
     }
 
@@ -455,6 +467,7 @@ impl<F: Flash> Space<F> {
         let stream = self.stream_of(BlockGroup::Translation);
         let at = self.append(stream, Lpn(label), &F::Payload::default(), Cause::Translation)?;
         self.contents.program(at, MetaPage::Node(Box::new(children.into())));
+        self.hold_page(at)?;
         Ok(at)
     }
 

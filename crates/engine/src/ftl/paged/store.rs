@@ -127,7 +127,8 @@ impl<F: Flash> PagedFtl<F> {
         let places = vec![Slot::NONE; contents.translation_pages() as usize];
         let directory = part::directory(&config, &places)?;
         let victim = part::chooser(&config, &size, contents.translation_pages(), victim);
-        let mut space = Space::new(flash, contents, config.logical_pages, placement.streams(), victim);
+        let shown = (config.logical_pages, placement.streams());
+        let mut space = Space::new(flash, contents, config.codec(&size), shown, victim);
         let erased_at = std::mem::take(&mut space.contents.erased_at);
         space.pool.level_with(part::levelling(&config, &size)?, erased_at);
         if placement.wants_block_history() {

@@ -4,6 +4,7 @@ use super::contents::Contents;
 use super::known::Chooser;
 use super::space::{BlockGroup, Space};
 use crate::counters::{Cause, Operation};
+use crate::flash_format::ValidityCodec;
 use crate::ftl::tests::drives::{PAGES_PER_BLOCK, flash};
 use crate::layer::{Content, LayerError};
 use crate::nand::Nand;
@@ -25,7 +26,9 @@ fn space(cleans_metadata: bool) -> Space<Nand<Content>> {
     };
     let victim: Box<dyn VictimPolicy> = VictimConfig::default().build_boxed(&size).unwrap();
     let contents = Contents::new(BLOCKS, PAGES_PER_BLOCK, LOGICAL_PAGES, 8);
-    let mut space = Space::new(flash(BLOCKS), contents, LOGICAL_PAGES, 1, Chooser::All(victim));
+    let pages = BLOCKS * PAGES_PER_BLOCK;
+    let codec = ValidityCodec { gecko: None, pages, page_bytes: 4096 };
+    let mut space = Space::new(flash(BLOCKS), contents, codec, (LOGICAL_PAGES, 1), Chooser::All(victim));
     space.cleans_metadata = cleans_metadata;
     space.pool.erased.extend((0..BLOCKS).map(BlockId));
     space

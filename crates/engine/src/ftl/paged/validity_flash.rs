@@ -49,6 +49,8 @@ impl<F: Flash> ValidityFlash for Space<F> {
 
     fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
         self.contents.hand_over(from, to, change);
+        // Flash that is kept and cannot be written refuses whatever comes next.
+        let _ = self.hold_page(to);
     }
 
     fn discard(&mut self, at: Slot) {

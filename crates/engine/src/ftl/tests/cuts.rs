@@ -6,11 +6,14 @@ use super::super::{CutSettings, Cuts, Interrupted, Outages, PowerCycle, Restart,
 use super::drives::{
     Chips, DESIGNS, build_page, build_paged, chips, hybrid_blocks, hybrid_config, page_config, paged, reports,
 };
-use crate::layer::{Layer, no_data};
+use super::kept::Rebuilt;
+use crate::counters::Operation;
+use crate::layer::{Layer, LayerReport, NandReport, no_data};
 use crate::nand::{Cut, Faults, Supply};
 use crate::seed::{Seed, below};
 use crate::timing::Journal;
 use crate::units::Lpn;
+use std::sync::Arc;
 
 const LOGICAL_PAGES: u32 = 26;
 
@@ -23,8 +26,25 @@ fn history<F>(
     build: impl Fn(&Supply) -> (F, F::Settings),
     battery: bool,
     cuts: Cuts,
-    [recovery, again]: [f64; 2],
+    probabilities: [f64; 2],
 ) -> Outages
+where
+    F: Restart<Flash = Chips>,
+    F::Settings: Send,
+{
+    let (outages, (own, nand)) = history_of(build, [battery, true], cuts, probabilities);
+    assert_eq!(own.counters.outgoing_total(Operation::Write), nand.programs);
+    assert_eq!(own.counters.outgoing_total(Operation::Erase), nand.erases);
+    outages
+}
+
+/// The same with a battery or without, with trims or without; and what FTL and flash counted, where the flash goes on counting.
+fn history_of<F>(
+    build: impl Fn(&Supply) -> (F, F::Settings),
+    [battery, trims]: [bool; 2],
+    cuts: Cuts,
+    [recovery, again]: [f64; 2],
+) -> (Outages, (LayerReport, NandReport))
 where
     F: Restart<Flash = Chips>,
     F::Settings: Send,
@@ -44,7 +64,7 @@ where
         let page = Lpn(below(&mut random, u64::from(LOGICAL_PAGES)) as u32);
         done = done.and_then(|()| match step % 12 {
             11 => drive.flush(),
-            8 => drive.trim(&[page]),
+            8 if trims => drive.trim(&[page]),
             5 => drive.read(&[page], &mut Vec::new()),
             _ => drive.write(&[page], no_data(1), 0),
         });
@@ -52,10 +72,7 @@ where
     done = done.and_then(|()| drive.read(&(0..LOGICAL_PAGES).map(Lpn).collect::<Vec<_>>(), &mut Vec::new()));
     done.unwrap_or_else(|error| panic!("{name}: {error}"));
     drive.check().unwrap_or_else(|error| panic!("{name}: {error}"));
-    let (own, nand) = reports(&drive);
-    assert_eq!(own.counters.outgoing_total(crate::counters::Operation::Write), nand.programs);
-    assert_eq!(own.counters.outgoing_total(crate::counters::Operation::Erase), nand.erases);
-    drive.outages().unwrap()
+    (drive.outages().unwrap(), reports(&drive))
 }
 
 /// Cuts at many operations of the history, alone and in rows, recoveries being cut as well.
@@ -89,6 +106,76 @@ where
     let outages = history(&build, battery, Cuts::Every(60), [0.4, 0.8]);
     assert!(outages.cuts > 1, "{outages:?}");
     assert!(outages.pages_verified < outages.cuts * u64::from(LOGICAL_PAGES), "{outages:?}");
+}
+
+/// The same of FTLs that come back from the bytes of their flash: as in simulation, and where a recovery is cut, too.
+fn exercise_bytes<F>(build: impl Fn(&Supply) -> (F, F::Settings), battery: bool)
+where
+    F: Restart<Flash = Chips>,
+    F::Settings: Send,
+{
+    let rebuilt = |supply: &Supply, how: [bool; 2]| {
+        let (ftl, settings) = build(supply);
+        Rebuilt::new(ftl, settings, supply, Arc::new(|nand| nand), how)
+    };
+    for after in (0..).step_by(11) {
+        let cut = Cut { after, torn: after % 2 == 0 };
+        let build = |supply: &Supply| rebuilt(supply, [true, false]);
+        let (outages, _) = history_of(build, [battery, true], Cuts::At(vec![cut]), [0.0; 2]);
+        if outages.cuts == 0 {
+            break;
+        }
+    }
+    for (every, recovery) in [(19, 0.4), (60, 0.4)] {
+        let build = |supply: &Supply| rebuilt(supply, [false; 2]);
+        let (outages, _) = history_of(build, [battery, true], Cuts::Every(every), [recovery, 0.5]);
+        assert!(outages.cuts > 0);
+    }
+}
+
+#[test]
+fn designs_with_their_map_in_flash_come_back_from_bytes() {
+    for design in DESIGNS {
+        let settings = paged(design, LOGICAL_PAGES, 5);
+        let battery = matches!(design, "dftl" | "mu_ftl");
+        let build =
+            |supply: &Supply| (build_paged(&settings, 2, Faults::default(), supply), settings.clone());
+        exercise_bytes(build, battery);
+    }
+}
+
+/// Power is away at once, and what a battery would have written is looked for in flash. Trims are left out, as those that were not
+/// synchronised are lost.
+#[test]
+fn batteries_that_cannot_save_lose_nothing_that_was_written() {
+    for design in ["dftl", "mu_ftl"] {
+        for cache_entries in [2, 9] {
+            let settings = paged(design, LOGICAL_PAGES, cache_entries);
+            for every in [7, 19, 60] {
+                let build = |supply: &Supply| {
+                    let ftl = build_paged(&settings, 2, Faults::default(), supply);
+                    Rebuilt::new(ftl, settings.clone(), supply, Arc::new(|nand| nand), [false, true])
+                };
+                let (outages, _) = history_of(build, [false, false], Cuts::Every(every), [0.3, 0.3]);
+                assert!(outages.cuts > 0, "{design}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hybrids_and_the_log_come_back_from_bytes() {
+    for (kind, log_blocks) in [(HybridKind::Bast, 5), (HybridKind::Fast, 4)] {
+        let config = hybrid_config(kind, LOGICAL_PAGES, log_blocks);
+        let build = |supply: &Supply| {
+            let blocks = hybrid_blocks(&config) + 1;
+            (Hybrid::new(config, chips(blocks, Faults::default(), supply)).unwrap(), config.into())
+        };
+        exercise_bytes(build, false);
+    }
+    let config = page_config(LOGICAL_PAGES, "double");
+    let build = |supply: &Supply| (build_page(&config, 1, Faults::default(), supply), config.clone());
+    exercise_bytes::<PageFtl<Chips>>(build, false);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod cycles;
 pub mod drives;
 mod fast;
 mod free;
+pub mod kept;
 mod often;
 mod paged;
 mod results;

@@ -5,7 +5,7 @@
 //! by a plain OR. The key is the part's number among all parts of the device. An erase is told by the flag on the block's
 //! first part: it comes before the others, and makes everything older of the whole block obsolete.
 
-use super::GeckoConfig;
+use super::config::GeckoConfig;
 use crate::units::{BlockId, Divider, Slot};
 use crate::validity::PageSet;
 
@@ -23,6 +23,24 @@ pub(super) struct Layout {
     part_of: Divider,
     /// Bits of the bitmap in the first word.
     head_bits: u32,
+}
+
+/// How an entry's words are laid out in memory: the first has the key, the erase flag below it, and below that as many bits of the
+/// bitmap as fit; the others have the rest of the bitmap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryWords {
+    /// Words of an entry.
+    pub stride: usize,
+    /// Bits of the bitmap in the first.
+    pub head_bits: u32,
+}
+
+impl GeckoConfig {
+    /// How the words of an entry are laid out in memory, for whoever writes them down otherwise.
+    pub fn words(&self) -> EntryWords {
+        let layout = Layout::new(self);
+        EntryWords { stride: layout.stride, head_bits: layout.head_bits }
+    }
 }
 
 impl Layout {

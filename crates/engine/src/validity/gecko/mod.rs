@@ -47,6 +47,7 @@ mod run;
 mod tests;
 
 pub use config::GeckoConfig;
+pub use entry::EntryWords;
 pub use page::{GeckoPage, Postamble, Preamble};
 
 use super::{PageSet, PageValidity, ValidityFlash, ValidityPage};

@@ -9,6 +9,7 @@ use wearwell_engine::layer::{
     Abilities, Answer, Command, Content, Layer, LayerError, Query, RecoveryReport, Reports,
 };
 use wearwell_engine::log::Migration;
+use wearwell_engine::nand::{KeptError, KeptFlash};
 
 /// An FTL behind a buffer of one page that its power cannot save.
 struct Forgetful<F> {
@@ -96,6 +97,21 @@ impl<F: Restart<Flash = Chips>> Restart for Forgetful<F> {
         remains: F::Remains,
     ) -> Result<(Self, RecoveryReport), (LayerError, F::Remains)> {
         F::restart(settings, remains).map(|(ftl, report)| (Forgetful { ftl, last: None }, report))
+    }
+
+    fn restart_unsaved(
+        settings: &F::Settings,
+        remains: F::Remains,
+    ) -> Result<(Self, RecoveryReport), (LayerError, F::Remains)> {
+        Self::restart(settings, remains)
+    }
+
+    fn reread(
+        settings: &F::Settings,
+        flash: Chips,
+        kept: &mut dyn KeptFlash,
+    ) -> Result<F::Remains, KeptError> {
+        F::reread(settings, flash, kept)
     }
 
     fn save(&mut self) -> Result<(), LayerError> {

@@ -1,0 +1,235 @@
+//! `wearwell image`: images of live drives, looked at from outside.
+
+use crate::exit::Failure;
+use crate::interrupt::interrupted;
+use crate::output::print;
+use crate::report::{count, grid, pretty, wrapped};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use wearwell_engine::layer::RecoveryReport;
+use wearwell_serve::ImageError;
+use wearwell_serve::flash::{self, Census, Checked, PageLine};
+use wearwell_serve::image::{self, JournalCensus, Note};
+
+/// Looks at the image of a live drive: what it holds, whether the drive would come back from it, and page by page
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Info(InfoArgs),
+    Fsck(FsckArgs),
+    Dump(DumpArgs),
+}
+
+/// Says what an image holds
+#[derive(clap::Args)]
+pub struct InfoArgs {
+    /// The image
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+/// Looks at every byte of an image, and whether its drive would come back; changes nothing
+///
+/// Of flash every checksum is compared, and the FTL comes back in memory; of a journal every note is read. Exit codes are those of
+/// fsck(8): 0 nothing is wrong, 4 something is, 8 it cannot be checked or is no image any more.
+#[derive(clap::Args)]
+pub struct FsckArgs {
+    /// The image
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+}
+
+/// Lists an image, a line of JSON each: the programmed pages of its flash, or the notes of its journal
+#[derive(clap::Args)]
+pub struct DumpArgs {
+    /// The image
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Only the pages of one block
+    #[arg(long, value_name = "N")]
+    block: Option<u32>,
+}
+
+/// A table for people or JSON for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// To be read by people
+    Table,
+    /// Everything, for programs
+    Json,
+}
+
+/// The code of an image with something wrong, as fsck(8) has it.
+const WRONG: u8 = 4;
+/// The code of one that cannot be checked, or is so damaged that it is none.
+const UNCHECKED: u8 = 8;
+
+/// Runs the command.
+pub fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Info(args) => info(args),
+        Command::Fsck(args) => fsck(args),
+        Command::Dump(args) => dump(args),
+    }
+}
+
+impl From<ImageError> for Failure {
+    fn from(error: ImageError) -> Self {
+        Failure::run(error)
+    }
+}
+
+fn print_rows(rows: Vec<(String, String)>) -> Result<(), Failure> {
+    let rows = rows.into_iter().map(|(name, value)| vec![name, value]).collect();
+    print(&wrapped(&grid(&["figure", "value"], rows, &[1])))
+}
+
+fn info(args: &InfoArgs) -> Result<(), Failure> {
+    if flash::is_flash(&args.folder) {
+        let census = flash::census(&args.folder)?;
+        return match args.format {
+            Format::Table => print_rows(flash_rows(&census)),
+            Format::Json => print(&format!("{}\n", pretty(&flash_json(&census)))),
+        };
+    }
+    let census = image::look::<Failure>(&args.folder, |_| Ok(()))?;
+    match args.format {
+        Format::Table => print_rows(journal_rows(&census)),
+        Format::Json => print(&format!("{}\n", pretty(&journal_json(&census)))),
+    }
+}
+
+fn flash_rows(census: &Census) -> Vec<(String, String)> {
+    let (blocks, pages, bytes) = census.shape;
+    let (fewest, most, all) = census.erases;
+    let [erased, used, half, bad] = census.blocks;
+    let mut rows = vec![
+        ("Kept as".into(), "the bytes of its flash".into()),
+        ("Blocks, pages of each, bytes of a page".into(), format!("{blocks}, {pages}, {bytes}")),
+        ("Bytes on disk".into(), count(census.bytes)),
+        ("Operations of the flash so far".into(), count(census.operations)),
+        ("Operations left over, to be undone".into(), count(census.left_over)),
+        ("Blocks erased, in use, half erased, bad".into(), format!("{erased}, {used}, {half}, {bad}")),
+        ("Erases: fewest and most of a block, all".into(), format!("{fewest}, {most}, {}", count(all))),
+    ];
+    rows.extend(census.pages.iter().map(|(holds, pages)| (format!("Pages with {holds}"), count(*pages))));
+    rows
+}
+
+fn flash_json(census: &Census) -> Value {
+    let (blocks, pages_per_block, page_bytes) = census.shape;
+    let [erased, used, half_erased, bad] = census.blocks;
+    let (fewest, most, all) = census.erases;
+    json!({
+        "kept_as": "flash", "blocks": blocks, "pages_per_block": pages_per_block, "page_bytes": page_bytes,
+        "bytes": census.bytes, "operations": census.operations, "left_over": census.left_over,
+        "erased_blocks": erased, "used_blocks": used, "half_erased_blocks": half_erased, "bad_blocks": bad,
+        "fewest_erases": fewest, "most_erases": most, "erases": all,
+        "pages": census.pages, "scenario": census.scenario,
+    })
+}
+
+fn journal_rows(census: &JournalCensus) -> Vec<(String, String)> {
+    let [writes, reads, trims, flushes] = census.notes;
+    let [journal, pages] = census.bytes;
+    vec![
+        ("Kept as".into(), "a journal of all requests".into()),
+        (
+            "Writes, reads, trims, flushes".into(),
+            format!("{}, {}, {}, {}", count(writes), count(reads), count(trims), count(flushes)),
+        ),
+        ("Pages written".into(), count(census.written_pages)),
+        ("Bytes of the journal, of the pages".into(), format!("{}, {}", count(journal), count(pages))),
+        ("Bytes of a note that was cut short".into(), count(census.torn_bytes)),
+    ]
+}
+
+fn journal_json(census: &JournalCensus) -> Value {
+    let [writes, reads, trims, flushes] = census.notes;
+    let [journal_bytes, page_bytes] = census.bytes;
+    json!({
+        "kept_as": "journal", "writes": writes, "reads": reads, "trims": trims, "flushes": flushes,
+        "written_pages": census.written_pages, "torn_bytes": census.torn_bytes,
+        "journal_bytes": journal_bytes, "pages_bytes": page_bytes, "scenario": census.scenario,
+    })
+}
+
+fn fsck(args: &FsckArgs) -> Result<(), Failure> {
+    if !flash::is_flash(&args.folder) {
+        let census = image::look::<ImageError>(&args.folder, |_| Ok(()));
+        let census = census.map_err(|error| Failure::Checked(UNCHECKED, error.to_string()))?;
+        return match args.format {
+            Format::Table => print_rows(journal_rows(&census)),
+            Format::Json => print(&format!("{}\n", pretty(&journal_json(&census)))),
+        };
+    }
+    let checked = flash::check(&args.folder, &mut |_| !interrupted());
+    let checked = checked.map_err(|error| Failure::Checked(UNCHECKED, error.to_string()))?;
+    if interrupted() {
+        return Err(Failure::Interrupted);
+    }
+    let Checked { census, problems, recovery } = &checked;
+    match args.format {
+        Format::Table => {
+            print_rows(flash_rows(census))?;
+            if let Some(recovery) = recovery {
+                print(&wrapped(&steps(recovery)))?;
+            }
+        }
+        Format::Json => {
+            let mut found = flash_json(census);
+            found["problems"] = json!(problems);
+            print(&format!("{}\n", pretty(&found)))?;
+        }
+    }
+    found(&args.folder, problems)
+}
+
+/// What a check that found something ends with.
+fn found(folder: &Path, problems: &[String]) -> Result<(), Failure> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Checked(WRONG, format!("{}: {}", folder.display(), problems.join("\n"))))
+}
+
+/// The steps of a recovery.
+fn steps(recovery: &RecoveryReport) -> String {
+    let row = |step: &wearwell_engine::layer::RecoveryStep| {
+        let did = [step.spare_reads, step.page_reads, step.page_writes, step.erases];
+        [vec![step.name.to_owned()], did.map(count).to_vec()].concat()
+    };
+    let head = ["to come back", "spare reads", "page reads", "page writes", "erases"];
+    grid(&head, recovery.steps.iter().map(row).collect(), &[1, 2, 3, 4])
+}
+
+fn dump(args: &DumpArgs) -> Result<(), Failure> {
+    if flash::is_flash(&args.folder) {
+        return flash::dump(&args.folder, args.block, |line: &PageLine| print_line(&json!(line)));
+    }
+    if args.block.is_some() {
+        return Err(Failure::usage("--block: the image is a journal of requests, and has no blocks"));
+    }
+    image::look(&args.folder, |note| {
+        print_line(&match note {
+            Note::Write(first, hint, pages) => json!({ "write": first, "pages": pages.len(), "hint": hint }),
+            Note::Read(pages) => json!({ "read": pages.start, "pages": pages.len() }),
+            Note::Trim(pages) => json!({ "trim": pages.start, "pages": pages.len() }),
+            Note::Flush => json!({ "flush": true }),
+        })
+    })
+    .map(drop)
+}
+
+fn print_line(line: &Value) -> Result<(), Failure> {
+    if interrupted() {
+        return Err(Failure::Interrupted);
+    }
+    print(&format!("{line}\n"))
+}

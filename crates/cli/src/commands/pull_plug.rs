@@ -1,0 +1,69 @@
+//! `wearwell pull-plug`.
+
+use crate::exit::Failure;
+use crate::output::print;
+use crate::report::{count, grid, wrapped};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use wearwell_serve::plug::{Command, Reply, Step, send};
+
+/// Cuts the power of a drive that is being served, and says how it came back
+///
+/// The drive is one that `wearwell serve --image FOLDER` keeps as the bytes of its flash. It loses what was in RAM, at once or in the
+/// middle of a request to come, which is answered with an error, and goes on serving when its FTL has come back.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// The image of the drive
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Lets so many more programs of pages and erases of blocks be done first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    after: u64,
+    /// Cuts in the middle of the operation after those, so that a page is left torn or a block half erased
+    #[arg(long)]
+    torn: bool,
+    /// Waits so many seconds for it
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=3600))]
+    wait: u64,
+}
+
+const HELP: &str = "\
+Examples:
+  wearwell pull-plug drive
+  wearwell pull-plug drive --after 500 --torn --wait 60";
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let command = Command::CutPower { after: args.after, torn: args.torn, wait_seconds: args.wait };
+    let reply = send(&args.folder, &command).map_err(|error| {
+        let folder = args.folder.display();
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => Failure::run(format!(
+                "{folder}: nobody serves a drive that is kept there as the bytes of its flash"
+            )),
+            _ => Failure::run(format!("{folder}: {error}")),
+        }
+    })?;
+    match reply {
+        Reply::CameBack { operations, steps, trimmed_pages } => {
+            print(&wrapped(&told(operations, &steps, trimmed_pages)))
+        }
+        Reply::Waits => {
+            print("The drive has not come to that operation yet; it will lose its power when it does.\n")
+        }
+        Reply::Refused(problem) => Err(Failure::run(format!("{}: {problem}", args.folder.display()))),
+    }
+}
+
+fn told(operations: u64, steps: &[Step], trimmed_pages: u64) -> String {
+    let head = ["to come back", "spare reads", "page reads", "page writes", "erases"];
+    let row = |step: &Step| [vec![step.name.clone()], step.did.map(count).to_vec()].concat();
+    let mut text = format!("Power was lost after operation {} of the flash.\n", count(operations));
+    text += &grid(&head, steps.iter().map(row).collect(), &[1, 2, 3, 4]);
+    if trimmed_pages > 0 {
+        text +=
+            &format!("{} pages were trimmed once more, from what a battery keeps.\n", count(trimmed_pages));
+    }
+    text
+}

@@ -1,0 +1,256 @@
+//! Pages that an FTL writes for itself, besides those of a validity store: of its translation table, and of the map of equal pages.
+
+use super::numbers::{Reader, Writer};
+use super::spare::{DATA, FormatError};
+use crate::nand::OwnNote;
+use crate::units::Slot;
+
+/// Kinds of pages that an FTL writes for itself, by their number in the spare area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// A version of a translation page.
+    Translation = 2,
+    /// A node of a tree over translation pages.
+    Node = 3,
+    /// A page of the validity bitmap in flash.
+    Bitmap = 4,
+    /// A page of the page-validity log.
+    Log = 5,
+    /// A page of a run of Logarithmic Gecko.
+    Gecko = 6,
+    /// A page of a validity bitmap in RAM that was saved as power failed.
+    Image = 7,
+    /// A page of the log of the map of equal pages.
+    Records = 8,
+    /// A page of the checkpoint of that map.
+    Checkpoint = 9,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 8] = [
+        Class::Translation,
+        Class::Node,
+        Class::Bitmap,
+        Class::Log,
+        Class::Gecko,
+        Class::Image,
+        Class::Records,
+        Class::Checkpoint,
+    ];
+
+    /// The kind of that number.
+    ///
+    /// # Errors
+    /// A number of none.
+    pub fn of(number: u8) -> Result<Self, FormatError> {
+        let named = Class::ALL.into_iter().find(|class| *class as u8 == number);
+        named.ok_or_else(|| FormatError(format!("its spare area names class {number}, which there is not")))
+    }
+
+    /// What such pages are called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Translation => "translation page",
+            Class::Node => "node of the translation tree",
+            Class::Bitmap => "validity bitmap",
+            Class::Log => "validity log",
+            Class::Gecko => "run of Logarithmic Gecko",
+            Class::Image => "saved validity bitmap",
+            Class::Records => "log of the map of equal pages",
+            Class::Checkpoint => "checkpoint of the map of equal pages",
+        }
+    }
+}
+
+/// Writes addresses one after the other; they must fit.
+fn put_slots(slots: &[Slot], page: &mut [u8]) -> Result<(), FormatError> {
+    if 4 * slots.len() > page.len() {
+        return Err(FormatError(format!("{} addresses do not fit in {} bytes", slots.len(), page.len())));
+    }
+    page.fill(0);
+    for (place, slot) in page.chunks_exact_mut(4).zip(slots) {
+        place.copy_from_slice(&slot.0.to_le_bytes());
+    }
+    Ok(())
+}
+
+/// Reads as many addresses back, of a drive of so many pages.
+fn take_slots(count: usize, pages: u32, page: &[u8]) -> Result<Vec<Slot>, FormatError> {
+    if 4 * count > page.len() {
+        return Err(FormatError(format!("{count} addresses do not fit in {} bytes", page.len())));
+    }
+    let (numbers, _) = page.as_chunks::<4>();
+    let slots: Vec<Slot> = numbers[..count].iter().map(|bytes| Slot(u32::from_le_bytes(*bytes))).collect();
+    match slots.iter().find(|slot| **slot != Slot::NONE && slot.0 >= pages) {
+        Some(slot) => Err(FormatError(format!("it has address {} on a drive of {pages} pages", slot.0))),
+        None => Ok(slots),
+    }
+}
+
+/// A version of a translation page: as many addresses as fit.
+///
+/// # Errors
+/// More entries than fit.
+pub fn encode_translation(entries: &[Slot], page: &mut [u8]) -> Result<OwnNote, FormatError> {
+    put_slots(entries, page)?;
+    Ok(OwnNote::new(Class::Translation as u8))
+}
+
+/// Reads one of `entries` entries, on a drive of `pages` pages.
+///
+/// # Errors
+/// A page of another kind, or addresses that there are not.
+pub fn decode_translation(
+    note: &OwnNote,
+    page: &[u8],
+    entries: u32,
+    pages: u32,
+) -> Result<Vec<Slot>, FormatError> {
+    expect(note, Class::Translation)?;
+    take_slots(entries as usize, pages, page)
+}
+
+/// A node: its children's addresses, whose keys follow from the node's number.
+///
+/// # Errors
+/// More children than fit.
+pub fn encode_node(children: &[Slot], page: &mut [u8]) -> Result<OwnNote, FormatError> {
+    put_slots(children, page)?;
+    let mut note = OwnNote::new(Class::Node as u8);
+    Writer(&mut note.bytes).u32(children.len() as u32);
+    Ok(note)
+}
+
+/// Reads one back.
+///
+/// # Errors
+/// A page of another kind, or addresses that there are not.
+pub fn decode_node(note: &OwnNote, page: &[u8], pages: u32) -> Result<Vec<Slot>, FormatError> {
+    expect(note, Class::Node)?;
+    take_slots(Reader(&note.bytes).u32() as usize, pages, page)
+}
+
+/// Refuses a page of another kind.
+fn expect(note: &OwnNote, class: Class) -> Result<(), FormatError> {
+    let found = Class::of(note.class)?;
+    if found == class {
+        return Ok(());
+    }
+    Err(FormatError(format!("it is a {}, where a {} should be", found.name(), class.name())))
+}
+
+/// Bytes of a change of the map of equal pages: logical page, slot, and its number above the lowest of its page.
+const RECORD_BYTES: usize = 12;
+
+/// A change of the map of equal pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapRecord {
+    /// The logical page.
+    pub page: u32,
+    /// The slot that it points to since; [`u32::MAX`] for none.
+    pub slot: u32,
+    /// Its number among all changes.
+    pub number: u64,
+}
+
+/// A page of the log of the map of equal pages.
+///
+/// # Errors
+/// More changes than fit, or numbers too far from each other.
+pub fn encode_records(records: &[MapRecord], page: &mut [u8]) -> Result<OwnNote, FormatError> {
+    if records.len() * RECORD_BYTES > page.len() {
+        return Err(FormatError(format!("{} changes do not fit in {} bytes", records.len(), page.len())));
+    }
+    page.fill(0);
+    let lowest = records.iter().map(|record| record.number).min().unwrap_or(0);
+    for (place, record) in page.chunks_exact_mut(RECORD_BYTES).zip(records) {
+        let above = u32::try_from(record.number - lowest)
+            .map_err(|_| FormatError::new("the changes of a page are too far from each other"))?;
+        let mut writer = Writer(place);
+        [record.page, record.slot, above].into_iter().for_each(|number| writer.u32(number));
+    }
+    let mut note = OwnNote::new(Class::Records as u8);
+    let mut writer = Writer(&mut note.bytes);
+    writer.u32(records.len() as u32);
+    writer.u64(lowest);
+    Ok(note)
+}
+
+/// Reads one back.
+///
+/// # Errors
+/// A page of another kind, or more changes than fit.
+pub fn decode_records(note: &OwnNote, page: &[u8]) -> Result<Vec<MapRecord>, FormatError> {
+    expect(note, Class::Records)?;
+    let mut reader = Reader(&note.bytes);
+    let (count, lowest) = (reader.u32() as usize, reader.u64());
+    if count * RECORD_BYTES > page.len() {
+        return Err(FormatError(format!("{count} changes do not fit in {} bytes", page.len())));
+    }
+    let record = |bytes: &[u8]| {
+        let mut reader = Reader(bytes);
+        let (page, slot) = (reader.u32(), reader.u32());
+        MapRecord { page, slot, number: lowest.saturating_add(reader.u32().into()) }
+    };
+    Ok(page.chunks_exact(RECORD_BYTES).take(count).map(record).collect())
+}
+
+/// A page of the checkpoint of that map: the slots of logical pages from `first` on, as of change `number`.
+///
+/// # Errors
+/// More slots than fit.
+pub fn encode_checkpoint(
+    first: u32,
+    number: u64,
+    slots: &[u32],
+    page: &mut [u8],
+) -> Result<OwnNote, FormatError> {
+    if 4 * slots.len() > page.len() {
+        return Err(FormatError(format!("{} slots do not fit in {} bytes", slots.len(), page.len())));
+    }
+    page.fill(0);
+    for (place, slot) in page.chunks_exact_mut(4).zip(slots) {
+        place.copy_from_slice(&slot.to_le_bytes());
+    }
+    let mut note = OwnNote::new(Class::Checkpoint as u8);
+    let mut writer = Writer(&mut note.bytes);
+    writer.u32(first);
+    writer.u32(slots.len() as u32);
+    writer.u64(number);
+    Ok(note)
+}
+
+/// Reads one back: first page, number, slots.
+///
+/// # Errors
+/// A page of another kind, or more slots than fit.
+pub fn decode_checkpoint(note: &OwnNote, page: &[u8]) -> Result<(u32, u64, Vec<u32>), FormatError> {
+    expect(note, Class::Checkpoint)?;
+    let mut reader = Reader(&note.bytes);
+    let (first, count, number) = (reader.u32(), reader.u32() as usize, reader.u64());
+    if 4 * count > page.len() {
+        return Err(FormatError(format!("{count} slots do not fit in {} bytes", page.len())));
+    }
+    let (numbers, _) = page.as_chunks::<4>();
+    Ok((first, number, numbers[..count].iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()))
+}
+
+/// What the spare area of a page of the user notes where equal pages are stored once: the logical page that it was written for, and the
+/// number of that change of the map.
+pub fn encode_stored(page: u32, number: u64) -> OwnNote {
+    let mut note = OwnNote::new(DATA);
+    let mut writer = Writer(&mut note.bytes);
+    writer.u32(1);
+    writer.u32(page);
+    writer.u64(number);
+    note
+}
+
+/// Reads it back: page and number; `None` of a page that has no such note.
+pub fn decode_stored(note: &OwnNote) -> Option<(u32, u64)> {
+    let mut reader = Reader(&note.bytes);
+    let (noted, page, number) = (reader.u32(), reader.u32(), reader.u64());
+    (note.class == DATA && noted == 1).then_some((page, number))
+}

@@ -1,0 +1,128 @@
+//! The spare area of a page.
+
+use super::numbers::{Reader, Writer};
+use crate::counters::Cause;
+use crate::nand::{OWN_NOTE_BYTES, OwnNote, Spare};
+use crate::units::{Lpn, StreamId};
+
+/// Bytes of a spare area.
+pub const SPARE_BYTES: usize = 128;
+
+/// The version of the format of spare areas, and of the pages that they say something of.
+pub const VERSION: u8 = 1;
+
+/// Class of a page that was never programmed since its block's erase: its spare area is all zeroes.
+pub const ERASED: u8 = 0;
+/// Class of a page of the user.
+pub const DATA: u8 = 1;
+/// Class of a page that was left neither erased nor readable, by a power cut that was planned or because its program failed.
+pub const SPOILT: u8 = 255;
+
+/// Where the checksum of the spare area is, of all that is before it.
+const CRC_AT: usize = SPARE_BYTES - 4;
+const MAGIC: [u8; 2] = *b"WF";
+const GOES_ON: u8 = 1;
+
+/// Why bytes are not what they should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FormatError(pub String);
+
+impl FormatError {
+    /// With these words.
+    pub fn new(problem: impl Into<String>) -> Self {
+        FormatError(problem.into())
+    }
+}
+
+/// The checksum of pages and spare areas: CRC-32 as in Ethernet.
+pub fn crc(bytes: &[u8]) -> u32 {
+    crc32fast::hash(bytes)
+}
+
+/// What the spare area of a programmed page has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpareRecord {
+    /// What the FTL finds there.
+    pub spare: Spare,
+    /// The number that the FTL keeps with the block, as of this page.
+    pub note: u64,
+    /// The name of what the page holds, by which it is known to be the same after it was moved; 0 of the FTL's own pages.
+    pub name: u64,
+    /// The number of the operation that programmed it, among all operations of this flash.
+    pub operation: u64,
+    /// Checksum of the page's bytes.
+    pub page_crc: u32,
+    /// What kind of page it is, and what the FTL notes of it besides.
+    pub own: OwnNote,
+}
+
+impl SpareRecord {
+    /// Its bytes.
+    pub fn encode(&self) -> [u8; SPARE_BYTES] {
+        let mut bytes = [0; SPARE_BYTES];
+        let Spare { owner, sequence, stream, cause, group_goes_on } = self.spare;
+        let mut writer = Writer(&mut bytes);
+        writer.put(MAGIC);
+        writer.put([VERSION, self.own.class]);
+        writer.put([cause as u8, if group_goes_on { GOES_ON } else { 0 }, stream.0, 0]);
+        writer.u32(owner.0);
+        writer.u32(self.page_crc);
+        [sequence, self.note, self.name, self.operation].into_iter().for_each(|number| writer.u64(number));
+        writer.put::<OWN_NOTE_BYTES>(self.own.bytes);
+        seal(bytes)
+    }
+
+    /// What the bytes say; `None` of an erased page.
+    ///
+    /// # Errors
+    /// Bytes of another format or version, or that are damaged.
+    pub fn decode(bytes: &[u8; SPARE_BYTES]) -> Result<Option<Self>, FormatError> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        let (text, sum) = bytes.split_at(CRC_AT);
+        let mut reader = Reader(text);
+        if reader.take() != MAGIC {
+            return Err(FormatError::new("its spare area has no magic number"));
+        }
+        if crc(text).to_le_bytes() != sum {
+            return Err(FormatError::new("the checksum of its spare area is another"));
+        }
+        let [version, class] = reader.take();
+        if version != VERSION {
+            return Err(FormatError(format!(
+                "its spare area is of version {version}; this program knows version {VERSION}"
+            )));
+        }
+        let [cause, flags, stream, _] = reader.take();
+        let Some(&cause) = Cause::ALL.get(usize::from(cause)) else {
+            return Err(FormatError(format!("its spare area names cause {cause}, which there is not")));
+        };
+        let (owner, page_crc) = (Lpn(reader.u32()), reader.u32());
+        let [sequence, note, name, operation] = std::array::from_fn(|_| reader.u64());
+        let spare =
+            Spare { owner, sequence, stream: StreamId(stream), cause, group_goes_on: flags & GOES_ON != 0 };
+        let own = OwnNote { class, bytes: reader.take() };
+        Ok(Some(SpareRecord { spare, note, name, operation, page_crc, own }))
+    }
+
+    /// The spare area of a page that operation `operation` left neither erased nor readable.
+    pub fn spoilt(operation: u64) -> Self {
+        let spare = Spare {
+            owner: Lpn(0),
+            sequence: 0,
+            stream: StreamId(0),
+            cause: Cause::Host,
+            group_goes_on: false,
+        };
+        SpareRecord { spare, note: 0, name: 0, operation, page_crc: 0, own: OwnNote::new(SPOILT) }
+    }
+}
+
+/// The bytes with their checksum at the end.
+fn seal(mut bytes: [u8; SPARE_BYTES]) -> [u8; SPARE_BYTES] {
+    let sum = crc(&bytes[..CRC_AT]);
+    bytes[CRC_AT..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}

@@ -1,0 +1,59 @@
+//! What the FTL writes for itself, in bytes, where its flash is kept outside of the simulation.
+
+use super::contents::{MetaPage, Note};
+use super::space::Space;
+use crate::flash_format::{FormatError, ValidityNote, encode_node, encode_translation};
+use crate::layer::LayerError;
+use crate::nand::{Flash, OwnNote};
+use crate::units::Slot;
+use crate::validity::ValidityPage;
+
+/// What becomes of a page in bytes, as flash takes it.
+fn filled(note: Result<OwnNote, FormatError>) -> Result<OwnNote, String> {
+    note.map_err(|error| error.0)
+}
+
+impl<F: Flash> Space<F> {
+    /// The newest version of translation page `number` was programmed at `at`.
+    #[inline]
+    pub fn hold_translation(&mut self, number: u32, at: Slot) -> Result<(), LayerError> {
+        if !self.pool.medium.keeps_bytes() {
+            return Ok(());
+        }
+        let ((block, page), bytes) = (self.split(at), self.codec.page_bytes as usize);
+        let entries = self.contents.newest_version(number);
+        let mut fill = |page: &mut [u8]| filled(encode_translation(entries, &mut page[..bytes]));
+        Ok(self.pool.medium.hold(block, page, &mut fill)?)
+    }
+
+    /// A node, or a page of the validity store, was programmed at `at`. One of the bitmap without words gets them, and comes here
+    /// again, when those of its predecessor are handed over.
+    #[inline]
+    pub fn hold_page(&mut self, at: Slot) -> Result<(), LayerError> {
+        if !self.pool.medium.keeps_bytes() {
+            return Ok(());
+        }
+        let ((block, index), codec, bytes) = (self.split(at), self.codec, self.codec.page_bytes as usize);
+        let content = self.contents.page(at).expect("it was just programmed");
+        if let MetaPage::Validity(page) = content
+            && let ValidityPage::Bitmap(bitmap) = &page.0
+            && bitmap.words.is_empty()
+        {
+            return Ok(());
+        }
+        let mut fill = |page: &mut [u8]| {
+            let page = &mut page[..bytes];
+            filled(match content {
+                MetaPage::Node(children) => encode_node(children, page),
+                MetaPage::Validity(held) => {
+                    let Note { settled, horizon } = held.1;
+                    codec.encode(&held.0, ValidityNote { settled, horizon }, page)
+                }
+                MetaPage::Translation { .. } | MetaPage::Replaced | MetaPage::Unreadable => {
+                    Err(FormatError::new("it is no page of the validity store, and no node"))
+                }
+            })
+        };
+        Ok(self.pool.medium.hold(block, index, &mut fill)?)
+    }
+}

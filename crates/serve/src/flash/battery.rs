@@ -1,0 +1,159 @@
+//! What a battery keeps of a drive beyond its flash: trims that are in RAM alone.
+//!
+//! A drive with a battery may put off what a trim leads to as long as it likes, for it will write everything down when power fails. A process that
+//! is killed cannot; so the trims of such a drive are noted here as they are acknowledged, and done once more when it comes back.
+
+use crate::error::ImageError;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use wearwell_engine::flash_format::crc;
+
+/// The file.
+const NAME: &str = "battery";
+/// Bytes of a note: logical page, the name that the next content gets, checksum.
+const NOTE_BYTES: usize = 16;
+/// Notes beyond twice those that count, before the file is written anew.
+const SPARE_NOTES: usize = 4096;
+
+/// The notes.
+pub struct Battery {
+    folder: PathBuf,
+    file: File,
+    /// Pages that are trimmed, each with the name that the next content got then: what is called by a lower one was there before.
+    trimmed: BTreeMap<u32, u64>,
+    notes: usize,
+    /// The highest of all marks.
+    highest_mark: u64,
+}
+
+fn note(page: u32, mark: u64) -> [u8; NOTE_BYTES] {
+    let mut bytes = [0; NOTE_BYTES];
+    bytes[..4].copy_from_slice(&page.to_le_bytes());
+    bytes[4..12].copy_from_slice(&mark.to_le_bytes());
+    let sum = crc(&bytes[..12]);
+    bytes[12..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+impl Battery {
+    /// Opens the notes in `folder`, or begins them. A note at the end that was cut short, of a trim that nobody was told is done, is left out.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, or is damaged.
+    pub(super) fn open(folder: &Path) -> Result<Self, ImageError> {
+        let failed = |problem: String| ImageError::new(&folder.join(NAME), problem);
+        let io = |error: io::Error| failed(error.to_string());
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut file = options.open(folder.join(NAME)).map_err(io)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io)?;
+        let (notes, rest) = bytes.as_chunks::<NOTE_BYTES>();
+        let (mut trimmed, mut highest_mark) = (BTreeMap::new(), 0);
+        for (number, bytes) in (1..).zip(notes) {
+            let page = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            let mark: [u8; 8] = std::array::from_fn(|at| bytes[4 + at]);
+            if note(page, u64::from_le_bytes(mark)) != *bytes {
+                return Err(failed(format!("is damaged: the checksum of note {number} is another")));
+            }
+            trimmed.insert(page, u64::from_le_bytes(mark));
+            highest_mark = highest_mark.max(u64::from_le_bytes(mark));
+        }
+        let whole = (bytes.len() - rest.len()) as u64;
+        file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole))).map_err(io)?;
+        Ok(Battery { folder: folder.to_owned(), file, trimmed, notes: notes.len(), highest_mark })
+    }
+
+    /// Whether there are no notes.
+    pub fn is_empty(&self) -> bool {
+        self.trimmed.is_empty()
+    }
+
+    /// The name that the next content may get: one below a mark was there before it.
+    pub fn first_free_name(&self) -> u64 {
+        self.highest_mark
+    }
+
+    /// The pages that were trimmed since they were written last, `names` being what the newest copy of each is called; the others need no
+    /// note any more.
+    pub fn since(&mut self, names: &HashMap<u32, u64>) -> Vec<u32> {
+        self.trimmed.retain(|page, mark| names.get(page).is_some_and(|name| name < mark));
+        self.trimmed.keys().copied().collect()
+    }
+
+    /// These pages are about to be trimmed, and the next content gets the name `mark`.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn trim(&mut self, pages: impl Iterator<Item = u32>, mark: u64) -> io::Result<()> {
+        self.highest_mark = self.highest_mark.max(mark);
+        let mut bytes = Vec::new();
+        for page in pages {
+            bytes.extend(note(page, mark));
+            self.trimmed.insert(page, mark);
+        }
+        self.file.write_all(&bytes)?;
+        self.notes += bytes.len() / NOTE_BYTES;
+        if self.notes > 2 * self.trimmed.len() + SPARE_NOTES { self.write_anew() } else { Ok(()) }
+    }
+
+    /// These pages were written.
+    pub fn written(&mut self, pages: std::ops::Range<u32>) {
+        if !self.trimmed.is_empty() {
+            pages.for_each(|page| {
+                self.trimmed.remove(&page);
+            });
+        }
+    }
+
+    /// Keeps only the notes that count.
+    fn write_anew(&mut self) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        let bytes: Vec<u8> = self.trimmed.iter().flat_map(|(&page, &mark)| note(page, mark)).collect();
+        file.write_all(&bytes)?;
+        file.as_file().sync_all()?;
+        self.file = file.persist(self.folder.join(NAME))?;
+        self.notes = self.trimmed.len();
+        Ok(())
+    }
+
+    /// Makes the notes survive a power cut of this machine.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trims_are_done_once_more_unless_something_was_written_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut battery = Battery::open(folder.path()).unwrap();
+        battery.trim([3, 4, 5].into_iter(), 10).unwrap();
+        battery.written(4..5);
+        drop(battery);
+        let programs: HashMap<u32, u64> = [(3, 8), (4, 10), (5, 9), (6, 1)].into();
+        let mut battery = Battery::open(folder.path()).unwrap();
+        assert_eq!(battery.first_free_name(), 10);
+        assert_eq!(battery.since(&programs), [3, 5]);
+        battery.write_anew().unwrap();
+        drop(battery);
+        let path = folder.path().join(NAME);
+        assert_eq!(path.metadata().unwrap().len(), 2 * NOTE_BYTES as u64);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend([1, 2, 3]);
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(Battery::open(folder.path()).unwrap().since(&programs), [3, 5]);
+        bytes[1] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(Battery::open(folder.path()).is_err());
+    }
+}

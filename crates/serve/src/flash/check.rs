@@ -1,0 +1,221 @@
+//! Images of flash looked at from outside: what they hold, whether they would come back, and page by page.
+
+use super::files::Files;
+use super::records::BlockState;
+use super::scan::{Found, FoundBlock, scan};
+use super::scratch::Scratch;
+use crate::error::ImageError;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use wearwell_engine::flash_format::{Class, DATA, SPOILT, crc};
+use wearwell_engine::layer::RecoveryReport;
+use wearwell_stack::{Live, Scenario};
+
+/// What an image of flash holds.
+#[derive(Clone, Debug)]
+pub struct Census {
+    /// The drive that it is of.
+    pub scenario: Scenario,
+    /// Erase blocks, pages of each, bytes of a page.
+    pub shape: (u32, u32, u32),
+    /// Bytes that the files take.
+    pub bytes: u64,
+    /// Operations that it has seen.
+    pub operations: u64,
+    /// Of these, some that are not all there: they will be undone.
+    pub left_over: u64,
+    /// Erased blocks, blocks with pages, blocks half erased, bad blocks.
+    pub blocks: [u32; 4],
+    /// Fewest and most erases of a block, and those of all.
+    pub erases: (u32, u32, u64),
+    /// Programmed pages by what they hold.
+    pub pages: BTreeMap<&'static str, u64>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What the image holds.
+    pub census: Census,
+    /// What is wrong, and where; nothing if the drive comes back whole.
+    pub problems: Vec<String>,
+    /// What its FTL would do to come back, if it would.
+    pub recovery: Option<RecoveryReport>,
+}
+
+/// A programmed page, as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct PageLine {
+    /// Its block.
+    pub block: u32,
+    /// Its number in the block.
+    pub page: u32,
+    /// What it holds.
+    pub holds: &'static str,
+    /// The operation that programmed it.
+    pub operation: u64,
+    /// Whose it is: a logical page, or the number of a page of the FTL's own.
+    pub owner: u32,
+    /// Its number among all pages that the FTL appended.
+    pub sequence: u64,
+    /// The stream it was appended to.
+    pub stream: u8,
+    /// Why.
+    pub cause: &'static str,
+    /// The name of its content; 0 of the FTL's own pages.
+    pub content: u64,
+}
+
+/// What pages of a class hold.
+fn called(class: u8) -> &'static str {
+    match class {
+        DATA => "data",
+        SPOILT => "nothing that can be read",
+        class => Class::of(class).map_or("something unknown", Class::name),
+    }
+}
+
+fn look(folder: &Path) -> Result<(Files, Scenario, Found), ImageError> {
+    let (mut files, scenario) = Files::read_only(folder)?;
+    let found = scan(&mut files).map_err(|error| files.failed(&error))?;
+    let found = found.map_err(|problem| files.damaged(problem))?;
+    Ok((files, scenario, found))
+}
+
+/// Counts what is in the image in `folder`.
+///
+/// # Errors
+/// No image of flash, one in use, or so damaged that nothing can be said of it.
+pub fn census(folder: &Path) -> Result<Census, ImageError> {
+    let (files, scenario, found) = look(folder)?;
+    count(&files, scenario, &found)
+}
+
+fn count(files: &Files, scenario: Scenario, found: &Found) -> Result<Census, ImageError> {
+    let mut census = Census {
+        scenario,
+        shape: (files.shape.blocks, files.shape.pages_per_block, files.shape.page_bytes),
+        bytes: files.bytes().map_err(|error| files.failed(&error))?,
+        operations: found.operation,
+        left_over: found.left_over,
+        blocks: [0; 4],
+        erases: (u32::MAX, 0, 0),
+        pages: BTreeMap::new(),
+    };
+    for FoundBlock { record, pages } in &found.blocks {
+        let state = match record.state {
+            BlockState::InUse if pages.is_empty() => 0,
+            BlockState::InUse => 1,
+            BlockState::Erasing => 2,
+            BlockState::Bad => 3,
+        };
+        census.blocks[state] += 1;
+        let (fewest, most, all) = census.erases;
+        census.erases = (fewest.min(record.erases), most.max(record.erases), all + u64::from(record.erases));
+        if record.state == BlockState::InUse {
+            for page in pages.iter().flatten().flatten() {
+                *census.pages.entry(called(page.class)).or_default() += 1;
+            }
+        }
+    }
+    Ok(census)
+}
+
+/// Looks at every page of the image in `folder`, and whether its drive comes back; nothing is written.
+///
+/// # Errors
+/// As [`census`].
+pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Checked, ImageError> {
+    let (files, scenario, found) = look(folder)?;
+    let census = count(&files, scenario.clone(), &found)?;
+    let mut problems = damaged_pages(&files, &found, progress)?;
+    if found.left_over > 0 {
+        problems.push(format!(
+            "{} operations after number {} are there, and earlier ones are not: the machine stopped before they were on disk; opening \
+             the image undoes them",
+            found.left_over, found.operation
+        ));
+    }
+    let scratch = Arc::new(Scratch::new(Arc::new(files), found));
+    let live = Live::on(&scenario, scratch.clone());
+    let recovery = match (live, scratch.how()) {
+        (Ok(live), how) => {
+            problems.extend(live.check().err().map(|problem| format!("the tables do not add up: {problem}")));
+            how.and_then(Result::ok)
+        }
+        (Err(_), Some(Err(problem))) => {
+            problems.push(format!("the drive does not come back: {problem}"));
+            None
+        }
+        (Err(error), _) => {
+            problems.push(format!("the drive cannot be built: {error}"));
+            None
+        }
+    };
+    Ok(Checked { census, problems, recovery })
+}
+
+/// Pages whose bytes are not what was written.
+fn damaged_pages(
+    files: &Files,
+    found: &Found,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<Vec<String>, ImageError> {
+    let mut problems = Vec::new();
+    let (all, size) = (found.blocks.len() as f64, files.shape.pages_per_block);
+    let mut bytes = vec![0; files.shape.page_bytes as usize];
+    for (block, held) in (0u32..).zip(&found.blocks) {
+        if !progress(f64::from(block) / all) {
+            break;
+        }
+        if held.record.state != BlockState::InUse {
+            continue;
+        }
+        for (page, spare) in (0..).zip(held.pages.iter().flatten().flatten()) {
+            let slot = u64::from(block) * u64::from(size) + page;
+            files.read_page(slot, &mut bytes).map_err(|error| files.failed(&error))?;
+            if spare.class != SPOILT && crc(&bytes) != spare.page_crc {
+                problems.push(format!("block {block}, page {page}: the checksum of its bytes is another"));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// Calls `line` with every programmed page of the image in `folder`, of one block or of all.
+///
+/// # Errors
+/// As [`census`]; a block that there is not; and those of `line`.
+pub fn dump<E: From<ImageError>>(
+    folder: &Path,
+    block: Option<u32>,
+    mut line: impl FnMut(&PageLine) -> Result<(), E>,
+) -> Result<(), E> {
+    let (files, _, found) = look(folder)?;
+    let blocks = files.shape.blocks;
+    if let Some(block) = block.filter(|block| *block >= blocks) {
+        return Err(
+            ImageError::new(folder, format!("has blocks 0 to {}, and no block {block}", blocks - 1)).into()
+        );
+    }
+    for (number, held) in (0..).zip(&found.blocks) {
+        if block.is_some_and(|block| block != number) {
+            continue;
+        }
+        for (page, found) in (0..).zip(held.pages.iter().flatten().flatten()) {
+            line(&PageLine {
+                block: number,
+                page,
+                holds: called(found.class),
+                operation: found.operation,
+                owner: found.spare.owner.0,
+                sequence: found.spare.sequence,
+                stream: found.spare.stream.0,
+                cause: found.spare.cause.name(),
+                content: found.name,
+            })?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,337 @@
+//! The files of an image, and where in them everything is.
+
+use super::records::{BlockRecord, RECORD_BYTES, SyncRecord};
+use crate::error::ImageError;
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use wearwell_engine::flash_format::{FormatError, SPARE_BYTES, VERSION, crc};
+use wearwell_stack::{KeptPlan, Scenario};
+
+/// The file that makes a folder an image of flash: its head.
+pub const HEAD: &str = "flash";
+const PAGES: &str = "pages";
+const SPARES: &str = "spares";
+const BLOCKS: &str = "blocks";
+
+const MAGIC: [u8; 8] = *b"WEARFLSH";
+/// Bytes of a head before the scenario.
+const HEAD_BYTES: usize = 32;
+/// Longest scenario, bytes.
+const LONGEST_SCENARIO: u32 = 1 << 24;
+/// Records before those of blocks: two, of which the newer says what is on disk for sure.
+const SYNC_RECORDS: u64 = 2;
+
+/// The size of a drive's flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Erase blocks.
+    pub blocks: u32,
+    /// Pages of each.
+    pub pages_per_block: u32,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+}
+
+impl Shape {
+    /// Of the drive of that plan.
+    pub fn of(plan: &KeptPlan) -> Self {
+        let &KeptPlan { blocks, pages_per_block, page_bytes, .. } = plan;
+        Shape { blocks, pages_per_block, page_bytes }
+    }
+
+    /// Pages of all blocks.
+    pub fn pages(self) -> u64 {
+        u64::from(self.blocks) * u64::from(self.pages_per_block)
+    }
+}
+
+/// Whether there is an image of flash in the folder.
+pub fn is_flash(folder: &Path) -> bool {
+    folder.join(HEAD).exists()
+}
+
+/// The files of an image.
+pub struct Files {
+    folder: PathBuf,
+    pub shape: Shape,
+    head: File,
+    pages: File,
+    spares: File,
+    blocks: File,
+    /// Which of the two records of what is on disk is older.
+    older: u64,
+}
+
+fn failed(folder: &Path, name: &str, problem: impl ToString) -> ImageError {
+    ImageError::new(&folder.join(name), problem.to_string())
+}
+
+impl Files {
+    /// Opens the image in `folder`, or makes one for the drive of `plan`, to be written by nobody else.
+    ///
+    /// # Errors
+    /// A folder of something else, of another scenario or version, in use, or damaged.
+    pub fn open(folder: &Path, plan: &KeptPlan) -> Result<Self, ImageError> {
+        let head = head(&plan.scenario, Shape::of(plan));
+        if !is_flash(folder) {
+            begin(folder, &head).map_err(|problem| failed(folder, "", problem))?;
+        }
+        let files = Files::of(folder, true)?;
+        let found = read_head(&files.head).map_err(|problem| failed(folder, HEAD, problem))?;
+        if found.bytes != head {
+            let problem = "is of another scenario; name the one that it was made with, or another folder";
+            return Err(failed(folder, HEAD, problem));
+        }
+        Ok(files)
+    }
+
+    /// Opens an image as it is, to be read, and what its head says of the drive.
+    ///
+    /// # Errors
+    /// As [`Files::open`].
+    pub fn read_only(folder: &Path) -> Result<(Self, Scenario), ImageError> {
+        let files = Files::of(folder, false)?;
+        let found = read_head(&files.head).map_err(|problem| failed(folder, HEAD, problem))?;
+        let scenario = serde_json::from_slice(&found.scenario).map_err(|error| {
+            failed(folder, HEAD, format!("has no scenario that this program knows: {error}"))
+        })?;
+        Ok((files, scenario))
+    }
+
+    fn of(folder: &Path, writes: bool) -> Result<Self, ImageError> {
+        let file = |name: &str| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(writes).create(writes).truncate(false).mode(0o600);
+            options.open(folder.join(name)).map_err(|error| failed(folder, name, error))
+        };
+        let head = File::open(folder.join(HEAD)).map_err(|error| failed(folder, HEAD, error))?;
+        let lock = if writes {
+            FlockOperation::NonBlockingLockExclusive
+        } else {
+            FlockOperation::NonBlockingLockShared
+        };
+        flock(&head, lock).map_err(|_| failed(folder, HEAD, "is in use by another process"))?;
+        let shape = read_head(&head).map_err(|problem| failed(folder, HEAD, problem))?.shape;
+        let (pages, spares, blocks) = (file(PAGES)?, file(SPARES)?, file(BLOCKS)?);
+        if writes {
+            let sized = pages
+                .set_len(shape.pages() * u64::from(shape.page_bytes))
+                .and_then(|()| spares.set_len(shape.pages() * SPARE_BYTES as u64))
+                .and_then(|()| {
+                    blocks.set_len((SYNC_RECORDS + u64::from(shape.blocks)) * RECORD_BYTES as u64)
+                });
+            sized.map_err(|error| failed(folder, "", error))?;
+        }
+        Ok(Files { folder: folder.to_owned(), shape, head, pages, spares, blocks, older: 0 })
+    }
+
+    /// The same files, to be looked at anew.
+    ///
+    /// # Errors
+    /// Too many open files.
+    pub fn again(&self) -> Result<Self, ImageError> {
+        let again = |file: &File| file.try_clone().map_err(|error| self.failed(&error));
+        Ok(Files {
+            folder: self.folder.clone(),
+            shape: self.shape,
+            head: again(&self.head)?,
+            pages: again(&self.pages)?,
+            spares: again(&self.spares)?,
+            blocks: again(&self.blocks)?,
+            older: self.older,
+        })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The error of files that could not be read or written.
+    pub fn failed(&self, error: &io::Error) -> ImageError {
+        ImageError::new(&self.folder, error.to_string())
+    }
+
+    /// The error of an image that is not as it was left.
+    pub fn damaged(&self, problem: impl std::fmt::Display) -> ImageError {
+        ImageError::new(&self.folder, format!("is damaged: {problem}"))
+    }
+
+    /// Reads the page at `slot`.
+    pub fn read_page(&self, slot: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.pages.read_exact_at(bytes, slot * u64::from(self.shape.page_bytes))
+    }
+
+    /// Writes it.
+    pub fn write_page(&self, slot: u64, bytes: &[u8]) -> io::Result<()> {
+        self.pages.write_all_at(bytes, slot * u64::from(self.shape.page_bytes))
+    }
+
+    /// Reads the spare area of the page at `slot`.
+    pub fn read_spare(&self, slot: u64) -> io::Result<[u8; SPARE_BYTES]> {
+        let mut bytes = [0; SPARE_BYTES];
+        self.spares.read_exact_at(&mut bytes, slot * SPARE_BYTES as u64)?;
+        Ok(bytes)
+    }
+
+    /// Writes it: from then on the page is programmed.
+    pub fn write_spare(&self, slot: u64, bytes: &[u8; SPARE_BYTES]) -> io::Result<()> {
+        self.spares.write_all_at(bytes, slot * SPARE_BYTES as u64)
+    }
+
+    /// Reads the spare areas of all pages of `block`, one after the other.
+    pub fn read_spares(&self, block: u32, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let length = self.shape.pages_per_block as usize * SPARE_BYTES;
+        bytes.resize(length, 0);
+        self.spares.read_exact_at(bytes, u64::from(block) * length as u64)
+    }
+
+    /// Empties all pages of `block`, and gives their room back to the machine.
+    pub fn empty(&self, block: u32) -> io::Result<()> {
+        let spares = u64::from(self.shape.pages_per_block) * SPARE_BYTES as u64;
+        self.spares.write_all_at(&vec![0; spares as usize], u64::from(block) * spares)?;
+        let bytes = u64::from(self.shape.pages_per_block) * u64::from(self.shape.page_bytes);
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // A file system without holes keeps the room; nobody reads what is there.
+        let _ = fallocate(&self.pages, hole, u64::from(block) * bytes, bytes);
+        Ok(())
+    }
+
+    fn record_at(block: u32) -> u64 {
+        (SYNC_RECORDS + u64::from(block)) * RECORD_BYTES as u64
+    }
+
+    /// Reads the record of `block`.
+    pub fn read_block(&self, block: u32) -> io::Result<[u8; RECORD_BYTES]> {
+        let mut bytes = [0; RECORD_BYTES];
+        self.blocks.read_exact_at(&mut bytes, Files::record_at(block))?;
+        Ok(bytes)
+    }
+
+    /// Writes it.
+    pub fn write_block(&self, block: u32, record: &BlockRecord) -> io::Result<()> {
+        self.blocks.write_all_at(&record.encode(), Files::record_at(block))
+    }
+
+    /// Makes the records of blocks survive a power cut of this machine.
+    pub fn sync_blocks(&self) -> io::Result<()> {
+        self.blocks.sync_data()
+    }
+
+    /// Up to which operation everything is on disk for sure.
+    ///
+    /// # Errors
+    /// Files that cannot be read; and, within, records of which none is whole.
+    pub fn synced(&mut self) -> io::Result<Result<u64, FormatError>> {
+        let mut records = [[0; RECORD_BYTES]; SYNC_RECORDS as usize];
+        for (at, record) in (0..).zip(&mut records) {
+            self.blocks.read_exact_at(record, at * RECORD_BYTES as u64)?;
+        }
+        let [first, second] = records.map(|bytes| SyncRecord::decode(&bytes));
+        Ok(match (first, second) {
+            (Ok(first), Ok(second)) => {
+                self.older = u64::from(second.operation <= first.operation);
+                Ok(first.operation.max(second.operation))
+            }
+            // The one that was being written when the machine stopped.
+            (Ok(whole), Err(_)) => {
+                self.older = 1;
+                Ok(whole.operation)
+            }
+            (Err(_), Ok(whole)) => {
+                self.older = 0;
+                Ok(whole.operation)
+            }
+            (Err(error), Err(_)) => Err(error),
+        })
+    }
+
+    /// Makes everything survive a power cut of this machine, and notes that all operations up to this one do.
+    pub fn sync(&mut self, operation: u64) -> io::Result<()> {
+        self.pages.sync_data()?;
+        self.spares.sync_data()?;
+        self.blocks.sync_data()?;
+        self.blocks.write_all_at(&SyncRecord { operation }.encode(), self.older * RECORD_BYTES as u64)?;
+        self.older = 1 - self.older;
+        Ok(())
+    }
+
+    /// Bytes that the files take.
+    pub fn bytes(&self) -> io::Result<u64> {
+        let files = [&self.head, &self.pages, &self.spares, &self.blocks];
+        files.into_iter().map(|file| Ok(file.metadata()?.blocks() * 512)).sum()
+    }
+}
+
+/// What a head says.
+struct Head {
+    bytes: Vec<u8>,
+    shape: Shape,
+    scenario: Vec<u8>,
+}
+
+fn head(scenario: &Scenario, shape: Shape) -> Vec<u8> {
+    let scenario = serde_json::to_vec(scenario).expect("scenarios are plain data");
+    let mut head = MAGIC.to_vec();
+    let Shape { blocks, pages_per_block, page_bytes } = shape;
+    let numbers = [VERSION.into(), page_bytes, SPARE_BYTES as u32, pages_per_block, blocks];
+    numbers.into_iter().for_each(|number| head.extend(number.to_le_bytes()));
+    head.extend((scenario.len() as u32).to_le_bytes());
+    head.extend(scenario);
+    head.extend(crc(&head).to_le_bytes());
+    head
+}
+
+fn read_head(mut file: &File) -> Result<Head, String> {
+    let mut bytes = Vec::new();
+    let most = u64::from(LONGEST_SCENARIO) + HEAD_BYTES as u64 + 4;
+    file.seek(SeekFrom::Start(0)).map_err(|error| error.to_string())?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() < HEAD_BYTES || bytes[..8] != MAGIC {
+        return Err("is no image of flash".into());
+    }
+    let number = |at: usize| {
+        let mut number = [0; 4];
+        number.copy_from_slice(&bytes[at..at + 4]);
+        u32::from_le_bytes(number)
+    };
+    let [version, page_bytes, spare_bytes, pages_per_block, blocks, length] =
+        [8, 12, 16, 20, 24, 28].map(number);
+    if version != u32::from(VERSION) {
+        return Err(format!("is of version {version}; this program knows version {VERSION}"));
+    }
+    let end = HEAD_BYTES + length as usize;
+    if length > LONGEST_SCENARIO || bytes.len() != end + 4 || crc(&bytes[..end]) != number(end) {
+        return Err("is damaged: the checksum of the head is another".into());
+    }
+    if spare_bytes as usize != SPARE_BYTES || page_bytes == 0 || pages_per_block == 0 || blocks == 0 {
+        return Err("is damaged: it has no pages, or spare areas of another size".into());
+    }
+    let shape = Shape { blocks, pages_per_block, page_bytes };
+    let scenario = bytes[HEAD_BYTES..end].to_vec();
+    Ok(Head { bytes, shape, scenario })
+}
+
+/// Makes an image without anything in it, under its name only when it is whole.
+fn begin(folder: &Path, head: &[u8]) -> Result<(), String> {
+    let made = || -> io::Result<bool> {
+        std::fs::create_dir_all(folder)?;
+        if std::fs::read_dir(folder)?.next().is_some() {
+            return Ok(false);
+        }
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(head)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(folder.join(HEAD))?;
+        File::open(folder)?.sync_all()?;
+        Ok(true)
+    };
+    match made() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("is no image of a drive, and not empty".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,141 @@
+//! The records of blocks, and what was on disk when it was last made sure of.
+
+use wearwell_engine::flash_format::{FormatError, crc};
+
+/// Bytes of a record.
+pub const RECORD_BYTES: usize = 32;
+
+const VERSION: u8 = 1;
+const CRC_AT: usize = RECORD_BYTES - 4;
+const BLOCK: [u8; 2] = *b"WB";
+const SYNC: [u8; 2] = *b"WS";
+
+/// What a block is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum BlockState {
+    /// It takes pages, or is full of them.
+    #[default]
+    InUse = 1,
+    /// Its erase was begun: none of its pages can be read.
+    Erasing = 2,
+    /// It is bad.
+    Bad = 3,
+}
+
+/// What is kept of a block besides its pages. One that was never erased has no record: all zeroes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockRecord {
+    /// What it is.
+    pub state: BlockState,
+    /// How often it was erased.
+    pub erases: u32,
+    /// The number of the operation that changed it last.
+    pub operation: u64,
+}
+
+fn seal(mut bytes: [u8; RECORD_BYTES]) -> [u8; RECORD_BYTES] {
+    let sum = crc(&bytes[..CRC_AT]);
+    bytes[CRC_AT..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// The bytes of a sealed record; `None` of one that was never written.
+fn open(bytes: &[u8; RECORD_BYTES], magic: [u8; 2]) -> Result<Option<[u8; RECORD_BYTES]>, FormatError> {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Ok(None);
+    }
+    if bytes[..2] != magic || crc(&bytes[..CRC_AT]).to_le_bytes() != bytes[CRC_AT..] {
+        return Err(FormatError::new("the checksum of its record is another"));
+    }
+    if bytes[2] != VERSION {
+        let problem = format!("its record is of version {}; this program knows version {VERSION}", bytes[2]);
+        return Err(FormatError(problem));
+    }
+    Ok(Some(*bytes))
+}
+
+fn number(bytes: &[u8; RECORD_BYTES], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}
+
+impl BlockRecord {
+    /// Its bytes.
+    pub fn encode(&self) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[..2].copy_from_slice(&BLOCK);
+        (bytes[2], bytes[3]) = (VERSION, self.state as u8);
+        bytes[4..8].copy_from_slice(&self.erases.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.operation.to_le_bytes());
+        seal(bytes)
+    }
+
+    /// What the bytes say.
+    ///
+    /// # Errors
+    /// Bytes of another version, or that are damaged.
+    pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Self, FormatError> {
+        let Some(bytes) = open(bytes, BLOCK)? else { return Ok(BlockRecord::default()) };
+        let state = match bytes[3] {
+            1 => BlockState::InUse,
+            2 => BlockState::Erasing,
+            3 => BlockState::Bad,
+            other => {
+                return Err(FormatError(format!("its record names state {other}, which there is not")));
+            }
+        };
+        let (low, operation) = (number(&bytes, 4), number(&bytes, 8));
+        Ok(BlockRecord { state, erases: low as u32, operation })
+    }
+}
+
+/// What is on the disk of this machine for sure: all operations up to this one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncRecord {
+    /// The operation.
+    pub operation: u64,
+}
+
+impl SyncRecord {
+    /// Its bytes.
+    pub fn encode(&self) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[..2].copy_from_slice(&SYNC);
+        bytes[2] = VERSION;
+        bytes[8..16].copy_from_slice(&self.operation.to_le_bytes());
+        seal(bytes)
+    }
+
+    /// What the bytes say.
+    ///
+    /// # Errors
+    /// As [`BlockRecord::decode`].
+    pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Self, FormatError> {
+        let found = open(bytes, SYNC)?;
+        Ok(SyncRecord { operation: found.map_or(0, |bytes| number(&bytes, 8)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_and_damaged_ones_do_not() {
+        let record = BlockRecord { state: BlockState::Erasing, erases: 0x0102_0304, operation: 77 };
+        let bytes = record.encode();
+        assert_eq!(bytes[..9], [b'W', b'B', 1, 2, 4, 3, 2, 1, 77]);
+        assert_eq!(BlockRecord::decode(&bytes), Ok(record));
+        assert_eq!(BlockRecord::decode(&[0; RECORD_BYTES]), Ok(BlockRecord::default()));
+        let sync = SyncRecord { operation: 5 };
+        assert_eq!(SyncRecord::decode(&sync.encode()), Ok(sync));
+        assert!(SyncRecord::decode(&bytes).is_err(), "a record of a block");
+        for at in 0..RECORD_BYTES {
+            let mut damaged = bytes;
+            damaged[at] ^= 1;
+            assert!(BlockRecord::decode(&damaged).is_err(), "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Kept flash on which an FTL comes back without anything being written: to see whether it does.
+
+use super::files::Files;
+use super::medium::{noted, read_own};
+use super::scan::Found;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wearwell_engine::forms::{CameBack, KeptMedium};
+use wearwell_engine::layer::{Content, MediumError, Run};
+use wearwell_engine::nand::{Backing, DescribePage, FillPage, KeptError, KeptFlash, Nand, OwnNote};
+use wearwell_engine::units::BlockId;
+
+/// The flash, and what came of it.
+pub struct Scratch {
+    files: Arc<Files>,
+    found: Mutex<Option<Found>>,
+    how: Mutex<Option<CameBack>>,
+}
+
+impl Scratch {
+    /// Of these files, in which `found` was found.
+    pub fn new(files: Arc<Files>, found: Found) -> Self {
+        Scratch { files, found: Mutex::new(Some(found)), how: Mutex::new(None) }
+    }
+
+    /// How the FTL came back, if it was tried.
+    pub fn how(&self) -> Option<CameBack> {
+        lock(&self.how).take()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes whatever is written, and forgets it.
+struct Nowhere;
+
+impl Backing<Content> for Nowhere {
+    fn program(
+        &mut self,
+        _block: BlockId,
+        _page: u32,
+        _run: &Run<'_, Content>,
+        _describe: &DescribePage<'_>,
+    ) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn hold(&mut self, _block: BlockId, _page: u32, _fill: &mut FillPage<'_>) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn spoil(&mut self, _block: BlockId, _page: u32, _pages: u32) {}
+
+    fn erase(&mut self, _block: BlockId, _erases: u32) -> Result<(), MediumError> {
+        Ok(())
+    }
+
+    fn retire(&mut self, _block: BlockId) {}
+}
+
+/// Reads the files.
+struct Reader(Arc<Files>);
+
+impl KeptFlash for Reader {
+    fn read_own(&mut self, block: BlockId, page: u32, bytes: &mut [u8]) -> Result<OwnNote, KeptError> {
+        read_own(&self.0, block, page, bytes)
+    }
+
+    fn noted(&self, block: BlockId, page: u32) -> Option<(OwnNote, u64)> {
+        noted(&self.0, block, page)
+    }
+}
+
+impl KeptMedium for Scratch {
+    fn is_new(&self) -> bool {
+        lock(&self.found).as_ref().is_some_and(|found| found.operation == 0)
+    }
+
+    fn is_of_battery(&self, _has_battery: bool) {}
+
+    fn restore(&self, nand: &mut Nand<Content>) -> Result<(), KeptError> {
+        let found = lock(&self.found).take();
+        let blocks = found.map_or_else(Vec::new, |found| found.blocks);
+        let pages = self.files.shape.pages_per_block;
+        for (block, found) in (0..).map(BlockId).zip(&blocks) {
+            nand.restore(block, &found.kept(pages))?;
+        }
+        Ok(())
+    }
+
+    fn backing(&self) -> Box<dyn Backing<Content>> {
+        Box::new(Nowhere)
+    }
+
+    fn reader(&self) -> Box<dyn KeptFlash> {
+        Box::new(Reader(self.files.clone()))
+    }
+
+    fn came_back(&self, how: CameBack) {
+        *lock(&self.how) = Some(how);
+    }
+}

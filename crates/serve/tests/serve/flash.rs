@@ -1,0 +1,320 @@
+//! Drives that come back from the bytes of their flash.
+
+use crate::agreement::{counts, simulated};
+use crate::common::{PAGE, SMALL, Step, page_steps, scenario, take};
+use std::path::Path;
+use wearwell_base::seed::{Seed, below};
+use wearwell_serve::flash::{PowerCut, census, check, dump};
+use wearwell_serve::{Device, DeviceError, ImageError};
+
+/// Every FTL that comes back from its flash, and deduplication whose map does.
+pub fn drives() -> Vec<(String, bool)> {
+    let log = "victim = \"cost_benefit\"\nplacement = \"double\"\nreclaim = \"free_pool\"\n";
+    let mut drives = vec![(format!("{SMALL}[ftl]\n{log}"), false)];
+    for ftl in ["gecko", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "fast", "bast"] {
+        drives.push((format!("{SMALL}[ftl]\nstructure = \"{ftl}\"\n"), matches!(ftl, "dftl" | "mu_ftl")));
+    }
+    for (ftl, dedup) in [("", "cagc"), ("", "inline"), ("structure = \"gecko\"\n", "inline")] {
+        let log = if ftl.is_empty() { "reclaim = \"free_pool\"\n" } else { ftl };
+        let dedup = format!("[ftl.dedup]\nkind = \"{dedup}\"\nmap_log = true\n");
+        // Slots wait for the log of the map, and take room.
+        let drive = SMALL.replace("= 96", "= 160").replace("0.25", "0.4");
+        drives.push((format!("{drive}[ftl]\n{log}{dedup}"), false));
+    }
+    drives
+}
+
+/// A folder for an image, in memory where that is possible: nobody cuts the power of this machine, and each erase would wait for a disk.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+fn open(at: &Path, text: &str) -> Result<Device, String> {
+    let opened = Device::in_image(&scenario(text), at).map_err(|error| error.to_string());
+    opened.map(|(device, _)| device)
+}
+
+/// What a drive may hold after power was lost. Each page is full of one byte, 0 if it holds nothing.
+struct Model {
+    holds: Vec<u8>,
+    /// Of each page, what it may hold besides.
+    maybe: Vec<Vec<u8>>,
+    /// All that it was ever written with.
+    ever: Vec<Vec<u8>>,
+    /// Whether a write that was acknowledged is there, flushed or not.
+    writes_last: bool,
+    /// Whether trims are there once they were flushed; if not, anything that a page ever held may be back.
+    trims_last: bool,
+}
+
+impl Model {
+    fn new(bytes: u64, text: &str) -> Self {
+        let pages = (bytes / PAGE) as usize;
+        Model {
+            holds: vec![0; pages],
+            maybe: vec![Vec::new(); pages],
+            ever: vec![Vec::new(); pages],
+            writes_last: !text.contains("dedup"),
+            trims_last: text.contains("structure = \"") && !text.contains("ast\"") || text.contains("dedup"),
+        }
+    }
+
+    fn page(&mut self, page: usize, content: u8, is_done: bool) {
+        let before = std::mem::replace(&mut self.holds[page], content);
+        if content > 0 && is_done && self.writes_last {
+            self.maybe[page].clear();
+        } else {
+            self.maybe[page].push(before);
+        }
+        if content > 0 {
+            self.ever[page].push(content);
+        } else if !self.trims_last {
+            let ever = self.ever[page].clone();
+            self.maybe[page].extend(ever);
+        }
+    }
+
+    /// The request was made; it was acknowledged, or power was lost meanwhile.
+    fn take(&mut self, step: &Step, is_done: bool) {
+        match step {
+            Step::Write(offset, data) => {
+                for (page, data) in ((offset / PAGE) as usize..).zip(data.chunks(PAGE as usize)) {
+                    self.page(page, data[0], is_done);
+                }
+            }
+            Step::Trim(offset, length) => {
+                (offset / PAGE..(offset + length) / PAGE)
+                    .for_each(|page| self.page(page as usize, 0, is_done));
+            }
+            Step::Flush if is_done && self.trims_last => self.maybe.iter_mut().for_each(Vec::clear),
+            _ => {}
+        }
+    }
+
+    /// Power was lost: every page holds one of those that it may hold, and holds that from now on.
+    fn check(&mut self, device: &mut Device, text: &str) {
+        let mut all = vec![0; self.holds.len() * PAGE as usize];
+        device.read(0, &mut all).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        for (page, found) in all.chunks_exact(PAGE as usize).enumerate() {
+            let (wanted, content) = (self.holds[page], found[0]);
+            let is_whole = found.iter().all(|byte| *byte == content);
+            let may_hold = content == wanted || self.maybe[page].contains(&content);
+            let maybe = &self.maybe[page];
+            assert!(is_whole && may_hold, "page {page}: {content}, not {wanted} or {maybe:?}\nin\n{text}");
+            self.holds[page] = content;
+            match self.trims_last {
+                true => self.maybe[page].clear(),
+                // What came back once may go and come again, as long as no write makes sure.
+                false => self.maybe[page].push(wanted),
+            }
+        }
+    }
+}
+
+/// The same counts as in a simulation of the same requests, on a drive that is kept as well as on one that is not.
+#[test]
+fn a_drive_whose_flash_is_kept_counts_as_in_a_simulation() {
+    for (text, _) in drives() {
+        let folder = folder();
+        let mut device = open(folder.path(), &text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        let steps = page_steps(device.bytes(), 2500, 3);
+        for step in &steps {
+            take(&mut device, step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        }
+        device.check().unwrap();
+        assert_eq!(counts(&device.result().unwrap()), counts(&simulated(&text, &steps)), "{text}");
+    }
+}
+
+/// The drive ends between two requests without a clean end, and comes back from its files alone.
+#[test]
+fn a_drive_comes_back_from_its_files() {
+    for (text, _) in drives() {
+        let folder = folder();
+        let mut model = None;
+        for round in 0..4 {
+            let mut device = open(folder.path(), &text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+            let opened = device.opened().expect("its flash is kept");
+            assert_eq!((opened.is_new, opened.recovery.is_some()), (round == 0, round > 0), "{text}");
+            let model = model.get_or_insert_with(|| Model::new(device.bytes(), &text));
+            model.check(&mut device, &text);
+            for step in page_steps(device.bytes(), 900, 10 + round) {
+                take(&mut device, &step).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+                model.take(&step, true);
+            }
+            device.check().unwrap();
+            drop(device);
+            let checked = check(folder.path(), &mut |_| true).unwrap();
+            assert_eq!(checked.problems, [""; 0], "{text}");
+            assert!(checked.recovery.is_some());
+        }
+    }
+}
+
+/// Power is cut at random operations, whole and begun, and the server goes on.
+#[test]
+fn power_may_be_cut_at_any_operation() {
+    for (text, _) in drives() {
+        let folder = folder();
+        let mut device = open(folder.path(), &text).unwrap();
+        let mut model = Model::new(device.bytes(), &text);
+        let mut random = Seed(5).random();
+        let mut cuts = 0;
+        // Where most contents are there already, hardly anything is programmed.
+        let most = if text.contains("inline") { 2 } else { 40 };
+        for step in page_steps(device.bytes(), 700, 6) {
+            if below(&mut random, 12) == 0 {
+                let after = below(&mut random, most);
+                device.cut_power(PowerCut { after, torn: true }).unwrap();
+            }
+            let done = take(&mut device, &step);
+            match &done {
+                Ok(_) => model.take(&step, true),
+                Err(DeviceError::PowerLost) => {
+                    model.take(&step, false);
+                    model.check(&mut device, &text);
+                    cuts += 1;
+                }
+                Err(error) => panic!("{error}\nin\n{text}"),
+            }
+        }
+        assert!(cuts > 3 && device.power_cuts() >= cuts, "{cuts} cuts\nin\n{text}");
+        let again = device.cut_power(PowerCut { after: 0, torn: false }).unwrap();
+        assert!(again.expect("at once").recovery.is_some());
+        model.check(&mut device, &text);
+        device.check().unwrap();
+    }
+}
+
+/// Another bit than was written is found, wherever it is: the image is refused, or its page is, or the damage is where nobody reads.
+#[test]
+fn damage_is_refused_and_never_read() {
+    let text = format!("{SMALL}[ftl]\nstructure = \"gecko\"\n");
+    let folder = folder();
+    let mut device = open(folder.path(), &text).unwrap();
+    let steps = page_steps(device.bytes(), 1500, 8);
+    for step in &steps {
+        take(&mut device, step).unwrap();
+    }
+    device.flush().unwrap();
+    let mut all = vec![0; device.bytes() as usize];
+    device.read(0, &mut all).unwrap();
+    assert!(open(folder.path(), &text).map(drop).unwrap_err().contains("in use"));
+    drop(device);
+    assert!(open(folder.path(), &format!("seed = 5\n{text}")).map(drop).unwrap_err().contains("another"));
+    let mut random = Seed(9).random();
+    let (mut refused, mut unread) = (0, 0);
+    for name in ["flash", "blocks", "spares", "pages"] {
+        let path = folder.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        for _ in 0..12 {
+            let mut damaged = whole.clone();
+            // Where something is.
+            let at = loop {
+                let at = below(&mut random, whole.len() as u64) as usize;
+                if whole[at] != 0 {
+                    break at;
+                }
+            };
+            damaged[at] ^= 1 << below(&mut random, 8);
+            std::fs::write(&path, &damaged).unwrap();
+            let told = check(folder.path(), &mut |_| true);
+            let is_found = told.as_ref().map_or(true, |checked| !checked.problems.is_empty());
+            let copy = copied(folder.path());
+            let mut found = vec![0; all.len()];
+            match open(copy.path(), &text) {
+                Err(problem) => {
+                    assert!(problem.starts_with(&copy.path().display().to_string()), "{problem}");
+                    refused += 1;
+                }
+                Ok(mut device) => match device.read(0, &mut found) {
+                    Err(error) => {
+                        assert!(error.to_string().contains("damaged"), "{error}");
+                        refused += 1;
+                    }
+                    Ok(()) => {
+                        assert!(found == all, "byte {at} of {name}");
+                        unread += 1;
+                    }
+                },
+            }
+            // The older record of what is on disk may be anything.
+            assert!(is_found || name == "blocks" && at < 64, "byte {at} of {name}");
+            std::fs::write(&path, &whole).unwrap();
+        }
+    }
+    assert!(refused > 20 && refused + unread == 48, "{refused} refused, {unread} not read");
+    let mut device = open(folder.path(), &text).unwrap();
+    let mut found = vec![0; all.len()];
+    device.read(0, &mut found).unwrap();
+    assert!(found == all);
+}
+
+fn copied(from: &Path) -> tempfile::TempDir {
+    let to = folder();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.path().join(file.file_name())).unwrap();
+    }
+    to
+}
+
+/// When the machine itself stops, the last operations may be on its disk in any number and order: those up to the first missing one
+/// are what a power cut there leaves, as long as nothing before the last flush is missing.
+#[test]
+fn operations_that_the_machine_lost_are_undone() {
+    let text = format!("{SMALL}[ftl]\nreclaim = \"free_pool\"\n");
+    let folder = folder();
+    let mut device = open(folder.path(), &text).unwrap();
+    let page = |fill: u8| vec![fill; PAGE as usize];
+    for (at, fill) in [(0, 1), (1, 2)] {
+        device.write(at * PAGE, &page(fill)).unwrap();
+    }
+    device.flush().unwrap();
+    for (at, fill) in [(0, 3), (2, 4), (3, 5)] {
+        device.write(at * PAGE, &page(fill)).unwrap();
+    }
+    drop(device);
+    let lines = || {
+        let mut lines = Vec::new();
+        dump::<ImageError>(folder.path(), None, |line| {
+            lines.push(line.clone());
+            Ok(())
+        })
+        .unwrap();
+        lines
+    };
+    let fourth = lines().into_iter().find(|line| line.operation == 4).unwrap();
+    assert_eq!((fourth.owner, fourth.holds, fourth.cause), (2, "data", "host"));
+    let spares = folder.path().join("spares");
+    let mut bytes = std::fs::read(&spares).unwrap();
+    bytes[(fourth.block * 16 + fourth.page) as usize * 128..][..128].fill(0);
+    std::fs::write(&spares, &bytes).unwrap();
+    assert_eq!(census(folder.path()).unwrap().left_over, 1);
+    let mut device = open(folder.path(), &text).unwrap();
+    let opened = device.opened().unwrap();
+    assert_eq!((opened.operations, opened.left_over), (3, 1));
+    let mut found = vec![0; 4 * PAGE as usize];
+    device.read(0, &mut found).unwrap();
+    let firsts: Vec<u8> = found.chunks(PAGE as usize).map(|page| page[0]).collect();
+    assert_eq!(firsts, [3, 2, 0, 0]);
+    drop(device);
+    assert_eq!(lines().len(), 3);
+    // What was flushed may not be missing.
+    let mut bytes = std::fs::read(&spares).unwrap();
+    let second = lines().into_iter().find(|line| line.operation == 2).unwrap();
+    bytes[(second.block * 16 + second.page) as usize * 128 + 9] ^= 1;
+    std::fs::write(&spares, &bytes).unwrap();
+    assert!(open(folder.path(), &text).map(drop).unwrap_err().contains("is damaged"));
+}
+
+#[test]
+fn power_is_only_cut_where_there_is_something_to_come_back_from() {
+    let mut device = Device::in_memory(&scenario(SMALL)).unwrap();
+    let refused = device.cut_power(PowerCut { after: 0, torn: false }).unwrap_err();
+    assert!(refused.to_string().contains("image"), "{refused}");
+    let folder = folder();
+    let in_place = format!("{SMALL}[ftl]\nreclaim = \"in_place\"\nplacement = \"single\"\n");
+    let device = open(folder.path(), &in_place).unwrap();
+    assert!(device.opened().is_none(), "it is kept as a journal");
+}
