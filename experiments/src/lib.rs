@@ -18,6 +18,8 @@ pub mod hot_cold;
 pub mod interval;
 pub mod journal;
 pub mod judge;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod log_on_log;
 pub mod manifest;
 pub mod moving;

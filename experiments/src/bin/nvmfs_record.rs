@@ -8,7 +8,7 @@ use wearwell_experiments::nvmfs::guest::{self, NILFS2};
 use wearwell_experiments::nvmfs::host::HostFileSystem;
 use wearwell_experiments::nvmfs::job::{GeneratedJob, Job, play};
 use wearwell_experiments::nvmfs::nilfs_logs::NilfsLogs;
-use wearwell_experiments::nvmfs::recorder::Recorder;
+use wearwell_experiments::nvmfs::recorder::{OnWrite, Recorder};
 use wearwell_experiments::nvmfs::recording::{Known, NAME, Recording, Setting};
 use wearwell_experiments::nvmfs::stop;
 use wearwell_experiments::recordings::{paths, read, write};
@@ -125,7 +125,7 @@ fn record(settings: &Settings, setting: &Setting, said: &Path) -> Result<Recordi
     let scratch = folder(&std::env::temp_dir())?;
     let logs = Arc::new(NilfsLogs::default());
     let witness = Arc::clone(&logs);
-    let on_write = Box::new(move |disk: &_, offset, data: &_| witness.written(disk, offset, data));
+    let on_write: OnWrite = Box::new(move |disk, offset, data| witness.written(disk, offset, data));
     let recorder = Recorder::start_watched(memory.path(), setting.disk_bytes, on_write)?;
     let job = job(settings, setting, scratch.path())?;
     let (requests, seen) = match HostFileSystem::named(&setting.file_system) {

@@ -9,12 +9,13 @@ pub use types::{Claim, Item, Kind, Manifest, Numbers, Tolerance, Verdict};
 use crate::Failure;
 
 /// File and text of each, in the order of the list.
-const MANIFESTS: [(&str, &str); 8] = [
+const MANIFESTS: [(&str, &str); 9] = [
     ("log_on_log.toml", include_str!("../../manifest/log_on_log.toml")),
     ("cagc.toml", include_str!("../../manifest/cagc.toml")),
     ("hot_cold.toml", include_str!("../../manifest/hot_cold.toml")),
     ("nvmfs.toml", include_str!("../../manifest/nvmfs.toml")),
     ("geckoftl.toml", include_str!("../../manifest/geckoftl.toml")),
+    ("live.toml", include_str!("../../manifest/live.toml")),
     ("answers.toml", include_str!("../../manifest/answers.toml")),
     ("beyond.toml", include_str!("../../manifest/beyond.toml")),
     ("limit.toml", include_str!("../../manifest/limit.toml")),

@@ -17,24 +17,24 @@ const MODULES: &str = "/usr/lib/uml/modules";
 
 /// The cleaner with its own thresholds, but in haste: nothing is protected from it for an hour, it hardly rests, and says
 /// what it does. As it comes, it frees two segments in five seconds, and any workload would fill the disk.
-pub(super) const CLEANER: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
+pub(crate) const CLEANER: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
     clean_check_interval 1\nselection_policy timestamp\nnsegments_per_clean 2\nmc_nsegments_per_clean 4\n\
     cleaning_interval 0.1\nmc_cleaning_interval 0.01\nretry_interval 1\nmin_reclaimable_blocks 10%\n\
     mc_min_reclaimable_blocks 1%\nuse_set_suinfo\nuse_mmap\nlog_priority debug\n";
 
 /// Blocks of 4 KiB in a segment. `mkfs.nilfs2` makes eight times as many unless it is told; of those a small disk has too few for the
 /// least number that is kept in reserve.
-pub(super) const SEGMENT_BLOCKS: u64 = 256;
+pub(crate) const SEGMENT_BLOCKS: u64 = 256;
 
 /// Share of the segments in reserve, per cent; 5 unless it is told, with which the paper's fullest disks do not fit.
-pub(super) const RESERVED_PERCENT: u32 = 3;
+pub(crate) const RESERVED_PERCENT: u32 = 3;
 
 /// Longest request that [`merged`] makes, bytes; as long as those of the host's loop device.
 const MERGED_BYTES: u64 = 1 << 20;
 
 /// Dirty blocks with which a segment is written, far fewer than are erased and not in reserve on the fullest disk: nilfs2 refuses writes
 /// that what is dirty leaves no segments for.
-pub(super) const WRITTEN_AT_BLOCKS: u32 = 512;
+pub(crate) const WRITTEN_AT_BLOCKS: u32 = 512;
 
 /// How a guest begins.
 const INIT: &str = "#!/bin/sh\n\

@@ -24,7 +24,7 @@ const OPERATIONS_AT_ONCE: u64 = 64;
 /// The line with which a job says that its files are made and synced.
 pub const SET_UP_LINE: &str = "job: set up";
 /// What stands in front of the report.
-const REPORT: &str = "job: report ";
+pub const REPORT: &str = "job: report ";
 /// What stands for the directory of the job in a command.
 const ROOT: &str = "{root}";
 
@@ -161,29 +161,47 @@ pub fn limited(seconds: u32) -> Command {
 /// Runs a [`limited`] command that plays a job, or that runs a machine which does, and watches what it says; `set_up` is called as soon
 /// as the job's files are made.
 pub fn watch(command: &mut Command, recorder: &Recorder, mut set_up: impl FnMut()) -> Result<Seen, Failure> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let stoppable = Stoppable::new(&child);
     let mut seen = Seen::default();
-    let stdout = child.stdout.take().expect("asked for above");
-    for line in BufReader::new(stdout).split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).trim_end().to_owned();
+    let ended = watch_lines(command, &mut |line| {
         if line == SET_UP_LINE {
             seen.set_up_requests = recorder.len();
             set_up();
         } else if let Some(report) = line.strip_prefix(REPORT) {
             seen.report = Some(serde_json::from_str(report)?);
         } else {
-            seen.lines.push(line);
+            seen.lines.push(line.to_owned());
         }
+        Ok(())
+    })?;
+    if ended {
+        return Ok(seen);
+    }
+    let last = &seen.lines[seen.lines.len().saturating_sub(20)..];
+    Err(format!("{command:?} did not end well:\n{}", last.join("\n")).into())
+}
+
+/// Runs a [`limited`] command and shows each line that it says to `on_line` at once; whether it ended well. It is ended where this
+/// program is asked to stop.
+///
+/// # Errors
+///
+/// Being asked to stop; as of `on_line`, which is told everything all the same.
+pub fn watch_lines(
+    command: &mut Command,
+    on_line: &mut dyn FnMut(&str) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let stoppable = Stoppable::new(&child);
+    let stdout = child.stdout.take().expect("asked for above");
+    let mut told = Ok(());
+    for line in BufReader::new(stdout).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).trim_end().to_owned();
+        told = told.and(on_line(&line));
     }
     let status = child.wait()?;
     drop(stoppable);
     if stop::asked() {
         return Err("asked to stop".into());
     }
-    if status.success() {
-        return Ok(seen);
-    }
-    let last = &seen.lines[seen.lines.len().saturating_sub(20)..];
-    Err(format!("{command:?}: {status}\n{}", last.join("\n")).into())
+    told.map(|()| status.success())
 }

@@ -3,8 +3,7 @@
 //! Each log begins with a summary, which names its files and blocks (`nilfs2_ondisk.h`). A log of the cleaner is marked. It
 //! may hold what users wrote too: blocks of that carry the log's own checkpoint, and moved ones that of their first writing.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use crate::nvmfs::recorder::Media;
 use std::sync::{Mutex, PoisonError};
 
 const BLOCK_BYTES: usize = 4096;
@@ -34,7 +33,7 @@ struct State {
 
 impl NilfsLogs {
     /// `data` was written to the disk at an offset.
-    pub fn written(&self, disk: &File, offset_bytes: u64, data: &[u8]) {
+    pub fn written(&self, disk: &dyn Media, offset_bytes: u64, data: &[u8]) {
         for (index, block) in data.chunks_exact(BLOCK_BYTES).enumerate() {
             if let Some(summary_bytes) = summary_bytes(block) {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,10 +50,10 @@ impl NilfsLogs {
 }
 
 impl State {
-    fn count_moved(&mut self, disk: &File) {
+    fn count_moved(&mut self, disk: &dyn Media) {
         let Some((offset_bytes, summary_bytes)) = self.begun.take() else { return };
         let mut summary = vec![0; summary_bytes.next_multiple_of(BLOCK_BYTES)];
-        if disk.read_exact_at(&mut summary, offset_bytes).is_ok() {
+        if disk.read(offset_bytes, &mut summary).is_ok() {
             self.moved_blocks += moved_blocks(&summary);
         }
     }
@@ -155,7 +154,7 @@ mod tests {
         for (log, moved_before) in [(&by_user, 0), (&by_cleaner, 0), (&by_user, 603)] {
             // As a guest writes it: block by block.
             for block in log.chunks(BLOCK_BYTES) {
-                image.write_all_at(block, offset).unwrap();
+                image.write(offset, block).unwrap();
                 logs.written(&image, offset, block);
                 assert_eq!(logs.moved_blocks(), moved_before);
                 offset += BLOCK_BYTES as u64;
@@ -169,7 +168,7 @@ mod tests {
         let logs = NilfsLogs::default();
         let mut block = summary(BY_CLEANER, 9, &[(20, 5, 3, 3)]);
         block[8] ^= 1;
-        image.write_all_at(&block, 0).unwrap();
+        image.write(0, &block).unwrap();
         (0..3).for_each(|_| logs.written(&image, 0, &block));
         assert_eq!(logs.moved_blocks(), 0);
     }

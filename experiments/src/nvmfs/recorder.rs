@@ -1,4 +1,4 @@
-//! A disk that is a file, of which every request is recorded.
+//! A disk that the kernel sees as a file, of which every request is recorded.
 
 use crate::Failure;
 use crate::nvmfs::clean_up::{CleanUp, output_of};
@@ -26,8 +26,55 @@ const FOREVER: Duration = Duration::from_secs(1 << 20);
 const MAX_WRITE_BYTES: u32 = 1 << 20;
 const BLOCK_BYTES: u32 = 4096;
 
+/// What holds the content of a disk.
+pub trait Media: Send + Sync {
+    /// Fills `out` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// Media that fail.
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+
+    /// Keeps `data` from `offset` on.
+    ///
+    /// # Errors
+    /// Media that fail.
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
+
+    /// Forgets a range, which reads as zeroes; `trim`: because nobody needs it, and not to write zeroes there.
+    ///
+    /// # Errors
+    /// Media that fail.
+    fn clear(&self, offset: u64, length: u64, trim: bool) -> io::Result<()>;
+
+    /// What was written survives.
+    ///
+    /// # Errors
+    /// Media that fail.
+    fn flush(&self) -> io::Result<()>;
+}
+
+impl Media for File {
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read_exact_at(out, offset)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.write_all_at(data, offset)
+    }
+
+    fn clear(&self, offset: u64, length: u64, _trim: bool) -> io::Result<()> {
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(fallocate(self, hole, offset, length)?)
+    }
+
+    /// It need not outlive the machine.
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Is shown the disk's content and what was just written, at an offset.
-pub type OnWrite = Box<dyn Fn(&File, u64, &[u8]) + Send + Sync>;
+pub type OnWrite = Box<dyn Fn(&dyn Media, u64, &[u8]) + Send + Sync>;
 
 /// The requests so far.
 #[derive(Debug)]
@@ -63,7 +110,21 @@ impl Recorder {
 
     /// As [`Recorder::start`]; `on_write` sees all that is written.
     pub fn start_watched(scratch: &Path, bytes: u64, on_write: OnWrite) -> Result<Recorder, Failure> {
-        Recorder::serve(scratch, bytes, on_write, None)
+        Recorder::serve(scratch, bytes, file_of(scratch, bytes)?, on_write, None)
+    }
+
+    /// A disk of `bytes` whose content `media` holds; `scratch` has only its mount point.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Recorder::start`].
+    pub fn start_on(
+        scratch: &Path,
+        bytes: u64,
+        media: Arc<dyn Media>,
+        on_write: OnWrite,
+    ) -> Result<Recorder, Failure> {
+        Recorder::serve(scratch, bytes, media, on_write, None)
     }
 
     /// As [`Recorder::start`]; requests take as long as `pace` says.
@@ -72,22 +133,20 @@ impl Recorder {
     ///
     /// As of [`Recorder::start`].
     pub fn start_paced(scratch: &Path, bytes: u64, pace: Arc<Pace>) -> Result<Recorder, Failure> {
-        Recorder::serve(scratch, bytes, Box::new(|_, _, _| ()), Some(pace))
+        Recorder::serve(scratch, bytes, file_of(scratch, bytes)?, Box::new(|_, _, _| ()), Some(pace))
     }
 
     fn serve(
         scratch: &Path,
         bytes: u64,
+        media: Arc<dyn Media>,
         on_write: OnWrite,
         pace: Option<Arc<Pace>>,
     ) -> Result<Recorder, Failure> {
-        let image =
-            File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
-        image.set_len(bytes)?;
         let mount_point = scratch.join("device");
         std::fs::create_dir_all(&mount_point)?;
         let log = Arc::new(Log { began: Instant::now(), requests: Mutex::default() });
-        let disk = Disk { image, bytes, log: Arc::clone(&log), on_write, pace };
+        let disk = Disk { media, bytes, log: Arc::clone(&log), on_write, pace };
         let session = fuser::spawn_mount(disk, &mount_point, &fuser::Config::default())?;
         let mut clean_up = CleanUp::default();
         clean_up.unmount_later(&mount_point.to_string_lossy());
@@ -112,6 +171,14 @@ impl Recorder {
     }
 }
 
+/// A sparse file of `bytes` in the folder `scratch`.
+fn file_of(scratch: &Path, bytes: u64) -> Result<Arc<dyn Media>, Failure> {
+    let file =
+        File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
+    file.set_len(bytes)?;
+    Ok(Arc::new(file))
+}
+
 /// A loop device on the disk. Detached by `clean_up`.
 pub fn attach_loop(recorder: &Recorder, clean_up: &mut CleanUp) -> Result<String, Failure> {
     let disk = recorder.disk.to_string_lossy();
@@ -122,7 +189,7 @@ pub fn attach_loop(recorder: &Recorder, clean_up: &mut CleanUp) -> Result<String
 }
 
 struct Disk {
-    image: File,
+    media: Arc<dyn Media>,
     bytes: u64,
     log: Arc<Log>,
     on_write: OnWrite,
@@ -204,7 +271,7 @@ impl Filesystem for Disk {
     ) {
         let length = u64::from(size).min(self.bytes.saturating_sub(offset));
         let mut buffer = vec![0; length as usize];
-        match self.image.read_exact_at(&mut buffer, offset) {
+        match self.media.read(offset, &mut buffer) {
             Ok(()) => {
                 if length > 0 {
                     self.done(Op::Read, offset, length);
@@ -228,10 +295,10 @@ impl Filesystem for Disk {
         reply: ReplyWrite,
     ) {
         let fits = offset.checked_add(data.len() as u64).is_some_and(|end| end <= self.bytes);
-        if !fits || self.image.write_all_at(data, offset).is_err() {
+        if !fits || self.media.write(offset, data).is_err() {
             return reply.error(Errno::EIO);
         }
-        (self.on_write)(&self.image, offset, data);
+        (self.on_write)(&*self.media, offset, data);
         self.done(Op::Write, offset, data.len() as u64);
         reply.written(data.len() as u32);
     }
@@ -249,8 +316,7 @@ impl Filesystem for Disk {
         reply: ReplyEmpty,
     ) {
         let punches = mode as u32 & FallocateFlags::PUNCH_HOLE.bits() != 0;
-        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        if length == 0 || fallocate(&self.image, hole, offset, length).is_err() {
+        if length == 0 || self.media.clear(offset, length, punches).is_err() {
             return reply.error(Errno::EIO);
         }
         self.done(if punches { Op::Trim } else { Op::Write }, offset, length);
@@ -258,6 +324,9 @@ impl Filesystem for Disk {
     }
 
     fn fsync(&self, _: &Asked, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        if self.media.flush().is_err() {
+            return reply.error(Errno::EIO);
+        }
         self.done(Op::Flush, 0, 0);
         reply.ok();
     }

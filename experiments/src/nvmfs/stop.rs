@@ -1,9 +1,14 @@
 //! Being asked to stop: the running job is ended, and everything is then undone on the ordinary way out.
 
 use crate::Failure;
+use crate::session::Session;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long apart it is looked whether to go on.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
@@ -26,6 +31,24 @@ pub fn ask() {
 /// Whether this program was asked to stop.
 pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
+}
+
+/// Does something that runs a job, which is ended as soon as the session is.
+pub fn unless_interrupted<T>(session: &Session, act: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if session.flow().is_break() {
+                    return ask();
+                }
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+        });
+        let found = act();
+        done.store(true, Ordering::Relaxed);
+        found
+    })
 }
 
 /// A job that ends when this program is asked to stop, for as long as this lives.

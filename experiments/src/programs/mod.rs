@@ -33,6 +33,7 @@ mod hot_cold_table2;
 mod hot_cold_traces;
 mod limit_hints;
 mod limit_table;
+mod live_stack;
 mod log_on_log_collapsed;
 mod log_on_log_coordination;
 mod log_on_log_f2fs;
@@ -120,6 +121,7 @@ programs! {
     hot_cold_traces: Sampling,
     limit_hints: limit_hints::Settings,
     limit_table: limit_table::Settings,
+    live_stack: live_stack::Settings,
     log_on_log_collapsed: Sampling,
     log_on_log_coordination: Sampling,
     log_on_log_f2fs: Calculation,

@@ -6,18 +6,13 @@ use crate::chart::{Chart, Series};
 use crate::interval::{Interval, mean};
 use crate::nvmfs::clocked::{Case, Clocked, NVMFS, Outcome, missing};
 use crate::nvmfs::guest::NILFS2;
-use crate::nvmfs::stop;
+use crate::nvmfs::stop::unless_interrupted;
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::Deserialize;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
-
-/// How long apart it is looked whether to go on.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// What it is asked for.
 #[derive(Clone, Debug, Deserialize)]
@@ -123,24 +118,6 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
         }
     }
     Ok(rows)
-}
-
-/// Does something that runs a job, which is ended as soon as the session is.
-fn unless_interrupted<T>(session: &Session, act: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                if session.flow().is_break() {
-                    return stop::ask();
-                }
-                std::thread::sleep(BETWEEN_LOOKS);
-            }
-        });
-        let found = act();
-        done.store(true, Ordering::Relaxed);
-        found
-    })
 }
 
 /// NVMFS in the same case.

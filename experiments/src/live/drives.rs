@@ -1,0 +1,352 @@
+//! Simulated drives that take the requests of one disk, side by side.
+
+use crate::Failure;
+use crate::nvmfs::recorder::Media;
+use crate::replicas::scenario;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use wearwell_engine::counters::{Cause, Counters, Operation};
+use wearwell_serve::Device;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// Shown beyond the disk, so that whole blocks and log blocks have room.
+const BEYOND_BYTES: u64 = 4 << 20;
+
+/// Written at a time while a drive is made a used one.
+const AT_ONCE: usize = 1 << 20;
+
+/// A kind of drive.
+pub struct DriveKind {
+    /// What settings and tables call it.
+    pub name: &'static str,
+    /// What it is, as in a scenario; `CAPACITY` stands for the bytes that it shows.
+    scenario: &'static str,
+}
+
+/// The kinds of drives: pages of 4 KiB, a tenth of the flash in reserve, as the commercial drive of the log-on-log experiments stands in ours.
+pub const DRIVE_KINDS: [DriveKind; 7] = [
+    DriveKind {
+        name: "page",
+        scenario: "[device]\ncapacity = CAPACITY\nspare_factor = 0.1\npages_per_block = 64\n",
+    },
+    DriveKind {
+        name: "page_2m",
+        scenario: "[device]\ncapacity = CAPACITY\nspare_factor = 0.1\npages_per_block = 512\n",
+    },
+    DriveKind {
+        name: "dftl",
+        scenario: "[device]\ncapacity = CAPACITY\nspare_factor = 0.1\npages_per_block = 64\n\
+                   [ftl]\nstructure = \"dftl\"\n",
+    },
+    DriveKind {
+        name: "gecko",
+        scenario: "[device]\ncapacity = CAPACITY\nspare_factor = 0.1\npages_per_block = 64\n\
+                   [ftl]\nstructure = \"gecko\"\n",
+    },
+    DriveKind {
+        name: "fast",
+        scenario: "[device]\ncapacity = CAPACITY\nspare_factor = 0.1\npages_per_block = 64\n\
+                   [ftl]\nstructure = \"fast\"\n",
+    },
+    DriveKind {
+        name: "cagc",
+        scenario: "[device]\ncapacity = CAPACITY\nspare_factor = 0.1\npages_per_block = 64\n\
+                   [ftl]\ndedup = \"cagc\"\nplacement = \"references\"\nvictim = \"greedy\"\nfree_blocks_low = 8\n",
+    },
+    // A host's log on zones of 2 MiB, which has all of the reserve: what a file system that knows no zones needs.
+    DriveKind {
+        name: "zoned",
+        scenario: "[device]\nraw_capacity = RAW\npages_per_block = 64\n\
+                   [ftl]\nstructure = { kind = \"zones\", zone_blocks = 8, max_open_zones = 14 }\n\
+                   [[log]]\nsegment_blocks = 1\nspare_factor = 0.1\n",
+    },
+];
+
+/// The kind of this name.
+///
+/// # Errors
+///
+/// A name that none has.
+pub fn kind(name: &str) -> Result<&'static DriveKind, Failure> {
+    DRIVE_KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
+        let names: Vec<&str> = DRIVE_KINDS.iter().map(|kind| kind.name).collect();
+        format!("there is no drive `{name}`; there are {}", names.join(", ")).into()
+    })
+}
+
+/// What a drive has done; pages of 4 KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Pages written to it.
+    pub host_pages: u64,
+    /// Pages programmed, by the cause for which the lowest layer did it, in the order of [`Cause::ALL`].
+    pub programs: [u64; 7],
+    /// Pages that a log above the lowest layer wrote for itself or moved; the lowest counts them as the host's.
+    pub above: u64,
+    /// Pages that were trimmed.
+    pub trimmed_pages: u64,
+    /// Pages read on flash.
+    pub reads: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Pages that the flash itself says were programmed.
+    pub flash_programs: u64,
+}
+
+impl Done {
+    fn of(device: &Device) -> Result<Done, Failure> {
+        let look = device.status().look;
+        let reports = look.reports();
+        let nand = reports.nand.as_ref().ok_or("a drive has flash")?;
+        let lowest = &reports.layers.last().ok_or("a drive has a layer")?.counters;
+        let first = &reports.layers[0].counters;
+        let own = |counters: &Counters| {
+            counters.outgoing_total(Operation::Write) - counters.outgoing(Cause::Host, Operation::Write)
+        };
+        let above = reports.layers[..reports.layers.len() - 1].iter().map(|layer| own(&layer.counters)).sum();
+        Ok(Done {
+            host_pages: first.incoming(Operation::Write),
+            programs: Cause::ALL.map(|cause| lowest.outgoing(cause, Operation::Write)),
+            above,
+            trimmed_pages: first.incoming(Operation::Trim),
+            reads: nand.reads,
+            erases: nand.erases,
+            flash_programs: nand.programs,
+        })
+    }
+
+    /// Pages programmed, for any cause.
+    pub fn programmed(&self) -> u64 {
+        self.programs.iter().sum()
+    }
+
+    /// Pages programmed for one cause.
+    pub fn for_cause(&self, cause: Cause) -> u64 {
+        self.programs[cause as usize]
+    }
+
+    /// Pages programmed a page written to it; 1 if none was.
+    pub fn write_amplification(&self) -> f64 {
+        if self.host_pages == 0 { 1.0 } else { self.programmed() as f64 / self.host_pages as f64 }
+    }
+
+    /// What was done since an earlier moment.
+    #[must_use]
+    pub fn since(&self, earlier: &Done) -> Done {
+        Done {
+            host_pages: self.host_pages - earlier.host_pages,
+            programs: std::array::from_fn(|at| self.programs[at] - earlier.programs[at]),
+            above: self.above - earlier.above,
+            trimmed_pages: self.trimmed_pages - earlier.trimmed_pages,
+            reads: self.reads - earlier.reads,
+            erases: self.erases - earlier.erases,
+            flash_programs: self.flash_programs - earlier.flash_programs,
+        }
+    }
+}
+
+/// A drive of the row.
+struct Drive {
+    device: Device,
+    hears_trims: bool,
+}
+
+/// Drives that all take each request. The first answers reads, and those that hear of trims as it does must answer the same.
+pub struct Drives {
+    row: Mutex<Row>,
+}
+
+struct Row {
+    drives: Vec<Drive>,
+    scratch: Vec<u8>,
+    /// Why a request was not served, the first time.
+    problem: Option<String>,
+}
+
+/// A drive by its kind, and whether it hears of trims.
+pub type Wanted<'a> = (&'a str, bool);
+
+impl Drives {
+    /// New drives under a disk of `disk_bytes`.
+    ///
+    /// # Errors
+    ///
+    /// A kind that there is not.
+    pub fn new(wanted: &[Wanted], disk_bytes: u64) -> Result<Drives, Failure> {
+        let one = |&(name, hears_trims): &Wanted| -> Result<Drive, Failure> {
+            let shown = disk_bytes + BEYOND_BYTES;
+            // The log on zones shows nine tenths of these, less a segment or two.
+            let raw = ((shown as f64 / 0.9) as u64 + (16 << 20)).next_multiple_of(2 << 20);
+            let text =
+                kind(name)?.scenario.replace("CAPACITY", &shown.to_string()).replace("RAW", &raw.to_string());
+            let device = Device::in_memory(&scenario(&text)?)?;
+            if device.bytes() < disk_bytes {
+                return Err(
+                    format!("the drive `{name}` shows {} bytes of {disk_bytes}", device.bytes()).into()
+                );
+            }
+            Ok(Drive { device, hears_trims })
+        };
+        let drives = wanted.iter().map(one).collect::<Result<_, _>>()?;
+        Ok(Drives { row: Mutex::new(Row { drives, scratch: Vec::new(), problem: None }) })
+    }
+
+    fn row(&self) -> MutexGuard<'_, Row> {
+        self.row.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes them used ones: writes all of the disk once, in order, no page like another.
+    ///
+    /// # Errors
+    ///
+    /// A drive that fails.
+    pub fn use_all(&self, disk_bytes: u64) -> Result<(), Failure> {
+        let mut data = vec![0xa5; AT_ONCE];
+        for offset in (0..disk_bytes).step_by(AT_ONCE) {
+            for (page, bytes) in (offset / PAGE_BYTES..).zip(data.chunks_exact_mut(PAGE_BYTES as usize)) {
+                bytes[..8].copy_from_slice(&page.to_le_bytes());
+            }
+            self.write(offset, &data[..AT_ONCE.min((disk_bytes - offset) as usize)])?;
+        }
+        Ok(())
+    }
+
+    /// What each has done so far.
+    ///
+    /// # Errors
+    ///
+    /// The first request that was not served, with its reason.
+    pub fn done(&self) -> Result<Vec<Done>, Failure> {
+        let row = self.row();
+        match &row.problem {
+            Some(problem) => Err(problem.clone().into()),
+            None => row.drives.iter().map(|drive| Done::of(&drive.device)).collect(),
+        }
+    }
+
+    /// Recounts everything that is counted.
+    ///
+    /// # Errors
+    ///
+    /// What does not add up.
+    pub fn check(&self) -> Result<(), Failure> {
+        Ok(self.row().drives.iter().try_for_each(|drive| drive.device.check())?)
+    }
+}
+
+impl Row {
+    /// Has a request served by each drive; says why not, the first time.
+    fn each<E: std::fmt::Display>(
+        &mut self,
+        what: &str,
+        mut serve: impl FnMut(&mut Drive) -> Result<(), E>,
+    ) -> io::Result<()> {
+        let served = self.drives.iter_mut().enumerate().try_for_each(|(number, drive)| {
+            serve(drive).map_err(|error| format!("drive {}: {what}: {error}", number + 1))
+        });
+        served.map_err(|problem| {
+            self.problem.get_or_insert_with(|| problem.clone());
+            io::Error::other(problem)
+        })
+    }
+}
+
+impl Media for Drives {
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let mut row = self.row();
+        let mut scratch = std::mem::take(&mut row.scratch);
+        scratch.resize(out.len(), 0);
+        let mut first_hears = None;
+        let served = row.each("read", |drive| {
+            let hears = drive.hears_trims;
+            let is_first = first_hears.is_none();
+            let into = if is_first { &mut *out } else { &mut scratch[..] };
+            drive.device.read(offset, into).map_err(|error| error.to_string())?;
+            let same = *first_hears.get_or_insert(hears) != hears || is_first || scratch[..] == *out;
+            if same { Ok(()) } else { Err(format!("other bytes than the first drive's at {offset}")) }
+        });
+        row.scratch = scratch;
+        served
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.row().each("write", |drive| drive.device.write(offset, data))
+    }
+
+    fn clear(&self, offset: u64, length: u64, trim: bool) -> io::Result<()> {
+        self.row().each("clear", |drive| match trim {
+            true if drive.hears_trims => drive.device.trim(offset, length),
+            true => Ok(()),
+            false => drive.device.write_zeroes(offset, length, true),
+        })
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.row().each("flush", |drive| drive.device.flush())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DISK: u64 = 48 << 20;
+
+    /// With room for the blocks of 2 MiB that logs keep erased.
+    const LARGER_DISK: u64 = 128 << 20;
+
+    #[test]
+    fn drives_of_all_kinds_take_the_same_and_give_it_back() {
+        let wanted: Vec<Wanted> = DRIVE_KINDS.iter().map(|kind| (kind.name, true)).collect();
+        let drives = Drives::new(&wanted, LARGER_DISK).unwrap();
+        drives.use_all(LARGER_DISK).unwrap();
+        let mut page = vec![0; PAGE_BYTES as usize];
+        for at in 0..2 * LARGER_DISK / PAGE_BYTES {
+            page[..8].copy_from_slice(&at.to_le_bytes());
+            drives.write(at * 7919 % (LARGER_DISK / PAGE_BYTES) * PAGE_BYTES, &page).unwrap();
+        }
+        drives.clear(1 << 20, 1 << 20, true).unwrap();
+        drives.clear(4 << 20, 1 << 20, false).unwrap();
+        drives.flush().unwrap();
+        let mut out = vec![1; 2 << 20];
+        for offset in (0..LARGER_DISK).step_by(out.len()) {
+            drives.read(offset, &mut out).unwrap();
+        }
+        drives.check().unwrap();
+        for (done, kind) in drives.done().unwrap().iter().zip(&DRIVE_KINDS) {
+            let name = kind.name;
+            assert_eq!(done.host_pages, 3 * LARGER_DISK / PAGE_BYTES + 256, "{name}");
+            assert_eq!(done.programmed(), done.flash_programs, "{name}");
+            assert_eq!(done.trimmed_pages, 256, "{name}");
+            assert!(done.erases > 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_drive_that_hears_no_trims_cleans_more() {
+        let drives = Drives::new(&[("page", true), ("page", false)], DISK).unwrap();
+        drives.use_all(DISK).unwrap();
+        drives.clear(DISK / 2, DISK / 2, true).unwrap();
+        let before = drives.done().unwrap();
+        let page = vec![5; PAGE_BYTES as usize];
+        let half = DISK / 2 / PAGE_BYTES;
+        for at in 0..4 * half {
+            drives.write(at * 7919 % half * PAGE_BYTES, &page).unwrap();
+        }
+        let done: Vec<Done> =
+            drives.done().unwrap().iter().zip(&before).map(|(now, before)| now.since(before)).collect();
+        let [hears, not] = [0, 1].map(|drive| done[drive].for_cause(Cause::Cleaning));
+        assert!(hears == 0 && not > 0, "{done:?}");
+    }
+
+    #[test]
+    fn what_was_not_served_is_said_with_its_reason() {
+        assert!(Drives::new(&[("nvme", true)], DISK).err().unwrap().to_string().contains("there are page"));
+        let drives = Drives::new(&[("page", true)], DISK).unwrap();
+        assert!(drives.write(1 << 40, &[0; 4096]).is_err());
+        assert!(drives.done().unwrap_err().to_string().contains("drive 1: write: bytes"));
+    }
+}

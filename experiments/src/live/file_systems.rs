@@ -1,0 +1,332 @@
+//! The file systems: how each is made, mounted and checked, with discards and without.
+
+use crate::Failure;
+use crate::nvmfs::clean_up::output_of;
+use crate::nvmfs::guest::{CLEANER, RESERVED_PERCENT, SEGMENT_BLOCKS, WRITTEN_AT_BLOCKS};
+use std::ops::Range;
+use std::path::Path;
+
+/// Bytes of a block, of all of them.
+const BLOCK_BYTES: u64 = 4096;
+
+/// Whose kernel it runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// The machine's, on a loop device.
+    Host,
+    /// That of User-mode Linux.
+    Guest,
+}
+
+/// A file system. Commands are of the shell, with `$DEV` for its disk and `$ROOT` for where it is mounted.
+pub struct FileSystem {
+    /// What settings and tables call it.
+    pub name: &'static str,
+    /// Whose kernel has it.
+    pub kernel: Kernel,
+    /// The module of the guest's kernel.
+    pub module: &'static str,
+    /// Makes one on the device that follows, discarding all of it.
+    make: &'static str,
+    /// What keeps that from discarding.
+    make_without_discard: &'static str,
+    /// Type and options of the mount.
+    mount: [&'static str; 2],
+    /// The option with which it discards, and without.
+    discard: [&'static str; 2],
+    /// Options where a load is to exercise its log.
+    logging: &'static str,
+    /// What looks at one that is not mounted and changes nothing; nothing where there is no such program.
+    check: &'static [&'static str],
+    /// Where what it writes for itself lies: its journal, or its area of metadata.
+    area: Area,
+    /// The package of its programs.
+    package: &'static str,
+}
+
+/// How the range is found that a file system keeps for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Area {
+    /// There is none in one place.
+    None,
+    /// The journal of the ext file systems, inode 8.
+    ExtJournal,
+    /// The log of XFS.
+    XfsLog,
+    /// All of F2FS below its segments.
+    BelowMain,
+}
+
+/// F2FS with so many logs. It takes an overwrite in place where it may, which is no log.
+const fn f2fs(name: &'static str, mount: [&'static str; 2]) -> FileSystem {
+    FileSystem {
+        name,
+        kernel: Kernel::Guest,
+        module: "f2fs",
+        make: "mkfs.f2fs -q -f",
+        make_without_discard: "mkfs.f2fs -q -f -t 0",
+        mount,
+        discard: ["discard", "nodiscard"],
+        logging: "mode=lfs",
+        check: &["fsck.f2fs", "-f", "--dry-run"],
+        area: Area::BelowMain,
+        package: "f2fs-tools",
+    }
+}
+
+/// All of them. Commits by time are put off for a day where they can be, so that a slow machine sends what a quick one does;
+/// tables of the ext file systems are zeroed when they are made, not in the background later.
+pub const FILE_SYSTEMS: [FileSystem; 8] = [
+    FileSystem {
+        name: "ext4",
+        kernel: Kernel::Host,
+        module: "",
+        make: "mkfs.ext4 -q -F -b 4096 -E lazy_itable_init=0,lazy_journal_init=0",
+        make_without_discard: "mkfs.ext4 -q -F -b 4096 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard",
+        mount: ["ext4", "commit=86400"],
+        discard: ["discard", "nodiscard"],
+        logging: "",
+        check: &["e2fsck", "-f", "-n"],
+        area: Area::ExtJournal,
+        package: "e2fsprogs",
+    },
+    FileSystem {
+        name: "ext3",
+        kernel: Kernel::Host,
+        module: "",
+        make: "mkfs.ext3 -q -F -b 4096 -E lazy_itable_init=0,lazy_journal_init=0",
+        make_without_discard: "mkfs.ext3 -q -F -b 4096 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard",
+        mount: ["ext3", "commit=86400"],
+        discard: ["discard", "nodiscard"],
+        logging: "",
+        check: &["e2fsck", "-f", "-n"],
+        area: Area::ExtJournal,
+        package: "e2fsprogs",
+    },
+    FileSystem {
+        name: "btrfs",
+        kernel: Kernel::Host,
+        module: "",
+        make: "mkfs.btrfs -q -f",
+        make_without_discard: "mkfs.btrfs -q -f -K",
+        mount: ["btrfs", "commit=86400"],
+        discard: ["discard=sync", "nodiscard"],
+        logging: "",
+        check: &["btrfs", "check", "--readonly", "--force"],
+        area: Area::None,
+        package: "btrfs-progs",
+    },
+    FileSystem {
+        name: "xfs",
+        kernel: Kernel::Host,
+        module: "",
+        make: "mkfs.xfs -q -f",
+        make_without_discard: "mkfs.xfs -q -f -K",
+        mount: ["xfs", "noquota"],
+        discard: ["discard", "nodiscard"],
+        logging: "",
+        check: &["xfs_repair", "-n", "-f"],
+        area: Area::XfsLog,
+        package: "xfsprogs",
+    },
+    f2fs("f2fs_2", ["f2fs", "active_logs=2"]),
+    f2fs("f2fs_4", ["f2fs", "active_logs=4"]),
+    f2fs("f2fs_6", ["f2fs", "active_logs=6"]),
+    FileSystem {
+        name: "nilfs2",
+        kernel: Kernel::Guest,
+        module: "nilfs2",
+        make: "mkfs.nilfs2 -q -f",
+        make_without_discard: "mkfs.nilfs2 -q -f -K",
+        mount: ["nilfs2", "errors=remount-ro"],
+        discard: ["discard", "nodiscard"],
+        logging: "",
+        check: &[],
+        area: Area::None,
+        package: "nilfs-tools",
+    },
+];
+
+/// The file system of this name.
+///
+/// # Errors
+///
+/// A name that none has.
+pub fn find(name: &str) -> Result<&'static FileSystem, Failure> {
+    FILE_SYSTEMS.iter().find(|system| system.name == name).ok_or_else(|| {
+        let names: Vec<&str> = FILE_SYSTEMS.iter().map(|system| system.name).collect();
+        format!("there is no file system `{name}`; there are {}", names.join(", ")).into()
+    })
+}
+
+impl FileSystem {
+    /// The programs that it needs, each with its package.
+    pub fn programs(&self) -> Vec<(&'static str, &'static str)> {
+        let first = |command: &'static str| command.split(' ').next().unwrap_or(command);
+        let mut programs = vec![(first(self.make), self.package)];
+        programs.extend(self.check.first().map(|program| (*program, self.package)));
+        match self.kernel {
+            Kernel::Host => programs.push(("losetup", "mount")),
+            Kernel::Guest => {
+                let guest = [("linux.uml", "user-mode-linux"), ("busybox", "busybox"), ("modprobe", "kmod")];
+                programs.extend(guest);
+            }
+        }
+        if self.is_nilfs() {
+            programs.extend(["nilfs-tune", "nilfs_cleanerd"].map(|program| (program, self.package)));
+        }
+        programs
+    }
+
+    /// Whether it is nilfs2, which has a cleaner of its own.
+    pub fn is_nilfs(&self) -> bool {
+        self.module == "nilfs2"
+    }
+
+    /// Makes and mounts it. A `logged` load writes to its log even where it would write in place. Files of its own are in
+    /// `scratch`.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be written.
+    pub fn begin(&self, discard: bool, logged: bool, scratch: &Path) -> Result<String, Failure> {
+        let make = if discard { self.make } else { self.make_without_discard };
+        let [kind, options] = self.mount;
+        let said = if discard { self.discard[0] } else { self.discard[1] };
+        let logging =
+            if logged && !self.logging.is_empty() { format!(",{}", self.logging) } else { String::new() };
+        let options = format!("{options},{said}{logging}");
+        if !self.is_nilfs() {
+            return Ok(format!("{make} $DEV > /dev/null\nmount -t {kind} -o {options} $DEV $ROOT\n"));
+        }
+        std::fs::write(scratch.join("cleaner.conf"), CLEANER)?;
+        let scratch = scratch.display();
+        Ok(format!(
+            "mkdir -p /dev/mqueue; mount -t mqueue mqueue /dev/mqueue\n\
+             echo 0 > /proc/sys/vm/dirty_writeback_centisecs\n\
+             {make} -B {SEGMENT_BLOCKS} -m {RESERVED_PERCENT} $DEV\n\
+             nilfs-tune -i 86400 -m {WRITTEN_AT_BLOCKS} $DEV\n\
+             mount -i -t {kind} -o {options} $DEV $ROOT\n\
+             nilfs_cleanerd -n -c {scratch}/cleaner.conf $DEV $ROOT > /dev/null 2>&1 & CLEANER=$!\n"
+        ))
+    }
+
+    /// Says how many pages its cleaner has moved, if it tells: `live: moved N`.
+    pub fn count(&self) -> &'static str {
+        match self.area {
+            Area::BelowMain => {
+                "cd /sys/fs/f2fs/ubda\n\
+                 echo \"live: moved $(($(cat moved_blocks_foreground) + $(cat moved_blocks_background)))\"\n\
+                 echo \"live: main $(cat main_blkaddr)\"\ncd /\n"
+            }
+            _ => "",
+        }
+    }
+
+    /// Unmounts it.
+    pub fn end(&self) -> &'static str {
+        if self.is_nilfs() {
+            "kill $CLEANER; wait $CLEANER || true\numount -i $ROOT\n"
+        } else {
+            "umount $ROOT\n"
+        }
+    }
+
+    /// What its checker says of the unmounted `disk`: nothing if that is sound, `None` if it has none.
+    ///
+    /// # Errors
+    ///
+    /// A checker that cannot be run.
+    pub fn check(&self, disk: &Path) -> Result<Option<String>, Failure> {
+        let Some((program, arguments)) = self.check.split_first() else { return Ok(None) };
+        let output = std::process::Command::new(program)
+            .args(arguments)
+            .arg(disk)
+            .output()
+            .map_err(|error| format!("{program}: {error}"))?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).trim().to_owned();
+        // fsck.f2fs ends with 0 whatever it finds, and says what.
+        let wrong = !output.status.success() || said.contains("[Fail]") || said.contains("[FAIL]");
+        Ok(Some(if wrong { format!("{}: {said}", output.status) } else { String::new() }))
+    }
+
+    /// Ranges of bytes of the unmounted `disk` that hold its journal or metadata alone; `main` is where F2FS said that its segments
+    /// begin, a block.
+    ///
+    /// # Errors
+    ///
+    /// A program that does not say so.
+    pub fn area(&self, disk: &Path, main: Option<u64>) -> Result<Vec<Range<u64>>, Failure> {
+        let disk = disk.to_string_lossy();
+        match self.area {
+            Area::None => Ok(Vec::new()),
+            Area::ExtJournal => Ok(ext_blocks(&output_of(&["debugfs", "-R", "stat <8>", &disk])?)),
+            Area::XfsLog => {
+                let print = "print logstart logblocks agblocks agblklog";
+                xfs_log(&output_of(&["xfs_db", "-r", "-f", "-c", "sb 0", "-c", print, &disk])?)
+            }
+            Area::BelowMain => Ok(main.map(|block| 0..block * BLOCK_BYTES).into_iter().collect()),
+        }
+    }
+}
+
+/// The ranges of a file by what debugfs says of its inode: `(0-11):100-111, (IND):112`, in blocks.
+fn ext_blocks(said: &str) -> Vec<Range<u64>> {
+    let blocks = said.split(|character: char| character.is_whitespace() || character == ',');
+    let range = |part: &str| {
+        let (_, blocks) = part.strip_prefix('(')?.split_once("):")?;
+        let (first, last) = blocks.split_once('-').unwrap_or((blocks, blocks));
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        Some(first * BLOCK_BYTES..(last + 1) * BLOCK_BYTES)
+    };
+    blocks.filter_map(range).collect()
+}
+
+/// The range of XFS's log by what xfs_db says of the super block.
+fn xfs_log(said: &str) -> Result<Vec<Range<u64>>, Failure> {
+    let field = |name: &str| -> Result<u64, Failure> {
+        let line = said.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
+        Ok(line.ok_or_else(|| format!("xfs_db does not say {name}:\n{said}"))?.trim().parse()?)
+    };
+    let (start, log) = (field("logstart")?, field("agblklog")?);
+    let first = (start >> log) * field("agblocks")? + (start & ((1 << log) - 1));
+    Ok(vec![first * BLOCK_BYTES..(first + field("logblocks")?) * BLOCK_BYTES])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_are_found_by_what_the_tools_say() {
+        let said = "Inode: 8   Type: regular\nBLOCKS:\n(0-11):100-111, (IND):112, (12):200\nTOTAL: 14\n";
+        let blocks: Vec<u64> =
+            ext_blocks(said).iter().map(|range| range.end / 4096 - range.start / 4096).collect();
+        assert_eq!(blocks, [12, 1, 1]);
+        let said = "logstart = 131078\nlogblocks = 2560\nagblocks = 65536\nagblklog = 16\n";
+        assert_eq!(xfs_log(said).unwrap(), [(2 * 65_536 + 6) * 4096..(2 * 65_536 + 6 + 2560) * 4096]);
+        assert!(xfs_log("nothing").unwrap_err().to_string().contains("agblklog") || xfs_log("").is_err());
+    }
+
+    #[test]
+    fn each_is_mounted_with_discards_or_without() {
+        let scratch = tempfile::tempdir().unwrap();
+        for system in &FILE_SYSTEMS {
+            let [with, without] =
+                [true, false].map(|discard| system.begin(discard, true, scratch.path()).unwrap());
+            assert!(with.contains(",discard") && without.contains("nodiscard"), "{with}{without}");
+            let programs = system.programs();
+            assert_eq!(programs.iter().any(|one| one.0 == "linux.uml"), system.kernel == Kernel::Guest);
+        }
+        assert!(
+            find("f2fs_6")
+                .unwrap()
+                .begin(true, true, scratch.path())
+                .unwrap()
+                .contains("active_logs=6,discard,mode=lfs")
+        );
+        assert!(!find("f2fs_6").unwrap().begin(true, false, scratch.path()).unwrap().contains("lfs"));
+        assert!(find("zfs").err().unwrap().to_string().contains("btrfs"));
+    }
+}

@@ -1,0 +1,275 @@
+//! The loads: what an application does on a mounted file system, and what it means to write.
+
+use crate::Failure;
+use crate::nvmfs::clocked::PLAY;
+use crate::nvmfs::job::{GeneratedJob, Job, SET_UP_LINE};
+use std::fmt::Write;
+use std::path::Path;
+use wearwell_base::seed::{Seed, below};
+use wearwell_nvmfs::workload::FileWorkloadConfig;
+
+/// How large a load is.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes<'a> {
+    /// Of the disk.
+    pub disk_bytes: u64,
+    /// What its files take, about.
+    pub file_bytes: u64,
+    /// What is written once the files are made; what this is of, the load says.
+    pub written_bytes: u64,
+    /// Of all that is drawn.
+    pub seed: u64,
+    /// The files of this load.
+    pub scratch: &'a Path,
+}
+
+/// What the shell does for a load, with the file system mounted at `$ROOT`.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Makes the files.
+    pub fill: String,
+    /// What is measured.
+    pub run: String,
+    /// Ends what `fill` has left running.
+    pub end: String,
+    /// What the application means to write in it; the job says it where it is a job that we play.
+    pub application_bytes: Option<u64>,
+    /// Prints what the application's processes have handed to the file system so far, bytes; nothing where that is what it means to write.
+    pub files: &'static str,
+}
+
+/// A load.
+pub struct LoadKind {
+    /// What settings and tables call it.
+    pub name: &'static str,
+    /// Whether log-structured file systems are to log it, even where they would write in place.
+    pub logged: bool,
+    /// What it needs, each with its package.
+    pub programs: &'static [(&'static str, &'static str)],
+    /// What is done.
+    pub plan: fn(&Sizes) -> Result<Plan, Failure>,
+}
+
+/// All loads.
+pub const LOADS: [LoadKind; 7] = [
+    LoadKind { name: "random", logged: true, programs: FIO, plan: random },
+    LoadKind { name: "direct", logged: false, programs: FIO, plan: direct },
+    LoadKind { name: "sequential", logged: true, programs: FIO, plan: sequential },
+    LoadKind { name: "fileserver", logged: false, programs: &[], plan: fileserver },
+    LoadKind { name: "sqlite", logged: false, programs: &[("sqlite3", "sqlite3")], plan: sqlite },
+    LoadKind { name: "postgresql", logged: false, programs: POSTGRESQL, plan: postgresql },
+    LoadKind { name: "rocksdb", logged: false, programs: &[("db_bench", "rocksdb-tools")], plan: rocksdb },
+];
+
+const FIO: &[(&str, &str)] = &[("fio", "fio")];
+const POSTGRESQL: &[(&str, &str)] =
+    &[("pgbench", "postgresql"), ("psql", "postgresql"), ("runuser", "util-linux")];
+
+/// The load of this name.
+///
+/// # Errors
+///
+/// A name that none has.
+pub fn find(name: &str) -> Result<&'static LoadKind, Failure> {
+    LOADS.iter().find(|load| load.name == name).ok_or_else(|| {
+        let names: Vec<&str> = LOADS.iter().map(|load| load.name).collect();
+        format!("there is no load `{name}`; there are {}", names.join(", ")).into()
+    })
+}
+
+/// One file, of which pages hold what another holds as often as in the trace homes (Wu et al., IPDPS 2021: 23.3 %).
+fn fio(sizes: &Sizes, run: &str) -> Plan {
+    let job = "fio --filename=$ROOT/file --ioengine=psync --fallocate=none --refill_buffers --dedupe_percentage=23 \
+               --output-format=terse";
+    let Sizes { file_bytes, written_bytes, seed, .. } = sizes;
+    Plan {
+        fill: format!("{job} --name=fill --rw=write --bs=1m --size={file_bytes} > /dev/null\n"),
+        run: format!(
+            "{job} --name=load --randseed={seed} --size={file_bytes} --io_size={written_bytes} {run} > /dev/null\n"
+        ),
+        application_bytes: Some(*written_bytes),
+        ..Plan::default()
+    }
+}
+
+/// Overwrites of 4 KiB at random through the page cache, and an fdatasync after every 64.
+fn random(sizes: &Sizes) -> Result<Plan, Failure> {
+    Ok(fio(sizes, "--rw=randwrite --bs=4k --fdatasync=64"))
+}
+
+/// The same by direct I/O.
+fn direct(sizes: &Sizes) -> Result<Plan, Failure> {
+    Ok(fio(sizes, "--rw=randwrite --bs=4k --direct=1"))
+}
+
+/// Overwrites of 128 KiB in order, through the page cache.
+fn sequential(sizes: &Sizes) -> Result<Plan, Failure> {
+    Ok(fio(sizes, "--rw=write --bs=128k --fdatasync=64"))
+}
+
+/// Whole files are written, read, extended and removed, by the personality of Filebench that the experiments on NVMFS use; all is synced
+/// after each 16 MiB.
+fn fileserver(sizes: &Sizes) -> Result<Plan, Failure> {
+    let utilisation = sizes.file_bytes as f64 / sizes.disk_bytes as f64;
+    let job = GeneratedJob {
+        workload: toml::from_str::<FileWorkloadConfig>(&format!(
+            "kind = \"fileserver\"\nutilisation = {utilisation:?}\n"
+        ))?,
+        capacity_bytes: sizes.disk_bytes,
+        seed: sizes.seed,
+        main_bytes: sizes.written_bytes,
+        sync_bytes: Some(16 << 20),
+    };
+    let command = Job::generated(&job, &PLAY, sizes.scratch)?.command("$ROOT");
+    let quoted: Vec<String> = command.iter().map(|part| format!("\"{part}\"")).collect();
+    Ok(Plan { run: format!("{}\n", quoted.join(" ")), ..Plan::default() })
+}
+
+/// What the shell and all that it has waited for have handed to the file system.
+const OF_THE_SHELL: &str = "awk '/^wchar/ { print $2 }' /proc/$$/io";
+
+/// Bytes of a row's value.
+const SQLITE_VALUE_BYTES: u64 = 100;
+
+/// Rows of 100 bytes, each updated in a transaction of its own, write-ahead log, full synchronisation. A 32 KiB of `written_bytes` is a
+/// transaction.
+fn sqlite(sizes: &Sizes) -> Result<Plan, Failure> {
+    let rows = (sizes.file_bytes / 8 / SQLITE_VALUE_BYTES).max(1000);
+    let updates = (sizes.written_bytes >> 15).max(1);
+    let value = |seed: u64| format!("printf('%0{SQLITE_VALUE_BYTES}d', {seed})");
+    let made = format!(
+        "PRAGMA journal_mode = WAL;\nCREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT);\n\
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})\n\
+         INSERT INTO t SELECT i, {} FROM n;\nPRAGMA wal_checkpoint(TRUNCATE);\n",
+        value(0).replace(", 0)", ", i)")
+    );
+    let mut updated = "PRAGMA synchronous = FULL;\n".to_owned();
+    let mut random = Seed(sizes.seed).random();
+    for _ in 0..updates {
+        let (row, value) = (below(&mut random, rows) + 1, value(below(&mut random, 1 << 40)));
+        writeln!(updated, "UPDATE t SET v = {value} WHERE id = {row};")?;
+    }
+    std::fs::write(sizes.scratch.join("made.sql"), made)?;
+    std::fs::write(sizes.scratch.join("updated.sql"), updated)?;
+    let run = |file: &str| format!("sqlite3 $ROOT/db < {}/{file}.sql > /dev/null\n", sizes.scratch.display());
+    Ok(Plan {
+        fill: run("made"),
+        run: run("updated"),
+        application_bytes: Some(updates * SQLITE_VALUE_BYTES),
+        files: OF_THE_SHELL,
+        ..Plan::default()
+    })
+}
+
+/// What a transaction of TPC-B changes, bytes: three rows of 100 and one of 50 (TPC Benchmark B, clause 3.1).
+const TPCB_BYTES: u64 = 350;
+
+/// pgbench's TPC-B. 64 KiB of `written_bytes` are a transaction; nothing is checkpointed by time, and at the end by command.
+fn postgresql(sizes: &Sizes) -> Result<Plan, Failure> {
+    let scale = (sizes.file_bytes / 4 / (16 << 20)).max(1);
+    let transactions = (sizes.written_bytes >> 16).max(1);
+    let fill = format!(
+        "PG=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1); SOCKET=$(mktemp -d -p /dev/shm)\n\
+         mkdir $ROOT/pg; chown postgres $ROOT/pg $SOCKET\n\
+         as_postgres() {{ runuser -u postgres -- \"$@\" > /dev/null 2>&1; }}\n\
+         as_postgres $PG/initdb -D $ROOT/pg -A trust\n\
+         as_postgres $PG/pg_ctl -D $ROOT/pg -w -l $SOCKET/log -o \"-k $SOCKET -c listen_addresses= \
+         -c checkpoint_timeout=1d\" start\n\
+         stop() {{ as_postgres $PG/pg_ctl -D $ROOT/pg -m fast -w stop; rm -rf $SOCKET; }}\n\
+         trap 'stop' EXIT; trap 'exit 1' TERM INT HUP\n\
+         as_postgres pgbench -h $SOCKET -i -q -s {scale} postgres\n\
+         as_postgres psql -h $SOCKET -c CHECKPOINT postgres\n"
+    );
+    let run = format!(
+        "as_postgres pgbench -h $SOCKET -n -c 1 -t {transactions} --random-seed={} postgres\n\
+         as_postgres psql -h $SOCKET -c CHECKPOINT postgres\n",
+        sizes.seed
+    );
+    // The server, and those of its processes that have not ended.
+    let files = "P=$(head -n 1 $ROOT/pg/postmaster.pid); cat /proc/$P/io $(awk -v p=$P '/^PPid:/ && $2 == p \
+                 { split(FILENAME, f, \"/\"); print \"/proc/\" f[3] \"/io\" }' /proc/[0-9]*/status 2> /dev/null) | \
+                 awk '/^wchar/ { sum += $2 } END { print sum }'";
+    let end = "trap - EXIT\nstop\n".to_owned();
+    Ok(Plan { fill, run, end, application_bytes: Some(transactions * TPCB_BYTES), files })
+}
+
+/// Bytes of a record of db_bench: its key and its value.
+const RECORD_BYTES: u64 = 16 + 400;
+
+/// db_bench: half of the room is filled in order, and then overwritten at random; tables of 4 MiB, levels of which each is ten times the one
+/// before, nothing compressed.
+fn rocksdb(sizes: &Sizes) -> Result<Plan, Failure> {
+    let records = (sizes.file_bytes / 2 / RECORD_BYTES).max(1000);
+    let writes = (sizes.written_bytes / RECORD_BYTES).max(1);
+    let command = format!(
+        "db_bench --db=$ROOT/db --num={records} --key_size=16 --value_size=400 --compression_type=none \
+         --write_buffer_size=4194304 --target_file_size_base=4194304 --max_bytes_for_level_base=16777216 \
+         --use_direct_io_for_flush_and_compaction=1 --threads=1 --seed={}",
+        sizes.seed
+    );
+    let quiet = "> /dev/null 2>&1\n";
+    Ok(Plan {
+        fill: format!("{command} --benchmarks=fillseq {quiet}"),
+        run: format!("{command} --use_existing_db=1 --benchmarks=overwrite --writes={writes} {quiet}"),
+        application_bytes: Some(writes * RECORD_BYTES),
+        files: OF_THE_SHELL,
+        ..Plan::default()
+    })
+}
+
+impl Plan {
+    /// The fill, what is measured and its end, with a line where each begins; `counted` says how far the counts are.
+    pub fn script(&self, counted: &str, done: &str) -> String {
+        let Plan { fill, run, end, files, .. } = self;
+        let files =
+            if files.is_empty() { String::new() } else { format!("echo \"live: files $({files})\"\n") };
+        // A job that we play says by itself that its files are made.
+        let set_up = if fill.is_empty() {
+            String::new()
+        } else {
+            format!("sync\n{files}{counted}echo '{SET_UP_LINE}'\n")
+        };
+        format!("{fill}{set_up}{run}sync\n{files}{counted}echo '{done}'\n{end}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_load_says_where_its_measured_part_begins_and_ends() {
+        let scratch = tempfile::tempdir().unwrap();
+        let sizes = Sizes {
+            disk_bytes: 1 << 29,
+            file_bytes: 1 << 28,
+            written_bytes: 1 << 27,
+            seed: 3,
+            scratch: scratch.path(),
+        };
+        for load in &LOADS {
+            let plan = (load.plan)(&sizes).unwrap();
+            let script = plan.script("", "DONE");
+            let (before, after) = script.split_once("echo 'DONE'").unwrap();
+            assert_eq!(before.contains(SET_UP_LINE), load.name != "fileserver", "{script}");
+            assert_eq!(plan.application_bytes.is_none(), load.name == "fileserver", "{}", load.name);
+            assert_eq!(after.contains("stop"), load.name == "postgresql", "{script}");
+        }
+        assert!(find("mysql").err().unwrap().to_string().contains("sqlite"));
+    }
+
+    #[test]
+    fn a_seed_decides_which_rows_are_updated() {
+        let folders = [1, 1, 2].map(|seed| {
+            let scratch = tempfile::tempdir().unwrap();
+            let (disk_bytes, file_bytes, written_bytes) = (1 << 26, 1 << 25, 1 << 21);
+            let plan =
+                sqlite(&Sizes { disk_bytes, file_bytes, written_bytes, seed, scratch: scratch.path() })
+                    .unwrap();
+            assert_eq!(plan.application_bytes, Some(64 * 100));
+            std::fs::read_to_string(scratch.path().join("updated.sql")).unwrap()
+        });
+        assert!(folders[0] == folders[1] && folders[0] != folders[2]);
+        assert_eq!(folders[0].lines().count(), 65);
+    }
+}

@@ -1,0 +1,305 @@
+//! One case, from new drives to the checker's word.
+
+use crate::Failure;
+use crate::live::cases::{Case, Measured, Outcome, Sent};
+use crate::live::drives::{Done, Drives, PAGE_BYTES, Wanted};
+use crate::live::file_systems::{self, FileSystem, Kernel};
+use crate::live::loads::{self, Plan, Sizes};
+use crate::nvmfs::clean_up::CleanUp;
+use crate::nvmfs::guest::{machine, merged};
+use crate::nvmfs::job::{JobReport, REPORT, SET_UP_LINE, limited, watch_lines};
+use crate::nvmfs::nilfs_logs::NilfsLogs;
+use crate::nvmfs::recorder::{Media, OnWrite, Recorder, attach_loop};
+use crate::nvmfs::replay::pages_of;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use wearwell_trace::{Op, RequestBatch};
+
+/// One at a time: others would take its loop devices and its guest's processor.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// The line with which the measured part ends.
+const DONE_LINE: &str = "live: done";
+/// The last line of a script that came to its end.
+const ENDED_LINE: &str = "live: ended";
+/// How a full file system is told, in the words of the C library.
+const NO_ROOM: &str = "No space left on device";
+/// Of a guest.
+const GUEST_BYTES: u64 = 512 << 20;
+
+/// How far everything was at a moment.
+#[derive(Clone, Debug, Default)]
+struct Mark {
+    requests: usize,
+    drives: Vec<Done>,
+    /// What the script has said of these so far, last.
+    files: Option<u64>,
+    moved: Option<u64>,
+}
+
+/// What is seen of a script.
+#[derive(Default)]
+struct Seen {
+    set_up: Option<Mark>,
+    done: Option<Mark>,
+    seconds: Duration,
+    report: Option<JobReport>,
+    main: Option<u64>,
+    is_ended: bool,
+    lines: Vec<String>,
+}
+
+impl Case {
+    /// Measures it.
+    ///
+    /// # Errors
+    ///
+    /// As of mounting; a script that fails for another reason than room and time; drives that do not agree or whose counts do not add up.
+    pub fn measure(&self) -> Result<Outcome, Failure> {
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (system, load) = (file_systems::find(&self.file_system)?, loads::find(&self.load)?);
+        let folder = tempfile::Builder::new().prefix("wearwell-live-").tempdir()?;
+        let scratch = folder.path();
+        // A database has a user of its own, who has to reach what is mounted below.
+        std::fs::set_permissions(scratch, std::fs::Permissions::from_mode(0o755))?;
+        let wanted: Vec<Wanted> = self.drives.iter().map(|name| (name.as_str(), true)).collect();
+        let drives = Arc::new(Drives::new(&wanted, self.disk_bytes())?);
+        drives.use_all(self.disk_bytes())?;
+        let sizes = Sizes {
+            disk_bytes: self.disk_bytes(),
+            file_bytes: self.file_bytes(),
+            written_bytes: self.written_bytes(),
+            seed: self.seed,
+            scratch,
+        };
+        let plan = (load.plan)(&sizes)?;
+        let begin = system.begin(self.discard, load.logged, scratch)?;
+        let script = script(system, &begin, &plan);
+        let began = Instant::now();
+        let seen = mounted(
+            system,
+            &drives,
+            self.disk_bytes(),
+            &script,
+            scratch,
+            self.limit_seconds,
+            |recorder, seen| self.outcome(system, &plan, recorder, seen),
+        );
+        match seen? {
+            Ok(measured) => Ok(Outcome::Measured(measured)),
+            Err(lines) if lines.iter().any(|line| line.contains(NO_ROOM)) => Ok(Outcome::NoRoom),
+            Err(_) if began.elapsed().as_secs() >= self.limit_seconds.into() => Ok(Outcome::NotAtTheEnd),
+            Err(lines) => {
+                let last = &lines[lines.len().saturating_sub(30)..];
+                Err(format!("{}: it did not end well:\n{}", self.name(), last.join("\n")).into())
+            }
+        }
+    }
+
+    /// What was measured, or what was said by a script that did not come to its end.
+    fn outcome(
+        &self,
+        system: &FileSystem,
+        plan: &Plan,
+        recorder: &Recorder,
+        seen: Seen,
+    ) -> Result<Result<Measured, Vec<String>>, Failure> {
+        let (Some(set_up), Some(done), true) = (seen.set_up, seen.done, seen.is_ended) else {
+            return Ok(Err(seen.lines));
+        };
+        let check = system.check(&recorder.disk)?;
+        let area = system.area(&recorder.disk, seen.main)?;
+        let requests = recorder.requests();
+        let mut sent = sent(&requests, set_up.requests, done.requests, system.kernel, &area);
+        sent.moved_pages = set_up.moved.zip(done.moved).map(|(before, after)| after - before);
+        let played = seen.report.map(|report| report.counts.written_bytes);
+        let application_bytes =
+            plan.application_bytes.or(played).ok_or("the job has not said what it wrote")?;
+        let drives: Vec<Done> =
+            done.drives.iter().zip(&set_up.drives).map(|(now, then)| now.since(then)).collect();
+        let file_bytes = set_up.files.zip(done.files).map(|(before, after)| after - before);
+        let seconds = seen.seconds.as_secs_f64();
+        Ok(Ok(Measured { application_bytes, file_bytes, sent, drives, check, seconds }))
+    }
+}
+
+/// All that is done on the file system; `$DEV` and `$ROOT` are set by who runs it.
+fn script(system: &FileSystem, begin: &str, plan: &Plan) -> String {
+    let load = plan.script(system.count(), DONE_LINE);
+    format!("set -e\nexec 2>&1\n{begin}{load}{}echo '{ENDED_LINE}'\n", system.end())
+}
+
+/// Runs a script on a disk whose content `drives` hold; `found` looks at the disk while it is still there, nothing being mounted on it.
+fn mounted<T>(
+    system: &FileSystem,
+    drives: &Arc<Drives>,
+    disk_bytes: u64,
+    script: &str,
+    scratch: &Path,
+    limit_seconds: u32,
+    found: impl FnOnce(&Recorder, Seen) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let logs = Arc::new(NilfsLogs::default());
+    let witness = system.is_nilfs().then(|| Arc::clone(&logs));
+    let on_write: OnWrite = Box::new(move |disk, offset, data| {
+        if let Some(logs) = &witness {
+            logs.written(disk, offset, data);
+        }
+    });
+    let media: Arc<dyn Media> = Arc::clone(drives) as _;
+    let recorder = Recorder::start_on(scratch, disk_bytes, media, on_write)?;
+    let path = scratch.join("script.sh");
+    let mut clean_up = CleanUp::default();
+    let mut command = match system.kernel {
+        Kernel::Host => {
+            let device = attach_loop(&recorder, &mut clean_up)?;
+            let root = scratch.join("mounted");
+            std::fs::create_dir_all(&root)?;
+            let root = root.to_string_lossy();
+            clean_up.later(&["sh", "-c", &format!("! mountpoint -q '{root}' || umount '{root}'")]);
+            std::fs::write(&path, format!("DEV={device}; ROOT={root}\n{script}"))?;
+            let mut command = limited(limit_seconds);
+            command.arg("sh").arg(&path);
+            command
+        }
+        Kernel::Guest => {
+            std::fs::write(&path, format!("DEV=/dev/ubda; ROOT=/mnt/fs\n{script}"))?;
+            let (modules, module) = (scratch.join("modules"), system.module);
+            let init = format!("modprobe -d {} {module}\nsh {}\n", modules.display(), path.display());
+            machine(&init, &recorder.disk, GUEST_BYTES, scratch, limit_seconds)?
+        }
+    };
+    let seen = watched(&mut command, &recorder, drives, system.is_nilfs().then_some(&*logs))?;
+    drop(clean_up);
+    drives.check()?;
+    add_up(&recorder.requests(), &drives.done()?, disk_bytes)?;
+    found(&recorder, seen)
+}
+
+/// Whether each drive took what was sent to the disk, beside what made it a used one, and its flash programmed what its causes add up to.
+///
+/// # Errors
+///
+/// That it is not so.
+fn add_up(requests: &RequestBatch, drives: &[Done], disk_bytes: u64) -> Result<(), Failure> {
+    // A guest's disk has sectors of 512 bytes: a part of a page is a page to a drive.
+    let written = (0..requests.len()).map(|at| requests.get(at)).filter(|request| request.op == Op::Write);
+    let pages = written.map(|request| pages_of(&request)).map(|pages| pages.end - pages.start).sum::<u64>();
+    let pages = pages + disk_bytes / PAGE_BYTES;
+    match drives.iter().find(|done| done.host_pages != pages || done.programmed() != done.flash_programs) {
+        Some(done) => {
+            Err(format!("the counts do not add up: {pages} pages were sent, and a drive has {done:?}").into())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Runs the command, and notes how far everything is whenever the script says so.
+fn watched(
+    command: &mut Command,
+    recorder: &Recorder,
+    drives: &Drives,
+    logs: Option<&NilfsLogs>,
+) -> Result<Seen, Failure> {
+    let mut seen = Seen::default();
+    let (mut files, mut moved, mut began) = (None, None, Instant::now());
+    watch_lines(command, &mut |line| {
+        let number = |name: &str| line.strip_prefix(name).and_then(|rest| rest.trim().parse::<u64>().ok());
+        let mark = |files, moved: Option<u64>| -> Result<Mark, Failure> {
+            let moved = logs.map_or(moved, |logs| Some(logs.moved_blocks()));
+            Ok(Mark { requests: recorder.len(), drives: drives.done()?, files, moved })
+        };
+        if line == SET_UP_LINE {
+            seen.set_up = Some(mark(files, moved)?);
+            began = Instant::now();
+        } else if line == DONE_LINE {
+            seen.done = Some(mark(files, moved)?);
+            seen.seconds = began.elapsed();
+        } else if line == ENDED_LINE {
+            seen.is_ended = true;
+        } else if let Some(report) = line.strip_prefix(REPORT) {
+            seen.report = Some(serde_json::from_str(report)?);
+        } else if let Some(bytes) = number("live: files ") {
+            files = Some(bytes);
+        } else if let Some(pages) = number("live: moved ") {
+            moved = Some(pages);
+        } else if let Some(block) = number("live: main ") {
+            seen.main = Some(block);
+        } else {
+            seen.lines.push(line.to_owned());
+        }
+        Ok(())
+    })?;
+    Ok(seen)
+}
+
+/// What the requests from number `from` to `to` come to.
+fn sent(
+    requests: &RequestBatch,
+    from: usize,
+    to: usize,
+    kernel: Kernel,
+    area: &[std::ops::Range<u64>],
+) -> Sent {
+    let mut part = RequestBatch::default();
+    (from..to).for_each(|at| part.push(&requests.get(at)));
+    let part = if kernel == Kernel::Guest { merged(&part, 0).0 } else { part };
+    let mut sent = Sent { area_bytes: (!area.is_empty()).then_some(0), ..Sent::default() };
+    for at in 0..part.len() {
+        let request = part.get(at);
+        let (begin, bytes) = (request.offset_bytes, request.length_bytes);
+        match request.op {
+            Op::Write => {
+                sent.written_bytes += bytes;
+                sent.writes += 1;
+                let inside = |range: &std::ops::Range<u64>| {
+                    (begin + bytes).min(range.end).saturating_sub(begin.max(range.start))
+                };
+                if let Some(sum) = &mut sent.area_bytes {
+                    *sum += area.iter().map(inside).sum::<u64>();
+                }
+            }
+            Op::Read => sent.read_bytes += bytes,
+            Op::Trim => sent.discarded_bytes += bytes,
+            Op::Flush => sent.flushes += 1,
+        }
+    }
+    sent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wearwell_trace::Request;
+
+    fn batch(of: &[(Op, u64, u64)]) -> RequestBatch {
+        let mut requests = RequestBatch::default();
+        for &(op, page, pages) in of {
+            let (offset_bytes, length_bytes) = (page * PAGE_BYTES, pages * PAGE_BYTES);
+            requests.push(&Request { time_ns: 0, op, volume: 0, offset_bytes, length_bytes, hint: 0 });
+        }
+        requests
+    }
+
+    #[test]
+    fn what_lies_in_the_journal_is_told_from_the_rest() {
+        let requests = batch(&[
+            (Op::Write, 0, 9),
+            (Op::Write, 10, 4),
+            (Op::Write, 14, 2),
+            (Op::Trim, 3, 5),
+            (Op::Flush, 0, 0),
+            (Op::Read, 7, 1),
+            (Op::Write, 0, 9),
+        ]);
+        let area = [12 * PAGE_BYTES..15 * PAGE_BYTES];
+        let host = sent(&requests, 1, 6, Kernel::Host, &area);
+        assert_eq!((host.written_bytes, host.writes, host.area_bytes), (6 * 4096, 2, Some(3 * 4096)));
+        assert_eq!((host.discarded_bytes, host.flushes, host.read_bytes), (5 * 4096, 1, 4096));
+        let guest = sent(&requests, 1, 6, Kernel::Guest, &[]);
+        assert_eq!((guest.writes, guest.written_bytes, guest.area_bytes), (1, 6 * 4096, None));
+    }
+}
