@@ -60,7 +60,10 @@ fn told(operations: u64, steps: &[Step], trimmed_pages: u64) -> String {
     let head = ["to come back", "spare reads", "page reads", "page writes", "erases"];
     let row = |step: &Step| [vec![step.name.clone()], step.did.map(count).to_vec()].concat();
     let mut text = format!("Power was lost after operation {} of the flash.\n", count(operations));
-    text += &grid(&head, steps.iter().map(row).collect(), &[1, 2, 3, 4]);
+    text += &match steps {
+        [] => "Nothing was on its flash, so that it came back without reading any.\n".to_owned(),
+        steps => grid(&head, steps.iter().map(row).collect(), &[1, 2, 3, 4]),
+    };
     if trimmed_pages > 0 {
         text +=
             &format!("{} pages were trimmed once more, from what a battery keeps.\n", count(trimmed_pages));

@@ -10,6 +10,9 @@ use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Drive writes that can be looked ahead.
+const MOST_DRIVE_WRITES: f64 = 1e4;
+
 /// Settings of the policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -47,7 +50,7 @@ impl Victim for Config {
         size: &StoreSize,
         foresight: &Foresight,
     ) -> Result<ForesightedVictim, ConfigError> {
-        if !(self.look_ahead > 0.0 && self.look_ahead <= 1e4) {
+        if !(self.look_ahead > 0.0 && self.look_ahead <= MOST_DRIVE_WRITES) {
             let problem =
                 format!("is {}; it must be above 0 and at most 10,000 drive writes", self.look_ahead);
             return Err(ConfigError::new("look_ahead", problem));
@@ -67,8 +70,10 @@ impl Victim for Config {
 }
 
 impl Config {
+    /// Host writes that are looked ahead; none of a setting that will be refused.
     fn pages_ahead(&self, size: &StoreSize) -> u64 {
-        (self.look_ahead * f64::from(size.logical_pages)).ceil() as u64
+        let known = if self.look_ahead <= MOST_DRIVE_WRITES { self.look_ahead } else { 0.0 };
+        (known * f64::from(size.logical_pages)).ceil() as u64
     }
 }
 

@@ -170,6 +170,7 @@ fn names(arg: &Arg) -> Vec<String> {
         "option",
         "spare",
         "a sweep of",
+        "nobody serves",
         "nvram",
         "ssd",
     ]
