@@ -140,7 +140,7 @@ class OnLoop:
         try:
             self.mount()
         except BaseException:
-            self.drive.remove()
+            self.__exit__()
             raise
         return self
 

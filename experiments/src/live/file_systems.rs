@@ -264,7 +264,7 @@ impl FileSystem {
             Area::ExtJournal => Ok(ext_blocks(&output_of(&["debugfs", "-R", "stat <8>", &disk])?)),
             Area::XfsLog => {
                 let print = "print logstart logblocks agblocks agblklog";
-                xfs_log(&output_of(&["xfs_db", "-r", "-f", "-c", "sb 0", "-c", print, &disk])?)
+                Ok(vec![xfs_log(&output_of(&["xfs_db", "-r", "-f", "-c", "sb 0", "-c", print, &disk])?)?])
             }
             Area::BelowMain => Ok(main.map(|block| 0..block * BLOCK_BYTES).into_iter().collect()),
         }
@@ -284,14 +284,14 @@ fn ext_blocks(said: &str) -> Vec<Range<u64>> {
 }
 
 /// The range of XFS's log by what xfs_db says of the super block.
-fn xfs_log(said: &str) -> Result<Vec<Range<u64>>, Failure> {
+fn xfs_log(said: &str) -> Result<Range<u64>, Failure> {
     let field = |name: &str| -> Result<u64, Failure> {
         let line = said.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
         Ok(line.ok_or_else(|| format!("xfs_db does not say {name}:\n{said}"))?.trim().parse()?)
     };
     let (start, log) = (field("logstart")?, field("agblklog")?);
     let first = (start >> log) * field("agblocks")? + (start & ((1 << log) - 1));
-    Ok(vec![first * BLOCK_BYTES..(first + field("logblocks")?) * BLOCK_BYTES])
+    Ok(first * BLOCK_BYTES..(first + field("logblocks")?) * BLOCK_BYTES)
 }
 
 #[cfg(test)]
@@ -305,7 +305,7 @@ mod tests {
             ext_blocks(said).iter().map(|range| range.end / 4096 - range.start / 4096).collect();
         assert_eq!(blocks, [12, 1, 1]);
         let said = "logstart = 131078\nlogblocks = 2560\nagblocks = 65536\nagblklog = 16\n";
-        assert_eq!(xfs_log(said).unwrap(), [(2 * 65_536 + 6) * 4096..(2 * 65_536 + 6 + 2560) * 4096]);
+        assert_eq!(xfs_log(said).unwrap(), (2 * 65_536 + 6) * 4096..(2 * 65_536 + 6 + 2560) * 4096);
         assert!(xfs_log("nothing").unwrap_err().to_string().contains("agblklog") || xfs_log("").is_err());
     }
 

@@ -295,7 +295,8 @@ mod tests {
             (Op::Read, 7, 1),
             (Op::Write, 0, 9),
         ]);
-        let area = [12 * PAGE_BYTES..15 * PAGE_BYTES];
+        let journal = 12 * PAGE_BYTES..15 * PAGE_BYTES;
+        let area = [journal];
         let host = sent(&requests, 1, 6, Kernel::Host, &area);
         assert_eq!((host.written_bytes, host.writes, host.area_bytes), (6 * 4096, 2, Some(3 * 4096)));
         assert_eq!((host.discarded_bytes, host.flushes, host.read_bytes), (5 * 4096, 1, 4096));
