@@ -8,7 +8,7 @@ use wearwell_base::content::Content;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 use wearwell_serve::nbd::{Address, Limits, Server};
-use wearwell_serve::{Device, SharedDevice, checksum};
+use wearwell_serve::{Device, SharedDevice, Speed, checksum};
 use wearwell_stack::{Parts, Progress, RunResult, run_with};
 use wearwell_workload::{PageBatch, Stage, Workload};
 
@@ -162,7 +162,7 @@ fn the_same_requests_over_nbd_count_the_same_as_in_a_simulation() {
     }
 }
 
-/// Each export carries its placement handle, which the drive keeps apart; so does an image, when its requests are done once more.
+/// Each export carries its placement handle, which the drive keeps apart; so does a journal, when its requests are done once more.
 #[test]
 fn writes_by_placement_handles_count_as_in_a_simulation() {
     const HINT: fn(usize) -> u16 = |at| at as u16 % 3;
@@ -170,7 +170,7 @@ fn writes_by_placement_handles_count_as_in_a_simulation() {
         let text = format!("{SMALL}[ftl]\n{ftl}placement = {{ kind = \"host_hint\", streams = 3 }}\n");
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("image");
-        let (device, _) = Device::in_image(&scenario(&text), &image).unwrap();
+        let (device, _) = Device::in_journal(&scenario(&text), &image, Speed::Full).unwrap();
         assert_eq!(device.placement_handles(), 3);
         let steps = page_steps(device.bytes(), 2000, 5);
         let device = SharedDevice::new(device);
@@ -187,7 +187,7 @@ fn writes_by_placement_handles_count_as_in_a_simulation() {
         clients.into_iter().for_each(Client::leave);
         server.stop();
         drop(device.take());
-        let (again, noted) = Device::in_image(&scenario(&text), &image).unwrap();
+        let (again, noted) = Device::in_journal(&scenario(&text), &image, Speed::Full).unwrap();
         assert!(noted.requests > 0);
         let wanted = counts(&simulated_with(&text, &steps, HINT));
         assert_eq!(counts(&again.result().unwrap()), wanted, "{text}");

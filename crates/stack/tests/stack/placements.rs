@@ -27,10 +27,13 @@ const SURROUNDINGS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The placements that need nothing of the workload, with victims; those that do have tests of their own.
+/// Placements that know something of the workload, or of the contents, and so cannot be everywhere; they have tests of their own.
+const KNOWING: [&str; 5] =
+    ["oracle", "references", "future_knowledge", "death_windows", "predicted_windows"];
+
+/// The placements that need nothing of the workload, with victims.
 fn placements() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let free =
-        PLACEMENTS.iter().map(|entry| entry.name).filter(|name| !["oracle", "references"].contains(name));
+    let free = PLACEMENTS.iter().map(|entry| entry.name).filter(|name| !KNOWING.contains(name));
     free.map(|name| (name, "greedy"))
         .chain([("age_chain", "stream_queues"), ("learnt_lifetimes", "stream_queues")])
 }
