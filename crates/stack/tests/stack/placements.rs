@@ -28,8 +28,7 @@ const SURROUNDINGS: &[(&str, &str, &str)] = &[
 ];
 
 /// Placements that know something of the workload, or of the contents, and so cannot be everywhere; they have tests of their own.
-const KNOWING: [&str; 5] =
-    ["oracle", "references", "future_knowledge", "death_windows", "predicted_windows"];
+const KNOWING: [&str; 5] = ["oracle", "references", "future_knowledge", "death_windows", "predicted_windows"];
 
 /// The placements that need nothing of the workload, with victims.
 fn placements() -> impl Iterator<Item = (&'static str, &'static str)> {
