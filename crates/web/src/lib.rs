@@ -1,6 +1,6 @@
 //! What a command serves to this machine, over HTTP, and to nobody else.
 //!
-//! A page of another site may have a browser ask whatever it likes: the [`guard`] answers to names of loopback only, and to pages
+//! A page of another site may have a browser ask whatever it likes: the `guard` answers to names of loopback only, and to pages
 //! that came from here. It is told what a page may do, which is to ask where it came from, and no more.
 
 mod guard;

@@ -40,7 +40,7 @@ pub struct ValidityCodec {
     pub page_bytes: u32,
 }
 
-/// A page that was read. Of a run, its places and first keys follow from its pages, see [`ValidityCodec::complete`].
+/// A page that was read. Of a run, its places and first keys follow from its pages, which `complete` works out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecodedRun {
     /// Pages of the run, on the last page.
