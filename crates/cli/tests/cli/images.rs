@@ -57,7 +57,7 @@ fn power_is_cut_and_the_image_looked_at() {
     std::fs::write(&blocks, bytes).unwrap();
     let damaged = wearwell(at, &["image", "fsck", "drive"]);
     assert!(
-        damaged.status.code() == Some(1) && said(&damaged).contains("is damaged: block 0"),
+        damaged.status.code() == Some(8) && said(&damaged).contains("is damaged: block 0"),
         "{damaged:?}"
     );
 }
