@@ -202,7 +202,7 @@ fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
 
 #[test]
 fn whatever_was_written_survives_a_power_cut_however_it_is_cached() {
-    let more: u64 = std::env::var("WEARWELL_CUTS").map_or(1, |times| times.parse().expect("a number"));
+    let more = crate::common::more_cases();
     for caching in [Caching::Periodic, Caching::WriteThrough] {
         let events = (0..4 * more).map(|step| step * 613 + 7);
         let cuts = events.filter(|&event| cut_once(caching, event, event)).count() as u64;

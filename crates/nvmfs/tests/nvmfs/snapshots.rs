@@ -1,6 +1,8 @@
 //! Snapshots beside copies of the model: whatever is done afterwards, and whenever power goes, each is what it was.
 
-use crate::common::{NVRAM_BYTES, Remount, Room, Small, Twin, compare, random_ops, small, small_on};
+use crate::common::{
+    NVRAM_BYTES, Remount, Room, Small, Twin, compare, more_cases, random_ops, small, small_on,
+};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
@@ -122,7 +124,7 @@ fn live<N: Nvram + 'static>(
 
 #[test]
 fn each_snapshot_is_what_the_file_system_was() {
-    for seed in 0..12 {
+    for seed in 0..4 * more_cases() {
         let load = Load { seed, steps: 2_000, every: 90, freed_at_once: None };
         let (compared, refused) = live(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
         assert!(compared > 30 && refused < 500, "seed {seed}: {compared} compared, {refused} refused");
@@ -131,7 +133,7 @@ fn each_snapshot_is_what_the_file_system_was() {
 
 #[test]
 fn each_is_while_others_go_by_and_by() {
-    for seed in 20..28 {
+    for seed in 20..20 + 2 * more_cases() {
         let load = Load { seed, steps: 1_500, every: 40, freed_at_once: Some([1, 40][seed as usize % 2]) };
         let (compared, _) = live(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
         assert!(compared > 60, "seed {seed}: {compared} compared");
@@ -140,7 +142,7 @@ fn each_is_while_others_go_by_and_by() {
 
 #[test]
 fn each_is_where_the_lists_follow_the_load() {
-    for seed in 40..44 {
+    for seed in 40..40 + more_cases() {
         let options = Options { lists: Lists::Adaptive, ..Options::default() };
         let fs = small_on(PlainNvram::new(NVRAM_BYTES), options, |nvram| nvram);
         let load = Load { seed, steps: 2_000, every: 90, freed_at_once: Some(40) };

@@ -296,7 +296,7 @@ fn cut_once(start: &(Vec<u8>, MemorySsd, Model), seed: u64, event: u64) -> bool 
 
 #[test]
 fn whatever_was_written_survives_a_power_cut() {
-    let more: u64 = std::env::var("WEARWELL_CUTS").map_or(1, |times| times.parse().expect("a number"));
+    let more = crate::common::more_cases();
     let mut cuts = 0;
     for placement in PlacementKind::ALL {
         let start = filled(placement);

@@ -12,3 +12,8 @@ pub use nvmfs::{NVRAM_BYTES, Remount, Small, small, small_on};
 pub use op::{Attribute, OP_WORDS, Op, Position, ops_of_bytes, random_ops};
 pub use outcome::{Files, Outcome, attempt, content, error_name, list, run, seen};
 pub use twin::{Room, Twin};
+
+/// How many times as many random cases are asked for as usual, cuts of power and others that take long.
+pub fn more_cases() -> u64 {
+    std::env::var("WEARWELL_CUTS").map_or(1, |times| times.parse().expect("a number"))
+}

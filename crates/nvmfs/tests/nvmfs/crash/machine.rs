@@ -21,11 +21,6 @@ const INODES: u32 = 16;
 
 pub type Fs = Nvmfs<WatchedNvram, WatchedSsd>;
 
-/// How many times as many cuts are asked for as usual.
-pub fn more_cuts() -> u64 {
-    std::env::var("WEARWELL_CUTS").map_or(1, |times| times.parse().expect("a number"))
-}
-
 /// How the file system uses its devices here: it flushes and recycles early.
 pub fn options() -> Options {
     Options {

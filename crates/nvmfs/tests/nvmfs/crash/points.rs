@@ -1,7 +1,8 @@
 //! The moments of which section III-D says what a crash at them does.
 
+use crate::common::more_cases;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fs, Image, Machine, more_cuts, nvram_of};
+use crate::crash::machine::{Act, Fs, Image, Machine, nvram_of};
 use crate::crash::recovery::recover;
 use crate::crash::script::{Player, STEPS};
 use crate::crash::scripted::{Scene, tree_of};
@@ -97,7 +98,7 @@ fn cut_within(
 ) {
     let (_, _, model) = scene.begin(before);
     let expected = Expected::exactly(tree_of(&model));
-    let step = ((events.end - events.start) / (CUTS * more_cuts())).max(1) as usize;
+    let step = ((events.end - events.start) / (CUTS * more_cases())).max(1) as usize;
     assert!(!events.is_empty());
     println!("{} cuts of {events:?}", events.clone().step_by(step).count());
     for event in events.step_by(step) {

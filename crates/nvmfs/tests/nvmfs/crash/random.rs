@@ -1,8 +1,8 @@
 //! Random operations, cut at random events.
 
-use crate::common::{Op, Position, Room, Twin, random_ops};
+use crate::common::{Op, Position, Room, Twin, more_cases, random_ops};
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fs, Image, Lie, Machine, more_cuts, nvram_of};
+use crate::crash::machine::{Act, Fs, Image, Lie, Machine, nvram_of};
 use crate::crash::recovery::{events_of_mount, recover};
 use crate::crash::tree::Tree;
 use rand::{Rng, RngCore, SeedableRng};
@@ -177,7 +177,7 @@ fn whatever_was_done_survives_a_cut_anywhere() {
     }
     const SEEDS: u64 = 8;
     const CUTS: usize = 10;
-    let more = more_cuts();
+    let more = more_cases();
     let starts = starts();
     let mut mounted = 0;
     for seed in 0..SEEDS * more {

@@ -1,7 +1,8 @@
 //! Each kind of operation, cut before and after each moment at which anything becomes safe, and between.
 
+use crate::common::more_cases;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fs, Image, Lie, Machine, more_cuts, nvram_of};
+use crate::crash::machine::{Act, Fs, Image, Lie, Machine, nvram_of};
 use crate::crash::recovery::recover;
 use crate::crash::script::{Player, STEPS, Step};
 use crate::crash::tree::Tree;
@@ -93,7 +94,7 @@ pub fn moments(machine: &Machine, events: Range<u64>) -> Vec<u64> {
 
 /// Some of these, evenly.
 fn some(moments: Vec<u64>) -> Vec<u64> {
-    let step = moments.len().div_ceil(MOST_MOMENTS * more_cuts() as usize).max(1);
+    let step = moments.len().div_ceil(MOST_MOMENTS * more_cases() as usize).max(1);
     moments.into_iter().step_by(step).collect()
 }
 

@@ -1,7 +1,8 @@
 //! Power is cut while snapshots are made and deleted, and while what they keep changes.
 
+use crate::common::more_cases;
 use crate::crash::expected::difference;
-use crate::crash::machine::{Fs, Image, Lie, Machine, more_cuts, nvram_of, options};
+use crate::crash::machine::{Fs, Image, Lie, Machine, nvram_of, options};
 use crate::crash::recovery::events_of_mount;
 use crate::crash::script::Player;
 use crate::crash::scripted::{Scene, tree_of};
@@ -105,7 +106,7 @@ fn cut_all(scene: &Scene, kept: &[(&str, Tree)], changing: &str, act: Act, most:
     act(&mut fs);
     let end = machine.power.events();
     let expected = tree_of(&scene.model);
-    let step = (end - start).div_ceil(most.saturating_mul(more_cuts())).max(1);
+    let step = (end - start).div_ceil(most.saturating_mul(more_cases())).max(1);
     for event in (start..=end).step_by(step as usize) {
         let (machine, mut fs) = begin();
         machine.power.cut_at(event);
@@ -131,7 +132,7 @@ fn cut_mount(
     random: &mut Xoshiro256PlusPlus,
 ) -> std::result::Result<(), String> {
     let events = events_of_mount(image)?;
-    let step = (events / (4 * more_cuts())).max(1) as usize;
+    let step = (events / (4 * more_cases())).max(1) as usize;
     for second in (0..events).rev().step_by(step) {
         let (machine, fs) = image.mount_until(Lie::Nothing, Some(second))?;
         for image in machine.crashes(&nvram_of(fs), 1, random) {
@@ -158,8 +159,8 @@ fn a_snapshot_is_there_or_goes_and_others_stay() {
         ("one", (|fs| fs.delete_snapshot("one").expect("it is there")) as Act),
         ("two", |fs| fs.delete_snapshot("two").expect("it is there")),
     ] {
-        let events = cut_all(&scene, &kept, name, act, u64::MAX);
-        assert!(events > 30, "{name}: {events}");
+        let events = cut_all(&scene, &kept, name, act, 60);
+        assert!(events > 60, "{name}: {events}");
     }
 }
 
@@ -201,7 +202,7 @@ fn cut_changes(script: Script) {
     let start = machine.power.events();
     scene.play(&mut fs, script);
     let end = machine.power.events();
-    let step = ((end - start) / (120 * more_cuts())).max(1) as usize;
+    let step = ((end - start) / (60 * more_cases())).max(1) as usize;
     for event in (start..=end).step_by(step) {
         let (machine, mut fs, _) = scene.begin(|_| Ok(()));
         machine.power.cut_at(event);
