@@ -20,7 +20,7 @@ help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
 	@echo 'make test    build and run every test, Rust and Python'
 	@echo 'make test-quick   the unit tests of all crates and the house rules'
-	@echo 'make properties   the property tests with new and many more random cases (minutes)'
+	@echo 'make properties   the property tests with new and many more random cases, and all hostile ones (minutes)'
 	@echo 'make power   power cuts of every FTL and of NVMFS, more than a million of them (minutes)'
 	@echo 'make posix   a mounted NVMFS under suites that others wrote, full, and killed (minutes; POSIX="kill --kills 10000")'
 	@echo 'make live    real file systems on a served drive: verified, fsx, its server killed (minutes; as root)'
@@ -68,6 +68,7 @@ test-quick:
 properties:
 	PROPTEST_CASES=3000 cargo test --no-fail-fast -p wearwell-base -p wearwell-trace -p wearwell-theory -p wearwell-workload \
 		-p wearwell-engine -p wearwell-stack -p wearwell-study
+	WEARWELL_HOSTILE_ALL=1 cargo test -p wearwell --test cli hostile::
 
 # Times as many cuts as `make test` makes.
 CUTS ?= 40

@@ -18,9 +18,9 @@ impl SweepObserver for Nobody {
 }
 
 #[test]
-fn sixty_random_points_agree() {
+fn random_points_agree() {
     let start = Instant::now();
-    let points = grid(64, 1, &[4, 8, 16, 32]);
+    let points = grid(24, 1, &[4, 8, 16, 32]);
     let options = CheckOptions { blocks: 2000, runs: 10, sweep: SweepOptions::default() };
     let compared = check(&points, &options, &Nobody).unwrap();
     for of in &compared {
@@ -36,7 +36,7 @@ fn sixty_random_points_agree() {
         );
     }
     println!("{:.1} s", start.elapsed().as_secs_f64());
-    assert!(compared.len() >= 60);
+    assert!(compared.len() >= 20);
     let apart: Vec<_> = compared.iter().filter(|of| !of.agrees()).collect();
     assert!(apart.is_empty(), "{apart:#?}");
     // Intervals that prove something, and no more points outside their own than chance has it.
@@ -44,9 +44,9 @@ fn sixty_random_points_agree() {
         assert!(of.family_half_width < 0.015 * of.simulated, "{of:?}");
     }
     let alone = compared.iter().filter(|of| !of.agrees_alone()).count();
-    assert!(alone <= 8, "{alone} of {} outside the interval of a single point", compared.len());
+    assert!(alone <= 4, "{alone} of {} outside the interval of a single point", compared.len());
     // A theory that errs by 3 % would not have passed.
     let wrong = compared.iter().map(|of| Comparison { theory_finite: 1.03 * of.theory_finite, ..of.clone() });
     let found = wrong.filter(|of| !of.agrees()).count();
-    assert!(found >= 60, "only {found} of {} wrong points are found", compared.len());
+    assert!(found >= compared.len() - 2, "only {found} of {} wrong points are found", compared.len());
 }
