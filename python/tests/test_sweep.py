@@ -42,7 +42,12 @@ def test_a_sweep_goes_on_where_it_stopped(small, tmp_path):
     # By its earlier name, and all of it is there.
     assert table.equals(ww.sweep(small, VARY, path=store))
     assert sorted(store.glob("*.parquet")) == files
-    assert len(ww.read_store(store)) == 4
+    rows = ww.read_store(store)
+    assert len(rows) == 4
+    assert ww.compact_store(store) == ww.Compacted(runs=4, files_before=len(files), files_after=1)
+    assert ww.read_store(store).equals(rows)
+    with pytest.raises(ww.StoreError, match="no such folder"):
+        ww.compact_store(tmp_path / "none")
 
 
 def test_a_file_of_somebody_else_is_left_alone(small, tmp_path):

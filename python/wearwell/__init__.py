@@ -37,7 +37,7 @@ from ._own import Placement, VictimPolicy
 from ._progress import Progress
 from ._report import report
 from ._run import run
-from ._store import read_store
+from ._store import Compacted, compact_store, read_store
 from ._sweep import sweep
 from .device import LiveDevice
 from .result import Record, Result
@@ -46,6 +46,7 @@ from .timing import Timing
 
 __all__ = [
     "Blocks",
+    "Compacted",
     "ConvergenceError",
     "Device",
     "ExecutorError",
@@ -74,6 +75,7 @@ __all__ = [
     "WearwellError",
     "__version__",
     "advise",
+    "compact_store",
     "drive",
     "fleet",
     "list_dedups",

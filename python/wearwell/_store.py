@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import _core
 
@@ -53,3 +53,38 @@ def read_store(path: str | os.PathLike[str]) -> pd.DataFrame:
     settings = dict.fromkeys(key for row in stored["rows"] for key in row["settings"])
     columns = dict.fromkeys(name for row in rows for name in row)
     return pd.DataFrame(rows, columns=list(dict.fromkeys([*settings, "replica", *columns])))
+
+
+class Compacted(NamedTuple):
+    """What became of the files of a store."""
+
+    runs: int
+    """Runs of this version, each once."""
+    files_before: int
+    """Files of the store before."""
+    files_after: int
+    """Files of the store afterwards."""
+
+
+def compact_store(path: str | os.PathLike[str]) -> Compacted:
+    """Put the runs of a store from many files into few.
+
+    It may be ended at any moment: nothing is removed before it is safe in another file. Others may read and write the
+    store meanwhile. Runs of other versions and damaged files stay as they are.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The folder.
+
+    Returns
+    -------
+    Compacted
+        How many runs there are, and how many files hold them.
+
+    Raises
+    ------
+    StoreError
+        If there is no such folder, or it cannot be read, written or cleared: all runs are still there.
+    """
+    return Compacted(*_core.compact_store(os.fspath(path)))

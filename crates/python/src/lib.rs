@@ -50,7 +50,7 @@ mod _core {
     #[pymodule_export]
     use crate::scenario::{ci95_half_width, replica_seed, resolve, scenario_schema, short_form};
     #[pymodule_export]
-    use crate::store::{ResultStore, read_store};
+    use crate::store::{ResultStore, compact_store, read_store};
     #[pymodule_export]
     use crate::theory::{
         theory_many_classes, theory_of_scenario, theory_solve_spare, theory_steady_state, theory_transient,

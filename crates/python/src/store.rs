@@ -83,3 +83,10 @@ pub fn read_store(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let rows: Vec<_> = stored.points.iter().map(row).collect();
     Ok(json!({ "rows": rows, "complaints": stored.found.complaints() }).to_string())
 }
+
+/// Puts the runs of this build from many files into few; how many runs, and files before and afterwards.
+#[pyfunction]
+pub fn compact_store(py: Python<'_>, path: PathBuf) -> PyResult<(usize, usize, usize)> {
+    let done = py.detach(|| wearwell_store::compact(&path)).map_err(failed)?;
+    Ok((done.runs, done.files_before, done.files_after))
+}

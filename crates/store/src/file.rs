@@ -71,26 +71,43 @@ impl Found {
 
 /// Hands all entries in the files of `folder` to `each`, in the order of the files' names. A folder that is not there has none.
 pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, StoreError> {
-    let mut found = Found::default();
-    for path in files(folder)? {
-        match entries_of(&path) {
-            Ok(entries) => {
-                for entry in entries {
-                    match entry.version == BUILD {
-                        true => found.rows += 1,
-                        false => *found.others.entry(entry.version.clone()).or_default() += 1,
-                    }
-                    each(entry);
-                }
+    let (mut found, mut seen) = (Found::default(), BTreeSet::new());
+    loop {
+        let mut gone = false;
+        for path in files(folder)? {
+            if !seen.insert(path.clone()) {
+                continue;
             }
-            Err(problem) => found.unreadable.push(format!("{}: {problem}", path.display())),
+            match entries_of(&path) {
+                Ok(entries) => {
+                    for entry in entries {
+                        match entry.version == BUILD {
+                            true => found.rows += 1,
+                            false => *found.others.entry(entry.version.clone()).or_default() += 1,
+                        }
+                        each(entry);
+                    }
+                }
+                Err(_) if std::fs::symlink_metadata(&path).is_err() => gone = true,
+                Err(problem) => found.unreadable.push(format!("{}: {problem}", path.display())),
+            }
+        }
+        // Somebody puts files together: what was in those that are gone is in one that had not been there.
+        if !gone {
+            return Ok(found);
         }
     }
-    Ok(found)
+}
+
+/// How many files of a store are in `folder`.
+pub(crate) fn count(folder: &Path) -> Result<usize, StoreError> {
+    let is_of_store =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(BEGIN));
+    Ok(files(folder)?.iter().filter(is_of_store).count())
 }
 
 /// All Parquet files of `folder`, also those that are no part of a store; what somebody is still writing has another name.
-fn files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
+pub(crate) fn files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
     let failed = |error: std::io::Error| StoreError {
         place: folder.display().to_string(),
         problem: error.to_string(),
@@ -125,7 +142,8 @@ pub fn remove(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-fn entries_of(path: &Path) -> Result<Vec<Entry>, String> {
+/// The entries in a file of a store, or what is wrong with it.
+pub(crate) fn entries_of(path: &Path) -> Result<Vec<Entry>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(BEGIN) {
         return Err("was not written by a store".into());

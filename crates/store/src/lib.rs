@@ -6,6 +6,8 @@
 
 mod column;
 #[cfg(feature = "parquet")]
+mod compact;
+#[cfg(feature = "parquet")]
 mod file;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -15,6 +17,8 @@ mod rows;
 mod store;
 
 pub use column::Column;
+#[cfg(feature = "parquet")]
+pub use compact::{Compacted, compact};
 #[cfg(feature = "parquet")]
 pub use file::{Found, name_of};
 #[cfg(feature = "parquet")]

@@ -1,6 +1,6 @@
 //! All that is in a store.
 
-use crate::file::{Found, entries};
+use crate::file::{Entry, Found, entries};
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -29,35 +29,64 @@ pub fn read(folder: &Path) -> Result<Stored, StoreError> {
             if folder.exists() { "is a file; a store is a folder" } else { "there is no such folder" };
         return Err(wrong(problem));
     }
-    let mut points: HashMap<String, PointResult> = HashMap::new();
+    let mut points = Points::default();
     let mut foreign = 0;
     let mut found = entries(folder, |entry| {
-        if entry.version != BUILD {
-            return;
-        }
-        let settings: Option<BTreeMap<String, Value>> = serde_json::from_str(&entry.settings).ok();
-        let result = serde_json::from_str(&entry.result).ok().and_then(|value| RunResult::read(value).ok());
-        match (settings, result.filter(|result| identity(&result.scenario) == entry.identity)) {
-            (Some(settings), Some(result)) => {
-                points.entry(entry.identity).or_insert(PointResult {
-                    settings,
-                    replica: entry.replica,
-                    result,
-                });
-            }
-            _ => foreign += 1,
+        let is_ours = entry.version == BUILD;
+        match Run::of(entry) {
+            Some(run) => points.add(run),
+            None => foreign += usize::from(is_ours),
         }
     })?;
     if foreign > 0 {
         found.rows -= foreign;
         found.unreadable.push(format!("{}: {foreign} rows are no results of this program", folder.display()));
     }
-    let mut points: Vec<_> = points.into_iter().collect();
-    points.sort_by(|(one, first), (other, second)| {
-        let by_settings = in_order(&first.settings, &second.settings);
-        by_settings.then(first.replica.cmp(&second.replica)).then_with(|| one.cmp(other))
-    });
-    Ok(Stored { points: points.into_iter().map(|(_, point)| point).collect(), found })
+    Ok(Stored { points: points.in_order(), found })
+}
+
+/// A run of this build.
+pub(crate) struct Run {
+    identity: String,
+    /// Length of its result in JSON.
+    bytes: usize,
+    point: PointResult,
+}
+
+impl Run {
+    /// What is in a row; nothing if it is of another version, or no result of this program.
+    pub fn of(entry: Entry) -> Option<Run> {
+        let Entry { identity: key, version, settings, replica, result: text } = entry;
+        let settings: BTreeMap<String, Value> = serde_json::from_str(&settings).ok()?;
+        let result = RunResult::read(serde_json::from_str(&text).ok()?).ok()?;
+        let is_ours = version == BUILD && identity(&result.scenario) == key;
+        let point = PointResult { settings, replica, result };
+        is_ours.then_some(Run { identity: key, bytes: text.len(), point })
+    }
+}
+
+/// Runs, each once.
+#[derive(Default)]
+pub(crate) struct Points(HashMap<String, Run>);
+
+impl Points {
+    /// Adds a run; one that was kept twice may have its time series once.
+    pub fn add(&mut self, run: Run) {
+        if self.0.get(&run.identity).is_none_or(|had| had.bytes < run.bytes) {
+            self.0.insert(run.identity.clone(), run);
+        }
+    }
+
+    /// All, by their settings.
+    pub fn in_order(self) -> Vec<PointResult> {
+        let mut runs: Vec<Run> = self.0.into_values().collect();
+        runs.sort_by(|one, other| {
+            let by_settings = in_order(&one.point.settings, &other.point.settings);
+            let by_replica = one.point.replica.cmp(&other.point.replica);
+            by_settings.then(by_replica).then_with(|| one.identity.cmp(&other.identity))
+        });
+        runs.into_iter().map(|run| run.point).collect()
+    }
 }
 
 /// Settings by their keys, then value by value, numbers by size.

@@ -20,7 +20,7 @@ use wearwell_study::{BUILD, PointResult, Row, Store, StoreError, identity, made_
 const MOST_AT_RISK_S: f64 = 1.0;
 
 /// Runs that are written to one file.
-const MOST_ROWS: usize = 1000;
+pub(crate) const MOST_ROWS: usize = 1000;
 
 const POISON: &str = "no thread panics while it holds the lock";
 
@@ -102,19 +102,7 @@ impl ResultStore {
         if pending.rows.is_empty() {
             return Ok(());
         }
-        let columns = columns(&pending.rows, &pending.numeric);
-        let version = [("wearwell.version".to_owned(), BUILD.to_owned())];
-        let mut bytes = Vec::new();
-        parquet::write(&mut bytes, &columns, &version).map_err(|error| wrong(&self.folder, error))?;
-        let path = self.folder.join(name_of(&bytes));
-        let write = || -> std::io::Result<()> {
-            let mut file = temporary(&self.folder)?;
-            file.write_all(&bytes)?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(|error| wrong(&self.folder, format!("{error}; what was stored before stays")))?;
+        write_rows(&self.folder, &pending.rows, &pending.numeric)?;
         pending.rows.clear();
         pending.seconds = 0.0;
         Ok(())
@@ -150,7 +138,28 @@ impl Store for ResultStore {
     }
 }
 
-fn wrong(folder: &Path, problem: impl std::fmt::Display) -> StoreError {
+/// Writes runs to a file of their own, of which `numeric` says what is varied by numbers alone; its path.
+pub(crate) fn write_rows(
+    folder: &Path,
+    rows: &[PointResult],
+    numeric: &BTreeMap<String, bool>,
+) -> Result<PathBuf, StoreError> {
+    let version = [("wearwell.version".to_owned(), BUILD.to_owned())];
+    let mut bytes = Vec::new();
+    parquet::write(&mut bytes, &columns(rows, numeric), &version).map_err(|error| wrong(folder, error))?;
+    let path = folder.join(name_of(&bytes));
+    let write = || -> std::io::Result<()> {
+        let mut file = temporary(folder)?;
+        file.write_all(&bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(&path)?;
+        Ok(())
+    };
+    write().map_err(|error| wrong(folder, format!("{error}; what was stored before stays")))?;
+    Ok(path)
+}
+
+pub(crate) fn wrong(folder: &Path, problem: impl std::fmt::Display) -> StoreError {
     StoreError { place: folder.display().to_string(), problem: problem.to_string() }
 }
 
@@ -226,4 +235,4 @@ fn row(point: &PointResult) -> Row {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,7 +8,7 @@ use crate::report::{csv_rows, row_table, rows_as_json, wrapped};
 use crate::tell::tell;
 use serde_json::json;
 use std::path::PathBuf;
-use wearwell_store::read;
+use wearwell_store::{Compacted, compact, read};
 use wearwell_study::{BUILD, PointResult, Row, summary};
 
 /// Shows the runs that a store holds
@@ -21,6 +21,11 @@ pub struct Args {
     /// The folder
     #[arg(value_name = "STORE")]
     store: PathBuf,
+    /// First put the runs of this version from many files into few
+    ///
+    /// It may be ended at any moment, and others may read and write the store meanwhile.
+    #[arg(long)]
+    compact: bool,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
@@ -34,12 +39,17 @@ Examples:
   wearwell results runs/
   wearwell results runs/ --format csv
   wearwell results results/runs --output all.parquet
+  wearwell results runs/ --compact
 
 The files are Parquet, which others read as well: duckdb -c \"from read_parquet('runs/*.parquet', union_by_name = true)\"";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &[])).transpose()?;
+    if args.compact {
+        let Compacted { runs, files_before, files_after } = compact(&args.store).map_err(Failure::usage)?;
+        tell(format!("{runs} runs are in {files_after} files now, which had been {files_before}"));
+    }
     let stored = read(&args.store).map_err(Failure::usage)?;
     stored.found.complaints().into_iter().for_each(tell);
     if stored.points.is_empty() {

@@ -49,13 +49,13 @@ fn run(store: Option<&ResultStore>, patience: usize) -> Result<Vec<Outcome>, Swe
 }
 
 /// Eight finished runs.
-fn points() -> &'static [PointResult] {
+pub(crate) fn points() -> &'static [PointResult] {
     static POINTS: OnceLock<Vec<PointResult>> = OnceLock::new();
     POINTS.get_or_init(|| run(None, 1).unwrap().into_iter().map(Result::unwrap).collect())
 }
 
 /// A store with some runs, in a file each.
-fn filled(folder: &Path, points: &[PointResult]) {
+pub(crate) fn filled(folder: &Path, points: &[PointResult]) {
     let store = ResultStore::open(folder).unwrap();
     let plan = plan();
     store.expect(&mut plan.points().iter().map(|point| &point.settings));
@@ -65,7 +65,7 @@ fn filled(folder: &Path, points: &[PointResult]) {
     }
 }
 
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();

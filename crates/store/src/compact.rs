@@ -1,0 +1,99 @@
+//! Many files of a store put together to few.
+
+use crate::file::{count, entries_of, files};
+use crate::rows::{Points, Run};
+use crate::store::{MOST_ROWS, write_rows, wrong};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use wearwell_study::{PointResult, StoreError};
+
+/// What became of the files of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// Runs of this build, each once.
+    pub runs: usize,
+    /// Files of the store before.
+    pub files_before: usize,
+    /// Files of the store afterwards.
+    pub files_after: usize,
+}
+
+/// Puts the runs of this build in `folder` into as few files as hold them, and removes those that held them before. Runs of other
+/// versions, damaged files and what is no part of a store stay as they are.
+///
+/// Nothing is removed before all that it holds is safe in another file, so that this may be ended at any moment; what is then there
+/// twice counts once. Others may write to the store meanwhile, read it, or do the same: only files that were read are removed, and
+/// readers look again for what was taken from under them.
+///
+/// # Errors
+///
+/// A folder that is not there or cannot be read, written or cleared: all runs are still there.
+pub fn compact(folder: &Path) -> Result<Compacted, StoreError> {
+    compact_until(folder, &mut || true)
+}
+
+/// The same, which ends before the step to which `goes_on` says no.
+pub(crate) fn compact_until(
+    folder: &Path,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Compacted, StoreError> {
+    if !folder.is_dir() {
+        return Err(wrong(folder, "there is no such folder"));
+    }
+    let files_before = count(folder)?;
+    let (points, read) = readable(folder)?;
+    let (runs, numeric) = (points.len(), numeric(&points));
+    let mut written = BTreeSet::new();
+    let mut is_over = false;
+    for rows in points.chunks(MOST_ROWS) {
+        is_over |= !goes_on();
+        if !is_over {
+            written.insert(write_rows(folder, rows, &numeric)?);
+        }
+    }
+    // The new names have to be safe, and not only what they name.
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| wrong(folder, error))?;
+    for path in read.iter().filter(|path| !written.contains(*path)) {
+        is_over |= !goes_on();
+        if !is_over {
+            discard(path).map_err(|error| wrong(folder, error))?;
+        }
+    }
+    Ok(Compacted { runs, files_before, files_after: count(folder)? })
+}
+
+/// Removes a file that somebody else may have removed already.
+fn discard(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// The runs of this build, and the files that hold nothing else.
+fn readable(folder: &Path) -> Result<(Vec<PointResult>, Vec<PathBuf>), StoreError> {
+    let (mut points, mut paths) = (Points::default(), Vec::new());
+    for path in files(folder)? {
+        let Ok(entries) = entries_of(&path) else { continue };
+        let runs: Vec<Option<Run>> = entries.into_iter().map(Run::of).collect();
+        if runs.iter().all(Option::is_some) {
+            paths.push(path);
+        }
+        runs.into_iter().flatten().for_each(|run| points.add(run));
+    }
+    Ok((points.in_order(), paths))
+}
+
+/// Which settings are varied by numbers alone.
+fn numeric(points: &[PointResult]) -> BTreeMap<String, bool> {
+    let mut numeric = BTreeMap::new();
+    for (key, value) in points.iter().flat_map(|point| &point.settings) {
+        *numeric.entry(key.clone()).or_insert(true) &= value.is_number();
+    }
+    numeric
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+use crate::rows::read;
+use crate::store::ResultStore;
+use crate::store::tests::{filled, names, points};
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+/// All that a reader has of a store, in order.
+fn contents(folder: &Path) -> Vec<PointResult> {
+    let stored = read(folder).unwrap();
+    assert_eq!(stored.found.unreadable, Vec::<String>::new());
+    stored.points
+}
+
+#[test]
+fn many_files_become_one_with_the_same_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), points());
+    let before = contents(folder.path());
+    let done = compact(folder.path()).unwrap();
+    assert_eq!(done, Compacted { runs: 8, files_before: 8, files_after: 1 });
+    assert_eq!(names(folder.path()).len(), 1);
+    assert_eq!(contents(folder.path()), before);
+    let store = ResultStore::open(folder.path()).unwrap();
+    assert_eq!((store.known().count(), store.found().rows), (8, 8));
+    // The file is what a study would have written that kept all at once, so that it is the same again.
+    let name = names(folder.path());
+    assert_eq!(compact(folder.path()).unwrap(), Compacted { runs: 8, files_before: 1, files_after: 1 });
+    assert_eq!(names(folder.path()), name);
+}
+
+#[test]
+fn it_may_end_at_any_step() {
+    let mut steps = 0;
+    loop {
+        let folder = tempfile::tempdir().unwrap();
+        filled(folder.path(), &points()[..4]);
+        let before = contents(folder.path());
+        let mut left = steps;
+        compact_until(folder.path(), &mut || {
+            left -= i32::from(left >= 0);
+            left >= 0
+        })
+        .unwrap();
+        assert_eq!(contents(folder.path()), before, "after {steps} steps");
+        // Whoever comes next makes an end of it.
+        let done = compact(folder.path()).unwrap();
+        assert_eq!((done.runs, done.files_after), (4, 1), "after {steps} steps");
+        assert_eq!(contents(folder.path()), before, "after {steps} steps");
+        if left > 0 {
+            break;
+        }
+        steps += 1;
+    }
+    assert_eq!(steps, 6, "a file that is written and four that are removed, and none to do");
+}
+
+#[test]
+fn what_it_does_not_know_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), &points()[..3]);
+    let whole = names(folder.path());
+    let bytes = fs::read(folder.path().join(&whole[0])).unwrap();
+    fs::write(folder.path().join(&whole[0]), &bytes[..bytes.len() / 2]).unwrap();
+    fs::write(folder.path().join("mine.parquet"), b"PAR1").unwrap();
+    fs::write(folder.path().join("notes.txt"), b"mine").unwrap();
+    let done = compact(folder.path()).unwrap();
+    assert_eq!(done, Compacted { runs: 2, files_before: 3, files_after: 2 });
+    let left = names(folder.path());
+    assert!(["mine.parquet", "notes.txt", &whole[0]].iter().all(|name| left.iter().any(|left| left == name)));
+    assert_eq!(fs::read(folder.path().join(&whole[0])).unwrap(), &bytes[..bytes.len() / 2]);
+    assert!(compact(&folder.path().join("none")).unwrap_err().to_string().contains("no such folder"));
+}
+
+#[test]
+fn others_read_write_and_compact_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), &points()[..4]);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let compacts = || {
+            while !is_over.load(SeqCst) {
+                compact(folder.path()).unwrap();
+            }
+        };
+        scope.spawn(compacts);
+        scope.spawn(compacts);
+        for point in points().iter().cycle().skip(4).take(40) {
+            filled(folder.path(), std::slice::from_ref(point));
+            assert!(contents(folder.path()).len() >= 5);
+        }
+        is_over.store(true, SeqCst);
+    });
+    compact(folder.path()).unwrap();
+    assert_eq!((contents(folder.path()).len(), names(folder.path()).len()), (8, 1));
+}
