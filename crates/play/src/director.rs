@@ -1,7 +1,8 @@
 //! From what was seen on media to frames, each with a sentence.
 
 use crate::film::{Cell, Film, Frame, Op, Panel, Shows};
-use std::collections::{BTreeSet, HashMap};
+use crate::owner::{Kind, Owner};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::Cause;
 use wearwell_engine::layer::{Death, Seen};
@@ -40,11 +41,13 @@ pub struct Director {
 #[derive(Default)]
 struct Live {
     /// Where each owner's page is. Nothing iterates over it.
-    places: HashMap<Lpn, At>,
+    places: HashMap<Owner, At>,
     /// Whose page is where.
-    owners: HashMap<At, Lpn>,
+    owners: HashMap<At, Owner>,
     /// Deaths that were announced and are not yet shown.
     dying: Vec<Death>,
+    /// Pages that cleaning has read of each block and not yet written elsewhere, and why.
+    gathered: BTreeMap<u32, (u32, Cause)>,
     victim: Option<u32>,
     /// Pages that nobody above wants.
     stale: BTreeSet<At>,
@@ -108,7 +111,10 @@ impl Director {
                 Seen::Erased { block, cause } => self.erased(at, block, cause),
             }
         }
-        (0..self.media.len()).for_each(|at| self.bury(at));
+        for at in 0..self.media.len() {
+            self.clean(at);
+            self.bury(at);
+        }
     }
 
     /// The name of the medium before what happens on it, where there are several.
@@ -116,26 +122,45 @@ impl Director {
         if self.media.len() == 1 { String::new() } else { format!("{}: ", self.media[at].name) }
     }
 
-    fn cell(&self, at: usize, owner: Lpn, place: At, cause: Cause) -> Cell {
-        let cell = self.look.as_ref().and_then(|look| look(at, owner));
-        let cell = cell.unwrap_or_else(|| Cell { label: owner.0.to_string(), ..Cell::default() });
-        let below = self.media[at].users.iter().rev().find(|(_, first)| *first <= owner.0);
+    fn cell(&self, at: usize, owner: Owner, place: At, cause: Cause) -> Cell {
+        let cell = self.look.as_ref().filter(|_| owner.is_user()).and_then(|look| look(at, owner.number));
+        let cell = cell.unwrap_or_else(|| Cell { label: owner.label(), ..Cell::default() });
+        let below = self.above(at, owner);
         let group = match below {
-            Some((user, first)) => (owner.0 - first) / self.media[*user].pages_per_block,
+            Some((user, first)) => (owner.number.0 - first) / self.media[user].pages_per_block,
             None if self.look.is_some() => cell.group,
             None => place.0,
         };
         Cell { cause: cause as u8, group, ..cell }
     }
 
-    fn labels(&self, at: usize, owners: &[Lpn]) -> String {
-        let look = self.look.as_ref();
-        match owners {
-            owners if look.is_some_and(|look| owners.iter().any(|owner| look(at, *owner).is_some())) => {
-                let label = |owner: &Lpn| self.cell(at, *owner, (0, 0), Cause::Host).label;
-                owners.iter().map(label).collect::<Vec<_>>().join(" ")
+    /// The medium above that a page belongs to, and the first page that it has here.
+    fn above(&self, at: usize, owner: Owner) -> Option<(usize, u32)> {
+        let mut users = self.media[at].users.iter().rev();
+        users.find(|(_, first)| owner.is_user() && *first <= owner.number.0).copied()
+    }
+
+    /// Pages in words: "page 7", "pages 3–5, 9", "translation page 2".
+    fn pages(&self, at: usize, owners: &[Owner]) -> String {
+        let padding = owners.iter().filter(|owner| owner.kind == Kind::Padding).count();
+        let owners: Vec<Owner> = owners.iter().copied().filter(|owner| owner.kind != Kind::Padding).collect();
+        let has_look = |owner: &Owner| {
+            owner.is_user() && self.look.as_ref().is_some_and(|look| look(at, owner.number).is_some())
+        };
+        let labels = if owners.iter().any(has_look) {
+            let label = |owner: &Owner| self.cell(at, *owner, (0, 0), Cause::Host).label;
+            owners.iter().map(label).collect::<Vec<_>>().join(" ")
+        } else {
+            ranges(owners.iter().map(|owner| owner.number.0))
+        };
+        let kind = owners.first().map_or(Kind::Padding, |owner| owner.kind).word();
+        match (owners.len(), padding) {
+            (0, 1) => "a page of padding".to_owned(),
+            (0, padding) => format!("{padding} pages of padding"),
+            (count, 0) => format!("{kind}{} {labels}", if count == 1 { "" } else { "s" }),
+            (count, padding) => {
+                format!("{kind}{} {labels}, and {padding} of padding,", if count == 1 { "" } else { "s" })
             }
-            owners => ranges(owners.iter().map(|owner| owner.0)),
         }
     }
 
@@ -145,10 +170,18 @@ impl Director {
         let (_, others): (Vec<_>, Vec<_>) =
             dying.into_iter().partition(|death| written.contains(&death.owner.0));
         self.live[at].dying = others;
+        self.clean(at);
         self.bury(at);
+        let owners: Vec<Owner> = owners.iter().map(|number| Owner::of(*number, cause)).collect();
         let (mut ops, mut left) = (Vec::new(), BTreeSet::new());
         let mut old_places = 0;
-        for (page, &owner) in (first..).zip(owners) {
+        for (page, &owner) in (first..).zip(&owners) {
+            let cell = self.cell(at, owner, (block, page), cause);
+            self.live[at].stale.remove(&(block, page));
+            if owner.kind == Kind::Padding {
+                ops.extend([Op::Write { panel: at, block, page, cell }, Op::Die { panel: at, block, page }]);
+                continue;
+            }
             if let Some(old) = self.live[at].places.insert(owner, (block, page)) {
                 self.live[at].owners.remove(&old);
                 old_places += 1;
@@ -156,11 +189,10 @@ impl Director {
                 ops.push(Op::Die { panel: at, block: old.0, page: old.1 });
             }
             self.live[at].owners.insert((block, page), owner);
-            self.live[at].stale.remove(&(block, page));
-            ops.push(Op::Write { panel: at, block, page, cell: self.cell(at, owner, (block, page), cause) });
+            ops.push(Op::Write { panel: at, block, page, cell });
         }
         let word = self.media[at].word;
-        let pages = counted(owners.len(), &self.labels(at, owners));
+        let pages = self.pages(at, &owners);
         let blocks = ranges(left.iter().copied());
         let on = self.on(at);
         let text = match cause {
@@ -169,7 +201,8 @@ impl Director {
                 format!("{on}{pages} {moves} to {word} {block}")
             }
             _ => {
-                let of = if cause == Cause::Host { "" } else { " (metadata)" };
+                let is_said = cause == Cause::Host || owners.iter().any(|owner| !owner.is_user());
+                let of = if is_said { "" } else { " (metadata)" };
                 let dies = match (old_places, left.len()) {
                     (0, _) => String::new(),
                     (1, _) => format!("; its old place in {word} {blocks} dies"),
@@ -183,20 +216,37 @@ impl Director {
     }
 
     fn read(&mut self, at: usize, block: BlockId, pages: u32, cause: Cause) {
-        let is_victim = matches!(cause, Cause::Cleaning | Cause::WearLevelling);
-        if !is_victim || self.live[at].victim == Some(block.0) {
+        if matches!(cause, Cause::Cleaning | Cause::WearLevelling) {
+            self.live[at].gathered.entry(block.0).or_insert((0, cause)).0 += pages;
+        }
+    }
+
+    /// Shows of which blocks cleaning has read pages: of one that it will erase, or of several that it merges.
+    fn clean(&mut self, at: usize) {
+        let gathered = std::mem::take(&mut self.live[at].gathered);
+        let Some((&first, &(_, cause))) = gathered.first_key_value() else { return };
+        if gathered.len() == 1 && self.live[at].victim == Some(first) {
             return;
         }
         self.bury(at);
-        self.live[at].victim = Some(block.0);
+        let counted =
+            |pages| if pages == 1 { "1 live page".to_owned() } else { format!("{pages} live pages") };
         let why = if cause == Cause::Cleaning { "cleaning" } else { "wear levelling" };
-        let live = if pages == 1 { "1 live page".to_owned() } else { format!("{pages} live pages") };
-        let text =
-            format!("{}{why} takes {} {}: {live} must move", self.on(at), self.media[at].word, block.0);
-        self.push(text, vec![Op::Victim { panel: at, block: block.0 }]);
+        let (on, word) = (self.on(at), self.media[at].word);
+        if gathered.len() == 1 {
+            let places = 0..self.media[at].pages_per_block;
+            let live = places.filter(|page| self.live[at].owners.contains_key(&(first, *page))).count();
+            self.live[at].victim = Some(first);
+            let text = format!("{on}{why} takes {word} {first}: {} must move", counted(live as u32));
+            return self.push(text, vec![Op::Victim { panel: at, block: first }]);
+        }
+        let pages = counted(gathered.values().map(|(pages, _)| pages).sum());
+        let blocks = ranges(gathered.keys().copied());
+        self.push(format!("{on}{why} merges {word}s {blocks}: {pages} must move"), Vec::new());
     }
 
     fn erased(&mut self, at: usize, block: BlockId, cause: Cause) {
+        self.clean(at);
         self.bury(at);
         let pages = self.media[at].pages_per_block;
         for page in 0..pages {
@@ -221,9 +271,8 @@ impl Director {
         let (mut owners, mut blocks) = (Vec::new(), BTreeSet::new());
         for Death { owner, block, page } in dying {
             let place = (block.0, page);
-            if self.live[at].owners.get(&place) != Some(&owner) {
-                continue;
-            }
+            let there = self.live[at].owners.get(&place).copied();
+            let Some(owner) = there.filter(|there| there.number == owner) else { continue };
             self.live[at].owners.remove(&place);
             self.live[at].places.remove(&owner);
             self.live[at].stale.remove(&place);
@@ -235,7 +284,7 @@ impl Director {
             return;
         }
         let (word, many) = (self.media[at].word, if blocks.len() == 1 { "" } else { "s" });
-        let pages = counted(owners.len(), &self.labels(at, &owners));
+        let pages = self.pages(at, &owners);
         let (dies, wanted) = if owners.len() == 1 { ("dies", "is") } else { ("die", "are") };
         let on = self.on(at);
         let blocks = ranges(blocks.into_iter());
@@ -254,14 +303,14 @@ impl Director {
     fn mark_stale(&mut self, ops: &mut Vec<Op>) {
         for at in 0..self.media.len() {
             let Some(&(_, first)) = self.media[at].users.first() else { continue };
-            let mut places: Vec<(At, Lpn)> =
-                self.live[at].owners.iter().map(|(at, owner)| (*at, *owner)).collect();
+            let owners = self.live[at].owners.iter();
+            let mut places: Vec<(At, Owner)> = owners.map(|(at, owner)| (*at, *owner)).collect();
+            places.retain(|(_, owner)| owner.is_user() && owner.number.0 >= first);
             places.sort_unstable();
-            for (place, owner) in places.into_iter().filter(|(_, owner)| owner.0 >= first) {
-                let user = self.media[at].users.iter().rev().find(|(_, first)| *first <= owner.0);
-                let (user, first) = *user.expect("one begins there");
-                let pages = self.media[user].pages_per_block;
-                let above = ((owner.0 - first) / pages, (owner.0 - first) % pages);
+            for (place, owner) in places {
+                let (user, first) = self.above(at, owner).expect("one begins there");
+                let (pages, own) = (self.media[user].pages_per_block, owner.number.0 - first);
+                let above = (own / pages, own % pages);
                 let stale = !self.live[user].owners.contains_key(&above);
                 let changed = match stale {
                     true => self.live[at].stale.insert(place),
@@ -273,11 +322,6 @@ impl Director {
             }
         }
     }
-}
-
-/// "page 7", "pages 3–5, 9".
-fn counted(count: usize, labels: &str) -> String {
-    if count == 1 { format!("page {labels}") } else { format!("pages {labels}") }
 }
 
 /// Numbers with those that follow each other joined, the first dozen of them.

@@ -10,6 +10,7 @@ mod files;
 mod film;
 mod layout;
 mod lessons;
+mod owner;
 mod page;
 mod scenario;
 mod state;

@@ -40,7 +40,7 @@ pub struct Filmed {
 ///
 /// # Errors
 ///
-/// What cannot be run, or not be filmed: too large a drive, a clock, power cuts, layers that are no logs.
+/// What cannot be run, or not be filmed: too large a drive, a clock, power cuts, merge trees.
 pub fn film(
     scenario: &Scenario,
     parts: Parts,

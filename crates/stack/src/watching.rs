@@ -15,11 +15,11 @@ use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::{Content, Watch};
 use wearwell_workload::PageBatch;
 
-/// Runs `scenario` for as long as `looker` looks, who sees every page that is programmed and dies on the flash and on the
-/// segments of each log. A workload of the program's own stands for the scenario's.
+/// Runs `scenario` for as long as `looker` looks, who sees every page that is programmed and dies on the flash, whatever the FTL, and
+/// on the segments of each log. A workload of the program's own stands for the scenario's.
 ///
 /// # Errors
-/// As [`crate::run()`]; besides, what cannot be looked at page by page: a clock, power cuts, and layers that are no logs.
+/// As [`crate::run()`]; besides, what cannot be looked at page by page: a clock, power cuts, and layers above the FTL that are no logs.
 pub fn watched(scenario: &Scenario, parts: Parts, looker: &mut dyn Looker) -> Result<Watched, RunError> {
     let mut scenario = scenario.clone();
     refuse(&scenario)?;
@@ -59,11 +59,13 @@ fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
     if let Some((key, _, why)) = given.into_iter().find(|(_, given, _)| *given) {
         return Err(ConfigError::new(key, why));
     }
-    let logs = scenario.log.iter().enumerate().map(|(at, log)| (format!("log[{at}]"), log.kind.entry().name));
-    for (key, kind) in logs.chain([("ftl".to_owned(), scenario.ftl.kind.entry().name)]) {
+    for (at, log) in scenario.log.iter().enumerate() {
+        let kind = log.kind.entry().name;
         if kind != "log" {
-            let problem = format!("is {kind}; only logs are looked at page by page: structure = \"log\"");
-            return Err(ConfigError::new(format!("{key}.structure"), problem));
+            let problem = format!(
+                "is {kind}; of what stands on an FTL only logs are looked at page by page: structure = \"log\""
+            );
+            return Err(ConfigError::new(format!("log[{at}].structure"), problem));
         }
     }
     Ok(())

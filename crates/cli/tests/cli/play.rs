@@ -155,7 +155,7 @@ fn what_cannot_be_played_is_refused_with_words() {
     for (arguments, words) in [
         (&["play", "scenarios/explore.toml", "--output", &page][..], "a film has room for"),
         (&["play", "scenarios/latency.toml", "--output", &page], "a clock"),
-        (&["play", "scenarios/gecko.toml", "--unset", "power", "--output", &page], "only logs are looked at"),
+        (&["play", "scenarios/rocksdb_on_f2fs.toml", "--output", &page], "only logs are looked at"),
         (&["play", &scenario, "--output", "film.txt"], "ends in .html or .gif"),
         (&["play", &scenario, "--output", &scenario], "ends in .html or .gif"),
         (&["play", "--lesson", "cagc-figure-8", "--seed", "3", "--output", &page], "a scenario of its own"),

@@ -20,7 +20,8 @@ pub enum Seen {
         page: u32,
         /// How many.
         pages: u32,
-        /// Who owns each; empty from a store that does not know.
+        /// Who owns each; empty from a store that does not know. What an FTL writes for itself, for [`Cause::Translation`] or
+        /// [`Cause::Validity`], has numbers of its own; [`crate::ftl::hybrid::PADDING`] is nobody.
         owners: Vec<Lpn>,
         /// Why.
         cause: Cause,
@@ -43,7 +44,8 @@ pub enum Seen {
         /// Why.
         cause: Cause,
     },
-    /// A page is about to be replaced, or is no longer wanted. What cleaning moves is not said to die.
+    /// A page is about to be replaced, or is no longer wanted. What cleaning moves is not said to die; neither is, by FTLs that are no
+    /// logs, what is written anew.
     Died(Death),
 }
 

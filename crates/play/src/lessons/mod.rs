@@ -4,6 +4,7 @@
 
 mod cagc_figure_8;
 mod gecko_merges;
+mod hybrid_merges;
 mod log_on_log_figure_3;
 mod log_on_log_figure_6;
 #[cfg(feature = "nvmfs")]
@@ -32,6 +33,7 @@ pub static LESSONS: &[Lesson] = &[
     cagc_figure_8::LESSON,
     log_on_log_figure_3::LESSON,
     log_on_log_figure_6::LESSON,
+    hybrid_merges::LESSON,
     gecko_merges::LESSON,
     #[cfg(feature = "nvmfs")]
     nvmfs_extents::LESSON,

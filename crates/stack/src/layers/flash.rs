@@ -61,7 +61,7 @@ impl FlashParts {
         let (nand, switched) = (self.nand::<P>().with_spare_area(), self.power.cuts());
         let built = if self.reads_by_page() {
             let journal = self.journal.clone().unwrap_or_else(Journal::paused);
-            P::ftl_on_timed(Timed::new(nand, journal), plan, switched)
+            P::ftl_on_timed(Timed::new(nand, journal).watched(self.watcher.clone()), plan, switched)
         } else {
             P::ftl_on_nand(nand, plan, switched)
         };

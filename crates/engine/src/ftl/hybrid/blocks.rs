@@ -11,7 +11,7 @@ use crate::units::{BlockId, Lpn, Slot};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Owner of a page that fills a hole of a data block.
-pub(super) const PADDING: Lpn = Lpn(u32::MAX);
+pub const PADDING: Lpn = Lpn(u32::MAX);
 
 /// A logical block.
 #[derive(Clone, Copy, Debug, Default)]

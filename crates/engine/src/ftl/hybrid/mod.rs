@@ -36,6 +36,7 @@ use crate::seed::Seed;
 use crate::units::{BlockId, Lpn};
 use crate::wear::{WearConfig, WearLevelling};
 use blocks::Blocks;
+pub use blocks::PADDING;
 
 /// RAM of an entry of a map.
 const ENTRY_BYTES: u64 = 4;

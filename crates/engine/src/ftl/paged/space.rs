@@ -6,7 +6,7 @@ use super::protected::Protected;
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::flash_format::ValidityCodec;
-use crate::layer::{LayerError, Pages};
+use crate::layer::{Death, LayerError, MediumExt, Pages};
 use crate::nand::{Flash, PageState};
 use crate::pool::{Frontier, Pool, PoolConfig, Purpose};
 use crate::table::{filled, prefetch};
@@ -331,8 +331,21 @@ impl<F: Flash> Space<F> {
         self.pool.victim.invalidated(block, score, &self.pool.blocks);
     }
 
+    /// Says to whoever looks at the flash page by page that one is no longer wanted; of those that are written anew that is seen.
+    #[inline]
+    pub fn tell_death(&mut self, at: Slot) {
+        if !self.pool.medium.hears_of_deaths() {
+            return;
+        }
+        let (block, page) = self.split(at);
+        if let PageState::Written(spare) = self.pool.medium.spare(block, page) {
+            self.pool.medium.died(&[Death { owner: spare.owner, block, page }]);
+        }
+    }
+
     /// A page of metadata has been replaced.
     pub fn discard_metadata(&mut self, at: Slot) {
+        self.tell_death(at);
         self.invalidate(at);
         let (block, _) = self.split(at);
         let candidate = self.cleans_metadata || self.pool.blocks.valid_pages(block) > 0;

@@ -3,7 +3,7 @@
 use super::config::Durability;
 use super::store::PagedFtl;
 use crate::counters::{Cause, Operation};
-use crate::layer::LayerError;
+use crate::layer::{LayerError, MediumExt};
 use crate::mapping::{Handle, Mapping};
 use crate::nand::Flash;
 use crate::placement::PageContext;
@@ -61,6 +61,9 @@ impl<F: Flash> PagedFtl<F> {
             self.placement.trimmed(page);
         }
         self.space.pool.moves.trimmed(&[page]);
+        if self.space.pool.medium.hears_of_deaths() && self.held.contains(page.0) {
+            self.space.tell_death(self.place(page));
+        }
         self.forget(page);
         let nowhere = Mapping {
             slot: Slot::NONE,
