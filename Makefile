@@ -51,7 +51,13 @@ demo:
 build:
 	cargo build --release -p wearwell
 
-test: test-rust test-python
+# Cargo builds one thing at a time, so that Python waits until the Rust tests are compiled; then both run. What Python's say is shown after
+# the others.
+test:
+	@mkdir -p target
+	@$(MAKE) --no-print-directory test-python > target/test-python.log 2>&1 & python=$$!; \
+	$(MAKE) --no-print-directory test-rust; rust=$$?; \
+	wait $$python; python=$$?; cat target/test-python.log; exit $$((rust | python))
 
 # Of the same crates as all tests, so that what one has compiled the other need not.
 RUST_TESTS := PROPTEST_RNG_SEED=2026 cargo test --workspace --exclude wearwell-python
