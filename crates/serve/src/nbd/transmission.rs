@@ -15,6 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of requests, and of replies, that are gathered.
 const BUFFER_BYTES: usize = 256 << 10;
+/// Bytes for which there is room before any of them has come.
+const UNSEEN_BYTES: usize = 128 << 10;
 /// Stretches that one answer about what is there tells of.
 const MOST_EXTENTS: usize = 1 << 16;
 
@@ -145,10 +147,24 @@ fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Resu
         return Ok(Came::TooLong(request));
     }
     if request.command == command::WRITE {
-        data.resize(request.length as usize, 0);
-        source.read_exact(data)?;
+        read_claimed(source, data, request.length as usize)?;
     }
     Ok(Came::Request(request))
+}
+
+/// Reads so many bytes into `data`, which grows with what has come: a client that only claims to send much takes no memory for it.
+fn read_claimed(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
+    data.truncate(bytes);
+    let mut came = 0;
+    while came < bytes {
+        let end = bytes.min(came + came.max(UNSEEN_BYTES));
+        if data.len() < end {
+            data.resize(end, 0);
+        }
+        source.read_exact(&mut data[came..end])?;
+        came = end;
+    }
+    Ok(())
 }
 
 /// Answers requests, one at a time.
