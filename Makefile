@@ -101,7 +101,7 @@ docs-commands: build
 
 # Seconds for each target.
 FUZZ_SECONDS ?= 600
-FUZZ_TARGETS ?= trace_reader smart_report nvmfs_image nvmfs_operations flash_image
+FUZZ_TARGETS ?= trace_reader smart_report nvmfs_image nvmfs_operations flash_image nbd_client
 
 fuzz:
 	cargo fuzz --version || cargo install cargo-fuzz --locked

@@ -4,6 +4,7 @@ mod agreement;
 mod client;
 mod clients;
 mod common;
+mod conversation;
 mod device;
 mod flash;
 #[cfg(all(feature = "fuse", target_os = "linux"))]

@@ -1,0 +1,214 @@
+//! What a hostile client may say over NBD, made of any bytes, and what must hold whatever it says. Fuzzing uses it too.
+
+use std::io::{self, Read, Write};
+use wearwell_serve::nbd::protocol::{OPTION_MAGIC, REQUEST_MAGIC, STRUCTURED_REPLY_MAGIC, command, option};
+use wearwell_serve::nbd::{Agreed, Export, MOST_REQUEST_BYTES, Transmission, shake_hands};
+use wearwell_serve::{Device, SharedDevice};
+
+/// Options, and requests, of one client that are made of its bytes.
+const MOST_STEPS: usize = 32;
+/// Longest data of a request that really comes, bytes.
+const MOST_DATA_BYTES: u64 = 20_000;
+/// As much may be made ready for data of which nothing has come yet, bytes.
+const MOST_AHEAD_BYTES: usize = 512 << 10;
+
+/// A client that has said all it will say. It sees how much is made ready for what it claims.
+struct Spoken<'a> {
+    left: &'a [u8],
+    taken: usize,
+}
+
+impl Read for Spoken<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (ready, taken) = (buffer.len(), self.taken);
+        assert!(ready <= MOST_AHEAD_BYTES.max(2 * taken), "{ready} bytes for a client that sent {taken}");
+        let read = self.left.read(buffer)?;
+        self.taken += read;
+        Ok(read)
+    }
+}
+
+impl Write for Spoken<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Who hears replies: they are whole, where they are structured and so say how long they are.
+#[derive(Default)]
+struct Heard {
+    structured: bool,
+    head: Vec<u8>,
+    body_bytes: usize,
+}
+
+impl Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut left = if self.structured { bytes } else { &[] };
+        while !left.is_empty() {
+            let wanted = if self.body_bytes > 0 { self.body_bytes } else { 20 - self.head.len() };
+            let (now, rest) = left.split_at(wanted.min(left.len()));
+            left = rest;
+            if self.body_bytes > 0 {
+                self.body_bytes -= now.len();
+                continue;
+            }
+            self.head.extend(now);
+            if let &[a, b, c, d, 0, 1, .., e, f, g, h] = &self.head[..]
+                && self.head.len() == 20
+            {
+                assert_eq!(u32::from_be_bytes([a, b, c, d]), STRUCTURED_REPLY_MAGIC);
+                self.body_bytes = u32::from_be_bytes([e, f, g, h]) as usize;
+                self.head.clear();
+            }
+            assert!(self.head.len() < 20, "no reply begins with {:?}", self.head);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Holds a conversation with a client that says whatever `bytes` come to: as they are, or as options and requests with any fields; and that
+/// begins with the handshake, or has agreed on something.
+pub fn hold(device: Device, bytes: &[u8]) {
+    let export = |name: &str| Export {
+        name: name.into(),
+        bytes: device.bytes(),
+        page_bytes: device.page_bytes(),
+        most_bytes: MOST_REQUEST_BYTES,
+        description: "a drive".into(),
+    };
+    let exports = [export(""), export("other")];
+    let (&how, rest) = bytes.split_first().unwrap_or((&0, &[]));
+    let (is_raw, agreed) = (how & 1 == 0, how >> 1 & 3);
+    let mut numbers = Numbers { left: rest, edge: device.bytes() };
+    let said = match agreed {
+        _ if is_raw => rest.to_vec(),
+        0 => [options(&mut numbers), requests(&mut numbers)].concat(),
+        _ => requests(&mut numbers),
+    };
+    let device = SharedDevice::new(device);
+    let mut client = Spoken { left: &said, taken: 0 };
+    let agreed = match agreed {
+        0 => shake_hands(&mut client, &exports).ok().flatten(),
+        kind => Some(Agreed { structured: kind > 1, allocation: kind > 2, export: 0 }),
+    };
+    if let Some(agreed) = agreed {
+        let mut heard = Heard { structured: agreed.structured, ..Heard::default() };
+        // It breaks off in the end, whatever it said before.
+        let _ = Transmission::new(client, &mut heard, &device, &exports[agreed.export], agreed).serve();
+        assert_eq!((heard.body_bytes, heard.head.len()), (0, 0), "a reply that is not whole");
+    }
+    let mut device = device.take().expect("nobody took it");
+    device.check().unwrap();
+    device.flush().unwrap();
+}
+
+/// Numbers out of any bytes.
+struct Numbers<'a> {
+    left: &'a [u8],
+    /// Where the device ends, bytes.
+    edge: u64,
+}
+
+impl Numbers<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (&byte, left) = self.left.split_first()?;
+        self.left = left;
+        Some(byte)
+    }
+
+    /// A number that is often at the edge of something.
+    fn number(&mut self) -> Option<u64> {
+        let (kind, low) = (self.byte()?, u64::from(self.byte()?));
+        Some(match kind % 8 {
+            0 => low,
+            1 => low * 4096,
+            2 => u64::from(kind) << 8 | low,
+            3 => (self.edge + 128).wrapping_sub(low),
+            4 => self.edge.wrapping_sub(low * 4096),
+            5 => u64::from(u32::MAX) - low,
+            6 => u64::MAX - low,
+            _ => u64::from(MOST_REQUEST_BYTES) + 128 - low,
+        })
+    }
+
+    /// As many of the bytes as that, or fewer.
+    fn some(&mut self, count: usize) -> &[u8] {
+        let (now, left) = self.left.split_at(count.min(self.left.len()));
+        self.left = left;
+        now
+    }
+}
+
+/// The words of a client that haggles and then wants to begin.
+fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
+    let mut said = Vec::new();
+    let count = numbers.byte().unwrap_or(0) as usize % MOST_STEPS;
+    // Flags: those that everybody sends, seldom any others.
+    let flags = count as u32 & 3 | 1;
+    said.extend(flags.to_be_bytes());
+    for _ in 0..count {
+        let Some(kind) = numbers.byte() else { break };
+        let (number, shape) = (u32::from(kind & 15), kind >> 4);
+        let context = b"\0\0\0\x01\0\0\0\x0fbase:allocation";
+        let name: &[u8] = if shape & 4 == 0 { b"" } else { b"other" };
+        let named = [&(name.len() as u32).to_be_bytes(), name].concat();
+        let data = match shape % 4 {
+            0 => Vec::new(),
+            1 => numbers.some(usize::from(shape) * 3).to_vec(),
+            _ if matches!(number, option::LIST_META_CONTEXT | option::SET_META_CONTEXT) => {
+                [&named, &context[..]].concat()
+            }
+            2 => [&named, &[0, 1, 0, kind & 3][..]].concat(),
+            _ => [&named, &[0, 0][..]].concat(),
+        };
+        // What it claims to send, and what it sends.
+        let claimed = if shape > 13 { numbers.number() } else { None };
+        said.extend(OPTION_MAGIC.to_be_bytes());
+        said.extend(number.to_be_bytes());
+        said.extend((claimed.unwrap_or(data.len() as u64) as u32).to_be_bytes());
+        said.extend(data);
+    }
+    said.extend(OPTION_MAGIC.to_be_bytes());
+    said.extend([option::GO, 6, 0].map(u32::to_be_bytes).concat());
+    said.extend([0, 0]);
+    said
+}
+
+/// The words of a client that asks for anything.
+fn requests(numbers: &mut Numbers<'_>) -> Vec<u8> {
+    let mut said = Vec::new();
+    for cookie in 0..MOST_STEPS as u64 {
+        let [Some(kind), Some(flags), Some(offset), Some(length)] = [
+            numbers.byte().map(u64::from),
+            numbers.byte().map(u64::from),
+            numbers.number(),
+            numbers.number(),
+        ] else {
+            break;
+        };
+        let number = (kind & 15) as u16;
+        said.extend(REQUEST_MAGIC.to_be_bytes());
+        // Half of them without any flag, so that something is done.
+        said.extend((if flags < 128 { 0 } else { flags as u16 & 63 }).to_be_bytes());
+        said.extend(number.to_be_bytes());
+        said.extend(cookie.to_be_bytes());
+        said.extend(offset.to_be_bytes());
+        let is_write = number == command::WRITE;
+        // A write that has its data, or claims any length.
+        let length = if is_write && kind < 192 { length % MOST_DATA_BYTES } else { length };
+        said.extend((length as u32).to_be_bytes());
+        if is_write {
+            said.resize(said.len() + length.min(MOST_DATA_BYTES) as usize, kind as u8);
+        }
+    }
+    said
+}
