@@ -3,11 +3,15 @@
 use crate::file::{count, entries_of, files};
 use crate::rows::{Points, Run};
 use crate::store::{MOST_ROWS, write_rows, wrong};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use wearwell_study::{PointResult, StoreError};
+
+/// Where in a file the word stands that is its own.
+const UNIQUE: &str = "wearwell.compacted";
 
 /// What became of the files of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,18 +29,20 @@ pub struct Compacted {
 ///
 /// Nothing is removed before all that it holds is safe in another file, so that this may be ended at any moment; what is then there
 /// twice counts once. Others may write to the store meanwhile, read it, or do the same: only files that were read are removed, and
-/// readers look again for what was taken from under them.
+/// readers look again for what was taken from under them. A file that is removed is always held by one that was written after it was
+/// read, under a name that no file had before: several that do this at once may leave a run twice, and never take each other's.
 ///
 /// # Errors
 ///
 /// A folder that is not there or cannot be read, written or cleared: all runs are still there.
 pub fn compact(folder: &Path) -> Result<Compacted, StoreError> {
-    compact_until(folder, &mut || true)
+    compact_until(folder, MOST_ROWS, &mut || true)
 }
 
-/// The same, which ends before the step to which `goes_on` says no.
-pub(crate) fn compact_until(
+/// The same with so many rows in a file, which ends before the step to which `goes_on` says no.
+fn compact_until(
     folder: &Path,
+    most_rows: usize,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Compacted, StoreError> {
     if !folder.is_dir() {
@@ -45,23 +51,32 @@ pub(crate) fn compact_until(
     let files_before = count(folder)?;
     let (points, read) = readable(folder)?;
     let (runs, numeric) = (points.len(), numeric(&points));
-    let mut written = BTreeSet::new();
+    if read.len() <= runs.div_ceil(most_rows) {
+        return Ok(Compacted { runs, files_before, files_after: files_before });
+    }
     let mut is_over = false;
-    for rows in points.chunks(MOST_ROWS) {
+    for rows in points.chunks(most_rows) {
         is_over |= !goes_on();
         if !is_over {
-            written.insert(write_rows(folder, rows, &numeric)?);
+            write_rows(folder, rows, &numeric, &[(UNIQUE.to_owned(), unique())])?;
         }
     }
     // The new names have to be safe, and not only what they name.
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| wrong(folder, error))?;
-    for path in read.iter().filter(|path| !written.contains(*path)) {
+    for path in read {
         is_over |= !goes_on();
         if !is_over {
-            discard(path).map_err(|error| wrong(folder, error))?;
+            discard(&path).map_err(|error| wrong(folder, error))?;
         }
     }
     Ok(Compacted { runs, files_before, files_after: count(folder)? })
+}
+
+/// A word that nobody said before: files are named after their bytes, and this makes those of one file its own. Would a file be written
+/// that is there already, somebody who read it earlier could remove it.
+fn unique() -> String {
+    let half = |number: u8| RandomState::new().hash_one(number);
+    format!("{:016x}{:016x}", half(0), half(1))
 }
 
 /// Removes a file that somebody else may have removed already.

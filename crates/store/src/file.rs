@@ -73,7 +73,7 @@ impl Found {
 pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, StoreError> {
     let (mut found, mut seen) = (Found::default(), BTreeSet::new());
     loop {
-        let mut gone = false;
+        let before = seen.len();
         for path in files(folder)? {
             if !seen.insert(path.clone()) {
                 continue;
@@ -88,12 +88,13 @@ pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, Stor
                         each(entry);
                     }
                 }
-                Err(_) if std::fs::symlink_metadata(&path).is_err() => gone = true,
+                Err(_) if std::fs::symlink_metadata(&path).is_err() => {}
                 Err(problem) => found.unreadable.push(format!("{}: {problem}", path.display())),
             }
         }
-        // Somebody puts files together: what was in those that are gone is in one that had not been there.
-        if !gone {
+        // Somebody may put files together: what was in those that are gone is in one that had not been there, and a listing that was
+        // made meanwhile may have neither.
+        if seen.len() == before {
             return Ok(found);
         }
     }
@@ -209,6 +210,11 @@ fn column(group: &dyn RowGroupReader, name: &str, physical: Physical) -> Result<
     let described = columns[place].column_descr();
     if described.physical_type() != physical || described.max_rep_level() != 0 {
         return Err(ParquetError::General(format!("`{name}` is of another type")));
+    }
+    // The library stops the program over these.
+    let begin = columns[place].dictionary_page_offset().unwrap_or(columns[place].data_page_offset());
+    if begin < 0 || columns[place].compressed_size() < 0 {
+        return Err(ParquetError::General(format!("`{name}` begins or ends before the file")));
     }
     group.get_column_reader(place)
 }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use wearwell_stack::RunResult;
-use wearwell_study::{BUILD, PointResult, StoreError, identity};
+use wearwell_study::{BUILD, PointResult, StoreError, fingerprint, identity};
 
 /// What is in a store.
 #[derive(Clone, Debug)]
@@ -48,20 +48,21 @@ pub fn read(folder: &Path) -> Result<Stored, StoreError> {
 /// A run of this build.
 pub(crate) struct Run {
     identity: String,
-    /// Length of its result in JSON.
-    bytes: usize,
+    /// Which of several copies counts: that with the longest result in JSON, and of those of one length always the same.
+    rank: (usize, String),
     point: PointResult,
 }
 
 impl Run {
     /// What is in a row; nothing if it is of another version, or no result of this program.
     pub fn of(entry: Entry) -> Option<Run> {
-        let Entry { identity: key, version, settings, replica, result: text } = entry;
-        let settings: BTreeMap<String, Value> = serde_json::from_str(&settings).ok()?;
+        let Entry { identity: key, version, settings: kept, replica, result: text } = entry;
+        let settings: BTreeMap<String, Value> = serde_json::from_str(&kept).ok()?;
         let result = RunResult::read(serde_json::from_str(&text).ok()?).ok()?;
         let is_ours = version == BUILD && identity(&result.scenario) == key;
+        let rank = (text.len(), fingerprint(format!("{kept}\n{replica}\n{text}").as_bytes()));
         let point = PointResult { settings, replica, result };
-        is_ours.then_some(Run { identity: key, bytes: text.len(), point })
+        is_ours.then_some(Run { identity: key, rank, point })
     }
 }
 
@@ -70,9 +71,9 @@ impl Run {
 pub(crate) struct Points(HashMap<String, Run>);
 
 impl Points {
-    /// Adds a run; one that was kept twice may have its time series once.
+    /// Adds a run; one that was kept twice may have its time series once. The names of files decide nothing, which change.
     pub fn add(&mut self, run: Run) {
-        if self.0.get(&run.identity).is_none_or(|had| had.bytes < run.bytes) {
+        if self.0.get(&run.identity).is_none_or(|had| had.rank < run.rank) {
             self.0.insert(run.identity.clone(), run);
         }
     }

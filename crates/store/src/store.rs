@@ -102,7 +102,7 @@ impl ResultStore {
         if pending.rows.is_empty() {
             return Ok(());
         }
-        write_rows(&self.folder, &pending.rows, &pending.numeric)?;
+        write_rows(&self.folder, &pending.rows, &pending.numeric, &[])?;
         pending.rows.clear();
         pending.seconds = 0.0;
         Ok(())
@@ -138,15 +138,18 @@ impl Store for ResultStore {
     }
 }
 
-/// Writes runs to a file of their own, of which `numeric` says what is varied by numbers alone; its path.
+/// Writes runs to a file of their own, of which `numeric` says what is varied by numbers alone, and `notes` what else is to be noted
+/// of it, by keys.
 pub(crate) fn write_rows(
     folder: &Path,
     rows: &[PointResult],
     numeric: &BTreeMap<String, bool>,
-) -> Result<PathBuf, StoreError> {
-    let version = [("wearwell.version".to_owned(), BUILD.to_owned())];
+    notes: &[(String, String)],
+) -> Result<(), StoreError> {
+    let mut noted = vec![("wearwell.version".to_owned(), BUILD.to_owned())];
+    noted.extend_from_slice(notes);
     let mut bytes = Vec::new();
-    parquet::write(&mut bytes, &columns(rows, numeric), &version).map_err(|error| wrong(folder, error))?;
+    parquet::write(&mut bytes, &columns(rows, numeric), &noted).map_err(|error| wrong(folder, error))?;
     let path = folder.join(name_of(&bytes));
     let write = || -> std::io::Result<()> {
         let mut file = temporary(folder)?;
@@ -155,8 +158,7 @@ pub(crate) fn write_rows(
         file.persist(&path)?;
         Ok(())
     };
-    write().map_err(|error| wrong(folder, format!("{error}; what was stored before stays")))?;
-    Ok(path)
+    write().map_err(|error| wrong(folder, format!("{error}; what was stored before stays")))
 }
 
 pub(crate) fn wrong(folder: &Path, problem: impl std::fmt::Display) -> StoreError {

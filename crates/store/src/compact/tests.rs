@@ -23,7 +23,7 @@ fn many_files_become_one_with_the_same_runs() {
     assert_eq!(contents(folder.path()), before);
     let store = ResultStore::open(folder.path()).unwrap();
     assert_eq!((store.known().count(), store.found().rows), (8, 8));
-    // The file is what a study would have written that kept all at once, so that it is the same again.
+    // What is in few files stays as it is.
     let name = names(folder.path());
     assert_eq!(compact(folder.path()).unwrap(), Compacted { runs: 8, files_before: 1, files_after: 1 });
     assert_eq!(names(folder.path()), name);
@@ -37,7 +37,7 @@ fn it_may_end_at_any_step() {
         filled(folder.path(), &points()[..4]);
         let before = contents(folder.path());
         let mut left = steps;
-        compact_until(folder.path(), &mut || {
+        compact_until(folder.path(), MOST_ROWS, &mut || {
             left -= i32::from(left >= 0);
             left >= 0
         })
@@ -93,4 +93,58 @@ fn others_read_write_and_compact_meanwhile() {
     });
     compact(folder.path()).unwrap();
     assert_eq!((contents(folder.path()).len(), names(folder.path()).len()), (8, 1));
+}
+
+#[test]
+fn nobody_relies_on_a_file_that_another_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), points());
+    let sorted = contents(folder.path());
+    for meanwhile in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        // The third and fourth run share a file, as they would again once there is one before the second.
+        filled(path, &sorted[2..4]);
+        compact(path).unwrap();
+        filled(path, &sorted[1..2]);
+        filled(path, &sorted[2..3]);
+        let mut steps = 0;
+        compact_until(path, 2, &mut || {
+            if steps == meanwhile {
+                filled(path, &sorted[..1]);
+                compact_until(path, 2, &mut || true).unwrap();
+            }
+            steps += 1;
+            true
+        })
+        .unwrap();
+        assert_eq!(steps, 5, "two files are written, and three removed");
+        assert!(contents(path) == sorted[..4], "another came before step {meanwhile}");
+    }
+}
+
+#[test]
+fn of_two_copies_the_same_one_counts_at_any_step() {
+    // One run of two sweeps, of which one names more of its settings.
+    let one = &points()[0];
+    let mut settings = one.settings.clone();
+    settings.insert("seed".to_owned(), 1.into());
+    let other = PointResult { settings, ..one.clone() };
+    for last in 0..4 {
+        let folder = tempfile::tempdir().unwrap();
+        for point in [one, &other] {
+            filled(folder.path(), std::slice::from_ref(point));
+        }
+        assert_eq!(names(folder.path()).len(), 2);
+        let before = contents(folder.path());
+        for _ in 0..8 {
+            let mut left = last;
+            let mut goes_on = || {
+                left -= 1;
+                left >= 0
+            };
+            compact_until(folder.path(), MOST_ROWS, &mut goes_on).unwrap();
+            assert!(contents(folder.path()) == before, "after {last} steps");
+        }
+    }
 }

@@ -294,6 +294,18 @@ fn file_of_one() -> &'static [u8] {
     })
 }
 
+#[test]
+fn no_byte_of_a_footer_makes_a_reader_fall_over() {
+    let whole = file_of_one();
+    for place in whole.len() * 3 / 4..whole.len() {
+        let mut bytes = whole.to_vec();
+        // Odd, as negative numbers are written there.
+        bytes[place] = 133;
+        let entries: Result<Vec<Entry>, _> = parsed(bytes.into());
+        assert!(entries.is_err() || entries.is_ok_and(|entries| entries.len() <= 1000), "byte {place}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
