@@ -56,6 +56,7 @@ build:
 test:
 	@mkdir -p target
 	@$(MAKE) --no-print-directory test-python > target/test-python.log 2>&1 & python=$$!; \
+	trap "kill $$python" INT TERM; \
 	$(MAKE) --no-print-directory test-rust; rust=$$?; \
 	wait $$python; python=$$?; cat target/test-python.log; exit $$((rust | python))
 
