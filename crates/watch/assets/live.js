@@ -26,7 +26,7 @@ function overTime({ title, text, name, lines, samples, type = "value" }) {
   return figure({
     title, text,
     option: () => ({
-      xAxis: axis("seconds since it was opened", { type: "value", min: "dataMin", max: "dataMax", nameGap: 26, axisLabel: { color: style("--faint"), formatter: amount } }), yAxis: axis(name, { type }), dataZoom: zoom(),
+      xAxis: axis("seconds since it was opened", { type: "value", min: "dataMin", max: "dataMax", nameGap: 26, axisLabel: { color: style("--faint"), formatter: amount, showMinLabel: false, showMaxLabel: false } }), yAxis: axis(name, { type }), dataZoom: zoom(),
       series: lines.map((line) => ({ name: line.name, type: "line", showSymbol: false, connectNulls: true, data: samples.map((sample, index) => [sample.seconds, line.of(sample, samples[index - 1])]) })),
     }),
     columns: ["seconds", ...lines.map((line) => line.name)],
