@@ -51,8 +51,8 @@ demo:
 build:
 	cargo build --release -p wearwell
 
-# Cargo builds one thing at a time, so that Python waits until the Rust tests are compiled; then both run. What Python's say is shown after
-# the others.
+# Cargo builds one thing at a time, so that Python waits until the Rust tests are compiled; then both run. What Python's tests say is shown
+# after the others.
 test:
 	@mkdir -p target
 	@$(MAKE) --no-print-directory test-python > target/test-python.log 2>&1 & python=$$!; \
