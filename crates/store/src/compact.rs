@@ -1,8 +1,8 @@
 //! Many files of a store put together to few.
 
 use crate::file::{count, entries_of, files};
-use crate::rows::{Points, Run};
-use crate::store::{MOST_ROWS, write_rows, wrong};
+use crate::rows::{Points, Run, check_folder};
+use crate::store::{MOST_ROWS, note_numbers, write_rows, wrong};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -45,12 +45,11 @@ fn compact_until(
     most_rows: usize,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Compacted, StoreError> {
-    if !folder.is_dir() {
-        return Err(wrong(folder, "there is no such folder"));
-    }
+    check_folder(folder)?;
     let files_before = count(folder)?;
     let (points, read) = readable(folder)?;
-    let (runs, numeric) = (points.len(), numeric(&points));
+    let (runs, mut numeric) = (points.len(), BTreeMap::new());
+    note_numbers(&mut numeric, points.iter().map(|point| &point.settings));
     if read.len() <= runs.div_ceil(most_rows) {
         return Ok(Compacted { runs, files_before, files_after: files_before });
     }
@@ -99,15 +98,6 @@ fn readable(folder: &Path) -> Result<(Vec<PointResult>, Vec<PathBuf>), StoreErro
         runs.into_iter().flatten().for_each(|run| points.add(run));
     }
     Ok((points.in_order(), paths))
-}
-
-/// Which settings are varied by numbers alone.
-fn numeric(points: &[PointResult]) -> BTreeMap<String, bool> {
-    let mut numeric = BTreeMap::new();
-    for (key, value) in points.iter().flat_map(|point| &point.settings) {
-        *numeric.entry(key.clone()).or_insert(true) &= value.is_number();
-    }
-    numeric
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! All that is in a store.
 
 use crate::file::{Entry, Found, entries};
+use crate::store::wrong;
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -23,12 +24,7 @@ pub struct Stored {
 ///
 /// A folder that is not there or cannot be read.
 pub fn read(folder: &Path) -> Result<Stored, StoreError> {
-    let wrong = |problem: &str| StoreError { place: folder.display().to_string(), problem: problem.into() };
-    if !folder.is_dir() {
-        let problem =
-            if folder.exists() { "is a file; a store is a folder" } else { "there is no such folder" };
-        return Err(wrong(problem));
-    }
+    check_folder(folder)?;
     let mut points = Points::default();
     let mut foreign = 0;
     let mut found = entries(folder, |entry| {
@@ -43,6 +39,15 @@ pub fn read(folder: &Path) -> Result<Stored, StoreError> {
         found.unreadable.push(format!("{}: {foreign} rows are no results of this program", folder.display()));
     }
     Ok(Stored { points: points.in_order(), found })
+}
+
+/// Refuses what is no folder.
+pub(crate) fn check_folder(folder: &Path) -> Result<(), StoreError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let problem = if folder.exists() { "is a file; a store is a folder" } else { "there is no such folder" };
+    Err(wrong(folder, problem))
 }
 
 /// A run of this build.

@@ -111,10 +111,7 @@ impl ResultStore {
 
 impl Store for ResultStore {
     fn expect(&self, settings: &mut dyn Iterator<Item = &BTreeMap<String, Value>>) {
-        let numeric = &mut self.pending.lock().expect(POISON).numeric;
-        for (key, value) in settings.flatten() {
-            *numeric.entry(key.clone()).or_insert(true) &= value.is_number();
-        }
+        note_numbers(&mut self.pending.lock().expect(POISON).numeric, settings);
     }
 
     fn find(&self, identity: &str) -> Option<RunResult> {
@@ -135,6 +132,16 @@ impl Store for ResultStore {
 
     fn flush(&self) -> Result<(), StoreError> {
         self.write(&mut self.pending.lock().expect(POISON))
+    }
+}
+
+/// Notes of each setting whether it is varied by numbers alone.
+pub(crate) fn note_numbers<'a>(
+    numeric: &mut BTreeMap<String, bool>,
+    settings: impl Iterator<Item = &'a BTreeMap<String, Value>>,
+) {
+    for (key, value) in settings.flatten() {
+        *numeric.entry(key.clone()).or_insert(true) &= value.is_number();
     }
 }
 
