@@ -123,15 +123,19 @@ impl Director {
     }
 
     fn cell(&self, at: usize, owner: Owner, place: At, cause: Cause) -> Cell {
-        let cell = self.look.as_ref().filter(|_| owner.is_user()).and_then(|look| look(at, owner.number));
+        let cell = self.own_look(at, owner);
         let cell = cell.unwrap_or_else(|| Cell { label: owner.label(), ..Cell::default() });
-        let below = self.above(at, owner);
-        let group = match below {
+        let group = match self.above(at, owner) {
             Some((user, first)) => (owner.number.0 - first) / self.media[user].pages_per_block,
             None if self.look.is_some() => cell.group,
             None => place.0,
         };
         Cell { cause: cause as u8, group, ..cell }
+    }
+
+    /// How a page looks that is not called by its number.
+    fn own_look(&self, at: usize, owner: Owner) -> Option<Cell> {
+        self.look.as_ref().filter(|_| owner.is_user()).and_then(|look| look(at, owner.number))
     }
 
     /// The medium above that a page belongs to, and the first page that it has here.
@@ -142,26 +146,20 @@ impl Director {
 
     /// Pages in words: "page 7", "pages 3–5, 9", "translation page 2".
     fn pages(&self, at: usize, owners: &[Owner]) -> String {
-        let padding = owners.iter().filter(|owner| owner.kind == Kind::Padding).count();
+        let all = owners.len();
         let owners: Vec<Owner> = owners.iter().copied().filter(|owner| owner.kind != Kind::Padding).collect();
-        let has_look = |owner: &Owner| {
-            owner.is_user() && self.look.as_ref().is_some_and(|look| look(at, owner.number).is_some())
-        };
-        let labels = if owners.iter().any(has_look) {
+        let padding = all - owners.len();
+        let labels = if owners.iter().any(|owner| self.own_look(at, *owner).is_some()) {
             let label = |owner: &Owner| self.cell(at, *owner, (0, 0), Cause::Host).label;
             owners.iter().map(label).collect::<Vec<_>>().join(" ")
         } else {
             ranges(owners.iter().map(|owner| owner.number.0))
         };
-        let kind = owners.first().map_or(Kind::Padding, |owner| owner.kind).word();
-        match (owners.len(), padding) {
-            (0, 1) => "a page of padding".to_owned(),
-            (0, padding) => format!("{padding} pages of padding"),
-            (count, 0) => format!("{kind}{} {labels}", if count == 1 { "" } else { "s" }),
-            (count, padding) => {
-                format!("{kind}{} {labels}, and {padding} of padding,", if count == 1 { "" } else { "s" })
-            }
-        }
+        let Some(first) = owners.first() else {
+            return if all == 1 { "a page of padding".to_owned() } else { format!("{all} pages of padding") };
+        };
+        let pages = format!("{}{} {labels}", first.kind.word(), if owners.len() == 1 { "" } else { "s" });
+        if padding == 0 { pages } else { format!("{pages}, and {padding} of padding,") }
     }
 
     fn programmed(&mut self, at: usize, (block, first): At, owners: &[Lpn], cause: Cause) {
