@@ -14,7 +14,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power posix live docs-commands test-rust test-python lint deny advisories msrv docs site build python bench bench-pair build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power posix live docs-commands reproduce test-rust test-python lint deny advisories msrv docs site build python bench bench-pair build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -25,6 +25,7 @@ help:
 	@echo 'make posix   a mounted NVMFS under suites that others wrote, full, and killed (minutes; POSIX="kill --kills 10000")'
 	@echo 'make live    real file systems on a served drive: verified, fsx, its server killed (minutes; as root)'
 	@echo 'make docs-commands   the commands of README and docs, those as well that say they take minutes'
+	@echo 'make reproduce   every item of the papers that can be made here, quickly (minutes; WEARWELL_TRACES=DIR has more)'
 	@echo 'make mutants   small changes to the engine that unit tests must notice (a night; ROOMS=wear: minutes)'
 	@echo 'make fuzz    the fuzz targets, ten minutes each (FUZZ_SECONDS=60 FUZZ_TARGETS=nvmfs_image); needs a nightly compiler'
 	@echo 'make build   the whole program, in target/release/wearwell'
@@ -107,6 +108,10 @@ FUZZ_TARGETS ?= trace_reader smart_report nvmfs_image nvmfs_operations flash_ima
 fuzz:
 	cargo fuzz --version || cargo install cargo-fuzz --locked
 	for target in $(FUZZ_TARGETS); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+
+# Every item of the papers that can be made here, on smaller drives; what cannot be says what it needs. WEARWELL_TRACES names a folder of traces.
+reproduce: build
+	target/release/wearwell reproduce all --quick --output target/reproduced
 
 mutants:
 	cargo mutants --version || cargo install cargo-mutants --locked

@@ -37,6 +37,8 @@ pub(super) struct Settings {
     /// Seeds of what is drawn.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
+    /// Seeds where a trace is replayed, which is the same for each: what draws besides are some of the policies.
+    trace_runs: u64,
     /// Drive writes to warm up and to measure.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
@@ -47,6 +49,7 @@ pub(super) struct Settings {
 struct Source {
     name: String,
     toml: String,
+    seeds: u64,
 }
 
 const SYNTHETIC: [(&str, &str); 6] = [
@@ -102,6 +105,7 @@ fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
     let synthetic = SYNTHETIC.iter().map(|(name, law)| Source {
         name: (*name).to_owned(),
         toml: format!("[device]\ncapacity = \"{} MiB\"\n[workload]\n{law}\n", settings.drive_mib),
+        seeds: session.runs,
     });
     let folder = session.traces().filter(|_| settings.traces > 0);
     let there = folder
@@ -114,6 +118,7 @@ fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
             "[device]\nfit = true\n[trace]\npath = {:?}\naddress = \"compact\"\nvolume_rule = \"side_by_side\"\n{format}\n",
             path.to_string_lossy()
         ),
+        seeds: settings.trace_runs.max(1),
     });
     synthetic.chain(traces).collect()
 }
@@ -207,13 +212,12 @@ impl Found<'_> {
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
     let (sources, pairs) = (sources(session, &settings), pairs(settings.all_pairs));
-    // Replayed traces are the same for every seed; what draws besides are some of the policies.
     let mut points = Vec::new();
     for source in &sources {
         for &spare_factor in &settings.spare_factors {
             for &pair in &pairs {
                 let scenario = scenario_of(source, &settings, spare_factor, pair, session.length)?;
-                points.extend((1..=session.runs).map(|seed| Point {
+                points.extend((1..=source.seeds).map(|seed| Point {
                     scenario: Scenario { seed, ..scenario.clone() },
                     bounded: pair == BLIND,
                 }));
@@ -229,7 +233,14 @@ pub fn run(session: &Session) -> Result<(), Failure> {
             Ok(result) => Kept::of(result, point.bounded, session),
         }
     })?;
-    let by_pair: Vec<&[Kept]> = kept.chunks(session.runs as usize).collect();
+    let (mut by_pair, mut left) = (Vec::new(), &kept[..]);
+    for source in &sources {
+        for _ in 0..settings.spare_factors.len() * pairs.len() {
+            let (seeds, after) = left.split_at(source.seeds as usize);
+            by_pair.push(seeds);
+            left = after;
+        }
+    }
     let drives =
         sources.iter().flat_map(|source| settings.spare_factors.iter().map(move |spare| (source, *spare)));
     let found: Vec<Found<'_>> = drives
@@ -280,7 +291,7 @@ fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Resul
             let (level, loss) = (known.map(|(_, level)| level), drive.loss(pair));
             let numbers = [
                 Some(interval.mean),
-                Some(interval.half_width).filter(|_| session.runs > 1),
+                Some(interval.half_width).filter(|_| drive.source.seeds > 1),
                 bound,
                 level,
                 level.map(|level| interval.mean - level),

@@ -14,9 +14,6 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const HALF_EXTENT_BYTES: u64 = 256 << 10;
 
-/// Pages of a block or superblock: 256 KiB as in the paper, an extent, eight extents.
-const BLOCK_PAGES: [u32; 3] = [64, 128, 1024];
-
 /// What the FTL does with streams: all writes of the host in one, or one each for the four and for none; what cleaning
 /// moves is apart in both.
 const FTLS: [(&str, &str); 2] = [
@@ -70,10 +67,10 @@ struct Case {
     replayed: Replayed,
 }
 
-fn cases(trial: &Trial, shown_bytes: u64) -> Result<Vec<Case>, Failure> {
+fn cases(trial: &Trial, shown_bytes: u64, block_pages: &[u32]) -> Result<Vec<Case>, Failure> {
     let straddling = straddling(&trial.requests);
     let mut cases = Vec::new();
-    for pages_per_block in BLOCK_PAGES {
+    for &pages_per_block in block_pages {
         for (placement, ftl) in FTLS {
             let drive = Drive::of_the_paper(shown_bytes, pages_per_block, ftl);
             let mut push = |requests, from, straddles| -> Result<(), Failure> {
@@ -92,17 +89,20 @@ fn cases(trial: &Trial, shown_bytes: u64) -> Result<Vec<Case>, Failure> {
 }
 
 /// What it is asked for.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Of the SSD.
     disk_mib: u64,
     /// Share of it that the files take.
     utilisation: f64,
+    /// Pages of a block or superblock: 64 are 256 KiB as in the paper, 128 an extent, 1024 eight extents, for which the reserve of less than
+    /// 504 MiB is too small.
+    block_pages: Vec<u32>,
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let Settings { disk_mib, utilisation } = session.settings()?;
+    let Settings { disk_mib, utilisation, block_pages } = session.settings()?;
     let disk_bytes = disk_mib << 20;
     let sizes = Sizes::with_nvram(disk_bytes, 16, 2 * disk_bytes, 1);
     let assumed = Assumed::of(session)?;
@@ -114,7 +114,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let found = session.each("hints and trims", &jobs, |(load, simulated, sizes)| {
         let trial = simulated.play(load, utilisation, sizes)?;
         let sent = Trial::written_pages(&trial.requests, trial.measured_from..trial.requests.len());
-        Ok((sent as f64 * 4096.0 / trial.written_bytes as f64, cases(&trial, disk_bytes)?))
+        Ok((sent as f64 * 4096.0 / trial.written_bytes as f64, cases(&trial, disk_bytes, &block_pages)?))
     })?;
     let mut table = Table::new(&[
         "workload",
