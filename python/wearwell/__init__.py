@@ -22,6 +22,7 @@ from ._errors import (
     WearwellError,
 )
 from ._fleet import fleet
+from ._limit import limit
 from ._listing import (
     list_dedups,
     list_formats,
@@ -78,6 +79,7 @@ __all__ = [
     "compact_store",
     "drive",
     "fleet",
+    "limit",
     "list_dedups",
     "list_formats",
     "list_ftls",

@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._executors import ExecutorLike, making
-from ._plain import whole, words
+from ._plain import MOST, whole, words
 from ._source import ScenarioLike, blame, scenario_dict
 from ._sweep import open_store
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-MOST = 1_000_000
-"""Replicas, and changes at once."""
 
 
 def advise(

@@ -31,6 +31,19 @@ def advise(
     store: ResultStore | None = None,
     executor: Callable[[list[tuple[int, str]]], Iterator[tuple[int, str | None, str | None] | None]] | None = None,
 ) -> str: ...
+def limit(
+    scenario: str,
+    *,
+    placements: str | None = None,
+    victims: str | None = None,
+    all_pairs: bool,
+    replicas: int,
+    quick: bool,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    store: ResultStore | None = None,
+    executor: Callable[[list[tuple[int, str]]], Iterator[tuple[int, str | None, str | None] | None]] | None = None,
+) -> str: ...
 def read_store(path: str | PathLike[str]) -> str: ...
 def compact_store(path: str | PathLike[str]) -> tuple[int, int, int]: ...
 def drive_sheet(sheet: str) -> str: ...

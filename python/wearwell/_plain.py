@@ -17,6 +17,10 @@ SOURCES = ("workload", "trace", "tenant")
 """Keys that say who writes; a scenario has one of them."""
 
 
+MOST = 1_000_000
+"""Replicas, and changes at once."""
+
+
 def whole(name: str, value: Any, least: int = 1, most: int = (1 << 63) - 1) -> int:
     """Give an argument that must be a whole number in a range."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):

@@ -16,11 +16,15 @@ from .result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
+WANTED = "a result, or a table of wearwell.sweep, wearwell.advise or wearwell.limit, is wanted"
+
 Found: TypeAlias = Union[Result, "pd.DataFrame"]
 
 
 def report(path: str | os.PathLike[str], *found: Found, title: str | None = None) -> None:
-    """Draw results, sweeps and advice on a page for a browser: figures, their data as tables, warnings, scenarios.
+    """Draw results, sweeps, advice and limits on a page for a browser.
+
+    It has figures, their data as tables, warnings and scenarios.
 
     The page is one file below 2 MB, which fetches nothing, as that of ``wearwell report``. It appears whole or
     not at all.
@@ -30,17 +34,17 @@ def report(path: str | os.PathLike[str], *found: Found, title: str | None = None
     path : str or PathLike
         The page.
     *found : Result or pandas.DataFrame
-        What `run` gave, or tables of `sweep` and `advise`. Several results stand side by side first.
+        What `run` gave, or tables of `sweep`, `advise` and `limit`. Several results stand side by side first.
     title : str
         What the page is called; by what is on it unless given.
 
     Raises
     ------
     TypeError
-        If something is no result, and no table of `sweep` or `advise`.
+        If something is no result, and no table of `sweep`, `advise` or `limit`.
     """
     if not found:
-        raise TypeError("found: a result, or a table of wearwell.sweep or wearwell.advise, is wanted")
+        raise TypeError(f"found: {WANTED}")
     documents = [_document(each, at) for at, each in enumerate(found, start=1)]
     _write(Path(path), _core.page(title or ", ".join(name for name, _ in documents), documents))
 
@@ -53,9 +57,10 @@ def _document(found: Found, at: int) -> tuple[str, str]:
     attrs = getattr(found, "attrs", {})
     if "advice" in attrs:
         return f"Advice {at}", str(attrs["advice"])
+    if "limit" in attrs:
+        return f"Limit {at}", str(attrs["limit"])
     if "replica" not in getattr(found, "columns", ()):
-        problem = "a result, or a table of wearwell.sweep or wearwell.advise, is wanted"
-        raise TypeError(f"found: {problem}, not {type(found).__name__}")
+        raise TypeError(f"found: {WANTED}, not {type(found).__name__}")
     return f"Sweep {at}", json.dumps(_sweep(found))
 
 

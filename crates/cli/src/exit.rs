@@ -54,6 +54,7 @@ impl Failure {
         match error {
             LimitError::Draft(error) => (*error).into(),
             LimitError::Run(error) => Failure::of_run(error, draft),
+            LimitError::Options(problem) => Failure::Usage(format!("--{problem}")),
             LimitError::Sweep(SweepError::Interrupted { .. }) => Failure::Interrupted,
             other => Failure::run(other),
         }

@@ -1,8 +1,8 @@
 //! Fleets of drives, from Python.
 
-use crate::advise::Watch;
 use crate::errors::{self, Failure, ScenarioError};
 use crate::patience::gently;
+use crate::study::Watch;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use wearwell_stack::Draft;

@@ -10,6 +10,7 @@ mod drive;
 mod errors;
 mod executor;
 mod fleet;
+mod limit;
 mod listing;
 mod page;
 mod part;
@@ -19,6 +20,7 @@ mod policy;
 mod run;
 mod scenario;
 mod store;
+mod study;
 mod theory;
 mod trace;
 mod workload;
@@ -35,6 +37,8 @@ mod _core {
     use crate::drive::{drive_scenario, drive_sheet, drive_smart};
     #[pymodule_export]
     use crate::fleet::fleet;
+    #[pymodule_export]
+    use crate::limit::limit;
     #[pymodule_export]
     use crate::listing::listing;
     #[pymodule_export]

@@ -4,16 +4,14 @@ use super::run::Format;
 use super::sweep::write_table;
 use crate::exit::Failure;
 use crate::output::{FileKind, OutputFile, print};
+use crate::page::Page;
 use crate::progress::{ProgressArgs, SweepProgress};
-use crate::report::limit::{as_rows, as_table, as_value};
+use crate::report::limit::as_table;
 use crate::report::{csv_rows, pretty, wrapped};
 use crate::scenario_args::{self, ScenarioArgs};
 use crate::study_args::{StudyArgs, beside};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::PathBuf;
-use wearwell_engine::placement::PlacementConfig;
-use wearwell_engine::victim::VictimConfig;
 use wearwell_study::Axis;
 use wearwell_study::advise::shortened;
 use wearwell_study::limit::{LimitOptions, policies};
@@ -37,6 +35,9 @@ pub struct Args {
     /// Run each placement with each victim policy, and not only with that of the scenario
     #[arg(long)]
     all_pairs: bool,
+    /// Runs of each with different seeds, the same for all; the table then shows means with their 95 % interval
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    replicas: u32,
     /// Shorter runs, for a rough answer: 2 drive writes, after at most 12 until steady to 3 %
     #[arg(long)]
     quick: bool,
@@ -48,6 +49,9 @@ pub struct Args {
     /// Also write it to a file: .json (everything), .csv or .parquet (a row for each placement and victim policy)
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
+    /// Also draw it on a page, which needs nothing else to be looked at: .html
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     progress: ProgressArgs,
 }
@@ -57,6 +61,7 @@ Examples:
   wearwell limit --capacity '72 MiB' --spare-factor 0.1 --quick
   wearwell limit my.toml --placements double,sepbit,death_windows --victims none
   wearwell limit my.toml --trace my-trace.csv.gz --trace-format msr --fit --format json
+  wearwell limit my.toml --replicas 5 --report limit.html
   wearwell limit my.toml --all-pairs --output limit.csv --store runs/
 
 With --output FILE, finished runs stand in the store FILE.runs until all are made, and the same command goes on from there after an
@@ -66,11 +71,11 @@ interruption; those in --store DIR stay.";
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut draft = args.scenario.draft()?;
     let placements = match &args.placements {
-        Some(text) => parts::<PlacementConfig>(text, "--placements")?,
+        Some(text) => parts(text, "--placements")?,
         None => LimitOptions::every_placement(),
     };
     let victims = match &args.victims {
-        Some(text) => parts::<VictimConfig>(text, "--victims")?,
+        Some(text) => parts(text, "--victims")?,
         None => LimitOptions::every_victim(),
     };
     if args.quick {
@@ -78,41 +83,42 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let inputs = args.scenario.inputs(&draft);
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
+    let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     scenario_args::fit(&mut draft, args.progress)?;
     let study = args.study.place(args.output.as_deref().map(beside).as_deref())?;
     // Its runs are held against each other, not against theory.
     let sweep = study.options(false, false);
-    let options = LimitOptions { placements, victims, all_pairs: args.all_pairs, sweep };
+    let options =
+        LimitOptions { placements, victims, all_pairs: args.all_pairs, replicas: args.replicas, sweep };
     let display = SweepProgress::new(args.progress, 0);
     let outcome = policies(&draft, &options, &display);
     display.clear();
     let found = outcome.map_err(|error| Failure::of_limit(error, &draft))?;
     if let Some(file) = &output {
         match file.kind {
-            FileKind::Json => file.write(|out| out.write_all(pretty(&as_value(&found)).as_bytes()))?,
-            FileKind::Csv | FileKind::Parquet => write_table(file, &as_rows(&found))?,
+            FileKind::Json => file.write(|out| out.write_all(pretty(&found.to_value()).as_bytes()))?,
+            FileKind::Csv | FileKind::Parquet => write_table(file, &found.rows())?,
         }
+    }
+    if let Some(page) = &page {
+        let name = draft.scenario()?.name;
+        page.write_value(name.as_deref().unwrap_or("A drive beside its limit"), found.to_value())?;
     }
     print(&match args.format {
         Format::Table => wrapped(&as_table(&found)),
-        Format::Json => pretty(&as_value(&found)),
-        Format::Csv => csv_rows(&as_rows(&found))?,
+        Format::Json => pretty(&found.to_value()),
+        Format::Csv => csv_rows(&found.rows())?,
     })?;
     study.remove();
     Ok(())
 }
 
-/// The parts that an option names: each a bare word or a table of TOML that says what a `C` is.
-fn parts<C: DeserializeOwned>(text: &str, option: &str) -> Result<Vec<Value>, Failure> {
-    let wrong = |problem: &dyn std::fmt::Display| Failure::Usage(format!("{option}: {problem}"));
+/// The parts that an option names: each a bare word or a table of TOML.
+fn parts(text: &str, option: &str) -> Result<Vec<Value>, Failure> {
     if text == "none" {
         return Ok(Vec::new());
     }
     // As the values of an axis are written.
-    let values = Axis::parse(&format!("{option}={text}")).map_err(|problem| wrong(&problem))?.values;
-    values.iter().try_for_each(|value| match serde_json::from_value::<C>(value.clone()) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(wrong(&error)),
-    })?;
-    Ok(values)
+    let axis = Axis::parse(&format!("{option}={text}"));
+    axis.map(|axis| axis.values).map_err(|problem| Failure::Usage(format!("{option}: {problem}")))
 }

@@ -11,6 +11,7 @@ mod hostile;
 mod house;
 #[cfg(feature = "serve")]
 mod images;
+mod limit;
 #[cfg(feature = "serve")]
 mod live;
 mod model;

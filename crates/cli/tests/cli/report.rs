@@ -244,7 +244,7 @@ fn a_browser_draws_every_figure_of_theory() {
 }
 
 #[test]
-fn a_browser_draws_every_figure_of_advice_and_of_papers() {
+fn a_browser_draws_every_figure_of_advice_of_limits_and_of_papers() {
     let (folder, scenario) = hostile();
     let [advice, saved, again, papers] =
         ["a.html", "a.json", "b.html", "c.html"].map(|name| folder.path().join(name));
@@ -254,6 +254,9 @@ fn a_browser_draws_every_figure_of_advice_and_of_papers() {
         ["--quick", "--only", "victim", "--replicas", "2", "--report", advice_path, "--output", saved_path];
     outcome(&[&["advise", &scenario], &options[..]].concat(), 0);
     outcome(&["report", saved_path, "--output", again_path], 0);
+    let beside = folder.path().join("limit.html");
+    let options = ["--placements", "single,oracle", "--victims", "fifo", "--quick", "--report"];
+    outcome(&[&["limit", &scenario], &options[..], &[beside.to_str().unwrap()]].concat(), 0);
     outcome(
         &[
             "report",
@@ -264,7 +267,7 @@ fn a_browser_draws_every_figure_of_advice_and_of_papers() {
         ],
         0,
     );
-    for page in [&advice, &again, &papers] {
+    for page in [&advice, &again, &papers, &beside] {
         open(page);
     }
 }
@@ -326,6 +329,11 @@ fn what_is_no_result_is_refused_by_its_name() {
         ),
         ("run.json", "{\"scenario\": {}, \"course\": 1, \"layers\": []}", "this is no whole result"),
         ("advice.json", "{\"base\": {}, \"changes\": 1, \"combinations\": []}", "this is no whole advice"),
+        (
+            "limit.json",
+            "{\"lower_bound\": 1, \"least_rewrites\": 0, \"rows\": 1}",
+            "this is no whole drive beside its limit",
+        ),
     ] {
         let path = folder.path().join(name).display().to_string();
         std::fs::write(&path, text).unwrap();

@@ -5,6 +5,7 @@
 //! gives as JSON.
 
 mod advice;
+mod limit;
 mod power;
 pub mod reproduction;
 pub mod run;
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 /// Every kind; a value is the first that it looks like.
 pub static KINDS: &[Kind] =
-    &[run::KIND, power::KIND, theory::KIND, sweep::KIND, advice::KIND, reproduction::KIND];
+    &[run::KIND, power::KIND, theory::KIND, limit::KIND, sweep::KIND, advice::KIND, reproduction::KIND];
 
 /// A kind of document.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ pub fn beside_limit(
     options: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<RunResult, LimitError> {
-    let foreseeing = foreseeing(draft, &result, options, observer)?;
+    let foreseeing = foreseeing(draft, std::slice::from_ref(&result), options, observer)?;
     let found = Limit::of(result, &mut || observer.keep_going())?;
     let lower_bound = found.lower_bound();
     let Limit { mut result, least_rewrites, .. } = found;
@@ -65,7 +65,7 @@ pub fn distance(
         return Ok(None);
     }
     let quiet = Quiet(observer);
-    let own = Pairs::new(draft, options, &quiet).own_run()?;
+    let own = Pairs::new(draft, 1, options, &quiet).own_runs()?.remove(0);
     let Some(write_amplification) = own.write_amplification else { return Ok(None) };
     let beside = beside_limit(draft, own, options, &quiet)?;
     Ok(beside.limit.map(|LimitResult { lower_bound, foreseeing, .. }| Distance {

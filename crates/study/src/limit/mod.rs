@@ -8,6 +8,7 @@ mod history;
 mod loss;
 mod pairs;
 mod policies;
+mod rows;
 mod run;
 #[cfg(test)]
 mod tests;

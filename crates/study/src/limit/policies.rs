@@ -1,12 +1,14 @@
 //! Every placement and every victim policy beside the limit of a drive.
 
 use super::loss::Loss;
-use super::pairs::{LimitError, Measured, Pairs, Part};
+use super::pairs::{LimitError, Measured, Pairs, Part, mean};
 use super::run::{Limit, check};
 use crate::sweep::{SweepObserver, SweepOptions};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use wearwell_engine::placement::PLACEMENTS;
-use wearwell_engine::victim::VICTIMS;
+use wearwell_engine::placement::{PLACEMENTS, PlacementConfig};
+use wearwell_engine::victim::{VICTIMS, VictimConfig};
+use wearwell_stack::steady::ci95_half_width;
 use wearwell_stack::{Draft, ForeseeingResult, RunResult};
 
 /// Placements that know the future, whatever is written.
@@ -24,6 +26,8 @@ pub struct LimitOptions<'a> {
     pub victims: Vec<Value>,
     /// Whether each placement is run with each victim policy, and not only with that of the scenario.
     pub all_pairs: bool,
+    /// Runs of each with different seeds, the same for all; 0 is 1.
+    pub replicas: u32,
     /// Who makes the runs, and where finished ones are kept.
     pub sweep: SweepOptions<'a>,
 }
@@ -38,17 +42,71 @@ impl LimitOptions<'_> {
     pub fn every_victim() -> Vec<Value> {
         VICTIMS.iter().map(|entry| json!(entry.name)).collect()
     }
+
+    /// Refuses what names no placement and no victim policy.
+    fn check(&self) -> Result<(), LimitError> {
+        every_one_is::<PlacementConfig>("placements", &self.placements)?;
+        every_one_is::<VictimConfig>("victims", &self.victims)
+    }
+}
+
+fn every_one_is<C: DeserializeOwned>(option: &str, values: &[Value]) -> Result<(), LimitError> {
+    values.iter().try_for_each(|value| match serde_json::from_value::<C>(value.clone()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(LimitError::Options(format!("{option}: {error}"))),
+    })
 }
 
 /// A drive beside its limit.
 #[derive(Clone, Debug)]
 pub struct Policies {
-    /// The drive as it is, and the lower bound for what it wrote.
-    pub limit: Limit,
-    /// The best of what knows the future; `None` where its FTL has no placement and no victim policy.
+    /// The drive as it is, and the lower bound for what it wrote, with each seed.
+    pub limits: Vec<Limit>,
+    /// The best of what knows the future, over all seeds; `None` where its FTL has no placement and no victim policy.
     pub foreseeing: Option<ForeseeingResult>,
     /// The other placements and victim policies, over the same writes.
     pub rows: Vec<PolicyRow>,
+}
+
+impl Policies {
+    /// Write amplification of the drive as it is, the mean over seeds.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let by_seed: Option<Vec<f64>> =
+            self.limits.iter().map(|limit| limit.result.write_amplification).collect();
+        by_seed.map(|by_seed| mean(&by_seed))
+    }
+
+    /// Write amplification below which nothing gets, the mean over seeds.
+    pub fn lower_bound(&self) -> f64 {
+        mean(&self.limits.iter().map(Limit::lower_bound).collect::<Vec<_>>())
+    }
+
+    /// Host pages of the measured parts of all seeds.
+    pub fn host_pages(&self) -> u64 {
+        self.limits.iter().map(|limit| limit.host_pages).sum()
+    }
+
+    /// Pages of these that had to be rewritten, whatever the drive knew of the future.
+    pub fn least_rewrites(&self) -> u64 {
+        self.limits.iter().map(|limit| limit.least_rewrites).sum()
+    }
+
+    /// The share of all rewriting which nobody has shown to be necessary, as of [`Limit::open_share`].
+    pub fn open_share(&self) -> Option<f64> {
+        let rewritten = self.write_amplification()? - 1.0;
+        (rewritten > 0.0).then(|| 1.0 - (self.lower_bound() - 1.0) / rewritten)
+    }
+
+    /// What the runs of the drive as it is warn of, each once.
+    pub fn warnings(&self) -> Vec<&str> {
+        let mut warnings: Vec<&str> = Vec::new();
+        for warning in self.limits.iter().flat_map(|limit| &limit.result.warnings) {
+            if !warnings.contains(&warning.as_str()) {
+                warnings.push(warning);
+            }
+        }
+        warnings
+    }
 }
 
 /// A placement and a victim policy beside the limit.
@@ -60,6 +118,8 @@ pub struct PolicyRow {
     pub victim: String,
     /// What was measured, or why nothing was.
     pub outcome: Result<Measured, String>,
+    /// Half the width of the 95 % interval of what it writes beyond the best that knows the future, seed by seed; `None` with a single one.
+    pub above_foreseeing_ci95: Option<f64>,
     /// Where what it rewrites is lost; `None` where the runs that would say so cannot be.
     pub loss: Option<Loss>,
 }
@@ -71,19 +131,22 @@ pub struct PolicyRow {
 ///
 /// # Errors
 ///
-/// A drive that cannot be run or has no limit, an interruption, and runs that cannot go on. What cannot go with a placement or a victim
+/// What is no placement and no victim policy, a drive that cannot be run or has no limit, an interruption, and runs that cannot go on. What cannot go with a placement or a victim
 /// policy is said in its row.
 pub fn policies(
     base: &Draft,
     options: &LimitOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<Policies, LimitError> {
+    options.check()?;
     check(&base.scenario()?).map_err(|error| base.explain(&error))?;
-    let mut pairs = Pairs::new(base, &options.sweep, observer);
-    let own = pairs.own_run()?;
+    let mut pairs = Pairs::new(base, options.replicas, &options.sweep, observer);
+    let own = pairs.own_runs()?;
+    let bounded = |own: Vec<RunResult>| -> Result<Vec<Limit>, LimitError> {
+        own.into_iter().map(|own| Ok(Limit::of(own, &mut || observer.keep_going())?)).collect()
+    };
     let Some(parts) = pairs.hold_against(&own)? else {
-        let limit = Limit::of(own, &mut || observer.keep_going())?;
-        return Ok(Policies { limit, foreseeing: None, rows: Vec::new() });
+        return Ok(Policies { limits: bounded(own)?, foreseeing: None, rows: Vec::new() });
     };
     let best = best_foreseeing(&mut pairs)?;
     let wanted = wanted(&parts, options);
@@ -98,21 +161,23 @@ pub fn policies(
         placement: placement.name.clone(),
         victim: victim.name.clone(),
         outcome: pairs.known(placement, victim).clone(),
+        above_foreseeing_ci95: best
+            .as_ref()
+            .and_then(|(best, _)| above_ci95(&pairs, (placement, victim), best)),
         loss: best.as_ref().and_then(|(best, _)| loss(&pairs, (placement, victim), best)),
     });
     let rows = rows.collect();
-    let limit = Limit::of(own, &mut || observer.keep_going())?;
-    Ok(Policies { limit, foreseeing: best.map(|(_, result)| result), rows })
+    Ok(Policies { limits: bounded(own)?, foreseeing: best.map(|(_, result)| result), rows })
 }
 
 /// The same, of a run that was made, for its best of what knows the future alone.
 pub(super) fn foreseeing(
     base: &Draft,
-    own: &RunResult,
+    own: &[RunResult],
     options: &SweepOptions<'_>,
     observer: &dyn SweepObserver,
 ) -> Result<Option<ForeseeingResult>, LimitError> {
-    let mut pairs = Pairs::new(base, options, observer);
+    let mut pairs = Pairs::new(base, 1, options, observer);
     if pairs.hold_against(own)?.is_none() {
         return Ok(None);
     }
@@ -162,6 +227,15 @@ fn wanted((own_placement, own_victim): &(Part, Part), options: &LimitOptions<'_>
     }
     let of_placements = placements.iter().map(|placement| pair(placement, own_victim));
     of_placements.chain(victims[1..].iter().map(|victim| pair(own_placement, victim))).collect()
+}
+
+/// Half the width of the interval of the difference of two pairs, whose runs share each seed's writes.
+fn above_ci95(pairs: &Pairs<'_>, (placement, victim): (&Part, &Part), best: &(Part, Part)) -> Option<f64> {
+    let by_seed =
+        |placement, victim| pairs.known(placement, victim).as_ref().ok().map(|known| &known.by_seed);
+    let (own, best) = (by_seed(placement, victim)?, by_seed(&best.0, &best.1)?);
+    let above: Vec<f64> = own.iter().zip(best).map(|(own, best)| own - best).collect();
+    ci95_half_width(&above)
 }
 
 fn loss(pairs: &Pairs<'_>, (placement, victim): (&Part, &Part), best: &(Part, Part)) -> Option<Loss> {

@@ -34,7 +34,13 @@ fn found(
     all_pairs: bool,
 ) -> Result<Policies, LimitError> {
     let sweep = SweepOptions { threads: Some(1), ..SweepOptions::default() };
-    let options = LimitOptions { placements: names(placements), victims: names(victims), all_pairs, sweep };
+    let options = LimitOptions {
+        placements: names(placements),
+        victims: names(victims),
+        all_pairs,
+        sweep,
+        replicas: 1,
+    };
     policies(&draft(settings), &options, &Silent)
 }
 
@@ -46,7 +52,7 @@ fn nothing_is_below_the_bound_and_losses_add_up() {
         let settings = format!("workload = {{ {workload} }}");
         let placements = ["single", "double", "age_classes", "death_windows"];
         let found = found(&settings, &placements, &["greedy", "fifo"], true).unwrap();
-        let (bound, best) = (found.limit.lower_bound(), found.foreseeing.unwrap().write_amplification);
+        let (bound, best) = (found.lower_bound(), found.foreseeing.as_ref().unwrap().write_amplification);
         assert!(1.0 <= bound && bound <= best, "{bound} > {best}");
         assert_eq!(found.rows.len(), 8);
         assert_eq!((found.rows[0].placement.as_str(), found.rows[0].victim.as_str()), ("double", "greedy"));
@@ -59,7 +65,7 @@ fn nothing_is_below_the_bound_and_losses_add_up() {
             let knows = row.placement == "death_windows";
             assert!(knows || measured.write_amplification > best, "{row:?} beats {best}");
         }
-        let own = found.limit.result.write_amplification;
+        let own = found.write_amplification();
         assert_eq!(found.rows[0].outcome.as_ref().unwrap().write_amplification, own.unwrap());
     }
 }
@@ -81,14 +87,14 @@ fn a_drive_that_merges_log_blocks_has_a_bound_alone() {
     let settings = "workload = { kind = 'uniform' }\nftl = { structure = { kind = 'fast' } }";
     let found = found(settings, &["single"], &["greedy"], false).unwrap();
     assert!(found.foreseeing.is_none() && found.rows.is_empty());
-    assert!(found.limit.lower_bound() <= found.limit.result.write_amplification.unwrap());
+    assert!(found.lower_bound() <= found.write_amplification().unwrap());
 }
 
 #[test]
 fn all_runs_measure_the_same_writes() {
     let settings = "workload = { kind = 'zipf', exponent = 0.9 }";
     let whole = found(settings, &["double"], &["fifo"], false).unwrap();
-    let own = &whole.limit.result;
+    let own = &whole.limits[0].result;
     // By hand, with a warm-up of that length.
     let mut draft = draft(settings);
     draft.set("measure.warm_up", json!(own.course.warm_up_drive_writes)).unwrap();
@@ -100,7 +106,7 @@ fn all_runs_measure_the_same_writes() {
     assert_eq!(by_hand.course.measured_host_pages, own.course.measured_host_pages);
     // And so does a result that is held against its limit.
     let beside = beside_limit(&draft, by_hand, &SweepOptions::default(), &Silent).unwrap().limit.unwrap();
-    assert_eq!(beside.least_rewrites, whole.limit.least_rewrites);
+    assert_eq!(beside.least_rewrites, whole.limits[0].least_rewrites);
     assert_eq!(beside.foreseeing, whole.foreseeing);
 }
 
@@ -110,7 +116,7 @@ fn who_makes_the_runs_makes_no_difference() {
     let many = Threads { count: Some(3), run: None };
     let sweep = SweepOptions { executor: Some(&many), ..SweepOptions::default() };
     let (placements, victims) = (names(&["single", "predicted_windows"]), names(&["random"]));
-    let options = LimitOptions { placements, victims, all_pairs: true, sweep };
+    let options = LimitOptions { placements, victims, all_pairs: true, replicas: 1, sweep };
     let one = found(settings, &["single", "predicted_windows"], &["random"], true).unwrap();
     assert_eq!(policies(&draft(settings), &options, &Silent).unwrap().rows, one.rows);
 }
@@ -119,4 +125,48 @@ fn who_makes_the_runs_makes_no_difference() {
 fn what_is_no_single_drive_is_refused_before_it_is_run() {
     let error = found("workload = { kind = 'uniform' }\n[[log]]\nspare_factor = 0.3", &[], &[], false);
     assert!(error.unwrap_err().to_string().contains("log: the limit is that of a drive"));
+}
+
+#[test]
+fn seeds_are_shared_and_their_mean_is_told() {
+    let settings = "workload = { kind = 'zipf', exponent = 0.9 }";
+    let sweep = || SweepOptions { threads: Some(1), ..SweepOptions::default() };
+    let of = |replicas| {
+        let (placements, victims) = (names(&["single"]), names(&["fifo"]));
+        let options =
+            LimitOptions { placements, victims, replicas, sweep: sweep(), ..LimitOptions::default() };
+        policies(&draft(settings), &options, &Silent).unwrap()
+    };
+    let (one, three) = (of(1), of(3));
+    assert_eq!((one.limits.len(), three.limits.len()), (1, 3));
+    for (alone, row) in one.rows.iter().zip(&three.rows) {
+        let (alone, measured) = (alone.outcome.as_ref().unwrap(), row.outcome.as_ref().unwrap());
+        // The first of three is what one is.
+        assert_eq!((measured.by_seed[0], measured.by_seed.len()), (alone.write_amplification, 3));
+        let mean = measured.by_seed.iter().sum::<f64>() / 3.0;
+        assert!((measured.write_amplification - mean).abs() < 1e-12);
+        assert!(measured.by_seed.iter().any(|&other| other != measured.by_seed[0]));
+        assert!(measured.ci95.unwrap() > 0.0 && row.above_foreseeing_ci95.unwrap() > 0.0);
+        let loss = row.loss.unwrap();
+        assert!((loss.placement + loss.victim + loss.block_size - (mean - 1.0)).abs() < 1e-9);
+    }
+    assert!(one.rows.iter().all(|row| row.above_foreseeing_ci95.is_none()));
+    // Each seed is bounded for its own writes, and warms up as long as its own run did.
+    for limit in &three.limits {
+        let seed = limit.result.scenario.seed;
+        let own = three.limits.iter().filter(|other| other.result.scenario.seed == seed).count();
+        assert_eq!(own, 1);
+    }
+    assert_eq!(three.host_pages(), three.limits.iter().map(|limit| limit.host_pages).sum::<u64>());
+    let value = three.to_value();
+    assert_eq!((&value["replicas"], value["rows"].as_array().unwrap().len()), (&json!(3), three.rows.len()));
+}
+
+#[test]
+fn what_is_no_policy_is_refused_before_anything_is_run() {
+    let error = found("workload = { kind = 'uniform' }", &["doubel"], &[], false).unwrap_err().to_string();
+    assert!(
+        error.starts_with("placements: ") && error.contains("doubel") && error.contains("double"),
+        "{error}"
+    );
 }

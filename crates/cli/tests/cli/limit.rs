@@ -1,0 +1,77 @@
+//! `wearwell limit`: a drive beside its limit, in every form that it is told.
+
+use crate::common::{json, outcome, small};
+use serde_json::{Value, json};
+
+const ASKED: [&str; 4] = ["--placements", "single,double", "--victims", "fifo"];
+
+#[test]
+fn every_form_tells_the_same() {
+    let (folder, scenario) = small();
+    let [csv, page] = ["limit.csv", "limit.html"].map(|name| folder.path().join(name));
+    let [csv_path, page_path] = [&csv, &page].map(|path| path.to_str().unwrap());
+    let more = ["--replicas", "3", "--output", csv_path, "--report", page_path, "--format", "json"];
+    let (told, _) = outcome(&[&["limit", &scenario], &ASKED[..], &more].concat(), 0);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["replicas"], 3);
+    let rows = told["rows"].as_array().unwrap();
+    // That of the scenario, the other placement, the other victim policy.
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows[0]["write_amplification"], told["write_amplification"]);
+    assert!(rows.iter().all(|row| row["write_amplification_ci95"].as_f64().unwrap() > 0.0), "{told}");
+    let mut reader = csv::Reader::from_path(&csv).unwrap();
+    let heads = reader.headers().unwrap().clone();
+    let at = |name: &str| heads.iter().position(|head| head == name).unwrap();
+    for (row, record) in rows.iter().zip(reader.records().map(Result::unwrap)) {
+        for name in ["write_amplification", "above_foreseeing_ci95", "lost_by_placement"] {
+            assert_eq!(record[at(name)].parse::<f64>().unwrap(), row[name].as_f64().unwrap(), "{name}");
+        }
+    }
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("\"kind\":\"limit\"") && text.contains("least_rewrites"));
+    // What it prints is what a page is drawn from later, too.
+    let saved = folder.path().join("limit.json");
+    std::fs::write(&saved, told.to_string()).unwrap();
+    let again = folder.path().join("again.html");
+    outcome(&["report", saved.to_str().unwrap(), "--output", again.to_str().unwrap()], 0);
+    assert!(std::fs::read_to_string(&again).unwrap().contains("\"kind\":\"limit\""));
+}
+
+#[test]
+fn the_table_says_over_how_many_seeds() {
+    let (_folder, scenario) = small();
+    let (table, _) = outcome(&[&["limit", &scenario, "--replicas", "2"], &ASKED[..]].concat(), 0);
+    assert!(table.contains("Means over 2 seeds, the same for all."), "{table}");
+    let (table, _) = outcome(&[&["limit", &scenario], &ASKED[..]].concat(), 0);
+    assert!(!table.contains("seeds"), "{table}");
+}
+
+#[test]
+fn finished_runs_are_not_made_again_and_one_seed_is_the_first_of_several() {
+    let (folder, scenario) = small();
+    let store = folder.path().join("runs").display().to_string();
+    let [one, two] = ["one.json", "two.json"].map(|name| folder.path().join(name));
+    let with = |path: &std::path::Path, replicas: &str| {
+        let more = ["--replicas", replicas, "--store", &store, "--output", path.to_str().unwrap()];
+        outcome(&[&["limit", &scenario], &ASKED[..], &more].concat(), 0);
+        json(path)
+    };
+    let (single, both) = (with(&one, "1"), with(&two, "2"));
+    assert_eq!((&single["replicas"], &both["replicas"]), (&json!(1), &json!(2)));
+    assert_ne!(single["rows"][1]["write_amplification"], both["rows"][1]["write_amplification"]);
+    assert_eq!(with(&folder.path().join("again.json"), "2"), both);
+}
+
+#[test]
+fn what_is_no_policy_and_no_page_is_refused() {
+    let (_folder, scenario) = small();
+    for (arguments, expected) in [
+        (["--placements", "doubel"], "--placements: unknown variant `doubel`"),
+        (["--victims", "gredy"], "--victims: unknown variant `gredy`"),
+        (["--replicas", "0"], "--replicas"),
+        (["--report", "limit.txt"], "limit.txt: a report ends in .html"),
+    ] {
+        let (_, told) = outcome(&[&["limit", &scenario], &arguments[..]].concat(), 2);
+        assert!(told.contains(expected), "{told}");
+    }
+}

@@ -1,0 +1,64 @@
+//! A drive beside its limit, watched from Python.
+
+use crate::errors::{self, Failure, ScenarioError};
+use crate::executor::PythonExecutor;
+use crate::patience::gently;
+use crate::store::ResultStore;
+use crate::study::{self, Watch};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use wearwell_study::limit::{LimitError, LimitOptions, Policies, policies};
+
+/// Holds placements and victim policies, JSON lists of names and tables, against the limit; what was found as JSON.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, placements=None, victims=None, all_pairs, replicas, quick, threads=None, progress=None, store=None, executor=None))]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+pub fn limit(
+    py: Python<'_>,
+    scenario: &str,
+    placements: Option<&str>,
+    victims: Option<&str>,
+    all_pairs: bool,
+    replicas: u32,
+    quick: bool,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    store: Option<Py<ResultStore>>,
+    executor: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let draft = study::draft(scenario, quick)?;
+    let placements = placements.map_or_else(LimitOptions::every_placement, listed);
+    let victims = victims.map_or_else(LimitOptions::every_victim, listed);
+    let failure = Failure::default();
+    let executor = executor.map(|make| PythonExecutor::new(make, failure.clone()));
+    let watch = Watch::new(progress, failure.clone());
+    let found = gently(py, &failure, move || {
+        let sweep = study::options(threads, store.as_ref(), executor.as_ref());
+        policies(&draft, &LimitOptions { placements, victims, all_pairs, replicas, sweep }, &watch)
+    })?;
+    if let Some(error) = failure.get(py) {
+        return Err(error);
+    }
+    Ok(as_json(&found.map_err(from_limit)?))
+}
+
+fn listed(json: &str) -> Vec<Value> {
+    serde_json::from_str(json).expect("the package gives a list")
+}
+
+/// Rows as lists under their columns, and all of it as it is.
+fn as_json(found: &Policies) -> String {
+    let rows = found.rows();
+    let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
+    let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
+    json!({ "columns": columns, "rows": values, "limit": found.to_value() }).to_string()
+}
+
+fn from_limit(error: LimitError) -> PyErr {
+    match error {
+        LimitError::Draft(error) => study::from_draft(&error),
+        LimitError::Options(problem) => ScenarioError::new_err((problem, None::<String>)),
+        LimitError::Sweep(error) => study::from_sweep(&error),
+        other => errors::RunError::new_err(other.to_string()),
+    }
+}

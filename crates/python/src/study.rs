@@ -1,0 +1,91 @@
+//! What studies of many runs share when Python asks for them.
+
+use crate::errors::{self, Failure, ScenarioError};
+use crate::executor::PythonExecutor;
+use crate::scenario;
+use crate::store::ResultStore;
+use pyo3::prelude::*;
+use std::ops::ControlFlow;
+use wearwell_nvmfs::top;
+use wearwell_stack::{Draft, DraftError, Progress};
+use wearwell_study::advise::shortened;
+use wearwell_study::{Executor, SweepError, SweepObserver, SweepOptions};
+
+/// The scenario that a study is of, for shorter runs if it is to be `quick`.
+pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
+    scenario::parse(scenario)?;
+    let mut draft = Draft::from_value(serde_json::from_str(scenario).expect("parsed before"));
+    if quick {
+        let shortened = shortened(&draft).map_err(|error| from_draft(&error))?;
+        let applied = shortened.iter().try_for_each(|setting| setting.apply(&mut draft));
+        applied.map_err(|error| from_draft(&error))?;
+    }
+    Ok(draft)
+}
+
+/// Who makes the runs, and where finished ones are kept.
+pub fn options<'a>(
+    threads: Option<usize>,
+    store: Option<&'a Py<ResultStore>>,
+    executor: Option<&'a PythonExecutor>,
+) -> SweepOptions<'a> {
+    SweepOptions {
+        threads,
+        store: store.map(|store| store.get().as_store()),
+        executor: executor.map(|executor| executor as &dyn Executor),
+        run: Some(top::run),
+        ..SweepOptions::default()
+    }
+}
+
+/// An error in a scenario, with its key.
+pub fn from_draft(error: &DraftError) -> PyErr {
+    ScenarioError::new_err((error.to_string(), error.key.clone()))
+}
+
+/// Why runs could not go on.
+pub fn from_sweep(error: &SweepError) -> PyErr {
+    match error {
+        SweepError::Store { .. } => errors::StoreError::new_err(error.to_string()),
+        SweepError::Executor { .. } => errors::ExecutorError::new_err(error.to_string()),
+        other => errors::RunError::new_err(other.to_string()),
+    }
+}
+
+/// Passes on how many runs are finished, and stops where something in Python failed.
+pub struct Watch {
+    progress: Option<Py<PyAny>>,
+    failure: Failure,
+}
+
+impl Watch {
+    /// Calls `progress` with the numbers of finished and of all runs; what fails in it is recorded in `failure`.
+    pub fn new(progress: Option<Py<PyAny>>, failure: Failure) -> Self {
+        Watch { progress, failure }
+    }
+
+    fn flow(&self) -> ControlFlow<()> {
+        if self.failure.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl SweepObserver for Watch {
+    fn begin(&self, _: usize) -> ControlFlow<()> {
+        self.flow()
+    }
+
+    fn progress(&self, _: usize, _: &Progress) -> ControlFlow<()> {
+        self.flow()
+    }
+
+    fn keep_going(&self) -> ControlFlow<()> {
+        self.flow()
+    }
+
+    fn finished(&self, finished: usize, points: usize) {
+        let Some(callback) = &self.progress else { return };
+        if let Err(error) = Python::attach(|py| callback.call1(py, (finished, points))) {
+            self.failure.record(error);
+        }
+    }
+}
