@@ -69,6 +69,7 @@ fn what_is_no_policy_and_no_page_is_refused() {
         (["--placements", "doubel"], "--placements: unknown variant `doubel`"),
         (["--victims", "gredy"], "--victims: unknown variant `gredy`"),
         (["--replicas", "0"], "--replicas"),
+        (["--replicas", "4294967295"], "--replicas: 4294967295 of "),
         (["--report", "limit.txt"], "limit.txt: a report ends in .html"),
     ] {
         let (_, told) = outcome(&[&["limit", &scenario], &arguments[..]].concat(), 2);

@@ -3,6 +3,7 @@
 use super::loss::Loss;
 use super::pairs::{LimitError, Measured, Pairs, Part, mean};
 use super::run::{Limit, check};
+use crate::points::MOST_POINTS;
 use crate::sweep::{SweepObserver, SweepOptions};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -43,10 +44,18 @@ impl LimitOptions<'_> {
         VICTIMS.iter().map(|entry| json!(entry.name)).collect()
     }
 
-    /// Refuses what names no placement and no victim policy.
+    /// Refuses what names no placement and no victim policy, and more runs than a sweep may have.
     fn check(&self) -> Result<(), LimitError> {
         every_one_is::<PlacementConfig>("placements", &self.placements)?;
-        every_one_is::<VictimConfig>("victims", &self.victims)
+        every_one_is::<VictimConfig>("victims", &self.victims)?;
+        let (placements, victims) = (self.placements.len() + 1, self.victims.len() + 1);
+        let pairs = if self.all_pairs { placements * victims } else { placements + victims };
+        let most = MOST_POINTS / pairs;
+        if self.replicas as usize > most {
+            let problem = format!("replicas: {} of {pairs} pairs; at most {most} can be", self.replicas);
+            return Err(LimitError::Options(problem));
+        }
+        Ok(())
     }
 }
 
