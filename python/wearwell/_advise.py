@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._executors import ExecutorLike, making
+from ._executors import ExecutorLike, making, one_place
 from ._plain import MOST, whole, words
 from ._source import ScenarioLike, blame, scenario_dict
 from ._sweep import open_store
@@ -74,8 +74,7 @@ def advise(
     """
     import pandas as pd
 
-    if threads is not None and executor is not None:
-        raise TypeError("threads: these are of this process, and executor names another place; give one of them")
+    one_place(threads, executor)
     with blame(scenario):
         given = json.dumps(scenario_dict(scenario))
         text = _core.advise(

@@ -35,6 +35,12 @@ Outcomes: TypeAlias = Generator[Outcome | None, None, None]
 """Runs as they end, in any order; ``None`` now and then while none does."""
 
 
+def one_place(threads: object, executor: object) -> None:
+    """Refuse threads of this process beside an executor."""
+    if threads is not None and executor is not None:
+        raise TypeError("threads: these are of this process, and executor names another place; give one of them")
+
+
 class Work(Protocol):
     """What is to be made: a run, or a point of a reproduction."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._executors import ExecutorLike, making
+from ._executors import ExecutorLike, making, one_place
 from ._plain import MOST, whole
 from ._source import ScenarioLike, blame, scenario_dict
 from ._sweep import open_store
@@ -76,8 +76,7 @@ def limit(
     """
     import pandas as pd
 
-    if threads is not None and executor is not None:
-        raise TypeError("threads: these are of this process, and executor names another place; give one of them")
+    one_place(threads, executor)
     with blame(scenario):
         text = _core.limit(
             json.dumps(scenario_dict(scenario)),

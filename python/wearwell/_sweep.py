@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._errors import ScenarioError
-from ._executors import ExecutorLike, Job, Outcome, Outcomes, opened
+from ._executors import ExecutorLike, Job, Outcome, Outcomes, one_place, opened
 from ._own import KEYS, is_made_anew, is_own, name_of
 from ._plain import plain, whole
 from ._progress import bar
@@ -114,8 +114,7 @@ def sweep(
 
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(f"progress: True or a function is wanted, not {progress!r}")
-    if threads is not None and executor is not None:
-        raise TypeError("threads: these are of this process, and executor names another place; give one of them")
+    one_place(threads, executor)
     if path is not None and store is not None:
         raise TypeError("path: is the same as store by its earlier name; give one of them")
     workers = whole("threads", threads) if threads is not None else os.cpu_count() or 1

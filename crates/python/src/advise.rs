@@ -1,10 +1,8 @@
 //! Advice on a stack, watched from Python.
 
-use crate::errors::{self, Failure, ScenarioError};
-use crate::executor::PythonExecutor;
-use crate::patience::gently;
+use crate::errors::{self, ScenarioError};
 use crate::store::ResultStore;
-use crate::study::{self, Watch};
+use crate::study;
 use pyo3::prelude::*;
 use serde_json::json;
 use wearwell_study::advise::{self as core, Advice, AdviseError, AdviseOptions};
@@ -26,27 +24,19 @@ pub fn advise(
     executor: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let draft = study::draft(scenario, quick)?;
-    let failure = Failure::default();
-    let executor = executor.map(|make| PythonExecutor::new(make, failure.clone()));
-    let watch = Watch::new(progress, failure.clone());
-    let advice = gently(py, &failure, move || {
-        let sweep = study::options(threads, store.as_ref(), executor.as_ref());
-        core::advise(&draft, &AdviseOptions { only, replicas, depth, sweep }, &watch)
+    let advice = study::watched(py, progress, executor, move |executor, watch| {
+        let sweep = study::options(threads, store.as_ref(), executor);
+        core::advise(&draft, &AdviseOptions { only, replicas, depth, sweep }, watch)
     })?;
-    if let Some(error) = failure.get(py) {
-        return Err(error);
-    }
     Ok(as_json(&advice.map_err(from_advise)?))
 }
 
 /// Rows as lists under their columns, the settings of each, what was not tried, and all of it as it is.
 fn as_json(advice: &Advice) -> String {
-    let rows = advice.rows();
-    let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
-    let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
+    let (columns, rows) = study::table(&advice.rows());
     let tried = advice.changes.iter().chain(&advice.combinations);
     let settings: Vec<_> = tried.map(|tried| &tried.change.settings).collect();
-    json!({"columns": columns, "rows": values, "settings": settings, "skipped": advice.skipped, "advice": advice}).to_string()
+    json!({"columns": columns, "rows": rows, "settings": settings, "skipped": advice.skipped, "advice": advice}).to_string()
 }
 
 fn from_advise(error: AdviseError) -> PyErr {

@@ -1,8 +1,7 @@
 //! Fleets of drives, from Python.
 
-use crate::errors::{self, Failure, ScenarioError};
-use crate::patience::gently;
-use crate::study::Watch;
+use crate::errors::{self, ScenarioError};
+use crate::study;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use wearwell_stack::Draft;
@@ -35,12 +34,9 @@ pub fn fleet(
     let check = check.map(|drives| CheckOptions { drives, blocks: check_blocks, tolerance });
     let sweep = SweepOptions { threads, ..SweepOptions::default() };
     let options = FleetOptions { check, sweep };
-    let failure = Failure::default();
-    let watch = Watch::new(progress, failure.clone());
-    let found = gently(py, &failure, move || core::foresee(&plan, &options, &watch).map_err(Box::new))?;
-    if let Some(error) = failure.get(py) {
-        return Err(error);
-    }
+    let found = study::watched(py, progress, None, move |_, watch| {
+        core::foresee(&plan, &options, watch).map_err(Box::new)
+    })?;
     Ok(serde_json::to_string(&found.map_err(|error| from_fleet(*error))?).expect("plain data"))
 }
 

@@ -1,10 +1,8 @@
 //! A drive beside its limit, watched from Python.
 
-use crate::errors::{self, Failure, ScenarioError};
-use crate::executor::PythonExecutor;
-use crate::patience::gently;
+use crate::errors::{self, ScenarioError};
 use crate::store::ResultStore;
-use crate::study::{self, Watch};
+use crate::study;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use wearwell_study::limit::{LimitError, LimitOptions, Policies, policies};
@@ -29,16 +27,10 @@ pub fn limit(
     let draft = study::draft(scenario, quick)?;
     let placements = placements.map_or_else(LimitOptions::every_placement, listed);
     let victims = victims.map_or_else(LimitOptions::every_victim, listed);
-    let failure = Failure::default();
-    let executor = executor.map(|make| PythonExecutor::new(make, failure.clone()));
-    let watch = Watch::new(progress, failure.clone());
-    let found = gently(py, &failure, move || {
-        let sweep = study::options(threads, store.as_ref(), executor.as_ref());
-        policies(&draft, &LimitOptions { placements, victims, all_pairs, replicas, sweep }, &watch)
+    let found = study::watched(py, progress, executor, move |executor, watch| {
+        let sweep = study::options(threads, store.as_ref(), executor);
+        policies(&draft, &LimitOptions { placements, victims, all_pairs, replicas, sweep }, watch)
     })?;
-    if let Some(error) = failure.get(py) {
-        return Err(error);
-    }
     Ok(as_json(&found.map_err(from_limit)?))
 }
 
@@ -48,10 +40,8 @@ fn listed(json: &str) -> Vec<Value> {
 
 /// Rows as lists under their columns, and all of it as it is.
 fn as_json(found: &Policies) -> String {
-    let rows = found.rows();
-    let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
-    let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
-    json!({ "columns": columns, "rows": values, "limit": found.to_value() }).to_string()
+    let (columns, rows) = study::table(&found.rows());
+    json!({ "columns": columns, "rows": rows, "limit": found.to_value() }).to_string()
 }
 
 fn from_limit(error: LimitError) -> PyErr {

@@ -2,14 +2,16 @@
 
 use crate::errors::{self, Failure, ScenarioError};
 use crate::executor::PythonExecutor;
+use crate::patience::gently;
 use crate::scenario;
 use crate::store::ResultStore;
 use pyo3::prelude::*;
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Draft, DraftError, Progress};
 use wearwell_study::advise::shortened;
-use wearwell_study::{Executor, SweepError, SweepObserver, SweepOptions};
+use wearwell_study::{Executor, Row, SweepError, SweepObserver, SweepOptions};
 
 /// The scenario that a study is of, for shorter runs if it is to be `quick`.
 pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
@@ -36,6 +38,30 @@ pub fn options<'a>(
         run: Some(top::run),
         ..SweepOptions::default()
     }
+}
+
+/// What comes of a study that is watched, and whose runs `executor` makes if there is one; what failed in Python meanwhile goes before it.
+pub fn watched<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    executor: Option<Py<PyAny>>,
+    study: impl FnOnce(Option<&PythonExecutor>, &Watch) -> T + Send + 'static,
+) -> PyResult<T> {
+    let failure = Failure::default();
+    let executor = executor.map(|make| PythonExecutor::new(make, failure.clone()));
+    let watch = Watch::new(progress, failure.clone());
+    let found = gently(py, &failure, move || study(executor.as_ref(), &watch))?;
+    match failure.get(py) {
+        Some(error) => Err(error),
+        None => Ok(found),
+    }
+}
+
+/// The columns of a table, and its rows as lists under them.
+pub fn table(rows: &[Row]) -> (Value, Value) {
+    let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
+    let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
+    (json!(columns), json!(values))
 }
 
 /// An error in a scenario, with its key.
