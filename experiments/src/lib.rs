@@ -18,6 +18,7 @@ pub mod hot_cold;
 pub mod interval;
 pub mod journal;
 pub mod judge;
+pub mod layer_model;
 #[cfg(target_os = "linux")]
 pub mod live;
 pub mod log_on_log;

@@ -68,6 +68,11 @@ pub struct StoreSize {
     pub seed: Seed,
 }
 
+impl StoreSize {
+    /// A page in a block: for whoever asks a configuration what does not depend on the size.
+    pub const LEAST: StoreSize = StoreSize { blocks: 1, pages_per_block: 1, logical_pages: 1, seed: Seed(0) };
+}
+
 /// What a part says about itself in listings: its name in scenarios, a line of help, and its source.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {

@@ -1,6 +1,6 @@
 //! What will be written, where that is known: when the version of a page that a write makes dies.
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, StoreSize};
 use crate::units::Lpn;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -107,6 +107,27 @@ pub fn unforeseen(key: &str, name: &str) -> ConfigError {
          user writes as it likes"
     );
     ConfigError::new(key, problem)
+}
+
+/// Drive writes that can be looked ahead.
+const MOST_DRIVE_WRITES: f64 = 1e4;
+
+/// Host writes of so many drive writes, of the setting `look_ahead`.
+///
+/// # Errors
+/// Not above 0, or more than 10,000.
+pub fn look_ahead(drive_writes: f64, size: &StoreSize) -> Result<u64, ConfigError> {
+    if !(drive_writes > 0.0 && drive_writes <= MOST_DRIVE_WRITES) {
+        let problem = format!("is {drive_writes}; it must be above 0 and at most 10,000 drive writes");
+        return Err(ConfigError::new("look_ahead", problem));
+    }
+    Ok(pages_ahead(drive_writes, size))
+}
+
+/// The same of a number that is yet to be checked; none of one that will be refused.
+pub fn pages_ahead(drive_writes: f64, size: &StoreSize) -> u64 {
+    let known = if drive_writes <= MOST_DRIVE_WRITES { drive_writes } else { 0.0 };
+    (known * f64::from(size.logical_pages)).ceil() as u64
 }
 
 /// Times are places in a ring, of 32 bits.

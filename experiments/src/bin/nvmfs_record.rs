@@ -105,6 +105,7 @@ fn job(settings: &Settings, setting: &Setting, scratch: &Path) -> Result<Job, Fa
         seed: *seed,
         main_bytes: main_bytes(settings, workload),
         sync_bytes: Some(setting.cache_bytes),
+        unlike: false,
     };
     let mut job = Job::generated(&job, &["play"], scratch)?;
     job.limit_seconds = settings.limit_seconds;

@@ -23,13 +23,28 @@ pub fn record(case: &Case, memory: &Path, scratch: &Path) -> Result<(Known, Requ
     let script = format!("modprobe -d {}/modules f2fs\n{}", scratch.display(), case.script(SET_UP_LINE));
     let mut command = machine(&script, &recorder.disk, case.memory_bytes(), scratch, LIMIT_SECONDS)?;
     let seen = watch(&mut command, &recorder, || ())?;
+    known(case, &seen.lines, &recorder.requests(), seen.set_up_requests)
+}
+
+/// What a guest's lines and requests say of `case`; the measured part begins with request `set_up`. Requests are given without reads and
+/// times.
+///
+/// # Errors
+///
+/// Counts that are not among the lines.
+pub fn known(
+    case: &Case,
+    lines: &[String],
+    requests: &RequestBatch,
+    set_up: usize,
+) -> Result<(Known, RequestBatch), Failure> {
     let count = |name: &str| -> Result<u64, Failure> {
-        let line = seen.lines.iter().find_map(|line| line.strip_prefix(name));
-        let missing = || format!("the guest does not say {name}:\n{}", seen.lines.join("\n"));
+        let line = lines.iter().find_map(|line| line.strip_prefix(name));
+        let missing = || format!("the guest does not say {name}:\n{}", lines.join("\n"));
         Ok(line.ok_or_else(missing)?.trim().parse()?)
     };
     let moved_pages = count("moved_blocks_foreground ")? + count("moved_blocks_background ")?;
-    let (all, set_up) = merged(&recorder.requests(), seen.set_up_requests);
+    let (all, set_up) = merged(requests, set_up);
     let (mut requests, mut measured_from) = (RequestBatch::default(), 0);
     // What was read matters to nobody here, and when anything was depends on the machine.
     for at in 0..all.len() {

@@ -42,6 +42,8 @@ pub struct FileSystem {
     area: Area,
     /// The package of its programs.
     package: &'static str,
+    /// What fio writes at most where its cleaner goes by the clock, MiB a second: a drive in memory is so fast that it would not keep up.
+    pub pace_mib_per_s: Option<u32>,
 }
 
 /// How the range is found that a file system keeps for itself.
@@ -71,6 +73,7 @@ const fn f2fs(name: &'static str, mount: [&'static str; 2]) -> FileSystem {
         check: &["fsck.f2fs", "-f", "--dry-run"],
         area: Area::BelowMain,
         package: "f2fs-tools",
+        pace_mib_per_s: None,
     }
 }
 
@@ -89,6 +92,7 @@ pub const FILE_SYSTEMS: [FileSystem; 8] = [
         check: &["e2fsck", "-f", "-n"],
         area: Area::ExtJournal,
         package: "e2fsprogs",
+        pace_mib_per_s: None,
     },
     FileSystem {
         name: "ext3",
@@ -102,6 +106,7 @@ pub const FILE_SYSTEMS: [FileSystem; 8] = [
         check: &["e2fsck", "-f", "-n"],
         area: Area::ExtJournal,
         package: "e2fsprogs",
+        pace_mib_per_s: None,
     },
     FileSystem {
         name: "btrfs",
@@ -115,6 +120,7 @@ pub const FILE_SYSTEMS: [FileSystem; 8] = [
         check: &["btrfs", "check", "--readonly", "--force"],
         area: Area::None,
         package: "btrfs-progs",
+        pace_mib_per_s: None,
     },
     FileSystem {
         name: "xfs",
@@ -128,6 +134,7 @@ pub const FILE_SYSTEMS: [FileSystem; 8] = [
         check: &["xfs_repair", "-n", "-f"],
         area: Area::XfsLog,
         package: "xfsprogs",
+        pace_mib_per_s: None,
     },
     f2fs("f2fs_2", ["f2fs", "active_logs=2"]),
     f2fs("f2fs_4", ["f2fs", "active_logs=4"]),
@@ -144,6 +151,7 @@ pub const FILE_SYSTEMS: [FileSystem; 8] = [
         check: &[],
         area: Area::None,
         package: "nilfs-tools",
+        pace_mib_per_s: Some(4),
     },
 ];
 
@@ -203,11 +211,12 @@ impl FileSystem {
         let scratch = scratch.display();
         Ok(format!(
             "mkdir -p /dev/mqueue; mount -t mqueue mqueue /dev/mqueue\n\
+             busybox syslogd -O /mnt/cleaner.log\n\
              echo 0 > /proc/sys/vm/dirty_writeback_centisecs\n\
              {make} -B {SEGMENT_BLOCKS} -m {RESERVED_PERCENT} $DEV\n\
              nilfs-tune -i 86400 -m {WRITTEN_AT_BLOCKS} $DEV\n\
              mount -i -t {kind} -o {options} $DEV $ROOT\n\
-             nilfs_cleanerd -n -c {scratch}/cleaner.conf $DEV $ROOT > /dev/null 2>&1 & CLEANER=$!\n"
+             nilfs_cleanerd -n -c {scratch}/cleaner.conf $DEV $ROOT > /dev/null 2>&1 &\n"
         ))
     }
 
@@ -226,7 +235,8 @@ impl FileSystem {
     /// Unmounts it.
     pub fn end(&self) -> &'static str {
         if self.is_nilfs() {
-            "kill $CLEANER; wait $CLEANER || true\numount -i $ROOT\n"
+            "busybox killall nilfs_cleanerd || { tail -n 20 /mnt/cleaner.log; exit 1; }\n\
+             while busybox pidof nilfs_cleanerd > /dev/null; do sleep 0.1; done\numount -i $ROOT\n"
         } else {
             "umount $ROOT\n"
         }

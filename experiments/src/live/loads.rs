@@ -17,6 +17,8 @@ pub struct Sizes<'a> {
     pub file_bytes: u64,
     /// What is written once the files are made; what this is of, the load says.
     pub written_bytes: u64,
+    /// MiB a second that fio writes at most.
+    pub pace_mib_per_s: Option<u32>,
     /// Of all that is drawn.
     pub seed: u64,
     /// The files of this load.
@@ -82,10 +84,11 @@ fn fio(sizes: &Sizes, run: &str) -> Plan {
     let job = "fio --filename=$ROOT/file --ioengine=psync --fallocate=none --refill_buffers --dedupe_percentage=23 \
                --output-format=terse";
     let Sizes { file_bytes, written_bytes, seed, .. } = sizes;
+    let pace = sizes.pace_mib_per_s.map(|mib| format!(" --rate={mib}m")).unwrap_or_default();
     Plan {
         fill: format!("{job} --name=fill --rw=write --bs=1m --size={file_bytes} > /dev/null\n"),
         run: format!(
-            "{job} --name=load --randseed={seed} --size={file_bytes} --io_size={written_bytes} {run} > /dev/null\n"
+            "{job} --name=load --randseed={seed} --size={file_bytes} --io_size={written_bytes}{pace} {run} > /dev/null\n"
         ),
         application_bytes: Some(*written_bytes),
         ..Plan::default()
@@ -119,6 +122,7 @@ fn fileserver(sizes: &Sizes) -> Result<Plan, Failure> {
         seed: sizes.seed,
         main_bytes: sizes.written_bytes,
         sync_bytes: Some(16 << 20),
+        unlike: true,
     };
     let command = Job::generated(&job, &PLAY, sizes.scratch)?.command("$ROOT");
     let quoted: Vec<String> = command.iter().map(|part| format!("\"{part}\"")).collect();
@@ -244,6 +248,7 @@ mod tests {
             disk_bytes: 1 << 29,
             file_bytes: 1 << 28,
             written_bytes: 1 << 27,
+            pace_mib_per_s: Some(4),
             seed: 3,
             scratch: scratch.path(),
         };
@@ -254,6 +259,7 @@ mod tests {
             assert_eq!(before.contains(SET_UP_LINE), load.name != "fileserver", "{script}");
             assert_eq!(plan.application_bytes.is_none(), load.name == "fileserver", "{}", load.name);
             assert_eq!(after.contains("stop"), load.name == "postgresql", "{script}");
+            assert_eq!(before.contains("--rate=4m"), load.programs == FIO, "{script}");
         }
         assert!(find("mysql").err().unwrap().to_string().contains("sqlite"));
     }
@@ -262,10 +268,15 @@ mod tests {
     fn a_seed_decides_which_rows_are_updated() {
         let folders = [1, 1, 2].map(|seed| {
             let scratch = tempfile::tempdir().unwrap();
-            let (disk_bytes, file_bytes, written_bytes) = (1 << 26, 1 << 25, 1 << 21);
-            let plan =
-                sqlite(&Sizes { disk_bytes, file_bytes, written_bytes, seed, scratch: scratch.path() })
-                    .unwrap();
+            let sizes = Sizes {
+                disk_bytes: 1 << 26,
+                file_bytes: 1 << 25,
+                written_bytes: 1 << 21,
+                pace_mib_per_s: None,
+                seed,
+                scratch: scratch.path(),
+            };
+            let plan = sqlite(&sizes).unwrap();
             assert_eq!(plan.application_bytes, Some(64 * 100));
             std::fs::read_to_string(scratch.path().join("updated.sql")).unwrap()
         });

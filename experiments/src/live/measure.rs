@@ -19,22 +19,22 @@ use std::time::{Duration, Instant};
 use wearwell_trace::{Op, RequestBatch};
 
 /// One at a time: others would take its loop devices and its guest's processor.
-static ONE: Mutex<()> = Mutex::new(());
+pub(super) static ONE: Mutex<()> = Mutex::new(());
 
 /// The line with which the measured part ends.
-const DONE_LINE: &str = "live: done";
+pub(super) const DONE_LINE: &str = "live: done";
 /// The last line of a script that came to its end.
-const ENDED_LINE: &str = "live: ended";
+pub(super) const ENDED_LINE: &str = "live: ended";
 /// How a full file system is told, in the words of the C library.
 const NO_ROOM: &str = "No space left on device";
-/// Of a guest.
+/// Memory of a guest.
 const GUEST_BYTES: u64 = 512 << 20;
 
 /// How far everything was at a moment.
 #[derive(Clone, Debug, Default)]
-struct Mark {
-    requests: usize,
-    drives: Vec<Done>,
+pub(super) struct Mark {
+    pub requests: usize,
+    pub drives: Vec<Done>,
     /// What the script has said of these so far, last.
     files: Option<u64>,
     moved: Option<u64>,
@@ -42,14 +42,14 @@ struct Mark {
 
 /// What is seen of a script.
 #[derive(Default)]
-struct Seen {
-    set_up: Option<Mark>,
-    done: Option<Mark>,
+pub(super) struct Seen {
+    pub set_up: Option<Mark>,
+    pub done: Option<Mark>,
     seconds: Duration,
     report: Option<JobReport>,
     main: Option<u64>,
-    is_ended: bool,
-    lines: Vec<String>,
+    pub is_ended: bool,
+    pub lines: Vec<String>,
 }
 
 impl Case {
@@ -72,6 +72,7 @@ impl Case {
             disk_bytes: self.disk_bytes(),
             file_bytes: self.file_bytes(),
             written_bytes: self.written_bytes(),
+            pace_mib_per_s: system.pace_mib_per_s,
             seed: self.seed,
             scratch,
         };
@@ -79,15 +80,15 @@ impl Case {
         let begin = system.begin(self.discard, load.logged, scratch)?;
         let script = script(system, &begin, &plan);
         let began = Instant::now();
-        let seen = mounted(
+        let bench = Bench {
             system,
-            &drives,
-            self.disk_bytes(),
-            &script,
+            drives: &drives,
+            disk_bytes: self.disk_bytes(),
+            guest_bytes: GUEST_BYTES,
             scratch,
-            self.limit_seconds,
-            |recorder, seen| self.outcome(system, &plan, recorder, seen),
-        );
+            limit_seconds: self.limit_seconds,
+        };
+        let seen = bench.run(&script, |recorder, seen| self.outcome(system, &plan, recorder, seen));
         match seen? {
             Ok(measured) => Ok(Outcome::Measured(measured)),
             Err(lines) if lines.iter().any(|line| line.contains(NO_ROOM)) => Ok(Outcome::NoRoom),
@@ -132,51 +133,61 @@ fn script(system: &FileSystem, begin: &str, plan: &Plan) -> String {
     format!("set -e\nexec 2>&1\n{begin}{load}{}echo '{ENDED_LINE}'\n", system.end())
 }
 
-/// Runs a script on a disk whose content `drives` hold; `found` looks at the disk while it is still there, nothing being mounted on it.
-fn mounted<T>(
-    system: &FileSystem,
-    drives: &Arc<Drives>,
-    disk_bytes: u64,
-    script: &str,
-    scratch: &Path,
-    limit_seconds: u32,
-    found: impl FnOnce(&Recorder, Seen) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let logs = Arc::new(NilfsLogs::default());
-    let witness = system.is_nilfs().then(|| Arc::clone(&logs));
-    let on_write: OnWrite = Box::new(move |disk, offset, data| {
-        if let Some(logs) = &witness {
-            logs.written(disk, offset, data);
-        }
-    });
-    let media: Arc<dyn Media> = Arc::clone(drives) as _;
-    let recorder = Recorder::start_on(scratch, disk_bytes, media, on_write)?;
-    let path = scratch.join("script.sh");
-    let mut clean_up = CleanUp::default();
-    let mut command = match system.kernel {
-        Kernel::Host => {
-            let device = attach_loop(&recorder, &mut clean_up)?;
-            let root = scratch.join("mounted");
-            std::fs::create_dir_all(&root)?;
-            let root = root.to_string_lossy();
-            clean_up.later(&["sh", "-c", &format!("! mountpoint -q '{root}' || umount '{root}'")]);
-            std::fs::write(&path, format!("DEV={device}; ROOT={root}\n{script}"))?;
-            let mut command = limited(limit_seconds);
-            command.arg("sh").arg(&path);
-            command
-        }
-        Kernel::Guest => {
+/// Where a script runs: a file system on a disk whose content `drives` hold.
+pub(super) struct Bench<'a> {
+    pub system: &'a FileSystem,
+    pub drives: &'a Arc<Drives>,
+    pub disk_bytes: u64,
+    /// Memory of a guest, where it runs in one.
+    pub guest_bytes: u64,
+    /// A folder for files that are needed meanwhile.
+    pub scratch: &'a Path,
+    pub limit_seconds: u32,
+}
+
+impl Bench<'_> {
+    /// Runs `script`; `found` looks at the disk while it is still there, nothing being mounted on it.
+    pub fn run<T>(
+        &self,
+        script: &str,
+        found: impl FnOnce(&Recorder, Seen) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let logs = Arc::new(NilfsLogs::default());
+        let witness = self.system.is_nilfs().then(|| Arc::clone(&logs));
+        let on_write: OnWrite = Box::new(move |disk, offset, data| {
+            if let Some(logs) = &witness {
+                logs.written(disk, offset, data);
+            }
+        });
+        let media: Arc<dyn Media> = Arc::clone(self.drives) as _;
+        let recorder = Recorder::start_on(self.scratch, self.disk_bytes, media, on_write)?;
+        let mut clean_up = CleanUp::default();
+        let mut command = self.command(script, &recorder, &mut clean_up)?;
+        let seen = watched(&mut command, &recorder, self.drives, self.system.is_nilfs().then_some(&*logs))?;
+        drop(clean_up);
+        self.drives.check()?;
+        add_up(&recorder.requests(), &self.drives.done()?, self.disk_bytes)?;
+        found(&recorder, seen)
+    }
+
+    fn command(&self, script: &str, recorder: &Recorder, clean_up: &mut CleanUp) -> Result<Command, Failure> {
+        let path = self.scratch.join("script.sh");
+        if self.system.kernel == Kernel::Guest {
             std::fs::write(&path, format!("DEV=/dev/ubda; ROOT=/mnt/fs\n{script}"))?;
-            let (modules, module) = (scratch.join("modules"), system.module);
+            let (modules, module) = (self.scratch.join("modules"), self.system.module);
             let init = format!("modprobe -d {} {module}\nsh {}\n", modules.display(), path.display());
-            machine(&init, &recorder.disk, GUEST_BYTES, scratch, limit_seconds)?
+            return machine(&init, &recorder.disk, self.guest_bytes, self.scratch, self.limit_seconds);
         }
-    };
-    let seen = watched(&mut command, &recorder, drives, system.is_nilfs().then_some(&*logs))?;
-    drop(clean_up);
-    drives.check()?;
-    add_up(&recorder.requests(), &drives.done()?, disk_bytes)?;
-    found(&recorder, seen)
+        let device = attach_loop(recorder, clean_up)?;
+        let root = self.scratch.join("mounted");
+        std::fs::create_dir_all(&root)?;
+        let root = root.to_string_lossy();
+        clean_up.later(&["sh", "-c", &format!("! mountpoint -q '{root}' || umount '{root}'")]);
+        std::fs::write(&path, format!("DEV={device}; ROOT={root}\n{script}"))?;
+        let mut command = limited(self.limit_seconds);
+        command.arg("sh").arg(&path);
+        Ok(command)
+    }
 }
 
 /// Whether each drive took what was sent to the disk, beside what made it a used one, and its flash programmed what its causes add up to.

@@ -5,6 +5,7 @@
 
 pub mod cases;
 pub mod drives;
+pub mod f2fs_loads;
 pub mod file_systems;
 pub mod loads;
 pub mod measure;

@@ -162,6 +162,7 @@ impl Case {
             seed: self.seed,
             main_bytes: self.written_bytes,
             sync_bytes: None,
+            unlike: false,
         };
         Job::generated(&job, &PLAY, scratch)
     }

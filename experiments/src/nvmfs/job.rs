@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::workload::FileWorkloadConfig;
-use wearwell_nvmfs::workload::play::{OnDirectory, PlayCounts, PlayOptions, Player, Target};
+use wearwell_nvmfs::workload::play::{Contents, OnDirectory, PlayCounts, PlayOptions, Player, Target};
 
 /// How long a job waits for the cleaner of a full file system before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,6 +43,9 @@ pub struct GeneratedJob {
     /// end unless given.
     #[serde(default)]
     pub sync_bytes: Option<u64>,
+    /// Whether no page that is written is like another, for drives that look at the bytes; zeros are quicker.
+    #[serde(default)]
+    pub unlike: bool,
 }
 
 /// What a job says of its main phase.
@@ -119,7 +122,9 @@ impl Job {
 pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     let job: GeneratedJob = toml::from_str(&std::fs::read_to_string(job)?)?;
     let mut workload = job.workload.build(job.capacity_bytes, Seed(job.seed))?;
-    let mut player = Player::new(OnDirectory::new(root).with_patience(PATIENCE), PlayOptions::default());
+    let contents = if job.unlike { Contents::Unlike } else { Contents::Zeros };
+    let options = PlayOptions { contents, ..PlayOptions::default() };
+    let mut player = Player::new(OnDirectory::new(root).with_patience(PATIENCE), options);
     player.set_up(&mut *workload)?;
     player.target.sync_all()?;
     say(SET_UP_LINE)?;

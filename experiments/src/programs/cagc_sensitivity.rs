@@ -12,7 +12,7 @@ use crate::log_on_log::number;
 use crate::session::Session;
 use crate::stacks::{Column, Runs, Stack, copied_below, erases, find, per_host, run_stacks, table, total};
 use crate::statements::Statements;
-use wearwell_engine::victim::VICTIMS;
+use wearwell_engine::victim::{VICTIMS, VictimConfig};
 use wearwell_stack::RunResult;
 
 /// Of the paper. Its random policy takes blocks "with invalid pages".
@@ -49,7 +49,11 @@ const SETTINGS: [Scheme; 8] = [
 
 /// All victim policies that deduplication goes with: none that must know what the host will write.
 fn victims() -> impl Iterator<Item = &'static str> {
-    VICTIMS.iter().map(|policy| policy.name).filter(|&name| name != "foresight")
+    let foresees = |name: &str| {
+        let policy: VictimConfig = serde_json::from_value(name.into()).expect("it is of the table");
+        policy.foresees()
+    };
+    VICTIMS.iter().map(|policy| policy.name).filter(move |name| !foresees(name))
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {

@@ -13,8 +13,8 @@ use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
-use wearwell_engine::placement::PLACEMENTS;
-use wearwell_engine::victim::VICTIMS;
+use wearwell_engine::placement::{PLACEMENTS, PlacementConfig};
+use wearwell_engine::victim::{VICTIMS, VictimConfig};
 use wearwell_stack::{RunError, RunResult, Scenario, run as simulate};
 use wearwell_study::beside;
 use wearwell_study::limit::{Limit, Loss};
@@ -70,9 +70,6 @@ const SYNTHETIC: [(&str, &str); 6] = [
 const BLIND: (&str, &str) = ("double", "greedy");
 /// Those that know the future, and with which it is known what of a loss is whose.
 const KNOWING: (&str, &str) = ("death_windows", "foresight");
-
-/// Placements that are told the future, and victim policies.
-const FORESEEING: [&str; 4] = ["future_knowledge", "death_windows", "predicted_windows", "foresight"];
 
 /// A point: a run, with the bound for what it measured if that is wanted.
 #[derive(Clone, Debug, Serialize)]
@@ -325,8 +322,11 @@ fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Resul
     statements.publish(session)
 }
 
-fn knows(pair: (&str, &str)) -> bool {
-    FORESEEING.contains(&pair.0) || FORESEEING.contains(&pair.1)
+/// Whether either of the two is told the future.
+fn knows((placement, victim): (&str, &str)) -> bool {
+    let placement: PlacementConfig = serde_json::from_value(placement.into()).expect("it is of the table");
+    let victim: VictimConfig = serde_json::from_value(victim.into()).expect("it is of the table");
+    placement.foresees() || victim.foresees()
 }
 
 /// The pair with the least write amplification of those that know the future, or of all others.

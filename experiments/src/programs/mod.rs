@@ -33,6 +33,8 @@ mod hot_cold_table2;
 mod hot_cold_traces;
 mod limit_hints;
 mod limit_table;
+mod live_calibration;
+mod live_f2fs;
 mod live_stack;
 mod log_on_log_collapsed;
 mod log_on_log_coordination;
@@ -121,6 +123,8 @@ programs! {
     hot_cold_traces: Sampling,
     limit_hints: limit_hints::Settings,
     limit_table: limit_table::Settings,
+    live_calibration: live_calibration::Settings,
+    live_f2fs: live_f2fs::Settings,
     live_stack: live_stack::Settings,
     log_on_log_collapsed: Sampling,
     log_on_log_coordination: Sampling,

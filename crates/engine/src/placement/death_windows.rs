@@ -1,10 +1,10 @@
 //! Pages by the window of time in which they will die, which is known: a near-optimal offline algorithm.
 
-use super::windows::{Windows, look_ahead, pages_ahead};
+use super::windows::Windows;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::counters::Cause;
-use crate::foresight::Foresight;
+use crate::foresight::{Foresight, look_ahead, pages_ahead};
 use crate::units::StreamId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
 //! Pages by the window of time in which they are predicted to die: an online algorithm with predictions of any quality.
 
-use super::windows::{Windows, look_ahead, pages_ahead};
+use super::windows::Windows;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::counters::Cause;
-use crate::foresight::Foresight;
+use crate::foresight::{Foresight, look_ahead, pages_ahead};
 use crate::seed::Random;
 use crate::units::{Lpn, StreamId};
 use rand::RngCore;

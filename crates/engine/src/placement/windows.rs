@@ -78,21 +78,3 @@ impl Windows {
         Windows { width: self.width * factor, near: (u64::from(self.near) / factor).max(1) as u8 }
     }
 }
-
-/// Drive writes that can be looked ahead.
-const MOST_DRIVE_WRITES: f64 = 1e4;
-
-/// Host writes of so many drive writes, of the setting `look_ahead`.
-pub(super) fn look_ahead(drive_writes: f64, size: &StoreSize) -> Result<u64, ConfigError> {
-    if !(drive_writes > 0.0 && drive_writes <= MOST_DRIVE_WRITES) {
-        let problem = format!("is {drive_writes}; it must be above 0 and at most 10,000 drive writes");
-        return Err(ConfigError::new("look_ahead", problem));
-    }
-    Ok(pages_ahead(drive_writes, size))
-}
-
-/// The same of a number that is yet to be checked; none of one that will be refused.
-pub(super) fn pages_ahead(drive_writes: f64, size: &StoreSize) -> u64 {
-    let known = if drive_writes <= MOST_DRIVE_WRITES { drive_writes } else { 0.0 };
-    (known * f64::from(size.logical_pages)).ceil() as u64
-}

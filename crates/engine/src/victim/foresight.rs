@@ -4,14 +4,11 @@ use super::search::CostSearch;
 use super::{Blocks, Needs, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
 use crate::counters::Cause;
-use crate::foresight::{Foresight, unforeseen};
+use crate::foresight::{Foresight, look_ahead, pages_ahead, unforeseen};
 use crate::units::{BlockId, Lpn};
 use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Drive writes that can be looked ahead.
-const MOST_DRIVE_WRITES: f64 = 1e4;
 
 /// Settings of the policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,12 +47,7 @@ impl Victim for Config {
         size: &StoreSize,
         foresight: &Foresight,
     ) -> Result<ForesightedVictim, ConfigError> {
-        if !(self.look_ahead > 0.0 && self.look_ahead <= MOST_DRIVE_WRITES) {
-            let problem =
-                format!("is {}; it must be above 0 and at most 10,000 drive writes", self.look_ahead);
-            return Err(ConfigError::new("look_ahead", problem));
-        }
-        let reach = self.pages_ahead(size);
+        let reach = look_ahead(self.look_ahead, size)?;
         Ok(ForesightedVictim {
             foresight: foresight.within(reach),
             reach,
@@ -65,15 +57,7 @@ impl Victim for Config {
     }
 
     fn reach(&self, size: &StoreSize) -> Option<u64> {
-        Some(self.pages_ahead(size))
-    }
-}
-
-impl Config {
-    /// Host writes that are looked ahead; none of a setting that will be refused.
-    fn pages_ahead(&self, size: &StoreSize) -> u64 {
-        let known = if self.look_ahead <= MOST_DRIVE_WRITES { self.look_ahead } else { 0.0 };
-        (known * f64::from(size.logical_pages)).ceil() as u64
+        Some(pages_ahead(self.look_ahead, size))
     }
 }
 

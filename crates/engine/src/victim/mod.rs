@@ -192,6 +192,11 @@ macro_rules! victim_table {
             pub fn reach(&self, size: &StoreSize) -> Option<u64> {
                 match self { $(Self::$Variant(config) => config.reach(size),)* }
             }
+
+            /// Whether it must know what will be written.
+            pub fn foresees(&self) -> bool {
+                self.reach(&StoreSize::LEAST).is_some()
+            }
         }
     };
 }

@@ -457,3 +457,21 @@ fn a_player_sees_what_is_wrong() {
     let differs = player.carry_out(FileOp::ReadWhole { file }, 4096);
     assert!(matches!(differs, Err(PlayError::Differs { offset_bytes: 5000, .. })), "{differs:?}");
 }
+
+#[test]
+fn no_request_writes_what_another_has_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = PlayOptions { contents: Contents::Unlike, ..Default::default() };
+    let mut player = Player::new(OnDirectory::new(folder.path()), options);
+    let file = FileId(0);
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        player.carry_out(FileOp::Create { file, directory: None }, 4096).unwrap();
+        player.carry_out(FileOp::Append { file, bytes: 8192 }, 4096).unwrap();
+        let bytes = std::fs::read(folder.path().join("f0")).unwrap();
+        seen.extend(bytes.chunks(4096).map(<[u8]>::to_vec));
+        player.carry_out(FileOp::Delete { file }, 4096).unwrap();
+        player.reset_counts();
+    }
+    assert_eq!(seen.len(), 6);
+}

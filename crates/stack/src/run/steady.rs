@@ -85,7 +85,8 @@ pub fn agree(values: &[f64], tolerance: f64) -> bool {
     highest - lowest <= tolerance * mean(values)
 }
 
-fn mean(values: &[f64]) -> f64 {
+/// The mean of one value or more.
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 

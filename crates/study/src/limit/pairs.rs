@@ -4,7 +4,7 @@ use crate::points::{Point, SweepError};
 use crate::sweep::{Outcome, Shifted, Sweep, SweepObserver, SweepOptions, replicate, resolved};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use wearwell_stack::steady::ci95_half_width;
+use wearwell_stack::steady::{ci95_half_width, mean};
 use wearwell_stack::{Draft, DraftError, RunError, RunResult};
 
 /// A placement or a victim policy.
@@ -217,9 +217,4 @@ fn measured(seeds: &[&RunResult], pooled: bool) -> Result<Measured, String> {
         _ => ci95_half_width(&by_seed),
     };
     Ok(Measured { write_amplification: mean(&by_seed), ci95, by_seed, pooled })
-}
-
-/// The mean of one value or more.
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }

@@ -1,7 +1,7 @@
 //! Every placement and every victim policy beside the limit of a drive.
 
 use super::loss::Loss;
-use super::pairs::{LimitError, Measured, Pairs, Part, mean};
+use super::pairs::{LimitError, Measured, Pairs, Part};
 use super::run::{Limit, check};
 use crate::points::MOST_POINTS;
 use crate::sweep::{SweepObserver, SweepOptions};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wearwell_engine::placement::{PLACEMENTS, PlacementConfig};
 use wearwell_engine::victim::{VICTIMS, VictimConfig};
-use wearwell_stack::steady::ci95_half_width;
+use wearwell_stack::steady::{ci95_half_width, mean};
 use wearwell_stack::{Draft, ForeseeingResult, RunResult};
 
 /// Placements that know the future, whatever is written.

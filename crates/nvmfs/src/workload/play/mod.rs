@@ -64,6 +64,8 @@ pub enum Contents {
     Zeros,
     /// Bytes that tell file and offset, see [`fill`]; what is read is compared with them.
     Marked,
+    /// Bytes that tell the request, so that no page is like another, nor like what was there before.
+    Unlike,
 }
 
 /// How operations are played.
@@ -164,6 +166,8 @@ pub struct Player<T> {
     lengths: Vec<u64>,
     buffer: Vec<u8>,
     expected: Vec<u8>,
+    /// Requests that wrote, those of the set-up among them.
+    written: u32,
 }
 
 /// How reads and writes of an operation go.
@@ -185,6 +189,7 @@ impl<T: Target> Player<T> {
             lengths: Vec::new(),
             buffer: Vec::new(),
             expected: Vec::new(),
+            written: 0,
         }
     }
 
@@ -279,8 +284,13 @@ impl<T: Target> Player<T> {
         for (offset_bytes, bytes) in requests(extent, request_bytes) {
             self.tick();
             self.buffer.resize(bytes, 0);
-            if self.options.contents == Contents::Marked {
-                fill(extent.file, offset_bytes, &mut self.buffer);
+            match self.options.contents {
+                Contents::Zeros => {}
+                Contents::Marked => fill(extent.file, offset_bytes, &mut self.buffer),
+                Contents::Unlike => {
+                    self.written = self.written.wrapping_add(1);
+                    fill(FileId(self.written), offset_bytes, &mut self.buffer);
+                }
             }
             self.target.write(offset_bytes, &self.buffer).map_err(refused)?;
             self.counts.write_requests += 1;

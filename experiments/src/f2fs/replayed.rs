@@ -1,0 +1,146 @@
+//! What was recorded of F2FS, replayed on drives and beside its model.
+
+use crate::Failure;
+use crate::f2fs::cases::{AGED_BYTES, OVERWRITTEN_BYTES};
+use crate::f2fs::model::model;
+use crate::f2fs::shipped::{Known, Recording};
+use crate::layer_model::{PAGE_BYTES, Written, permuted};
+use crate::nvmfs::replay::{Drive, Replayed, replay_on};
+use crate::session::Session;
+use serde::{Deserialize, Serialize};
+use wearwell_trace::{Op, Request, RequestBatch};
+
+/// The load of the aged file system that stands for the paper's.
+pub const AGED: &str = "overwrites logged";
+
+/// Pages of 4 KiB in a block of the drives, and whether they hear of discards.
+pub const DRIVES: [(u32, bool); 4] = [(64, false), (512, false), (64, true), (512, true)];
+
+/// What tables call the drive with this place in [`DRIVES`].
+pub fn drive_name(at: usize) -> String {
+    let (pages, trims) = DRIVES[at];
+    format!("blocks of {} KiB, {}", pages * 4, if trims { "discards" } else { "no discards" })
+}
+
+/// What no paper gives.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Assumed {
+    /// Pages that gather in the page cache before they are written, in the order of the file.
+    dirty_pages: usize,
+    /// Erased segments at which the model cleans.
+    cleans_at: u32,
+}
+
+impl Assumed {
+    /// As the register has it.
+    ///
+    /// # Errors
+    ///
+    /// A register without these.
+    pub fn of(session: &Session) -> Result<Self, Failure> {
+        Ok(Assumed {
+            dirty_pages: (session.assumed("log_on_log/dirty-mib")? * 256.0) as usize,
+            cleans_at: session.assumed("log_on_log/cleans-at")? as u32,
+        })
+    }
+}
+
+/// What came of a recording.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What is known of it.
+    pub known: Known,
+    /// What the model wrote under the same load, where it has one.
+    pub model: Option<Written>,
+    /// What the drives did, in the order of [`DRIVES`].
+    pub drives: Vec<Replayed>,
+}
+
+impl Outcome {
+    /// Replays it.
+    ///
+    /// # Errors
+    ///
+    /// Sizes that do not fit.
+    pub fn of(recording: &Recording, assumed: &Assumed) -> Result<Outcome, Failure> {
+        let drives = DRIVES.map(|(pages_per_block, trims)| on_drive(recording, pages_per_block, trims));
+        Ok(Outcome {
+            known: recording.known.clone(),
+            model: modelled(&recording.known, assumed)?,
+            drives: drives.into_iter().collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What F2FS wrote over what the load wrote.
+    pub fn fswa(&self) -> f64 {
+        self.known.write_amplification()
+    }
+
+    /// Pages that the load wrote.
+    pub fn load_pages(&self) -> f64 {
+        self.known.load_bytes as f64 / PAGE_BYTES as f64
+    }
+
+    /// What the model wrote over that, where there is one.
+    pub fn model_fswa(&self) -> Option<f64> {
+        self.model.map(|written| written.pages as f64 / self.load_pages())
+    }
+
+    /// Write amplification of the drive with this place in [`DRIVES`].
+    pub fn device(&self, drive: usize) -> f64 {
+        self.drives[drive].write_amplification().unwrap_or(1.0)
+    }
+}
+
+/// What a drive that was written all over before does with the recording.
+fn on_drive(recording: &Recording, pages_per_block: u32, trims: bool) -> Result<Replayed, Failure> {
+    let Known { disk_bytes, measured_from, .. } = recording.known;
+    let mut requests = RequestBatch::default();
+    let length_bytes = 1 << 20;
+    for at in 0..disk_bytes / length_bytes {
+        let offset_bytes = at * length_bytes;
+        requests.push(&Request { time_ns: 0, op: Op::Write, volume: 0, offset_bytes, length_bytes, hint: 0 });
+    }
+    let mut from = 0;
+    for at in 0..recording.requests.len() {
+        if at == measured_from {
+            from = requests.len();
+        }
+        if trims || recording.requests.op[at] != Op::Trim {
+            requests.push(&recording.requests.get(at));
+        }
+    }
+    let drive = Drive::of_the_paper(disk_bytes, pages_per_block, "structure = \"log\"");
+    replay_on(&requests, from, &drive)
+}
+
+/// What the model writes under the load; `None` for requests of 1 KiB and overwrites in place, which it does not have. Checkpoints
+/// come as often as they did.
+fn modelled(known: &Known, assumed: &Assumed) -> Result<Option<Written>, Failure> {
+    let Known { load, logs, seed, disk_bytes, load_bytes, written_bytes, checkpoints, .. } = known;
+    let synced = load.ends_with(" 4k direct synced");
+    if !load.contains(" 4k ") && load != AGED {
+        return Ok(None);
+    }
+    let every = if synced { 64 << 20 } else { written_bytes / (checkpoints + 1) / PAGE_BYTES * PAGE_BYTES };
+    let mut model = model(*logs, *disk_bytes, every.max(PAGE_BYTES), assumed.cleans_at)?;
+    if load == AGED {
+        let pages = (AGED_BYTES / PAGE_BYTES) as u32;
+        model.write(0..pages, None)?;
+        let before = model.written();
+        model.write(overwrites(pages, *seed, assumed.dirty_pages).into_iter(), None)?;
+        return Ok(Some(model.written().since(&before)));
+    }
+    let pages = (load_bytes / PAGE_BYTES) as u32;
+    let order = if load.starts_with("random") { permuted(pages, *seed) } else { (0..pages).collect() };
+    model.write(order.into_iter(), synced.then_some(1))?;
+    Ok(Some(model.written()))
+}
+
+/// Every page once a pass, at random as fio draws them, in the order in which a page cache writes them.
+fn overwrites(pages: u32, seed: u64, dirty_pages: usize) -> Vec<u32> {
+    let passes = OVERWRITTEN_BYTES / AGED_BYTES;
+    let mut drawn: Vec<u32> = (0..passes).flat_map(|pass| permuted(pages, seed * passes + pass)).collect();
+    drawn.chunks_mut(dirty_pages).for_each(<[u32]>::sort_unstable);
+    drawn
+}

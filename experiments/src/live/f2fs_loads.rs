@@ -1,0 +1,66 @@
+//! The loads of the log-on-log paper on F2FS over live drives, as they were recorded.
+
+use crate::Failure;
+use crate::f2fs::cases::Case;
+use crate::f2fs::record::known;
+use crate::f2fs::replayed::DRIVES;
+use crate::f2fs::shipped::Known;
+use crate::live::drives::{Done, Drives, Wanted};
+use crate::live::file_systems;
+use crate::live::measure::{Bench, DONE_LINE, ENDED_LINE, ONE};
+use crate::nvmfs::job::SET_UP_LINE;
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, PoisonError};
+use wearwell_trace::RequestBatch;
+
+/// When a guest is ended at the latest, seconds.
+const LIMIT_SECONDS: u32 = 900;
+
+/// What a load came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Live {
+    /// Of what F2FS sent.
+    pub known: Known,
+    /// What the drives did with it, in the order of [`DRIVES`].
+    pub drives: Vec<Done>,
+    /// What the file system's checker says: nothing if it is sound.
+    pub check: String,
+}
+
+impl Live {
+    /// Runs the load of `case` on F2FS over new drives that were written all over.
+    ///
+    /// # Errors
+    ///
+    /// As of mounting; a guest that does not come to the end of its work; drives whose counts do not add up.
+    pub fn measure(case: &Case) -> Result<Live, Failure> {
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let system = file_systems::find(&format!("f2fs_{}", case.logs))?;
+        let folder = tempfile::Builder::new().prefix("wearwell-live-").tempdir()?;
+        let kind = |pages_per_block| if pages_per_block == 64 { "page" } else { "page_2m" };
+        let wanted: Vec<Wanted> = DRIVES.iter().map(|&(pages, trims)| (kind(pages), trims)).collect();
+        let drives = Arc::new(Drives::new(&wanted, case.disk_bytes())?);
+        drives.use_all(case.disk_bytes())?;
+        let bench = Bench {
+            system,
+            drives: &drives,
+            disk_bytes: case.disk_bytes(),
+            guest_bytes: case.memory_bytes(),
+            scratch: folder.path(),
+            limit_seconds: LIMIT_SECONDS,
+        };
+        let script =
+            format!("{}echo '{DONE_LINE}'\n{}echo '{ENDED_LINE}'\n", case.script(SET_UP_LINE), system.end());
+        bench.run(&script, |recorder, seen| {
+            let (Some(set_up), Some(done), true) = (&seen.set_up, &seen.done, seen.is_ended) else {
+                let said = seen.lines.join("\n");
+                return Err(format!("{}: it did not end well:\n{said}", case.name()).into());
+            };
+            let (all, mut requests) = (recorder.requests(), RequestBatch::default());
+            (0..done.requests).for_each(|at| requests.push(&all.get(at)));
+            let (known, _) = known(case, &seen.lines, &requests, set_up.requests)?;
+            let drives = done.drives.iter().zip(&set_up.drives).map(|(now, then)| now.since(then)).collect();
+            Ok(Live { known, drives, check: system.check(&recorder.disk)?.unwrap_or_default() })
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! What live file systems and a live merge tree write, beside what the models of them write under the same load.
+
+use crate::Failure;
+use crate::f2fs::model::model as f2fs;
+use crate::layer_model::{LayerModel, PAGE_BYTES, permuted};
+use crate::live::cases::{Case, Measured, Outcome};
+use crate::live::needs::missing;
+use crate::nvmfs::stop::unless_interrupted;
+use crate::session::{Interrupted, Session};
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+use wearwell_base::seed::{Seed, below};
+
+/// What it is asked for.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Of the disk.
+    disk_mib: u64,
+    /// Share of it that a load's files take, about.
+    share: f64,
+    /// What a load writes once its files are made, as a multiple of them.
+    written: f64,
+    /// Of the loads.
+    seed: u64,
+    /// When a case is ended at the latest, seconds.
+    limit_seconds: u32,
+}
+
+/// A modelled layer beside the software that it models.
+struct Pair {
+    /// What the tables call it.
+    name: &'static str,
+    file_system: &'static str,
+    load: &'static str,
+    /// What it writes by itself for a page of the application, of what was measured.
+    live: fn(&Measured) -> f64,
+    /// The same of the model.
+    modelled: fn(&Case) -> Result<f64, Failure>,
+}
+
+/// Fsyncs of fio come after so many of its writes.
+const WRITES_A_SYNC: u64 = 64;
+/// Pages of a write in order.
+const SEQUENTIAL_PAGES: u64 = 32;
+
+const PAIRS: [Pair; 7] = [
+    Pair {
+        name: "F2FS, 2 logs",
+        file_system: "f2fs_2",
+        load: "random",
+        live: Measured::above,
+        modelled: |case| random(case, f2fs_2),
+    },
+    Pair {
+        name: "F2FS, 6 logs",
+        file_system: "f2fs_6",
+        load: "random",
+        live: Measured::above,
+        modelled: |case| random(case, f2fs_6),
+    },
+    Pair {
+        name: "NILFS2",
+        file_system: "nilfs2",
+        load: "random",
+        live: Measured::above,
+        modelled: |case| random(case, nilfs2),
+    },
+    Pair {
+        name: "F2FS, 2 logs",
+        file_system: "f2fs_2",
+        load: "sequential",
+        live: Measured::above,
+        modelled: |case| sequential(case, f2fs_2),
+    },
+    Pair {
+        name: "F2FS, 6 logs",
+        file_system: "f2fs_6",
+        load: "sequential",
+        live: Measured::above,
+        modelled: |case| sequential(case, f2fs_6),
+    },
+    Pair {
+        name: "NILFS2",
+        file_system: "nilfs2",
+        load: "sequential",
+        live: Measured::above,
+        modelled: |case| sequential(case, nilfs2),
+    },
+    Pair { name: "RocksDB", file_system: "ext4", load: "rocksdb", live: handed_on, modelled: rocksdb },
+];
+
+/// What a database hands to the file system for each byte that it is given.
+fn handed_on(measured: &Measured) -> f64 {
+    measured.file_bytes.unwrap_or(measured.application_bytes) as f64 / measured.application_bytes as f64
+}
+
+fn f2fs_2(case: &Case) -> Result<LayerModel, Failure> {
+    f2fs(2, case.disk_bytes(), 64 << 20, CLEANS_AT)
+}
+
+fn f2fs_6(case: &Case) -> Result<LayerModel, Failure> {
+    f2fs(6, case.disk_bytes(), 64 << 20, CLEANS_AT)
+}
+
+/// Erased segments at which F2FS's model cleans.
+const CLEANS_AT: u32 = 20;
+
+/// Segments of 256 blocks, as the lab makes them, and the oldest cleaned first.
+fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
+    LayerModel::new(&format!(
+        "[device]\ncapacity = {}\nspare_factor = 0.1\npages_per_block = 256\n\
+         [[log]]\nsegment_size = \"1 MiB\"\nspare_factor = 0.18\nvictim = \"fifo\"\nmetadata = \"nilfs2\"\n\
+         [workload]\nkind = \"uniform\"\n",
+        case.disk_bytes()
+    ))
+}
+
+/// The file in order, and then each of its pages once, at random, with syncs.
+fn random(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
+    let pages = (case.file_bytes() / PAGE_BYTES) as u32;
+    overwritten(model(case)?, pages, case, permuted(pages, case.seed), WRITES_A_SYNC)
+}
+
+/// The file in order twice, with syncs the second time.
+fn sequential(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
+    let pages = (case.file_bytes() / PAGE_BYTES) as u32;
+    overwritten(model(case)?, pages, case, (0..pages).collect(), WRITES_A_SYNC * SEQUENTIAL_PAGES)
+}
+
+fn overwritten(
+    mut model: LayerModel,
+    pages: u32,
+    case: &Case,
+    order: Vec<u32>,
+    flush_every: u64,
+) -> Result<f64, Failure> {
+    model.write(0..pages, None)?;
+    let before = model.written();
+    let wanted = (case.written_bytes() / PAGE_BYTES) as usize;
+    model.write(order.into_iter().cycle().take(wanted), Some(flush_every))?;
+    Ok(model.written().since(&before).pages as f64 / wanted as f64)
+}
+
+/// Bytes of a record of db_bench, which is a page of the model.
+const RECORD_BYTES: u64 = 416;
+
+/// Tables, levels and memtable of as many records as the lab's db_bench has in its own; half of the room is filled in order and then
+/// overwritten at random.
+fn rocksdb(case: &Case) -> Result<f64, Failure> {
+    let of_records = |bytes: u64| bytes / RECORD_BYTES * PAGE_BYTES;
+    let records = case.file_bytes() / 2 / RECORD_BYTES;
+    let index = 26 * PAGE_BYTES / RECORD_BYTES;
+    let mut model = LayerModel::new(&format!(
+        "[device]\ncapacity = {}\nspare_factor = 0.1\npages_per_block = 256\n\
+         [[log]]\nstructure = {{ kind = \"lsm\", memtable_size = {memtable}, table_size = {memtable}, \
+         index_bytes_per_page = {index}, write_ahead_log = {}, \
+         compaction = {{ shape = \"leveled\", level0_runs = 4, ratio = 10, sizes = \"from_bottom\" }} }}\n\
+         [workload]\nkind = \"uniform\"\n",
+        4 * records * PAGE_BYTES,
+        2 * of_records(4 << 20),
+        memtable = of_records(4 << 20),
+    ))?;
+    model.write(0..records as u32, None)?;
+    let before = model.written();
+    let writes = case.written_bytes() / RECORD_BYTES;
+    let mut draw = Seed(case.seed).random();
+    model.write((0..writes).map(|_| below(&mut draw, records) as u32), None)?;
+    Ok(model.written().since(&before).pages as f64 / writes as f64)
+}
+
+impl Pair {
+    fn case(&self, settings: &Settings) -> Case {
+        Case {
+            file_system: self.file_system.to_owned(),
+            load: self.load.to_owned(),
+            discard: true,
+            drives: vec!["page".to_owned()],
+            disk_mib: settings.disk_mib,
+            share: settings.share,
+            written: settings.written,
+            seed: settings.seed,
+            limit_seconds: settings.limit_seconds,
+        }
+    }
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let settings: Settings = session.settings()?;
+    let mut pairs = Vec::new();
+    for pair in &PAIRS {
+        match missing(pair.file_system, pair.load)? {
+            Some(reason) => eprintln!("skipped: {} under {}: {reason}", pair.name, pair.load),
+            None => pairs.push(pair),
+        }
+    }
+    if pairs.is_empty() {
+        return Err("skipped, as this machine has none of what is to be mounted".into());
+    }
+    let cases: Vec<Case> = pairs.iter().map(|pair| pair.case(&settings)).collect();
+    let keys: Vec<(&str, &Case)> = pairs.iter().map(|pair| pair.name).zip(&cases).collect();
+    let of = |name: &str, case: &Case| {
+        let found = pairs.iter().find(|pair| pair.name == name && pair.load == case.load);
+        *found.expect("keys are of pairs")
+    };
+    let modelled = session.each("calibrated model", &keys, |(name, case)| (of(name, case).modelled)(case))?;
+    session.has_to_undo();
+    session.stays_here("it mounts file systems on this machine");
+    let live = session.each("live stack", &cases, |case| {
+        let outcome = unless_interrupted(session, || case.measure());
+        if session.flow().is_break() { Err(Interrupted.into()) } else { outcome }
+    })?;
+    let mut table = Table::new(&["modelled", "load", "live_wa", "model_wa", "difference_percent"]);
+    let mut near = Vec::new();
+    for ((pair, outcome), model) in pairs.iter().zip(&live).zip(modelled) {
+        let head = [pair.name, pair.load].map(str::to_owned);
+        let Outcome::Measured(measured) = outcome else {
+            table.push(
+                head.into_iter().chain(["".to_owned(), format!("{model:.4}"), "".to_owned()]).collect(),
+            );
+            continue;
+        };
+        let live = (pair.live)(measured);
+        let difference = (model / live - 1.0) * 100.0;
+        let numbers = [format!("{live:.4}"), format!("{model:.4}"), format!("{difference:.1}")];
+        table.push(head.into_iter().chain(numbers).collect());
+        near.push((format!("{} under {}", pair.name, pair.load), difference.abs() <= 10.0));
+    }
+    table.publish(session, "data")?;
+    let mut statements = Statements::default();
+    statements.check("the model writes what the software writes to 10 %", near);
+    statements.publish(session)
+}

@@ -1,0 +1,206 @@
+//! Yang et al. (2014), Figure 2 and Table 1, end to end: F2FS of Linux with 2, 4 and 6 logs over live drives, beside what was recorded
+//! of it and replayed, and beside its model.
+
+use crate::Failure;
+use crate::f2fs::cases::{Case, LOGS};
+use crate::f2fs::replayed::{AGED, Assumed, DRIVES, Outcome, drive_name};
+use crate::f2fs::shipped::read;
+use crate::live::f2fs_loads::Live;
+use crate::live::needs::missing;
+use crate::nvmfs::stop::unless_interrupted;
+use crate::session::{Interrupted, Session};
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+
+/// What it is asked for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The loads by name; none means all that were recorded.
+    loads: Vec<String>,
+}
+
+/// A load with so many logs.
+#[derive(Clone, Debug, Serialize)]
+struct Key {
+    load: String,
+    logs: u8,
+}
+
+/// A load with so many logs, live and replayed.
+struct Row<'a> {
+    live: &'a Live,
+    replayed: &'a Outcome,
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let settings: Settings = session.settings()?;
+    let cases: Vec<Case> = cases(&settings)?;
+    for logs in LOGS {
+        if let Some(reason) = missing(&format!("f2fs_{logs}"), "random")? {
+            return Err(format!("skipped: {reason}").into());
+        }
+    }
+    let replayed = replayed(session, &cases)?;
+    session.has_to_undo();
+    session.stays_here("it mounts file systems on this machine");
+    let keys: Vec<Key> = cases.iter().map(|case| Key { load: case.load.clone(), logs: case.logs }).collect();
+    let live = session.each("live F2FS", &keys, |key| {
+        let case = cases.iter().find(|case| case.load == key.load && case.logs == key.logs);
+        let found = unless_interrupted(session, || Live::measure(case.expect("keys are of cases")));
+        if session.flow().is_break() { Err(Interrupted.into()) } else { found }
+    })?;
+    let rows: Vec<Row> = live.iter().zip(&replayed).map(|(live, replayed)| Row { live, replayed }).collect();
+    sent(&rows).publish(session, "sent")?;
+    drives(&rows).publish(session, "drives")?;
+    statements(&rows).publish(session)
+}
+
+/// The first seed of each load with each number of logs.
+fn cases(settings: &Settings) -> Result<Vec<Case>, Failure> {
+    let all: Vec<Case> = Case::all().into_iter().filter(|case| case.seed == 1).collect();
+    if let Some(name) = settings.loads.iter().find(|name| !all.iter().any(|case| case.load == **name)) {
+        let mut known: Vec<&str> = all.iter().map(|case| case.load.as_str()).collect();
+        known.dedup();
+        return Err(format!("there is no load `{name}`; there are {}", known.join(", ")).into());
+    }
+    let wanted = |case: &Case| settings.loads.is_empty() || settings.loads.contains(&case.load);
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// What was recorded of each case, on simulated drives.
+fn replayed(session: &Session, cases: &[Case]) -> Result<Vec<Outcome>, Failure> {
+    let (recordings, assumed) = (read()?, Assumed::of(session)?);
+    let place = |case: &Case| {
+        let is_it = |known: &crate::f2fs::shipped::Known| {
+            known.load == case.load && known.logs == case.logs && known.seed == case.seed
+        };
+        let at = recordings.iter().position(|one| is_it(&one.known));
+        at.ok_or_else(|| format!("{} was not recorded", case.name()))
+    };
+    let places = cases.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+    let keys: Vec<(usize, Assumed)> = places.into_iter().map(|at| (at, assumed)).collect();
+    session.each("replayed F2FS", &keys, |(at, assumed)| Outcome::of(&recordings[*at], assumed))
+}
+
+/// What F2FS sent to its disk.
+fn sent(rows: &[Row]) -> Table {
+    let mut table = Table::new(&[
+        "load",
+        "logs",
+        "fswa_live",
+        "fswa_recorded",
+        "fswa_model",
+        "moved_live",
+        "moved_recorded",
+        "moved_model",
+        "checkpoints_live",
+        "checkpoints_recorded",
+        "check",
+    ]);
+    for Row { live, replayed } in rows {
+        let moved = |pages: u64| format!("{:.4}", pages as f64 / replayed.load_pages());
+        let model = replayed.model;
+        let modelled = [
+            replayed.model_fswa().map_or_else(String::new, |fswa| format!("{fswa:.4}")),
+            model.map_or_else(String::new, |written| moved(written.moved_pages)),
+        ];
+        let [fswa_model, moved_model] = modelled;
+        let recorded = &replayed.known;
+        table.push(vec![
+            live.known.load.clone(),
+            live.known.logs.to_string(),
+            format!("{:.4}", live.known.write_amplification()),
+            format!("{:.4}", replayed.fswa()),
+            fswa_model,
+            moved(live.known.moved_pages),
+            moved(recorded.moved_pages),
+            moved_model,
+            live.known.checkpoints.to_string(),
+            recorded.checkpoints.to_string(),
+            if live.check.is_empty() { "sound".to_owned() } else { first_line(&live.check) },
+        ]);
+    }
+    table
+}
+
+fn first_line(said: &str) -> String {
+    said.lines().next().unwrap_or_default().to_owned()
+}
+
+/// What the drives made of it.
+fn drives(rows: &[Row]) -> Table {
+    let mut table =
+        Table::new(&["load", "logs", "drive", "wa_live", "wa_replayed", "erases_live", "erases_replayed"]);
+    for Row { live, replayed } in rows {
+        for at in 0..DRIVES.len() {
+            table.push(vec![
+                live.known.load.clone(),
+                live.known.logs.to_string(),
+                drive_name(at),
+                format!("{:.4}", live.drives[at].write_amplification()),
+                format!("{:.4}", replayed.device(at)),
+                live.drives[at].erases.to_string(),
+                replayed.drives[at].erases.to_string(),
+            ]);
+        }
+    }
+    table
+}
+
+/// Whether write-back rewrites pages while parts of them are still to come, or many times over: how often, the pace decides.
+fn hangs_on_the_pace(load: &str) -> bool {
+    load.starts_with("random 1k") || load.starts_with("overwrites")
+}
+
+fn statements(rows: &[Row]) -> Statements {
+    let mut statements = Statements::default();
+    let name = |row: &Row| format!("{}, {} logs", row.live.known.load, row.live.known.logs);
+    let near = |one: f64, other: f64, tolerance: f64| (one / other - 1.0).abs() <= tolerance;
+    let sends_as_recorded = |tolerance: f64| {
+        move |row: &Row| near(row.live.known.write_amplification(), row.replayed.fswa(), tolerance)
+    };
+    statements.check(
+        "its own checker finds each file system sound",
+        rows.iter().map(|row| (name(row), row.live.check.is_empty())),
+    );
+    let steady = rows.iter().filter(|row| !hangs_on_the_pace(&row.live.known.load));
+    statements.check(
+        "where the pace does not matter live F2FS sends what was recorded to 1 %",
+        steady.map(|row| (name(row), sends_as_recorded(0.01)(row))),
+    );
+    let paced = rows.iter().filter(|row| hangs_on_the_pace(&row.live.known.load));
+    statements.check(
+        "elsewhere it sends what was recorded to 10 %",
+        paced.map(|row| (name(row), sends_as_recorded(0.1)(row))),
+    );
+    let each = rows.iter().flat_map(|row| (0..DRIVES.len()).map(move |at| (row, at)));
+    statements.check(
+        "live drives have the write amplification of replay to 5 %",
+        each.map(|(row, at)| {
+            let holds = near(row.live.drives[at].write_amplification(), row.replayed.device(at), 0.05);
+            (format!("{}, {}", name(row), drive_name(at)), holds)
+        }),
+    );
+    let modelled = rows.iter().filter_map(|row| Some((row, row.replayed.model_fswa()?)));
+    statements.check(
+        "the model writes what live F2FS writes to 5 %",
+        modelled.map(|(row, model)| (name(row), near(model, row.live.known.write_amplification(), 0.05))),
+    );
+    let aged = |logs: u8| {
+        rows.iter().find(|row| row.live.known.load == AGED && row.live.known.logs == logs).map(|row| row.live)
+    };
+    if let (Some(two), Some(six)) = (aged(2), aged(6)) {
+        statements.check(
+            "table 1: 6 logs write more to the device than 2",
+            [(AGED.to_owned(), six.known.written_bytes > two.known.written_bytes)],
+        );
+        let more = |at: usize| six.drives[at].write_amplification() > two.drives[at].write_amplification();
+        statements.check(
+            "table 1: the device's WA is higher with 6 logs",
+            (0..DRIVES.len()).map(|at| (drive_name(at), more(at))),
+        );
+    }
+    statements
+}
