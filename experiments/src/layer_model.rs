@@ -42,11 +42,6 @@ impl LayerModel {
         Ok(LayerModel(build(&mut scenario(text)?)?))
     }
 
-    /// Logical pages.
-    pub fn pages(&self) -> u32 {
-        self.0.targets[0].layer.logical_pages()
-    }
-
     /// Writes these pages one after the other, with a flush after each so many.
     ///
     /// # Errors

@@ -103,6 +103,11 @@ impl Measured {
         self.sent.written_bytes as f64 / self.application_bytes as f64
     }
 
+    /// What the application's processes handed to the file system for each byte that it meant to write.
+    pub fn handed_on(&self) -> f64 {
+        self.file_bytes.unwrap_or(self.application_bytes) as f64 / self.application_bytes as f64
+    }
+
     /// What a drive programmed for each byte that the application meant to write: TCWA.
     pub fn total(&self, drive: usize) -> f64 {
         self.drives[drive].programmed() as f64 * super::drives::PAGE_BYTES as f64

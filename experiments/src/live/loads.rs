@@ -198,7 +198,7 @@ fn postgresql(sizes: &Sizes) -> Result<Plan, Failure> {
 }
 
 /// Bytes of a record of db_bench: its key and its value.
-const RECORD_BYTES: u64 = 16 + 400;
+pub const RECORD_BYTES: u64 = 16 + 400;
 
 /// db_bench: half of the room is filled in order, and then overwritten at random; tables of 4 MiB, levels of which each is ten times the one
 /// before, nothing compressed.

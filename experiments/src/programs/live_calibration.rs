@@ -4,9 +4,10 @@ use crate::Failure;
 use crate::f2fs::model::model as f2fs;
 use crate::layer_model::{LayerModel, PAGE_BYTES, permuted};
 use crate::live::cases::{Case, Measured, Outcome};
+use crate::live::loads::RECORD_BYTES;
+use crate::live::measure_each;
 use crate::live::needs::missing;
-use crate::nvmfs::stop::unless_interrupted;
-use crate::session::{Interrupted, Session};
+use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -88,13 +89,14 @@ const PAIRS: [Pair; 7] = [
         live: Measured::above,
         modelled: |case| sequential(case, nilfs2),
     },
-    Pair { name: "RocksDB", file_system: "ext4", load: "rocksdb", live: handed_on, modelled: rocksdb },
+    Pair {
+        name: "RocksDB",
+        file_system: "ext4",
+        load: "rocksdb",
+        live: Measured::handed_on,
+        modelled: rocksdb,
+    },
 ];
-
-/// What a database hands to the file system for each byte that it is given.
-fn handed_on(measured: &Measured) -> f64 {
-    measured.file_bytes.unwrap_or(measured.application_bytes) as f64 / measured.application_bytes as f64
-}
 
 fn f2fs_2(case: &Case) -> Result<LayerModel, Failure> {
     f2fs(2, case.disk_bytes(), 64 << 20, CLEANS_AT)
@@ -143,10 +145,7 @@ fn overwritten(
     Ok(model.written().since(&before).pages as f64 / wanted as f64)
 }
 
-/// Bytes of a record of db_bench, which is a page of the model.
-const RECORD_BYTES: u64 = 416;
-
-/// Tables, levels and memtable of as many records as the lab's db_bench has in its own; half of the room is filled in order and then
+/// Tables, levels and memtable of as many records, each a page, as the lab's db_bench has in its own; half of the room is filled in order and then
 /// overwritten at random.
 fn rocksdb(case: &Case) -> Result<f64, Failure> {
     let of_records = |bytes: u64| bytes / RECORD_BYTES * PAGE_BYTES;
@@ -205,12 +204,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         *found.expect("keys are of pairs")
     };
     let modelled = session.each("calibrated model", &keys, |(name, case)| (of(name, case).modelled)(case))?;
-    session.has_to_undo();
-    session.stays_here("it mounts file systems on this machine");
-    let live = session.each("live stack", &cases, |case| {
-        let outcome = unless_interrupted(session, || case.measure());
-        if session.flow().is_break() { Err(Interrupted.into()) } else { outcome }
-    })?;
+    let live = measure_each(session, "live stack", &cases, Case::measure)?;
     let mut table = Table::new(&["modelled", "load", "live_wa", "model_wa", "difference_percent"]);
     let mut near = Vec::new();
     for ((pair, outcome), model) in pairs.iter().zip(&live).zip(modelled) {

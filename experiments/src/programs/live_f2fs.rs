@@ -6,9 +6,9 @@ use crate::f2fs::cases::{Case, LOGS};
 use crate::f2fs::replayed::{AGED, Assumed, DRIVES, Outcome, drive_name};
 use crate::f2fs::shipped::read;
 use crate::live::f2fs_loads::Live;
+use crate::live::measure_each;
 use crate::live::needs::missing;
-use crate::nvmfs::stop::unless_interrupted;
-use crate::session::{Interrupted, Session};
+use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
@@ -43,13 +43,10 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         }
     }
     let replayed = replayed(session, &cases)?;
-    session.has_to_undo();
-    session.stays_here("it mounts file systems on this machine");
     let keys: Vec<Key> = cases.iter().map(|case| Key { load: case.load.clone(), logs: case.logs }).collect();
-    let live = session.each("live F2FS", &keys, |key| {
+    let live = measure_each(session, "live F2FS", &keys, |key| {
         let case = cases.iter().find(|case| case.load == key.load && case.logs == key.logs);
-        let found = unless_interrupted(session, || Live::measure(case.expect("keys are of cases")));
-        if session.flow().is_break() { Err(Interrupted.into()) } else { found }
+        Live::measure(case.expect("keys are of cases"))
     })?;
     let rows: Vec<Row> = live.iter().zip(&replayed).map(|(live, replayed)| Row { live, replayed }).collect();
     sent(&rows).publish(session, "sent")?;

@@ -4,9 +4,9 @@ use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::live::cases::{Case, Measured, Outcome};
+use crate::live::measure_each;
 use crate::live::needs::{missing, missing_for_all};
-use crate::nvmfs::stop::unless_interrupted;
-use crate::session::{Interrupted, Session};
+use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 use serde::Deserialize;
@@ -99,12 +99,7 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
     }
     let possible: Vec<Case> =
         rows.iter().filter(|row| row.skipped.is_empty()).map(|row| row.case.clone()).collect();
-    session.has_to_undo();
-    session.stays_here("it mounts file systems on this machine");
-    let outcomes = session.each("live stack", &possible, |case| {
-        let outcome = unless_interrupted(session, || case.measure());
-        if session.flow().is_break() { Err(Interrupted.into()) } else { outcome }
-    })?;
+    let outcomes = measure_each(session, "live stack", &possible, Case::measure)?;
     for (row, outcome) in rows.iter_mut().filter(|row| row.skipped.is_empty()).zip(outcomes) {
         row.outcome = Some(outcome);
     }
@@ -138,13 +133,12 @@ fn above(rows: &[Row]) -> Table {
         let application = measured.application_bytes as f64;
         let sent = &measured.sent;
         let written = sent.written_bytes as f64;
-        let handed = measured.file_bytes.map_or(application, |bytes| bytes as f64);
         let share = |bytes: Option<u64>| {
             bytes.map_or(String::new(), |bytes| format!("{:.4}", bytes as f64 / written))
         };
         cells.push(format!("{:.2}", application / f64::from(1 << 20)));
-        cells.push(measured.file_bytes.map_or(String::new(), |_| format!("{:.3}", handed / application)));
-        cells.push(format!("{:.4}", written / handed));
+        cells.push(measured.file_bytes.map_or(String::new(), |_| format!("{:.3}", measured.handed_on())));
+        cells.push(format!("{:.4}", measured.above() / measured.handed_on()));
         cells.push(format!("{:.4}", measured.above()));
         cells.push(share(sent.area_bytes));
         cells.push(share(sent.moved_pages.map(|pages| pages * 4096)));
