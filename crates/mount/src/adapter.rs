@@ -25,7 +25,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Kind, MAX_NAME_BYTES};
+use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Kind, MAX_NAME_BYTES, Result};
 
 /// Largest write in one request, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
@@ -55,22 +55,28 @@ impl<F: Mountable + Send + 'static> Adapter<F> {
         Ok(Adapter { shared, options, opened, serving, has_lists: false })
     }
 
-    /// Answers with a file that was made in the directory `parent`.
-    fn entry(&self, parent: INodeNo, reply: ReplyEntry, answer: Answer<Attributes>) {
-        match answer {
-            Ok(of) => self.seen(reply, &seen(parent, &of)),
+    /// Makes a file in the directory `parent`, and answers with it.
+    fn make(
+        &self,
+        parent: INodeNo,
+        reply: ReplyEntry,
+        make: impl FnMut(&mut F) -> Result<Attributes> + Send + 'static,
+    ) {
+        let keep = self.options.keep;
+        self.serving.serve(make, move |answer| match answer {
+            Ok(of) => entry(reply, keep, &seen(parent, &of)),
             Err(error) => reply.error(error),
-        }
-    }
-
-    fn seen(&self, reply: ReplyEntry, seen: &Seen) {
-        reply.entry(&self.keep(seen), &seen.attributes, Generation(seen.generation.into()));
+        });
     }
 
     /// How long the kernel keeps the name of a file, and what is known of it.
     fn keep(&self, seen: &Seen) -> Duration {
         if seen.is_kept { self.options.keep } else { Duration::ZERO }
     }
+}
+
+fn entry(reply: ReplyEntry, keep: Duration, seen: &Seen) {
+    reply.entry(&keep, &seen.attributes, Generation(seen.generation.into()));
 }
 
 fn attr(reply: ReplyAttr, keep: Duration, answer: Answer<Seen>) {
@@ -85,6 +91,11 @@ fn done(reply: ReplyEmpty, answer: Answer<()>) {
         Ok(()) => reply.ok(),
         Err(error) => reply.error(error),
     }
+}
+
+/// A name, for as long as a request may wait.
+fn bytes(name: &OsStr) -> Vec<u8> {
+    name.as_bytes().to_vec()
 }
 
 /// Who asks; the time is taken here, once for each request.
@@ -117,7 +128,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         match self.shared.request(|fs| trees::lookup(fs, parent, name.as_bytes())) {
             // The kernel may remember that there is nothing.
             Ok(None) => reply.entry(&self.options.keep, &absent(), Generation(0)),
-            Ok(Some(seen)) => self.seen(reply, &seen),
+            Ok(Some(seen)) => entry(reply, self.keep(&seen), &seen),
             Err(error) => reply.error(error),
         }
     }
@@ -195,13 +206,13 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         device: u32,
         reply: ReplyEntry,
     ) {
-        let made = self.shared.request(|fs| {
+        let (name, caller) = (bytes(name), caller(request));
+        self.make(parent, reply, move |fs| {
             let parent = now(parent)?;
             let permissions = acls::asked(fs, parent, mode, umask);
             let kind = convert::kind(mode).ok_or(Error::Invalid("kind of file"))?;
-            fs.make(parent, name.as_bytes(), kind, permissions, device, &caller(request))
+            fs.make(parent, &name, kind, permissions, device, &caller)
         });
-        self.entry(parent, reply, made);
     }
 
     fn mkdir(
@@ -213,29 +224,29 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        let made = self.shared.request(|fs| {
+        let (name, caller) = (bytes(name), caller(request));
+        self.make(parent, reply, move |fs| {
             let parent = now(parent)?;
             let permissions = acls::asked(fs, parent, mode, umask);
-            fs.make_directory(parent, name.as_bytes(), permissions, &caller(request))
+            fs.make_directory(parent, &name, permissions, &caller)
         });
-        self.entry(parent, reply, made);
     }
 
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let (at, caller) = ((parent, name.as_bytes()), caller(request));
-        done(reply, self.shared.take_name(at, |fs, parent| fs.unlink(parent, at.1, &caller)));
+        let caller = caller(request);
+        let unlink = move |fs: &mut F, parent, name: &[u8]| fs.unlink(parent, name, &caller);
+        self.serving.take_name((parent, bytes(name)), unlink, |taken| done(reply, taken));
     }
 
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let (at, caller) = ((parent, name.as_bytes()), caller(request));
-        done(reply, self.shared.take_name(at, |fs, parent| fs.remove_directory(parent, at.1, &caller)));
+        let caller = caller(request);
+        let remove = move |fs: &mut F, parent, name: &[u8]| fs.remove_directory(parent, name, &caller);
+        self.serving.take_name((parent, bytes(name)), remove, |taken| done(reply, taken));
     }
 
     fn symlink(&self, request: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
-        let target = target.as_os_str().as_bytes();
-        let made =
-            self.shared.request(|fs| fs.symlink(now(parent)?, name.as_bytes(), target, &caller(request)));
-        self.entry(parent, reply, made);
+        let (name, target, caller) = (bytes(name), bytes(target.as_os_str()), caller(request));
+        self.make(parent, reply, move |fs| fs.symlink(now(parent)?, &name, &target, &caller));
     }
 
     fn rename(
@@ -248,18 +259,17 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let (from, to) = (name.as_bytes(), to_name.as_bytes());
-        let renamed = self.shared.take_name((to_parent, to), |fs, to_parent| {
+        let (from, caller) = (bytes(name), caller(request));
+        let rename = move |fs: &mut F, to_parent, to: &[u8]| {
             let how = convert::rename(flags).ok_or(Error::Invalid("kind of rename"))?;
-            fs.rename((now(parent)?, from), (to_parent, to), how, &caller(request))
-        });
-        done(reply, renamed);
+            fs.rename((now(parent)?, &from), (to_parent, to), how, &caller)
+        };
+        self.serving.take_name((to_parent, bytes(to_name)), rename, |renamed| done(reply, renamed));
     }
 
     fn link(&self, request: &Request, of: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let caller = caller(request);
-        let linked = self.shared.request(|fs| fs.link(now(of)?, now(parent)?, name.as_bytes(), &caller));
-        self.entry(parent, reply, linked);
+        let (name, caller) = (bytes(name), caller(request));
+        self.make(parent, reply, move |fs| fs.link(now(of)?, now(parent)?, &name, &caller));
     }
 
     fn open(&self, _: &Request, of: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -285,21 +295,21 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        let caller = caller(request);
-        let made = self.shared.request(|fs| {
+        let (name, caller, keep, opened) = (bytes(name), caller(request), self.options.keep, self.opened);
+        let make = move |fs: &mut F| {
             let parent = now(parent)?;
             let permissions = acls::asked(fs, parent, mode, umask);
-            let made = fs.make(parent, name.as_bytes(), Kind::File, permissions, 0, &caller)?;
+            let made = fs.make(parent, &name, Kind::File, permissions, 0, &caller)?;
             fs.open(made.ino)?;
             Ok(made)
-        });
-        match made {
+        };
+        self.serving.serve(make, move |made| match made {
             Ok(of) => {
                 let generation = Generation(of.generation.into());
-                reply.created(&self.options.keep, &attributes(&of), generation, NO_HANDLE, self.opened);
+                reply.created(&keep, &attributes(&of), generation, NO_HANDLE, opened);
             }
             Err(error) => reply.error(error),
-        }
+        });
     }
 
     fn release(
@@ -313,7 +323,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         reply: ReplyEmpty,
     ) {
         // What is open in a snapshot keeps nothing there.
-        done(reply, now(of).map_or(Ok(()), |of| self.shared.request(|fs| fs.release(of))));
+        done(reply, now(of).map_or(Ok(()), |of| self.shared.close(of)));
     }
 
     fn read(
@@ -395,13 +405,17 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
         let block = BLOCK_BYTES as u32;
-        match self.shared.request(|fs| fs.statistics()) {
-            Ok(of) => {
-                let (free, available, name) = (of.free_blocks, of.available_blocks, MAX_NAME_BYTES as u32);
-                reply.statfs(of.blocks, free, available, of.inodes, of.free_inodes, block, name, block);
-            }
-            Err(error) => reply.error(error),
-        }
+        self.serving.serve_settled(
+            |fs| fs.statistics(),
+            move |told| match told {
+                Ok(of) => {
+                    let (free, available, name) =
+                        (of.free_blocks, of.available_blocks, MAX_NAME_BYTES as u32);
+                    reply.statfs(of.blocks, free, available, of.inodes, of.free_inodes, block, name, block);
+                }
+                Err(error) => reply.error(error),
+            },
+        );
     }
 
     fn setxattr(
@@ -414,18 +428,19 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        let (number, name, caller) = (of, name.as_bytes(), caller(request));
-        let set = self.shared.request(|fs| {
-            if xattrs::is_order(number, name, caller.uid)? {
-                return fs.order(value, caller.now_ns);
+        let (number, name, value) = (of, bytes(name), value.to_vec());
+        let (caller, pid, has_lists) = (caller(request), request.pid(), self.has_lists);
+        let set = move |fs: &mut F| {
+            if xattrs::is_order(number, &name, caller.uid)? {
+                return fs.order(&value, caller.now_ns);
             }
             let of = now(number)?;
-            xattrs::changeable(number, name, self.has_lists)?;
+            xattrs::changeable(number, &name, has_lists)?;
             let how = convert::set_xattr(flags).ok_or(Error::Invalid("flags"))?;
-            acls::drop_set_group_id(fs, of, name, (&caller, request.pid()))?;
-            fs.set_xattr(of, name, value, how, &caller)
-        });
-        done(reply, set);
+            acls::drop_set_group_id(fs, of, &name, (&caller, pid))?;
+            fs.set_xattr(of, &name, &value, how, &caller)
+        };
+        self.serving.serve(set, |set| done(reply, set));
     }
 
     fn getxattr(&self, _: &Request, of: INodeNo, name: &OsStr, room: u32, reply: ReplyXattr) {

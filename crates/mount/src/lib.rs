@@ -12,6 +12,7 @@ mod nvmfs;
 mod privileges;
 mod serving;
 mod trees;
+mod unnamed;
 mod waiting;
 mod worker;
 mod xattrs;

@@ -37,11 +37,41 @@ impl<F: Mountable + Send + 'static> Serving<F> {
     ) {
         match self.shared.begin(&mut handle) {
             Attempt::Answered(it) => answer(it),
-            Attempt::Waits(job) => {
+            Attempt::Waits(wait) => {
                 let shared = Arc::clone(&self.shared);
-                self.waiting.take(move || answer(shared.go_on(job, handle)));
+                self.waiting.take(move || answer(shared.go_on(wait, handle)));
             }
         }
+    }
+
+    /// The same of a request whose answer depends on how much room there is: files that are gone have left before.
+    pub fn serve_settled<T>(
+        &self,
+        mut handle: impl FnMut(&mut F) -> Result<T> + Send + 'static,
+        answer: impl FnOnce(Answer<T>) + Send + 'static,
+    ) {
+        if !self.shared.room_may_come() {
+            return answer(self.shared.request(handle));
+        }
+        let shared = Arc::clone(&self.shared);
+        self.waiting.take(move || {
+            shared.await_room();
+            answer(shared.request(&mut handle));
+        });
+    }
+
+    /// Takes a name from a file and answers.
+    pub fn take_name(
+        &self,
+        (directory, name): (INodeNo, Vec<u8>),
+        mut take: impl FnMut(&mut F, Ino, &[u8]) -> Result<()> + Send + 'static,
+        answer: impl FnOnce(Answer<()>) + Send + 'static,
+    ) {
+        let shared = Arc::clone(&self.shared);
+        let take = move |fs: &mut F| {
+            shared.take_name(fs, (directory, &name), |fs, directory| take(fs, directory, &name))
+        };
+        self.serve(take, answer);
     }
 
     /// Reads and answers.
@@ -53,14 +83,14 @@ impl<F: Mountable + Send + 'static> Serving<F> {
         let attempt = BUFFER.with_borrow_mut(read);
         match attempt {
             Attempt::Answered(answer) => answer_with(reply, answer),
-            Attempt::Waits(job) => {
+            Attempt::Waits(wait) => {
                 let shared = Arc::clone(&self.shared);
                 self.waiting.take(move || {
                     let answer = BUFFER.with_borrow_mut(|buffer| {
                         let room = room_for(buffer, size);
                         let mut read =
                             |fs: &mut F| look(fs, of, |fs, ino| fs.read(ino, offset, room, &caller));
-                        shared.go_on(job, &mut read)
+                        shared.go_on(wait, &mut read)
                     });
                     answer_with(reply, answer);
                 });
@@ -86,9 +116,9 @@ impl<F: Mountable + Send + 'static> Serving<F> {
         };
         match self.shared.begin(|fs| write(fs, data)) {
             Attempt::Answered(answer) => written(reply, answer),
-            Attempt::Waits(job) => {
+            Attempt::Waits(wait) => {
                 let (shared, data) = (Arc::clone(&self.shared), data.to_vec());
-                self.waiting.take(move || written(reply, shared.go_on(job, |fs| write(fs, &data))));
+                self.waiting.take(move || written(reply, shared.go_on(wait, |fs| write(fs, &data))));
             }
         }
     }

@@ -3,11 +3,11 @@
 use super::Mountable;
 use super::convert::errno;
 use super::trees::now;
+use super::unnamed::Unnamed;
 use fuser::{Errno, INodeNo};
-use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wearwell_nvmfs::api::{Error, Ino, Result};
@@ -21,27 +21,37 @@ const CHECK_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// How long it lets requests go first when some came during the last piece of work.
 const BUSY: Duration = Duration::from_millis(1);
 
+/// What a request waits for.
+pub enum Wait<J> {
+    /// A piece of work.
+    Work(J),
+    /// The room of files that are gone, once the kernel says so.
+    Room,
+}
+
 /// What comes of handling a request.
 pub enum Attempt<T, J> {
     /// It is answered.
     Answered(std::result::Result<T, Errno>),
     /// It waits for this.
-    Waits(J),
+    Waits(Wait<J>),
 }
 
-/// Handles a request, after what it waited for.
+/// Handles a request, after what it waited for; `room_may_come` if it may wait where there is none.
 fn attempt<F: Mountable, T>(
     file_system: &mut F,
     waited: Option<(F::Job, io::Result<()>)>,
+    room_may_come: impl FnOnce() -> bool,
     handle: impl FnOnce(&mut F) -> Result<T>,
 ) -> Attempt<T, F::Job> {
     file_system.allow_waiting(true);
     let ended = waited.map_or(Ok(()), |(job, outcome)| file_system.end_work(job, outcome));
     let answer = match ended.and_then(|()| handle(file_system)) {
         Err(Error::Wait) => match file_system.begin_wait() {
-            Some(job) => Ok(Attempt::Waits(job)),
+            Some(job) => Ok(Attempt::Waits(Wait::Work(job))),
             None => Err(Error::Wait),
         },
+        Err(Error::NoSpace(_)) if room_may_come() => Ok(Attempt::Waits(Wait::Room)),
         answer => answer.map(|answer| Attempt::Answered(Ok(answer))),
     };
     file_system.allow_waiting(false);
@@ -70,8 +80,7 @@ pub struct Shared<F> {
     /// How many requests there were; tells the thread whether to make room and whether to look for work.
     requests: AtomicU64,
     stop: AtomicBool,
-    /// Files without a name that the kernel still knows; it may hold them without having opened anything.
-    unnamed: Mutex<BTreeSet<Ino>>,
+    unnamed: Unnamed,
 }
 
 impl<F: Mountable> Shared<F> {
@@ -81,7 +90,7 @@ impl<F: Mountable> Shared<F> {
             file_system: parking_lot::Mutex::new(Some(file_system)),
             requests: AtomicU64::new(0),
             stop: AtomicBool::new(false),
-            unnamed: Mutex::default(),
+            unnamed: Unnamed::default(),
         }
     }
 
@@ -89,62 +98,105 @@ impl<F: Mountable> Shared<F> {
     /// may be somebody's working directory, or be held by a descriptor that opened nothing (O_PATH).
     pub fn take_name(
         &self,
+        fs: &mut F,
         (directory, name): (INodeNo, &[u8]),
-        mut take: impl FnMut(&mut F, Ino) -> Result<()>,
-    ) -> std::result::Result<(), Errno> {
-        self.request(|fs| {
-            let directory = now(directory)?;
-            let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
-            let taken = take(fs, directory);
-            let Some(ino) = held else { return taken };
-            let is_unnamed = fs.attributes(ino).is_ok_and(|of| of.links == 0);
-            if !is_unnamed || !self.unnamed().insert(ino) {
-                fs.release(ino)?;
-            }
-            taken
-        })
+        take: impl FnOnce(&mut F, Ino) -> Result<()>,
+    ) -> Result<()> {
+        let directory = now(directory)?;
+        let held = fs.lookup(directory, name).ok().map(|of| of.ino).filter(|ino| fs.open(*ino).is_ok());
+        let taken = take(fs, directory);
+        let Some(ino) = held else { return taken };
+        let is_unnamed = fs.attributes(ino).is_ok_and(|of| of.links == 0);
+        if !is_unnamed || !self.unnamed.insert(ino) {
+            fs.release(ino)?;
+        }
+        taken
+    }
+
+    /// Somebody has closed a file.
+    pub fn close(&self, ino: Ino) -> std::result::Result<(), Errno> {
+        if self.unnamed.closed(ino) { self.release(ino) } else { self.request(|fs| fs.release(ino)) }
     }
 
     /// The kernel knows a file no longer.
     pub fn forget(&self, ino: Ino) {
-        if self.unnamed().remove(&ino) {
+        if self.unnamed.forgotten(ino) {
             // Nobody waits for an answer; what is left of it then, the next mount removes.
-            let _ = self.request(|fs| fs.release(ino));
+            let _ = self.release(ino);
         }
     }
 
-    fn unnamed(&self) -> MutexGuard<'_, BTreeSet<Ino>> {
-        self.unnamed.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Releases a file without a name, which may be the last that was known of it.
+    fn release(&self, ino: Ino) -> std::result::Result<(), Errno> {
+        self.request(|fs| {
+            fs.release(ino)?;
+            // Before another file gets its number.
+            if fs.attributes(ino).is_err() {
+                self.unnamed.left(ino);
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether there will be more room at once, since files are gone of which the kernel has not said so.
+    pub fn room_may_come(&self) -> bool {
+        self.unnamed.are_leaving()
+    }
+
+    /// Waits for that room.
+    pub fn await_room(&self) {
+        self.unnamed.wait();
     }
 
     /// Handles a request. After a panic in an earlier one nothing is known of the state in memory: EIO ever after.
     ///
-    /// What it has to wait for is done while others are handled; then it is handled anew.
+    /// Work that it has to wait for is done while others are handled; then it is handled anew. Room it does not wait for: only other
+    /// requests make some.
     pub fn request<T>(&self, mut handle: impl FnMut(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
-        match self.begin(&mut handle) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        match self.attempt(None, || false, &mut handle) {
             Attempt::Answered(answer) => answer,
-            Attempt::Waits(job) => self.go_on(job, handle),
+            Attempt::Waits(wait) => self.until_answered(wait, false, handle),
         }
     }
 
-    /// The same, unless it has to wait: then it is [`Shared::go_on`]'s turn.
+    /// The same, unless it has to wait: then it is [`Shared::go_on`]'s turn, in a thread to which no requests come.
     pub fn begin<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> Attempt<T, F::Job> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.attempt(None, handle)
+        self.attempt(None, || self.room_may_come(), handle)
     }
 
     /// Goes on with a request that waits.
     pub fn go_on<T>(
         &self,
-        job: F::Job,
+        wait: Wait<F::Job>,
+        handle: impl FnMut(&mut F) -> Result<T>,
+    ) -> std::result::Result<T, Errno> {
+        self.until_answered(wait, true, handle)
+    }
+
+    /// The same; it waits for room once at most, and only if it may.
+    fn until_answered<T>(
+        &self,
+        mut wait: Wait<F::Job>,
+        mut for_room: bool,
         mut handle: impl FnMut(&mut F) -> Result<T>,
     ) -> std::result::Result<T, Errno> {
-        let mut job = job;
         loop {
-            let outcome = F::run(&job);
-            match self.attempt(Some((job, outcome)), &mut handle) {
+            let waited = match wait {
+                Wait::Work(job) => {
+                    let outcome = F::run(&job);
+                    Some((job, outcome))
+                }
+                Wait::Room => {
+                    for_room = false;
+                    self.await_room();
+                    None
+                }
+            };
+            match self.attempt(waited, || for_room && self.room_may_come(), &mut handle) {
                 Attempt::Answered(answer) => return answer,
-                Attempt::Waits(next) => job = next,
+                Attempt::Waits(next) => wait = next,
             }
         }
     }
@@ -156,6 +208,7 @@ impl<F: Mountable> Shared<F> {
     fn attempt<T>(
         &self,
         waited: Option<(F::Job, io::Result<()>)>,
+        room_may_come: impl FnOnce() -> bool,
         handle: impl FnOnce(&mut F) -> Result<T>,
     ) -> Attempt<T, F::Job> {
         let mut held = self.held();
@@ -164,15 +217,14 @@ impl<F: Mountable> Shared<F> {
             parking_lot::MutexGuard::bump(&mut held.0);
         }
         match held.0.as_mut() {
-            Some(file_system) => attempt(file_system, waited, handle),
+            Some(file_system) => attempt(file_system, waited, room_may_come, handle),
             None => Attempt::Answered(Err(Errno::EIO)),
         }
     }
 
     /// Takes the file system out, unless a request or the background work panicked.
     pub fn take(&self) -> Option<F> {
-        let unnamed = std::mem::take(&mut *self.unnamed());
-        for ino in unnamed {
+        for ino in self.unnamed.take() {
             let _ = self.request(|fs| fs.release(ino));
         }
         self.held().0.take()

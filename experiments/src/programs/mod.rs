@@ -32,6 +32,7 @@ mod hot_cold_table1;
 mod hot_cold_table2;
 mod hot_cold_traces;
 mod limit_hints;
+mod limit_placements;
 mod limit_table;
 mod live_calibration;
 mod live_f2fs;
@@ -122,6 +123,7 @@ programs! {
     hot_cold_table2: Sampling,
     hot_cold_traces: Sampling,
     limit_hints: limit_hints::Settings,
+    limit_placements: limit_placements::Settings,
     limit_table: limit_table::Settings,
     live_calibration: live_calibration::Settings,
     live_f2fs: live_f2fs::Settings,

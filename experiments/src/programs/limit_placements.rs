@@ -1,0 +1,327 @@
+//! How near to the limit does each placement come that does not know the future, on loads on which ours was chosen and on others?
+//!
+//! Synthetic loads in the steady state, and one pass through each trace of the folder that `WEARWELL_TRACES` names after the drive was
+//! filled, so that nothing that a placement learns comes again as it was in a pass before.
+
+use super::hot_cold_traces::TRACES;
+use crate::Failure;
+use crate::interval::{Interval, mean};
+use crate::log_on_log::number;
+use crate::replicas::{run_each, scenario};
+use crate::session::Session;
+use crate::statements::Statements;
+use crate::table::Table;
+use serde::{Deserialize, Serialize};
+use wearwell_stack::{RunResult, Scenario};
+
+/// Settings of the comparison.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Settings {
+    /// Blocks of the drives of synthetic loads.
+    blocks: u32,
+    spare_factor: f64,
+    /// Traces at most, in the order of their list.
+    traces: usize,
+    /// Seeds of each.
+    #[allow(dead_code, reason = "read by the session")]
+    runs: u64,
+    /// Synthetic loads: drive writes to warm up, and half as many to measure.
+    #[allow(dead_code, reason = "read by the session")]
+    length: f64,
+}
+
+/// Ours.
+const OURS: &str = "learnt_lifetimes";
+/// The one that knows nothing, beside which the others stand.
+const BLIND: &str = "double";
+/// Those that know the future, with the victim policies that they are tried with.
+const KNOWING: (&str, [&str; 2]) = ("death_windows", ["greedy", "foresight"]);
+const VICTIMS: [&str; 2] = ["greedy", "cost_benefit"];
+/// Placements that size their groups themselves get a victim policy besides that keeps to it.
+const SIZING: (&str, &str) = ("age_chain", "stream_queues");
+
+/// Every placement that needs nothing but the writes: no foresight, hints or references.
+const PLACEMENTS: [&str; 14] = [
+    "single",
+    BLIND,
+    "write_count",
+    "bloom",
+    "age_classes",
+    "promotion",
+    "fading_average",
+    "interval_clusters",
+    "chunk_frequency",
+    "multi_queue",
+    "extents",
+    "multi_log",
+    SIZING.0,
+    OURS,
+];
+
+/// Synthetic loads: what writes, and whether the constants of ours were chosen on it.
+const SYNTHETIC: [(&str, &str, bool); 6] = [
+    ("Zipf 0.99", "kind = \"zipf\"\nexponent = 0.99\nscatter = true", true),
+    ("hot and cold 90/10", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nscatter = true", true),
+    (
+        "log and Zipf 1.2",
+        "kind = \"mixed\"\nparts = [{ weight = 3, space = 0.25, workload = { kind = \"sequential\", request_pages = 4 } }, \
+         { weight = 1, space = 0.75, workload = { kind = \"zipf\", exponent = 1.2 } }]",
+        true,
+    ),
+    ("Zipf 0.8", "kind = \"zipf\"\nexponent = 0.8\nscatter = true", false),
+    ("hot and cold 70/30", "kind = \"hot_cold\"\nhot_writes = 0.7\nhot_space = 0.3\nscatter = true", false),
+    (
+        "moving hot spot",
+        "kind = \"phases\"\nrepeat = true\nphases = [\
+         { writes = 1.0, workload = { kind = \"hot_cold\", hot_writes = 0.9, hot_space = 0.1 } },\
+         { writes = 1.0, workload = { kind = \"hot_cold\", hot_writes = 0.9, hot_space = 0.1, shift = 0.5 } }]",
+        false,
+    ),
+];
+
+/// The traces that overwrite enough in a pass for something to be cleaned: the pages of a block, of which a drive that fits the trace has
+/// some hundred, and whether the constants of ours were chosen on it.
+const OF_TRACES: [(&str, u32, bool); 14] = [
+    ("Alibaba", 32, true),
+    ("MSR prn_0", 32, true),
+    ("MySQL", 64, true),
+    ("Financial1", 32, true),
+    ("MSR prxy_0", 8, false),
+    ("MSR hm_0", 16, false),
+    ("web server", 64, false),
+    ("CloudPhysics", 128, false),
+    ("Tencent", 128, false),
+    ("RocksDB on XFS", 64, false),
+    ("SQLite on ext4", 8, false),
+    ("phone", 8, false),
+    ("TPC-C", 32, false),
+    ("YCSB on F2FS", 64, false),
+];
+
+/// What writes, without placement and victim policy.
+struct Load {
+    name: &'static str,
+    toml: String,
+    chosen_on: bool,
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kept {
+    write_amplification: f64,
+    memory_bytes: u64,
+    logical_pages: f64,
+}
+
+impl Kept {
+    fn of(result: &RunResult) -> Result<Self, Failure> {
+        let write_amplification = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
+        let layer = result.layers.first().ok_or("a drive has a layer")?;
+        let logical_pages = result.course.measured_host_pages as f64 / result.course.measured_drive_writes;
+        Ok(Kept { write_amplification, memory_bytes: layer.memory_bytes, logical_pages })
+    }
+}
+
+fn loads(session: &Session, settings: &Settings) -> Result<Vec<Load>, Failure> {
+    let Settings { blocks, spare_factor, .. } = settings;
+    let (warm_up, measured) = (session.length, session.length / 2.0);
+    let synthetic = SYNTHETIC.iter().map(|(name, law, chosen_on)| Load {
+        name,
+        toml: format!(
+            "[device]\nblocks_per_plane = {blocks}\npages_per_block = 32\nspare_factor = {spare_factor:?}\n[workload]\n{law}\n\
+             [measure]\nwarm_up = {warm_up:?}\ndrive_writes = {measured:?}\n"
+        ),
+        chosen_on: *chosen_on,
+    });
+    let mut loads: Vec<Load> = synthetic.collect();
+    let folder = session.traces().filter(|_| settings.traces > 0);
+    for (name, pages_per_block, chosen_on) in OF_TRACES.iter().take(settings.traces) {
+        let known = TRACES.iter().find(|(known, ..)| known == name);
+        let (_, file, format) = known.ok_or_else(|| format!("{name} is no trace of the list"))?;
+        let Some(path) = folder.as_ref().map(|folder| folder.join(file)).filter(|path| path.is_file()) else {
+            continue;
+        };
+        let toml = format!(
+            "[device]\nfit = true\npages_per_block = {pages_per_block}\nspare_factor = {spare_factor:?}\n\
+             [trace]\npath = {:?}\naddress = \"compact\"\nvolume_rule = \"side_by_side\"\n{format}\n\
+             [measure]\nwarm_up = 0.0\ndrive_writes = 0.1\npasses = 1\n",
+            path.to_string_lossy()
+        );
+        loads.push(Load { name, toml, chosen_on: *chosen_on });
+    }
+    Ok(loads)
+}
+
+/// The pairs of placement and victim policy that are run.
+fn pairs() -> Vec<(&'static str, &'static str)> {
+    let without = PLACEMENTS.iter().flat_map(|placement| VICTIMS.map(|victim| (*placement, victim)));
+    without.chain([SIZING]).chain(KNOWING.1.map(|victim| (KNOWING.0, victim))).collect()
+}
+
+/// A placement under the better victim policy.
+struct Best {
+    victim: &'static str,
+    amplification: Interval,
+    /// What it remembers beyond what the drive does anyway, bytes a logical page.
+    bytes_a_page: f64,
+}
+
+/// What was found of a load.
+struct Found<'a> {
+    load: &'a Load,
+    /// By pair, and then by seed.
+    kept: &'a [Vec<Kept>],
+}
+
+impl Found<'_> {
+    fn memory_bytes(&self, at: usize) -> f64 {
+        mean(&self.kept[at], |kept| kept.memory_bytes as f64)
+    }
+
+    fn best(&self, placement: &str) -> Option<Best> {
+        let pairs = pairs();
+        let blind = pairs.iter().position(|pair| pair.0 == BLIND)?;
+        let tried = pairs.iter().enumerate().filter(|(_, pair)| pair.0 == placement);
+        let measured = tried.map(|(at, pair)| {
+            let values: Vec<f64> = self.kept[at].iter().map(|kept| kept.write_amplification).collect();
+            let bytes = self.memory_bytes(at) - self.memory_bytes(blind);
+            let pages = mean(&self.kept[at], |kept| kept.logical_pages);
+            Best { victim: pair.1, amplification: Interval::of(&values), bytes_a_page: bytes / pages }
+        });
+        measured.min_by(|one, other| one.amplification.mean.total_cmp(&other.amplification.mean))
+    }
+
+    /// The placement of those published, knowing nothing of the future, that amplifies least.
+    fn best_published(&self) -> Option<(&'static str, Best)> {
+        let published = PLACEMENTS.iter().filter(|name| **name != OURS);
+        let measured = published.filter_map(|name| Some((*name, self.best(name)?)));
+        measured.min_by(|(_, one), (_, other)| one.amplification.mean.total_cmp(&other.amplification.mean))
+    }
+}
+
+pub fn run(session: &Session) -> Result<(), Failure> {
+    let loads = loads(session, &session.settings()?)?;
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    for load in &loads {
+        for (placement, victim) in pairs() {
+            let toml = &load.toml;
+            scenarios.push(scenario(&format!(
+                "{toml}[ftl]\nplacement = \"{placement}\"\nvictim = \"{victim}\"\n"
+            ))?);
+        }
+    }
+    let kept = run_each(session, &scenarios, "placements", Kept::of)?;
+    let by_load = loads.iter().zip(kept.chunks(pairs().len()));
+    let found: Vec<Found<'_>> = by_load.map(|(load, kept)| Found { load, kept }).collect();
+    every(&found).write(session, "data")?;
+    near(&found).publish(session, "nearest")?;
+    let means = means(&found);
+    means.publish(session, "means")?;
+    let held_out = || found.iter().filter(|found| !found.load.chosen_on);
+    let mut statements = Statements::default();
+    let nearer = held_out().filter_map(|found| {
+        let (ours, (_, published)) = (found.best(OURS)?, found.best_published()?);
+        let both = (ours.amplification.mean, published.amplification.mean);
+        Some((found.load.name.to_owned(), both.0 <= both.1 + 1e-9))
+    });
+    statements.check("ours: nearer to the limit than every published one on loads held out", nearer);
+    let blind = held_out().filter_map(|found| {
+        let (ours, blind) = (found.best(OURS)?, found.best(BLIND)?);
+        Some((found.load.name.to_owned(), ours.amplification.mean <= blind.amplification.mean + 1e-9))
+    });
+    statements.check("ours: no worse than a double frontier on loads held out", blind);
+    let least = PLACEMENTS.iter().filter(|name| **name != OURS).filter_map(|name| {
+        let [ours, other] = [OURS, *name].map(|name| geometric_mean(&found, name, false));
+        Some(((*name).to_owned(), ours? <= other?))
+    });
+    statements.check("ours: the least geometric mean over loads held out", least);
+    statements.publish(session)
+}
+
+fn held_out(load: &Load) -> String {
+    if load.chosen_on { "no" } else { "yes" }.to_owned()
+}
+
+/// Every placement under every load, with its better victim policy.
+fn every(found: &[Found<'_>]) -> Table {
+    let columns =
+        ["load", "held_out", "placement", "victim", "write_amplification", "ci", "remembers_bytes_a_page"];
+    let mut table = Table::new(&columns);
+    for drive in found {
+        for placement in PLACEMENTS.iter().chain([&KNOWING.0]) {
+            let Some(best) = drive.best(placement) else { continue };
+            let numbers = [best.amplification.mean, best.amplification.half_width, best.bytes_a_page];
+            let head = [drive.load.name.to_owned(), held_out(drive.load)];
+            let names = [(*placement).to_owned(), best.victim.to_owned()];
+            let numbers =
+                numbers.map(|value| if value.is_finite() { number(value, 4) } else { String::new() });
+            table.push(head.into_iter().chain(names).chain(numbers).collect());
+        }
+    }
+    table
+}
+
+/// Of each load, the best that is published beside ours, and how much of the distance to foresight each closes.
+fn near(found: &[Found<'_>]) -> Table {
+    let mut table = Table::new(&[
+        "load",
+        "held_out",
+        "double",
+        "best_published",
+        "write_amplification",
+        "ci",
+        "ours",
+        "ours_ci",
+        "knowing",
+        "closed_by_published_percent",
+        "closed_by_ours_percent",
+    ]);
+    for drive in found {
+        let of = |placement| drive.best(placement).map(|best| best.amplification);
+        let Some((name, published)) = drive.best_published() else { continue };
+        let (Some(blind), Some(ours), Some(knowing)) = (of(BLIND), of(OURS), of(KNOWING.0)) else { continue };
+        let distance = blind.mean - knowing.mean;
+        let closed = |mean: f64| if distance > 0.0 { 100.0 * (blind.mean - mean) / distance } else { 0.0 };
+        let interval = |interval: Interval| {
+            let half_width = Some(interval.half_width).filter(|width| width.is_finite());
+            [number(interval.mean, 4), half_width.map_or_else(String::new, |width| number(width, 4))]
+        };
+        let head = [drive.load.name.to_owned(), held_out(drive.load), number(blind.mean, 4)];
+        let names = [format!("{name}, {}", published.victim)];
+        let shares = [published.amplification.mean, ours.mean].map(|mean| number(closed(mean), 1));
+        let cells =
+            head.into_iter().chain(names).chain(interval(published.amplification)).chain(interval(ours));
+        table.push(cells.chain([number(knowing.mean, 4)]).chain(shares).collect());
+    }
+    table
+}
+
+fn geometric_mean(found: &[Found<'_>], placement: &str, chosen_on: bool) -> Option<f64> {
+    let of = found.iter().filter(|drive| drive.load.chosen_on == chosen_on);
+    let logs: Option<Vec<f64>> =
+        of.map(|drive| Some(drive.best(placement)?.amplification.mean.ln())).collect();
+    logs.filter(|logs| !logs.is_empty()).map(|logs| mean(&logs, |log| *log).exp())
+}
+
+/// Of each placement, the geometric means over the loads, and the most that it remembers.
+fn means(found: &[Found<'_>]) -> Table {
+    let mut table =
+        Table::new(&["placement", "mean_where_chosen", "mean_held_out", "best_on", "remembers_bytes_a_page"]);
+    for placement in PLACEMENTS.iter().chain([&KNOWING.0]) {
+        let [chosen, held_out] = [true, false].map(|chosen_on| {
+            geometric_mean(found, placement, chosen_on).map_or_else(String::new, |mean| number(mean, 4))
+        });
+        let of_all = PLACEMENTS.iter();
+        let is_best = |drive: &&Found<'_>| {
+            let least = of_all.clone().filter_map(|name| drive.best(name));
+            let least = least.map(|best| best.amplification.mean).fold(f64::INFINITY, f64::min);
+            drive.best(placement).is_some_and(|best| best.amplification.mean <= least + 1e-9)
+        };
+        let best_on = found.iter().filter(|drive| !drive.load.chosen_on).filter(is_best).count();
+        let bytes = found.iter().filter_map(|drive| Some(drive.best(placement)?.bytes_a_page));
+        let bytes = bytes.fold(0.0, f64::max);
+        table.push(vec![(*placement).to_owned(), chosen, held_out, best_on.to_string(), number(bytes, 2)]);
+    }
+    table
+}
