@@ -117,9 +117,8 @@ struct Kept {
 impl Kept {
     fn of(result: &RunResult) -> Result<Self, Failure> {
         let write_amplification = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
-        let layer = result.layers.first().ok_or("a drive has a layer")?;
         let logical_pages = result.course.measured_host_pages as f64 / result.course.measured_drive_writes;
-        Ok(Kept { write_amplification, memory_bytes: layer.memory_bytes, logical_pages })
+        Ok(Kept { write_amplification, memory_bytes: result.performance.memory_bytes, logical_pages })
     }
 }
 
@@ -175,17 +174,18 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn memory_bytes(&self, at: usize) -> f64 {
-        mean(&self.kept[at], |kept| kept.memory_bytes as f64)
+    /// Bytes of the simulated drive with a placement, each under the same victim policy, which may remember something too.
+    fn memory_bytes(&self, placement: &str) -> Option<f64> {
+        let at = pairs().iter().position(|pair| *pair == (placement, VICTIMS[0]))?;
+        Some(mean(&self.kept[at], |kept| kept.memory_bytes as f64))
     }
 
     fn best(&self, placement: &str) -> Option<Best> {
         let pairs = pairs();
-        let blind = pairs.iter().position(|pair| pair.0 == BLIND)?;
+        let bytes = self.memory_bytes(placement)? - self.memory_bytes(BLIND)?;
         let tried = pairs.iter().enumerate().filter(|(_, pair)| pair.0 == placement);
         let measured = tried.map(|(at, pair)| {
             let values: Vec<f64> = self.kept[at].iter().map(|kept| kept.write_amplification).collect();
-            let bytes = self.memory_bytes(at) - self.memory_bytes(blind);
             let pages = mean(&self.kept[at], |kept| kept.logical_pages);
             Best { victim: pair.1, amplification: Interval::of(&values), bytes_a_page: bytes / pages }
         });

@@ -52,6 +52,7 @@ impl Victim for Config {
             foresight: foresight.within(reach),
             reach,
             last_deaths: vec![0; size.blocks as usize],
+            cubes: (0..=size.pages_per_block).map(|valid| cube(valid, size.pages_per_block)).collect(),
             search: CostSearch::new(self.sample, size)?,
         })
     }
@@ -61,7 +62,12 @@ impl Victim for Config {
     }
 }
 
-/// Minimises `u / ((1 - u) t^(2/3))`.
+/// The third power of valid pages over dead ones; infinite where nothing is gained.
+fn cube(valid: u32, pages_per_block: u32) -> f64 {
+    (f64::from(valid) / f64::from(pages_per_block - valid)).powi(3)
+}
+
+/// Minimises `u / ((1 - u) t^(2/3))`, by its third power.
 ///
 /// `t` is how many host writes it takes until the last page of the block is dead, as far as that is seen when the page is written: then
 /// the block is had for nothing. Until then its dead pages wait, and `u` is what it costs to have them at once. With `t` itself blocks are
@@ -73,6 +79,8 @@ pub struct ForesightedVictim {
     reach: u64,
     /// By block: the write with which the last of its pages dies.
     last_deaths: Vec<u64>,
+    /// By valid pages: [`cube`].
+    cubes: Vec<f64>,
     search: CostSearch,
 }
 
@@ -96,14 +104,11 @@ impl VictimPolicy for ForesightedVictim {
     }
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {
-        let (whole, now) = (f64::from(blocks.pages_per_block()), blocks.now());
-        let (last_deaths, reach) = (&self.last_deaths, self.reach);
+        let now = blocks.now();
+        let (last_deaths, cubes, reach) = (&self.last_deaths, &self.cubes, self.reach);
         self.search.cheapest(blocks, |block| {
-            let valid = f64::from(blocks.valid_pages(block));
-            let wait = last_deaths[block.index()].saturating_sub(now).clamp(1, reach);
-            let root = libm::cbrt(wait as f64);
-            // Infinite where nothing is gained.
-            valid / ((whole - valid) * root * root)
+            let wait = last_deaths[block.index()].saturating_sub(now).clamp(1, reach) as f64;
+            cubes[blocks.valid_pages(block) as usize] / (wait * wait)
         })
     }
 

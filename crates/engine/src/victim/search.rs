@@ -64,14 +64,22 @@ impl CostSearch {
 
     /// The candidate of least cost; among equals the one of the lowest number, or the one drawn first.
     pub(super) fn cheapest(&mut self, blocks: &Blocks, cost: impl Fn(BlockId) -> f64) -> BlockId {
-        let cheapest = |candidates: &mut dyn Iterator<Item = BlockId>| {
-            let costs = candidates.map(|block| (cost(block), block));
-            costs.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, block)| block)
-        };
         let found = match self.sample {
-            None => cheapest(&mut blocks.iter_candidates()),
-            Some(sample) => cheapest(&mut (0..sample).map(|_| draw_candidate(&mut self.random, blocks))),
+            None => least(blocks.iter_candidates(), cost),
+            Some(sample) => least((0..sample).map(|_| draw_candidate(&mut self.random, blocks)), cost),
         };
         found.expect("select is only called while there is a candidate")
     }
+}
+
+/// The first of those that cost least. Compiled for each way to come by them: all of a drive's blocks may be asked for a victim.
+fn least(candidates: impl Iterator<Item = BlockId>, cost: impl Fn(BlockId) -> f64) -> Option<BlockId> {
+    let mut least: Option<(f64, BlockId)> = None;
+    candidates.for_each(|block| {
+        let cost = cost(block);
+        if least.is_none_or(|(known, _)| cost < known) {
+            least = Some((cost, block));
+        }
+    });
+    least.map(|(_, block)| block)
 }
