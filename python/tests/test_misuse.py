@@ -369,6 +369,9 @@ call = lambda: ww.sweep(scenario, {"victim": [Stuck, "greedy", Stuck]}, threads=
     "advise": """
 call = lambda: ww.advise(endless, only=["victim"])
 """,
+    "limit": """
+call = lambda: ww.limit(endless, victims=[])
+""",
     "an empty pipe": """
 import os, tempfile, threading
 path = os.path.join(tempfile.mkdtemp(), "pipe")

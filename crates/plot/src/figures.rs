@@ -3,7 +3,7 @@
 //! To add one: a function that draws it from the JSON of a result, or says that there is nothing to draw, and its line in
 //! [`FIGURES`].
 
-use crate::{Chart, Failure, HeatMap, Point, Series};
+use crate::{Bar, Bars, Chart, Failure, HeatMap, Level, Point, Series};
 use serde_json::Value;
 
 /// A figure.
@@ -33,6 +33,11 @@ pub static FIGURES: &[Figure] = &[
         draw: points,
     },
     Figure { name: "map", help: "write amplification over two axes, of a sweep", draw: map },
+    Figure {
+        name: "limit",
+        help: "write amplification of each placement and victim policy beside the limit, of a limit",
+        draw: limit,
+    },
     Figure { name: "curve", help: "the path, scan or distribution of an answer of theory", draw: curve },
 ];
 
@@ -263,6 +268,30 @@ fn map(value: &Value) -> Result<Option<String>, Failure> {
     map.svg().map(Some)
 }
 
+fn limit(value: &Value) -> Result<Option<String>, Failure> {
+    let Some(lower_bound) = number(&value["lower_bound"]) else { return Ok(None) };
+    let bar = |row: &Value| {
+        let name = [&row["placement"], &row["victim"]].map(said).join(", ");
+        let half_width = number(&row["write_amplification_ci95"]).unwrap_or(0.0);
+        Some(Bar { name, value: number(&row["write_amplification"])?, half_width })
+    };
+    let mut bars: Vec<Bar> = list(&value["rows"]).iter().filter_map(bar).collect();
+    if bars.is_empty() {
+        return Ok(None);
+    }
+    bars.sort_by(|one, other| one.value.total_cmp(&other.value));
+    let best = &value["foreseeing"];
+    let best = number(&best["write_amplification"]).map(|value| Level {
+        name: format!("knowing the future ({}, {})", said(&best["placement"]), said(&best["victim"])),
+        value,
+    });
+    let bound = Level { name: "nothing gets below".to_owned(), value: lower_bound };
+    let levels = best.into_iter().chain([bound]).collect();
+    Bars { title: "How far from the limit", x: "write amplification", from: 1.0, bars, levels }
+        .svg()
+        .map(Some)
+}
+
 fn curve(answer: &Value) -> Result<Option<String>, Failure> {
     if answer["mode"] != "theory" {
         return Ok(None);
@@ -321,6 +350,19 @@ mod tests {
             assert!(svg.contains(expected) && svg.contains("&lt;/text&gt;&amp;"), "{svg}");
             assert_eq!(svg.matches("</svg>").count(), 1);
         }
+    }
+
+    #[test]
+    fn a_limit_has_its_rows_by_size_and_both_levels() {
+        let row = |victim: &str, found: Value| json!({ "placement": "double", "victim": victim, "write_amplification": found });
+        let rows = [row("greedy", json!(3.5)), row("fifo", json!(null)), row("random", json!(2.5))];
+        let best =
+            json!({ "placement": "death_windows", "victim": "foresight", "write_amplification": 1.25 });
+        let limit = json!({ "lower_bound": 1.125, "foreseeing": best, "rows": rows });
+        let svg = named("limit").unwrap().svg(&limit).unwrap();
+        let at = |text: &str| svg.find(text).unwrap_or_else(|| panic!("{text} in {svg}"));
+        assert!(at("double, random") < at("double, greedy") && !svg.contains("fifo"));
+        assert!(svg.contains("death_windows, foresight): 1.250") && svg.contains("below: 1.125"));
     }
 
     #[test]

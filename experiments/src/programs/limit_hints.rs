@@ -5,6 +5,7 @@
 //! hint can say.
 
 use crate::Failure;
+use crate::interval::{Interval, mean};
 use crate::log_on_log::number;
 use crate::replicas::scenario;
 use crate::session::{Interrupted, Session};
@@ -26,7 +27,11 @@ pub(super) struct Settings {
     /// MiB that the drive shows.
     drive_mib: u32,
     /// Host writes, as a multiple of the log's pages, before its writes are recorded, and while they are.
+    #[allow(dead_code, reason = "read by the session")]
     length: f64,
+    /// Seeds of the host's writes.
+    #[allow(dead_code, reason = "read by the session")]
+    runs: u64,
 }
 
 /// KiB of a segment of the log, on blocks of 256 KiB.
@@ -52,6 +57,7 @@ struct Point {
     segment_kib: u32,
     drive_mib: u32,
     length: f64,
+    seed: u64,
 }
 
 /// What is kept of a stack.
@@ -123,8 +129,8 @@ fn answer(session: &Session, point: &Point) -> Result<Kept, Failure> {
     let law = WORKLOADS.iter().find(|(name, _)| *name == point.workload).ok_or("a workload of the list")?.1;
     let device = device(point.drive_mib);
     let stack = scenario(&format!(
-        "{device}[[log]]\nsegment_size = \"{} KiB\"\nspare_factor = 0.15\n[workload]\n{law}\n",
-        point.segment_kib
+        "seed = {}\n{device}[[log]]\nsegment_size = \"{} KiB\"\nspare_factor = 0.15\n[workload]\n{law}\n",
+        point.seed, point.segment_kib
     ))?;
     let host_pages = (f64::from(point.drive_mib) * 256.0 * 0.85 * point.length) as u64;
     let mut recorder = Recorder {
@@ -168,18 +174,20 @@ fn replay(session: &Session, scenario: &Scenario) -> Result<RunResult, Failure> 
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let Settings { drive_mib, length } = session.settings()?;
-    let point = |workload, segment_kib| Point { workload, segment_kib, drive_mib, length };
-    let points: Vec<Point> = WORKLOADS
-        .iter()
-        .flat_map(|(workload, _)| SEGMENTS_KIB.map(|segment_kib| point(*workload, segment_kib)))
-        .collect();
+    let Settings { drive_mib, .. } = session.settings()?;
+    let length = session.length;
+    let cases = WORKLOADS.iter().flat_map(|(workload, _)| SEGMENTS_KIB.map(|kib| (*workload, kib)));
+    let of_case = |(workload, segment_kib)| {
+        (1..=session.runs).map(move |seed| Point { workload, segment_kib, drive_mib, length, seed })
+    };
+    let points: Vec<Point> = cases.flat_map(of_case).collect();
     let found = session.each("hints", &points, |point| answer(session, point))?;
     let mut table = Table::new(&[
         "workload",
         "segment_kib",
         "log",
         "drive",
+        "drive_ci",
         "drive_with_stream_hints",
         "drive_knowing_all",
         "lower_bound",
@@ -189,16 +197,25 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         "closed_at_best_percent",
     ]);
     let mut ordered = Vec::new();
-    for (point, kept) in points.iter().zip(&found) {
-        let [plain, hinted, knowing] = kept.drive[..] else { return Err("a drive is missing".into()) };
+    let seeds = session.runs as usize;
+    for (point, kept) in points.iter().step_by(seeds).zip(found.chunks(seeds)) {
+        if kept.iter().any(|kept| kept.drive.len() != DRIVES.len()) {
+            return Err("a drive is missing".into());
+        }
+        let [plain, hinted, knowing] = [0, 1, 2].map(|drive| mean(kept, |kept| kept.drive[drive]));
+        let [log, lower_bound] = [mean(kept, |kept| kept.log), mean(kept, |kept| kept.lower_bound)];
+        let interval = Interval::of(&kept.iter().map(|kept| kept.drive[0]).collect::<Vec<_>>()).half_width;
+        let interval = if interval.is_finite() { number(interval, 4) } else { String::new() };
         let closed = |drive: f64| if plain > 1.0 { 100.0 * (plain - drive) / (plain - 1.0) } else { 0.0 };
-        let numbers =
-            [kept.log, plain, hinted, knowing, kept.lower_bound, kept.log * plain, kept.log * knowing];
+        let numbers = [hinted, knowing, lower_bound, log * plain, log * knowing];
         let shares = [closed(hinted), closed(knowing)].map(|share| number(share, 1));
         let head = [point.workload.to_owned(), point.segment_kib.to_string()];
-        table.push(head.into_iter().chain(numbers.map(|value| number(value, 4))).chain(shares).collect());
+        let head = head.into_iter().chain([number(log, 4), number(plain, 4), interval]);
+        table.push(head.chain(numbers.map(|value| number(value, 4))).chain(shares).collect());
         let case = format!("{}, segments of {} KiB", point.workload, point.segment_kib);
-        ordered.push((case, kept.lower_bound <= knowing + 1e-9 && knowing <= plain + 1e-9));
+        let is_between =
+            |kept: &Kept| kept.lower_bound <= kept.drive[2] + 1e-9 && kept.drive[2] <= kept.drive[0] + 1e-9;
+        ordered.push((case, kept.iter().all(is_between)));
     }
     table.publish(session, "data")?;
     let mut statements = Statements::default();

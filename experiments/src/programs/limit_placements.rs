@@ -162,8 +162,6 @@ fn pairs() -> Vec<(&'static str, &'static str)> {
 struct Best {
     victim: &'static str,
     amplification: Interval,
-    /// What it remembers beyond what the drive does anyway, bytes a logical page.
-    bytes_a_page: f64,
 }
 
 /// What was found of a load.
@@ -180,14 +178,21 @@ impl Found<'_> {
         Some(mean(&self.kept[at], |kept| kept.memory_bytes as f64))
     }
 
+    fn logical_pages(&self) -> f64 {
+        self.kept[0][0].logical_pages
+    }
+
+    /// What a placement remembers beyond what the drive does anyway, bytes a logical page.
+    fn remembers(&self, placement: &str) -> Option<f64> {
+        Some((self.memory_bytes(placement)? - self.memory_bytes(BLIND)?) / self.logical_pages())
+    }
+
     fn best(&self, placement: &str) -> Option<Best> {
         let pairs = pairs();
-        let bytes = self.memory_bytes(placement)? - self.memory_bytes(BLIND)?;
         let tried = pairs.iter().enumerate().filter(|(_, pair)| pair.0 == placement);
         let measured = tried.map(|(at, pair)| {
             let values: Vec<f64> = self.kept[at].iter().map(|kept| kept.write_amplification).collect();
-            let pages = mean(&self.kept[at], |kept| kept.logical_pages);
-            Best { victim: pair.1, amplification: Interval::of(&values), bytes_a_page: bytes / pages }
+            Best { victim: pair.1, amplification: Interval::of(&values) }
         });
         measured.min_by(|one, other| one.amplification.mean.total_cmp(&other.amplification.mean))
     }
@@ -207,7 +212,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         for (placement, victim) in pairs() {
             let toml = &load.toml;
             scenarios.push(scenario(&format!(
-                "{toml}[ftl]\nplacement = \"{placement}\"\nvictim = \"{victim}\"\n"
+                "{toml}[ftl]\nplacement = \"{placement}\"\nvictim = \"{victim}\"\ndirectory = \"page\"\n"
             ))?);
         }
     }
@@ -251,7 +256,8 @@ fn every(found: &[Found<'_>]) -> Table {
     for drive in found {
         for placement in PLACEMENTS.iter().chain([&KNOWING.0]) {
             let Some(best) = drive.best(placement) else { continue };
-            let numbers = [best.amplification.mean, best.amplification.half_width, best.bytes_a_page];
+            let bytes = drive.remembers(placement).unwrap_or(f64::NAN);
+            let numbers = [best.amplification.mean, best.amplification.half_width, bytes];
             let head = [drive.load.name.to_owned(), held_out(drive.load)];
             let names = [(*placement).to_owned(), best.victim.to_owned()];
             let numbers =
@@ -304,7 +310,8 @@ fn geometric_mean(found: &[Found<'_>], placement: &str, chosen_on: bool) -> Opti
     logs.filter(|logs| !logs.is_empty()).map(|logs| mean(&logs, |log| *log).exp())
 }
 
-/// Of each placement, the geometric means over the loads, and the most that it remembers.
+/// Of each placement, the geometric means over the loads, on how many of those held out it is best, and what it remembers on the largest
+/// drive.
 fn means(found: &[Found<'_>]) -> Table {
     let mut table =
         Table::new(&["placement", "mean_where_chosen", "mean_held_out", "best_on", "remembers_bytes_a_page"]);
@@ -319,9 +326,11 @@ fn means(found: &[Found<'_>]) -> Table {
             drive.best(placement).is_some_and(|best| best.amplification.mean <= least + 1e-9)
         };
         let best_on = found.iter().filter(|drive| !drive.load.chosen_on).filter(is_best).count();
-        let bytes = found.iter().filter_map(|drive| Some(drive.best(placement)?.bytes_a_page));
-        let bytes = bytes.fold(0.0, f64::max);
-        table.push(vec![(*placement).to_owned(), chosen, held_out, best_on.to_string(), number(bytes, 2)]);
+        // What it takes whatever the size matters least there.
+        let largest = found.iter().max_by(|one, other| one.logical_pages().total_cmp(&other.logical_pages()));
+        let bytes = largest.and_then(|drive| drive.remembers(placement));
+        let bytes = bytes.map_or_else(String::new, |bytes| number(bytes, 2));
+        table.push(vec![(*placement).to_owned(), chosen, held_out, best_on.to_string(), bytes]);
     }
     table
 }

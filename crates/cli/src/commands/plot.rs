@@ -13,7 +13,7 @@ use wearwell_plot::figures::{self, FIGURES};
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// JSON that `run`, `sweep` or `theory` wrote or printed
+    /// JSON that `run`, `sweep`, `limit` or `theory` wrote or printed
     #[arg(value_name = "RESULT")]
     result: PathBuf,
     /// Which figure

@@ -283,11 +283,15 @@ fn every_figure_for_a_paper_is_drawn_of_what_has_it() {
     outcome(&[&["sweep", &scenario, "--output", &table], &axes[..]].concat(), 0);
     let (answer, _) = outcome(&["theory", "transient", "--points", "5", "--format", "json"], 0);
     std::fs::write(&path, answer).unwrap();
+    let limit = place("limit.json");
+    let few = ["--quick", "--placements", "double", "--victims", "fifo", "--output", &limit];
+    outcome(&[&["limit", &scenario][..], &few].concat(), 0);
     for (result, figures) in [
         (&counted, &["course", "causes", "erases", "victims"][..]),
         (&timed, &["course", "response-times"]),
         (&table, &["points", "map"]),
         (&path, &["curve"]),
+        (&limit, &["limit"]),
     ] {
         for figure in figures {
             let svg = place("figure.svg");

@@ -1,0 +1,142 @@
+//! Horizontal bars by name with their intervals, and levels across all of them, as SVG.
+
+use crate::Failure;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// A bar.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// Beside it.
+    pub name: String,
+    /// Where it ends.
+    pub value: f64,
+    /// Half-width of its interval, which is drawn where it is finite and above 0.
+    pub half_width: f64,
+}
+
+/// A line across all bars.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// In the legend.
+    pub name: String,
+    /// Where it stands.
+    pub value: f64,
+}
+
+/// Bars, the first one on top.
+#[derive(Clone, Debug)]
+pub struct Bars<'a> {
+    /// Above them.
+    pub title: &'a str,
+    /// Under the axis.
+    pub x: &'a str,
+    /// Where bars begin, which nothing ends below.
+    pub from: f64,
+    /// The bars.
+    pub bars: Vec<Bar>,
+    /// Lines across them.
+    pub levels: Vec<Level>,
+}
+
+const ROW: i32 = 20;
+const WIDTH: i32 = 520;
+const LETTER: i32 = 7;
+const TOP: i32 = 50;
+/// What each level takes above the bars, with its name.
+const LEVEL: i32 = 18;
+const BOTTOM: i32 = 50;
+/// Beside the bars, for their values.
+const RIGHT: i32 = 70;
+
+impl Bars<'_> {
+    /// The bars, as SVG.
+    ///
+    /// # Errors
+    ///
+    /// As of plotters.
+    pub fn svg(&self) -> Result<String, Failure> {
+        let mut svg = String::new();
+        let size = (self.left() + WIDTH + RIGHT, self.top() + self.height() + BOTTOM);
+        let size = (size.0 as u32, size.1 as u32);
+        self.draw_on(SVGBackend::with_string(&mut svg, size).into_drawing_area())?;
+        Ok(svg)
+    }
+
+    fn left(&self) -> i32 {
+        20 + LETTER * self.bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0) as i32
+    }
+
+    fn top(&self) -> i32 {
+        TOP + LEVEL * self.levels.len() as i32
+    }
+
+    fn height(&self) -> i32 {
+        ROW * self.bars.len() as i32
+    }
+
+    /// Where values end, with a margin.
+    fn end(&self) -> f64 {
+        let ends = self.bars.iter().map(|bar| bar.value + reach(bar));
+        let ends = ends.chain(self.levels.iter().map(|level| level.value));
+        let end = ends.fold(self.from, f64::max);
+        self.from + ((end - self.from) * 1.02).max(1e-6)
+    }
+
+    fn draw_on(&self, root: DrawingArea<SVGBackend, Shift>) -> Result<(), Failure> {
+        let (left, top, end) = (self.left(), self.top(), self.end());
+        let at = |value: f64| left + (f64::from(WIDTH) * (value - self.from) / (end - self.from)) as i32;
+        root.fill(&WHITE)?;
+        let write = |text: &str, size: u32, at: (i32, i32), across: HPos| {
+            let style = ("sans-serif", size).into_font().color(&BLACK).pos(Pos::new(across, VPos::Center));
+            root.draw(&Text::new(text.to_owned(), at, style))
+        };
+        for (row, bar) in self.bars.iter().enumerate() {
+            let middle = top + ROW * row as i32 + ROW / 2;
+            let ends = [(left, middle - ROW / 3), (at(bar.value), middle + ROW / 3)];
+            root.draw(&Rectangle::new(ends, Palette99::pick(0).mix(0.5).filled()))?;
+            let interval = [bar.value - reach(bar), bar.value + reach(bar)].map(|value| (at(value), middle));
+            root.draw(&PathElement::new(interval, BLACK))?;
+            write(&bar.name, 13, (left - 8, middle), HPos::Right)?;
+            write(&format!("{:.3}", bar.value), 12, (at(bar.value + reach(bar)) + 6, middle), HPos::Left)?;
+        }
+        for (number, level) in self.levels.iter().enumerate() {
+            let (x, y) = (at(level.value), TOP + LEVEL * number as i32);
+            let colour = Palette99::pick(number + 1);
+            root.draw(&PathElement::new([(x, y), (x, top + self.height())], colour.stroke_width(2)))?;
+            write(&format!("{}: {:.3}", level.name, level.value), 13, (x + 6, y), HPos::Left)?;
+        }
+        let bottom = top + self.height();
+        root.draw(&PathElement::new([(left, bottom), (left + WIDTH, bottom)], BLACK))?;
+        for (value, across) in [(self.from, HPos::Left), (end, HPos::Right)] {
+            write(&format!("{value:.2}"), 12, (at(value), bottom + 12), across)?;
+        }
+        write(self.title, 18, (left + WIDTH / 2, 20), HPos::Center)?;
+        write(self.x, 15, (left + WIDTH / 2, bottom + 30), HPos::Center)?;
+        root.present()?;
+        Ok(())
+    }
+}
+
+/// The part of an interval that can be drawn.
+fn reach(bar: &Bar) -> f64 {
+    if bar.half_width.is_finite() { bar.half_width } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_of_no_length_and_none_are_drawn() {
+        for values in [vec![], vec![1.0], vec![1.0, 4.5]] {
+            let bar = |value| Bar { name: "<one>".to_owned(), value, half_width: f64::NAN };
+            let bars = values.iter().copied().map(bar).collect();
+            let levels = vec![Level { name: "least".to_owned(), value: 1.0 }];
+            let svg = Bars { title: "title", x: "x", from: 1.0, bars, levels }.svg().unwrap();
+            assert_eq!(svg.matches("&lt;one&gt;").count(), values.len());
+            assert!(svg.contains("least: 1.000"));
+        }
+    }
+}
