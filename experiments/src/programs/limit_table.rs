@@ -42,6 +42,8 @@ pub(super) struct Settings {
     /// Drive writes to warm up and to measure.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
+    /// The same where a trace is replayed, which may take whole passes and be a large drive's.
+    trace_length: f64,
 }
 
 /// What writes: its name, and its part of a scenario.
@@ -50,6 +52,8 @@ struct Source {
     name: String,
     toml: String,
     seeds: u64,
+    /// Drive writes to warm up and to measure.
+    length: f64,
 }
 
 const SYNTHETIC: [(&str, &str); 6] = [
@@ -103,6 +107,7 @@ fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
         name: (*name).to_owned(),
         toml: format!("[device]\ncapacity = \"{} MiB\"\n[workload]\n{law}\n", settings.drive_mib),
         seeds: session.runs,
+        length: session.length,
     });
     let folder = session.traces().filter(|_| settings.traces > 0);
     let there = folder
@@ -116,6 +121,7 @@ fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
             path.to_string_lossy()
         ),
         seeds: settings.trace_runs.max(1),
+        length: settings.trace_length,
     });
     synthetic.chain(traces).collect()
 }
@@ -137,8 +143,8 @@ fn scenario_of(
     settings: &Settings,
     spare_factor: f64,
     (placement, victim): (&str, &str),
-    length: f64,
 ) -> Result<Scenario, Failure> {
+    let length = source.length;
     let mut text: toml::Table = source.toml.parse()?;
     let device = text["device"].as_table_mut().ok_or("a source describes its drive")?;
     device.insert("spare_factor".into(), spare_factor.into());
@@ -213,7 +219,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     for source in &sources {
         for &spare_factor in &settings.spare_factors {
             for &pair in &pairs {
-                let scenario = scenario_of(source, &settings, spare_factor, pair, session.length)?;
+                let scenario = scenario_of(source, &settings, spare_factor, pair)?;
                 points.extend((1..=source.seeds).map(|seed| Point {
                     scenario: Scenario { seed, ..scenario.clone() },
                     bounded: pair == BLIND,

@@ -9,6 +9,8 @@ use crate::units::{BlockId, Lpn};
 use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Settings of the policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,8 +19,7 @@ pub struct Config {
     /// Drive writes that are seen ahead, above 0; each takes 4 bytes of memory a logical page. What dies later counts as if it died
     /// then.
     pub look_ahead: f64,
-    /// Candidates drawn, with replacement, for each victim, 1 or more; all are looked at where it is left out, which takes time in
-    /// proportion to the blocks.
+    /// Candidates drawn, with replacement, for each victim, 1 or more; where it is left out, the best of all is found.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub sample: Option<u32>,
@@ -53,6 +54,7 @@ impl Victim for Config {
             reach,
             last_deaths: vec![0; size.blocks as usize],
             cubes: (0..=size.pages_per_block).map(|valid| cube(valid, size.pages_per_block)).collect(),
+            ranks: self.sample.is_none().then(|| Ranks::new(size.pages_per_block)),
             search: CostSearch::new(self.sample, size)?,
         })
     }
@@ -81,7 +83,51 @@ pub struct ForesightedVictim {
     last_deaths: Vec<u64>,
     /// By valid pages: [`cube`].
     cubes: Vec<f64>,
+    /// All candidates, where the best of all is asked for.
+    ranks: Option<Ranks>,
     search: CostSearch,
+}
+
+/// The candidates by their valid pages, those first that die last: of as many valid pages each, the one that is cheapest.
+///
+/// A block whose page dies is put to those with one page less, and is left where it was to be found stale.
+struct Ranks {
+    by_valid: Vec<BinaryHeap<(u64, Reverse<BlockId>)>>,
+    /// Stale ones included.
+    entries: usize,
+}
+
+impl Ranks {
+    fn new(pages_per_block: u32) -> Self {
+        Ranks { by_valid: vec![BinaryHeap::new(); pages_per_block as usize + 1], entries: 0 }
+    }
+
+    fn put(&mut self, block: BlockId, valid: u32, last_death: u64) {
+        self.by_valid[valid as usize].push((last_death, Reverse(block)));
+        self.entries += 1;
+    }
+
+    /// All candidates afresh, without what is stale.
+    fn fill(&mut self, blocks: &Blocks, last_deaths: &[u64]) {
+        self.by_valid.iter_mut().for_each(BinaryHeap::clear);
+        self.entries = 0;
+        blocks
+            .iter_candidates()
+            .for_each(|block| self.put(block, blocks.score(block), last_deaths[block.index()]));
+    }
+
+    /// The first with so many valid pages.
+    fn first(&mut self, valid: usize, blocks: &Blocks, last_deaths: &[u64]) -> Option<BlockId> {
+        let of = &mut self.by_valid[valid];
+        while let Some(&(last_death, Reverse(block))) = of.peek() {
+            if blocks.score(block) as usize == valid && last_deaths[block.index()] == last_death {
+                return Some(block);
+            }
+            of.pop();
+            self.entries -= 1;
+        }
+        None
+    }
 }
 
 impl VictimPolicy for ForesightedVictim {
@@ -103,16 +149,126 @@ impl VictimPolicy for ForesightedVictim {
         }
     }
 
+    #[inline]
+    fn closed(&mut self, block: BlockId, blocks: &Blocks) {
+        self.rank(block, blocks.score(block));
+    }
+
+    #[inline]
+    fn invalidated(&mut self, block: BlockId, score: u32, _blocks: &Blocks) {
+        self.rank(block, score);
+    }
+
     fn select(&mut self, blocks: &Blocks) -> BlockId {
-        let now = blocks.now();
-        let (last_deaths, cubes, reach) = (&self.last_deaths, &self.cubes, self.reach);
-        self.search.cheapest(blocks, |block| {
-            let wait = last_deaths[block.index()].saturating_sub(now).clamp(1, reach) as f64;
-            cubes[blocks.valid_pages(block) as usize] / (wait * wait)
-        })
+        let costs = Costs { last_deaths: &self.last_deaths, cubes: &self.cubes, reach: self.reach };
+        let Some(ranks) = &mut self.ranks else {
+            return self.search.cheapest(blocks, |block| costs.of(block, blocks));
+        };
+        if ranks.entries > 4 * blocks.len() as usize + 64 {
+            ranks.fill(blocks, &self.last_deaths);
+        }
+        loop {
+            if let Some(block) = costs.least(ranks, blocks) {
+                return block;
+            }
+            ranks.fill(blocks, &self.last_deaths);
+        }
     }
 
     fn final_draw(&mut self) -> u64 {
         self.search.random.next_u64()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let ranked = self.ranks.iter().flat_map(|ranks| &ranks.by_valid).map(BinaryHeap::capacity);
+        8 * (self.last_deaths.len() + self.cubes.len())
+            + size_of::<(u64, Reverse<BlockId>)>() * ranked.sum::<usize>()
+    }
+}
+
+impl ForesightedVictim {
+    /// A block reached this score.
+    fn rank(&mut self, block: BlockId, score: u32) {
+        if let Some(ranks) = self.ranks.as_mut().filter(|_| Blocks::is_candidate_score(score)) {
+            ranks.put(block, score, self.last_deaths[block.index()]);
+        }
+    }
+}
+
+/// What blocks cost.
+#[derive(Clone, Copy)]
+struct Costs<'a> {
+    last_deaths: &'a [u64],
+    cubes: &'a [f64],
+    reach: u64,
+}
+
+impl Costs<'_> {
+    fn of(&self, block: BlockId, blocks: &Blocks) -> f64 {
+        let wait = self.last_deaths[block.index()].saturating_sub(blocks.now()).clamp(1, self.reach) as f64;
+        self.cubes[blocks.valid_pages(block) as usize] / (wait * wait)
+    }
+
+    /// The block that costs least.
+    fn least(&self, ranks: &mut Ranks, blocks: &Blocks) -> Option<BlockId> {
+        let longest = (self.reach as f64).powi(2);
+        let mut least: Option<(f64, BlockId)> = None;
+        for (valid, cube) in self.cubes.iter().enumerate() {
+            // With more valid pages none costs less, however long it waits.
+            if least.is_some_and(|(cost, _)| cube / longest >= cost) {
+                break;
+            }
+            let Some(block) = ranks.first(valid, blocks, self.last_deaths) else { continue };
+            let cost = self.of(block, blocks);
+            if least.is_none_or(|(known, _)| cost < known) {
+                least = Some((cost, block));
+            }
+        }
+        least.map(|(_, block)| block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::{Seed, below};
+
+    #[test]
+    fn the_cheapest_of_all_is_found_as_pages_die() {
+        let size = StoreSize { blocks: 40, pages_per_block: 8, logical_pages: 250, seed: Seed(3) };
+        let mut random = Seed(3).random();
+        let foresight = Foresight::new(Box::new(Never), 250, 1000);
+        let mut policy = Config::default().build_foreseeing(&size, &foresight).unwrap();
+        let deaths = |_| if below(&mut random, 8) == 0 { u64::MAX } else { below(&mut random, 900) };
+        policy.last_deaths = (0..40).map(deaths).collect();
+        let mut blocks = Blocks::of_candidates(8, 250, &[(8, 0, 0); 40]);
+        for block in (0..40).map(BlockId) {
+            policy.closed(block, &blocks);
+        }
+        for now in 0..800 {
+            blocks.set_now(now);
+            let block = BlockId(below(&mut random, 40) as u32);
+            if blocks.valid_pages(block) > 1 {
+                let score = blocks.invalidate(block);
+                policy.invalidated(block, score, &blocks);
+            } else if blocks.is_candidate(block) && blocks.candidates() > 1 {
+                blocks.take(block);
+            }
+            let found = policy.select(&blocks);
+            let (last_deaths, cubes) = (&policy.last_deaths, &policy.cubes);
+            let costs = Costs { last_deaths, cubes, reach: policy.reach };
+            let least = blocks.iter_candidates().map(|block| costs.of(block, &blocks));
+            let least = least.fold(f64::INFINITY, f64::min);
+            assert!(blocks.is_candidate(found) && costs.of(found, &blocks) <= least, "at {now}");
+        }
+        assert!(policy.ranks.as_ref().unwrap().entries <= 4 * 40 + 65 && policy.memory_bytes() > 400);
+    }
+
+    struct Never;
+
+    impl crate::foresight::Future for Never {
+        fn next(&mut self, _: &mut dyn FnMut(crate::foresight::HostOp)) -> bool {
+            false
+        }
     }
 }

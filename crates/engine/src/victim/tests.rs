@@ -363,8 +363,8 @@ fn policies_that_keep_lists_say_what_these_take() {
         let mut policy = policy_for(json!(entry.name), &blocks);
         assert!(blocks.is_candidate(policy.select(&blocks)));
         let bytes = policy.memory_bytes();
-        let keeps = ["greedy", "fifo", "windowed_greedy", "stream_queues"].contains(&entry.name);
-        let allowed = if keeps { 4 * 100..=16 * 100 } else { 0..=0 };
+        let keeps = ["greedy", "fifo", "windowed_greedy", "stream_queues", "foresight"].contains(&entry.name);
+        let allowed = if keeps { 4 * 100..=40 * 100 } else { 0..=0 };
         assert!(allowed.contains(&bytes), "{}: {bytes} for 100 blocks", entry.name);
     }
 }
@@ -453,9 +453,11 @@ fn the_policy_that_knows_the_future_takes_what_would_wait_longest() {
         policy.programmed(BlockId(block), 0, &pages, Cause::Host, &blocks);
         blocks.advance(4);
         blocks.close(BlockId(block));
+        policy.closed(BlockId(block), &blocks);
     }
-    for block in [0, 0, 1, 1] {
-        blocks.invalidate(BlockId(block));
+    for block in [0, 0, 1, 1].map(BlockId) {
+        let score = blocks.invalidate(block);
+        policy.invalidated(block, score, &blocks);
     }
     // 2 / (2 * 2) for block 0, 2 / (2 * 20) for block 1; block 2 is full.
     assert_eq!(policy.select(&blocks), BlockId(1));
@@ -465,8 +467,10 @@ fn the_policy_that_knows_the_future_takes_what_would_wait_longest() {
     blocks.open(BlockId(1));
     policy.programmed(BlockId(1), 0, &[2, 3].map(Lpn), Cause::Cleaning, &blocks);
     blocks.close(BlockId(1));
+    policy.closed(BlockId(1), &blocks);
     for _ in 0..2 {
-        blocks.invalidate(BlockId(0));
+        let score = blocks.invalidate(BlockId(0));
+        policy.invalidated(BlockId(0), score, &blocks);
     }
     assert_eq!(policy.select(&blocks), BlockId(0), "which holds nothing any more");
 }
