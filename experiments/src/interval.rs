@@ -1,5 +1,6 @@
 //! A mean and how far to trust it.
 
+use crate::log_on_log::number;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A mean with the half-width of its 95 % confidence interval.
@@ -24,12 +25,23 @@ impl Interval {
         Interval { mean, half_width: students.inverse_cdf(0.975) * (variance / count).sqrt() }
     }
 
+    /// Mean and half-width with so many decimals; the latter empty where there is one value.
+    pub fn numbers(&self, decimals: usize) -> [String; 2] {
+        let half_width = if self.half_width.is_infinite() { f64::NAN } else { self.half_width };
+        [self.mean, half_width].map(|value| number(value, decimals))
+    }
+
     /// The difference of the means in units of the combined half-width, `sqrt(a^2 + b^2)`.
     ///
     /// Where both means estimate the same value, it lies within -1 and 1 in about 95 % of all cases.
     pub fn distance(&self, other: &Interval) -> f64 {
         (self.mean - other.mean) / self.half_width.hypot(other.half_width)
     }
+}
+
+/// How much of the distance from `worst` to `best` is closed at `found`, %; 0 where there is none.
+pub fn closed_percent(worst: f64, best: f64, found: f64) -> f64 {
+    if worst > best { 100.0 * (worst - found) / (worst - best) } else { 0.0 }
 }
 
 /// The mean of what `field` takes from each of `items`.
@@ -48,6 +60,15 @@ mod tests {
         // t(0.975, 2) = 4.3027, over the square root of 3.
         assert!((interval.half_width - 2.4841).abs() < 1e-4);
         assert!(Interval::of(&[1.0]).half_width.is_infinite());
+        assert_eq!(interval.numbers(2), ["2.00", "2.48"]);
+        assert_eq!(Interval::of(&[1.0]).numbers(1), ["1.0", ""]);
+    }
+
+    #[test]
+    fn a_distance_is_closed_in_parts_or_beyond_and_none_is_not() {
+        let closed = [(3.0, 1.0, 2.5), (3.0, 1.0, 3.5), (1.0, 1.0, 1.0), (1.0, 2.0, 1.5)];
+        let closed = closed.map(|(worst, best, found)| closed_percent(worst, best, found));
+        assert_eq!(closed, [25.0, -25.0, 0.0, 0.0]);
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub mod stacks;
 pub mod statements;
 pub mod table;
 pub mod theory;
+pub mod traces;
 pub mod validity_cost;
 pub mod validity_probe;
 pub mod worth;

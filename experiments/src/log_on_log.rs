@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::interval::Interval;
-use crate::replicas::{run_each, scenario};
+use crate::replicas::{amplification, run_each, scenario};
 use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -260,7 +260,7 @@ pub struct Outcome {
 
 impl Outcome {
     fn of(result: &RunResult) -> Result<Self, Failure> {
-        let total = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
+        let total = amplification(result)?;
         let [log, ftl] = &result.layers[..] else { return Err("a log on an FTL has two layers".into()) };
         let arrivals = ftl.arrivals.ok_or("nothing arrived at the FTL")?;
         let host = result.course.measured_host_pages as f64;

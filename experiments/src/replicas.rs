@@ -20,18 +20,22 @@ pub struct Replica {
 
 impl Replica {
     fn from_result(result: &RunResult) -> Result<Self, Failure> {
-        let write_amplification = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
         let measured = result.windows.iter().filter(|window| {
             matches!(window.phase, wearwell_stack::Phase::Measure) && window.window_host_pages > 0
         });
         let shares: Vec<f64> = measured.map(|window| window.mapped_share).collect();
         let spilled: u64 = result.layers.iter().map(|layer| layer.spilled_pages).sum();
         Ok(Replica {
-            write_amplification,
+            write_amplification: amplification(result)?,
             mapped_share: shares.iter().sum::<f64>() / shares.len() as f64,
             spilled_share: spilled as f64 / result.nand.programs as f64,
         })
     }
+}
+
+/// The write amplification of a run; its warnings where it has none.
+pub fn amplification(result: &RunResult) -> Result<f64, Failure> {
+    result.write_amplification.ok_or_else(|| result.warnings.join("; ").into())
 }
 
 /// Reads a scenario from TOML.

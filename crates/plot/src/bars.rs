@@ -1,6 +1,7 @@
 //! Horizontal bars by name with their intervals, and levels across all of them, as SVG.
 
 use crate::Failure;
+use crate::chart::drawn;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -119,9 +120,8 @@ impl Bars<'_> {
     }
 }
 
-/// The part of an interval that can be drawn.
 fn reach(bar: &Bar) -> f64 {
-    if bar.half_width.is_finite() { bar.half_width } else { 0.0 }
+    drawn(bar.half_width)
 }
 
 #[cfg(test)]

@@ -96,9 +96,13 @@ impl Chart<'_> {
     }
 }
 
-/// The part of an interval that can be drawn.
 fn reach(point: &Point) -> f64 {
-    if point.half_width.is_finite() { point.half_width } else { 0.0 }
+    drawn(point.half_width)
+}
+
+/// The part of an interval that can be drawn.
+pub(crate) fn drawn(half_width: f64) -> f64 {
+    if half_width.is_finite() { half_width } else { 0.0 }
 }
 
 /// The least and the greatest value, with a margin: no axis is so short that floating point cannot tell its marks apart.

@@ -7,61 +7,14 @@ use crate::Failure;
 use crate::chart::{Chart, Series};
 use crate::interval::Interval;
 use crate::log_on_log::number;
-use crate::replicas::scenario;
+use crate::replicas::{amplification, scenario};
 use crate::session::{Interrupted, Session};
+use crate::stacks::user_pages;
 use crate::statements::Statements;
 use crate::table::Table;
+use crate::traces::{self, Trace};
 use serde::{Deserialize, Serialize};
 use wearwell_stack::{RunResult, Scenario, run as simulate};
-
-/// The traces that write, and touch the 64 blocks that a drive should have: what they are called, their file, and how it is read.
-pub(super) const TRACES: [(&str, &str, &str); 21] = [
-    ("MSR prxy_0", "msr-prxy_0.csv.zst", "format = \"msr\""),
-    (
-        "MSR hm_0",
-        "msr-hm_0-slice.trace.zst",
-        "options = { columns = \"time=1:ms,op=5:0=write/1=read,offset=3:bytes,size=4:bytes\" }",
-    ),
-    (
-        "MSR prn_0",
-        "msr-prn_0-offsets.csv.zst",
-        "skip_bad = true\noptions = { columns = \"time=1:filetime,op=2,offset=3:bytes,size==4096\" }",
-    ),
-    ("FIU mail", "fiu-mail-a.blkparse.zst", "format = \"fiu\""),
-    ("Alibaba", "alibaba-derived.csv.zst", "format = \"alibaba\""),
-    ("Tencent", "tencent-cbs.csv.zst", "format = \"tencent\""),
-    ("CloudPhysics", "cloudphysics.csv.zst", "format = \"cloudphysics\""),
-    ("MySQL", "blkreplay-linux-mysql.load.zst", "format = \"blkreplay\""),
-    ("web server", "blkreplay-linux-webserver-2.load.zst", "format = \"blkreplay\""),
-    (
-        "RocksDB on XFS",
-        "rocksdb-xfs-octf-a.csv.zst",
-        "options = { columns = \"time=timestamp_ns:ns,op=op,offset=lba_sector:sectors,size=len_sectors:sectors\" }",
-    ),
-    (
-        "SQLite on ext4",
-        "wiscsee-sqlite-wal.txt.zst",
-        "options = { columns = \"time=6:s,op=3,offset=4:bytes,size=5:bytes,where=2:D\" }",
-    ),
-    (
-        "Financial1",
-        "flashsim-financial1.trace.zst",
-        "options = { columns = \"time=1:ms,op=5:0=write/1=read,offset=3:512,size=4:pages\" }",
-    ),
-    ("Financial1 beginning", "spc-financial1-10k.spc.zst", "format = \"spc\""),
-    (
-        "phone",
-        "phone-music-md5.txt.zst",
-        "skip_bad = true\noptions = { columns = \"time=1:s,op=2,offset=3:512,size=4:bytes,digest=7:4096,piece==4096\" }",
-    ),
-    ("TPC-C", "mqsim-tpcc-small.trace.zst", "format = \"mqsim\""),
-    ("DTRS", "ssdsim-dtrs.trace.zst", "format = \"ssdsim\""),
-    ("YCSB on ext4", "blkparse-ext4.txt.zst", "format = \"blkparse\"\nskip_bad = true"),
-    ("YCSB on F2FS", "blkparse-f2fs.txt.zst", "format = \"blkparse\"\nskip_bad = true"),
-    ("YCSB on Btrfs", "blkparse-btrfs.txt.zst", "format = \"blkparse\"\nskip_bad = true"),
-    ("desktops a", "systor17-a.csv.zst", "format = \"systor17\""),
-    ("desktops b", "systor17-b.csv.zst", "format = \"systor17\""),
-];
 
 /// The paper's policy at the number of choices that it recommends, and greedy.
 const VICTIMS: [(&str, &str); 2] =
@@ -84,13 +37,11 @@ struct Kept {
 
 impl Kept {
     fn of(result: &RunResult) -> Result<Self, Failure> {
-        let write_amplification = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
-        let logical = result.course.measured_host_pages as f64 / result.course.measured_drive_writes;
         let written = result.course.warm_up_drive_writes + result.course.measured_drive_writes;
         let passes = result.course.trace_passes.ok_or("a trace is replayed in whole passes")?;
         Ok(Kept {
-            write_amplification,
-            touched_pages: logical,
+            write_amplification: amplification(result)?,
+            touched_pages: user_pages(result),
             pass_drive_writes: written / passes as f64,
             steady: result.course.steady,
         })
@@ -104,13 +55,8 @@ struct Drive {
     drive_writes: f64,
 }
 
-fn scenario_of(
-    path: &str,
-    format: &str,
-    victim: &str,
-    placement: &str,
-    drive: &Drive,
-) -> Result<Scenario, Failure> {
+fn scenario_of(trace: &Trace, victim: &str, placement: &str, drive: &Drive) -> Result<Scenario, Failure> {
+    let toml = &trace.toml;
     let Drive { spare_factor, drive_writes } = *drive;
     scenario(&format!(
         r#"
@@ -123,11 +69,7 @@ fn scenario_of(
         placement = "{placement}"
         reclaim = "in_place"
         copy_order = "random"
-        [trace]
-        path = {path:?}
-        address = "compact"
-        volume_rule = "side_by_side"
-        {format}
+        {toml}
         [measure]
         warm_up = {drive_writes:?}
         drive_writes = {drive_writes:?}
@@ -143,7 +85,7 @@ struct Point {
 
 pub fn run(session: &Session) -> Result<(), Failure> {
     let folder = session.traces().ok_or("WEARWELL_TRACES does not name a folder of traces")?;
-    let there = TRACES.iter().filter(|(_, file, _)| folder.join(file).is_file()).collect::<Vec<_>>();
+    let there = traces::there(session);
     if there.is_empty() {
         return Err(format!("{} holds none of the traces", folder.display()).into());
     }
@@ -152,11 +94,10 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         drive_writes: session.length * session.assumed("hot_cold/traces-drive-writes")?,
     };
     let mut points = Vec::new();
-    for (_, file, format) in &there {
+    for trace in &there {
         for (_, victim) in VICTIMS {
             for placement in PLACEMENTS {
-                let path = folder.join(file);
-                let scenario = scenario_of(&path.to_string_lossy(), format, victim, placement, &drive)?;
+                let scenario = scenario_of(trace, victim, placement, &drive)?;
                 points.extend(
                     (1..=session.runs).map(|seed| Point { scenario: Scenario { seed, ..scenario.clone() } }),
                 );
@@ -173,11 +114,11 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     publish(session, &there, &kept)
 }
 
-fn amplification(kept: &[Kept]) -> Interval {
+fn over_seeds(kept: &[Kept]) -> Interval {
     Interval::of(&kept.iter().map(|kept| kept.write_amplification).collect::<Vec<_>>())
 }
 
-fn publish(session: &Session, traces: &[&(&str, &str, &str)], kept: &[Kept]) -> Result<(), Failure> {
+fn publish(session: &Session, traces: &[Trace], kept: &[Kept]) -> Result<(), Failure> {
     let head = [
         "trace",
         "policy",
@@ -196,11 +137,11 @@ fn publish(session: &Session, traces: &[&(&str, &str, &str)], kept: &[Kept]) -> 
         .map(|(policy, _)| Series { name: policy.to_owned(), points: Vec::new(), joined: false })
         .into();
     let mut runs = kept.chunks(session.runs as usize);
-    for (at, (trace, ..)) in traces.iter().enumerate() {
+    for (at, Trace { name: trace, .. }) in traces.iter().enumerate() {
         for (curve, (policy, _)) in series.iter_mut().zip(VICTIMS) {
             let [single, double] = [(); 2].map(|()| runs.next().expect("runs of every point"));
             let (first, steady) = (&single[0], single.iter().chain(double).all(|kept| kept.steady));
-            let [one, two] = [single, double].map(amplification);
+            let [one, two] = [single, double].map(over_seeds);
             let change = 100.0 * (two.mean / one.mean - 1.0);
             let mut row = vec![(*trace).to_owned(), policy.to_owned()];
             let numbers = [

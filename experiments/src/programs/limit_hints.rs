@@ -5,9 +5,9 @@
 //! hint can say.
 
 use crate::Failure;
-use crate::interval::{Interval, mean};
+use crate::interval::{Interval, closed_percent, mean};
 use crate::log_on_log::number;
-use crate::replicas::scenario;
+use crate::replicas::{amplification, scenario};
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
 use crate::table::Table;
@@ -157,10 +157,7 @@ fn answer(session: &Session, point: &Point) -> Result<Kept, Failure> {
         ))?;
         results.push(replay(session, &scenario)?);
     }
-    let drive = results
-        .iter()
-        .map(|result| result.write_amplification.ok_or_else(|| result.warnings.join("; ").into()));
-    let drive = drive.collect::<Result<Vec<f64>, Failure>>()?;
+    let drive = results.iter().map(amplification).collect::<Result<Vec<f64>, Failure>>()?;
     let first = results.swap_remove(0);
     let lower_bound = Limit::of(first, &mut || session.flow())?.lower_bound();
     Ok(Kept { log, drive, lower_bound })
@@ -202,16 +199,19 @@ pub fn run(session: &Session) -> Result<(), Failure> {
         if kept.iter().any(|kept| kept.drive.len() != DRIVES.len()) {
             return Err("a drive is missing".into());
         }
-        let [plain, hinted, knowing] = [0, 1, 2].map(|drive| mean(kept, |kept| kept.drive[drive]));
+        let plain = Interval::of(&kept.iter().map(|kept| kept.drive[0]).collect::<Vec<_>>());
+        let [hinted, knowing] = [1, 2].map(|drive| mean(kept, |kept| kept.drive[drive]));
         let [log, lower_bound] = [mean(kept, |kept| kept.log), mean(kept, |kept| kept.lower_bound)];
-        let interval = Interval::of(&kept.iter().map(|kept| kept.drive[0]).collect::<Vec<_>>()).half_width;
-        let interval = if interval.is_finite() { number(interval, 4) } else { String::new() };
-        let closed = |drive: f64| if plain > 1.0 { 100.0 * (plain - drive) / (plain - 1.0) } else { 0.0 };
-        let numbers = [hinted, knowing, lower_bound, log * plain, log * knowing];
-        let shares = [closed(hinted), closed(knowing)].map(|share| number(share, 1));
-        let head = [point.workload.to_owned(), point.segment_kib.to_string()];
-        let head = head.into_iter().chain([number(log, 4), number(plain, 4), interval]);
-        table.push(head.chain(numbers.map(|value| number(value, 4))).chain(shares).collect());
+        let numbers = [hinted, knowing, lower_bound, log * plain.mean, log * knowing];
+        let shares = [hinted, knowing].map(|drive| number(closed_percent(plain.mean, 1.0, drive), 1));
+        let head = [point.workload.to_owned(), point.segment_kib.to_string(), number(log, 4)];
+        table.push(
+            head.into_iter()
+                .chain(plain.numbers(4))
+                .chain(numbers.map(|value| number(value, 4)))
+                .chain(shares)
+                .collect(),
+        );
         let case = format!("{}, segments of {} KiB", point.workload, point.segment_kib);
         let is_between =
             |kept: &Kept| kept.lower_bound <= kept.drive[2] + 1e-9 && kept.drive[2] <= kept.drive[0] + 1e-9;

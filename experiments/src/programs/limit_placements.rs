@@ -3,14 +3,15 @@
 //! Synthetic loads in the steady state, and one pass through each trace of the folder that `WEARWELL_TRACES` names after the drive was
 //! filled, so that nothing that a placement learns comes again as it was in a pass before.
 
-use super::hot_cold_traces::TRACES;
 use crate::Failure;
-use crate::interval::{Interval, mean};
+use crate::interval::{Interval, closed_percent, mean};
 use crate::log_on_log::number;
-use crate::replicas::{run_each, scenario};
+use crate::replicas::{amplification, run_each, scenario};
 use crate::session::Session;
+use crate::stacks::user_pages;
 use crate::statements::Statements;
 use crate::table::Table;
+use crate::traces;
 use serde::{Deserialize, Serialize};
 use wearwell_stack::{RunResult, Scenario};
 
@@ -116,13 +117,15 @@ struct Kept {
 
 impl Kept {
     fn of(result: &RunResult) -> Result<Self, Failure> {
-        let write_amplification = result.write_amplification.ok_or_else(|| result.warnings.join("; "))?;
-        let logical_pages = result.course.measured_host_pages as f64 / result.course.measured_drive_writes;
-        Ok(Kept { write_amplification, memory_bytes: result.performance.memory_bytes, logical_pages })
+        Ok(Kept {
+            write_amplification: amplification(result)?,
+            memory_bytes: result.performance.memory_bytes,
+            logical_pages: user_pages(result),
+        })
     }
 }
 
-fn loads(session: &Session, settings: &Settings) -> Result<Vec<Load>, Failure> {
+fn loads(session: &Session, settings: &Settings) -> Vec<Load> {
     let Settings { blocks, spare_factor, .. } = settings;
     let (warm_up, measured) = (session.length, session.length / 2.0);
     let synthetic = SYNTHETIC.iter().map(|(name, law, chosen_on)| Load {
@@ -133,23 +136,17 @@ fn loads(session: &Session, settings: &Settings) -> Result<Vec<Load>, Failure> {
         ),
         chosen_on: *chosen_on,
     });
-    let mut loads: Vec<Load> = synthetic.collect();
-    let folder = session.traces().filter(|_| settings.traces > 0);
-    for (name, pages_per_block, chosen_on) in OF_TRACES.iter().take(settings.traces) {
-        let known = TRACES.iter().find(|(known, ..)| known == name);
-        let (_, file, format) = known.ok_or_else(|| format!("{name} is no trace of the list"))?;
-        let Some(path) = folder.as_ref().map(|folder| folder.join(file)).filter(|path| path.is_file()) else {
-            continue;
-        };
+    let there = traces::there(session);
+    let replayed = OF_TRACES.iter().take(settings.traces).filter_map(|(name, pages_per_block, chosen_on)| {
+        let trace = there.iter().find(|trace| trace.name == *name)?;
         let toml = format!(
-            "[device]\nfit = true\npages_per_block = {pages_per_block}\nspare_factor = {spare_factor:?}\n\
-             [trace]\npath = {:?}\naddress = \"compact\"\nvolume_rule = \"side_by_side\"\n{format}\n\
+            "[device]\nfit = true\npages_per_block = {pages_per_block}\nspare_factor = {spare_factor:?}\n{}\
              [measure]\nwarm_up = 0.0\ndrive_writes = 0.1\npasses = 1\n",
-            path.to_string_lossy()
+            trace.toml
         );
-        loads.push(Load { name, toml, chosen_on: *chosen_on });
-    }
-    Ok(loads)
+        Some(Load { name, toml, chosen_on: *chosen_on })
+    });
+    synthetic.chain(replayed).collect()
 }
 
 /// The pairs of placement and victim policy that are run.
@@ -206,7 +203,7 @@ impl Found<'_> {
 }
 
 pub fn run(session: &Session) -> Result<(), Failure> {
-    let loads = loads(session, &session.settings()?)?;
+    let loads = loads(session, &session.settings()?);
     let mut scenarios: Vec<Scenario> = Vec::new();
     for load in &loads {
         for (placement, victim) in pairs() {
@@ -221,8 +218,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let found: Vec<Found<'_>> = by_load.map(|(load, kept)| Found { load, kept }).collect();
     every(&found).write(session, "data")?;
     near(&found).publish(session, "nearest")?;
-    let means = means(&found);
-    means.publish(session, "means")?;
+    means(&found).publish(session, "means")?;
     let held_out = || found.iter().filter(|found| !found.load.chosen_on);
     let mut statements = Statements::default();
     let nearer = held_out().filter_map(|found| {
@@ -256,13 +252,11 @@ fn every(found: &[Found<'_>]) -> Table {
     for drive in found {
         for placement in PLACEMENTS.iter().chain([&KNOWING.0]) {
             let Some(best) = drive.best(placement) else { continue };
-            let bytes = drive.remembers(placement).unwrap_or(f64::NAN);
-            let numbers = [best.amplification.mean, best.amplification.half_width, bytes];
+            let bytes = number(drive.remembers(placement).unwrap_or(f64::NAN), 4);
             let head = [drive.load.name.to_owned(), held_out(drive.load)];
             let names = [(*placement).to_owned(), best.victim.to_owned()];
-            let numbers =
-                numbers.map(|value| if value.is_finite() { number(value, 4) } else { String::new() });
-            table.push(head.into_iter().chain(names).chain(numbers).collect());
+            let numbers = best.amplification.numbers(4);
+            table.push(head.into_iter().chain(names).chain(numbers).chain([bytes]).collect());
         }
     }
     table
@@ -287,17 +281,12 @@ fn near(found: &[Found<'_>]) -> Table {
         let of = |placement| drive.best(placement).map(|best| best.amplification);
         let Some((name, published)) = drive.best_published() else { continue };
         let (Some(blind), Some(ours), Some(knowing)) = (of(BLIND), of(OURS), of(KNOWING.0)) else { continue };
-        let distance = blind.mean - knowing.mean;
-        let closed = |mean: f64| if distance > 0.0 { 100.0 * (blind.mean - mean) / distance } else { 0.0 };
-        let interval = |interval: Interval| {
-            let half_width = Some(interval.half_width).filter(|width| width.is_finite());
-            [number(interval.mean, 4), half_width.map_or_else(String::new, |width| number(width, 4))]
-        };
+        let closed = |found: Interval| number(closed_percent(blind.mean, knowing.mean, found.mean), 1);
         let head = [drive.load.name.to_owned(), held_out(drive.load), number(blind.mean, 4)];
         let names = [format!("{name}, {}", published.victim)];
-        let shares = [published.amplification.mean, ours.mean].map(|mean| number(closed(mean), 1));
-        let cells =
-            head.into_iter().chain(names).chain(interval(published.amplification)).chain(interval(ours));
+        let shares = [published.amplification, ours].map(closed);
+        let both = published.amplification.numbers(4).into_iter().chain(ours.numbers(4));
+        let cells = head.into_iter().chain(names).chain(both);
         table.push(cells.chain([number(knowing.mean, 4)]).chain(shares).collect());
     }
     table
@@ -315,22 +304,31 @@ fn geometric_mean(found: &[Found<'_>], placement: &str, chosen_on: bool) -> Opti
 fn means(found: &[Found<'_>]) -> Table {
     let mut table =
         Table::new(&["placement", "mean_where_chosen", "mean_held_out", "best_on", "remembers_bytes_a_page"]);
+    // What a placement takes whatever the size matters least on the largest.
+    let largest = found.iter().max_by(|one, other| one.logical_pages().total_cmp(&other.logical_pages()));
     for placement in PLACEMENTS.iter().chain([&KNOWING.0]) {
-        let [chosen, held_out] = [true, false].map(|chosen_on| {
-            geometric_mean(found, placement, chosen_on).map_or_else(String::new, |mean| number(mean, 4))
-        });
-        let of_all = PLACEMENTS.iter();
+        let [chosen, held_out] = [true, false]
+            .map(|chosen_on| number(geometric_mean(found, placement, chosen_on).unwrap_or(f64::NAN), 4));
         let is_best = |drive: &&Found<'_>| {
-            let least = of_all.clone().filter_map(|name| drive.best(name));
-            let least = least.map(|best| best.amplification.mean).fold(f64::INFINITY, f64::min);
+            let all = PLACEMENTS.iter().filter_map(|name| drive.best(name));
+            let least = all.map(|best| best.amplification.mean).fold(f64::INFINITY, f64::min);
             drive.best(placement).is_some_and(|best| best.amplification.mean <= least + 1e-9)
         };
         let best_on = found.iter().filter(|drive| !drive.load.chosen_on).filter(is_best).count();
-        // What it takes whatever the size matters least there.
-        let largest = found.iter().max_by(|one, other| one.logical_pages().total_cmp(&other.logical_pages()));
-        let bytes = largest.and_then(|drive| drive.remembers(placement));
-        let bytes = bytes.map_or_else(String::new, |bytes| number(bytes, 2));
+        let bytes = number(largest.and_then(|drive| drive.remembers(placement)).unwrap_or(f64::NAN), 2);
         table.push(vec![(*placement).to_owned(), chosen, held_out, best_on.to_string(), bytes]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_trace_is_one_of_the_list() {
+        for (name, ..) in OF_TRACES {
+            assert!(traces::TRACES.iter().any(|(known, ..)| *known == name), "{name}");
+        }
+    }
 }

@@ -4,14 +4,14 @@
 //! policy the proven lower bound for the very writes that were measured and, where there are such, the mean field's value and the
 //! bound in closed form.
 
-use super::hot_cold_traces::TRACES;
 use crate::Failure;
-use crate::interval::Interval;
+use crate::interval::{Interval, closed_percent};
 use crate::log_on_log::number;
 use crate::replicas::scenario;
 use crate::session::{Interrupted, Session};
 use crate::statements::Statements;
 use crate::table::Table;
+use crate::traces;
 use serde::{Deserialize, Serialize};
 use wearwell_engine::placement::{PLACEMENTS, PlacementConfig};
 use wearwell_engine::victim::{VICTIMS, VictimConfig};
@@ -109,17 +109,9 @@ fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
         seeds: session.runs,
         length: session.length,
     });
-    let folder = session.traces().filter(|_| settings.traces > 0);
-    let there = folder
-        .into_iter()
-        .flat_map(|folder| TRACES.iter().map(move |(name, file, format)| (name, folder.join(file), format)));
-    let traces = there.filter(|(_, path, _)| path.is_file()).take(settings.traces);
-    let traces = traces.map(|(name, path, format)| Source {
-        name: (*name).to_owned(),
-        toml: format!(
-            "[device]\nfit = true\n[trace]\npath = {:?}\naddress = \"compact\"\nvolume_rule = \"side_by_side\"\n{format}\n",
-            path.to_string_lossy()
-        ),
+    let traces = traces::there(session).into_iter().take(settings.traces).map(|trace| Source {
+        name: trace.name.to_owned(),
+        toml: format!("[device]\nfit = true\n{}", trace.toml),
         seeds: settings.trace_runs.max(1),
         length: settings.trace_length,
     });
@@ -311,9 +303,8 @@ fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Resul
             }
         }
         let (blind, without) = (drive.mean(BLIND), best_of(drive, false));
-        let closed = blind.zip(known).zip(without).map(|((blind, (_, level)), (_, without))| {
-            if blind > level { 100.0 * (blind - without) / (blind - level) } else { 0.0 }
-        });
+        let closed = blind.zip(known).zip(without);
+        let closed = closed.map(|((blind, (_, best)), (_, found))| closed_percent(blind, best, found));
         let name =
             without.map_or_else(String::new, |((placement, victim), _)| format!("{placement}, {victim}"));
         let numbers = [bound, drive.closed_form(settings)?, known.map(|(_, level)| level), blind].map(shown);
