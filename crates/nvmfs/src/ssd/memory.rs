@@ -4,7 +4,7 @@ use super::{Block, Ssd, check_range, whole_blocks};
 use crate::api::BLOCK_BYTES;
 use hashbrown::HashMap;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An SSD whose content is in memory: as much as was written and not trimmed. All else reads as zeros.
 #[derive(Default)]
@@ -14,7 +14,8 @@ pub struct MemorySsd {
 }
 
 /// Never iterated over. The hasher's keys are fixed: the content of a simulation needs no defence against its owner.
-type Content = HashMap<u64, Box<Block>, foldhash::fast::FixedState>;
+/// Copies share blocks until one of them writes there.
+type Content = HashMap<u64, Arc<Block>, foldhash::fast::FixedState>;
 
 impl MemorySsd {
     /// An SSD of `blocks` blocks.
@@ -61,9 +62,9 @@ impl Ssd for MemorySsd {
         let mut content = self.content();
         let (data, _) = data.as_chunks::<BLOCK_BYTES>();
         for (block, data) in (first..).zip(data) {
-            match content.get_mut(&block) {
+            match content.get_mut(&block).and_then(Arc::get_mut) {
                 Some(there) => there.copy_from_slice(data),
-                None => drop(content.insert(block, Box::new(*data))),
+                None => drop(content.insert(block, Arc::new(*data))),
             }
         }
         Ok(())
@@ -94,5 +95,18 @@ mod tests {
         assert_eq!(ssd.blocks_held(), 3);
         ssd.trim((1 << 39) + 1, 10).expect("within");
         assert_eq!(ssd.blocks_held(), 1);
+    }
+
+    #[test]
+    fn a_copy_stays_as_it_was() {
+        let (ssd, mut content) = (MemorySsd::new(2), [0; BLOCK_BYTES]);
+        ssd.write(0, &[1; 2 * BLOCK_BYTES], 0).expect("within");
+        let copy = ssd.clone();
+        ssd.write(0, &[2; BLOCK_BYTES], 0).expect("within");
+        copy.write(1, &[3; BLOCK_BYTES], 0).expect("within");
+        for (one, block, byte) in [(&ssd, 0, 2), (&ssd, 1, 1), (&copy, 0, 1), (&copy, 1, 3)] {
+            one.read(block, &mut content).expect("within");
+            assert_eq!(content, [byte; BLOCK_BYTES], "block {block}");
+        }
     }
 }

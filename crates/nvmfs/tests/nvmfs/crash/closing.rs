@@ -25,7 +25,6 @@ fn what_is_closed_while_power_goes_is_whole() {
         let start = machine.power.events();
         let _ = fs.close();
         let moments = moments(&machine, start..machine.power.events());
-        println!("{placement:?}: {} cuts", moments.len());
         for event in moments {
             let (machine, fs, _) = scene.begin(|_| Ok(()));
             machine.power.cut_at(event);
@@ -118,7 +117,6 @@ fn what_is_mounted_while_power_goes_is_whole() {
         let events = machine.power.events();
         let mut moments = moments(&machine, 0..events);
         moments.extend((0..events).step_by(events as usize / 20));
-        println!("{placement:?}: {} cuts", moments.len());
         for event in moments {
             let (machine, fs) = scene.image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
             let mut random = Xoshiro256PlusPlus::seed_from_u64(event);

@@ -1,5 +1,6 @@
 //! NVMFS on devices whose power can be cut, which keep a record of what is done with them, and may lie.
 
+use crate::crash::tally;
 use rand::RngCore;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -222,6 +223,7 @@ impl Machine {
         for _ in 0..some {
             images.push(Image { nvram: nvram.crash(random), ssd: ssd.crash(random) });
         }
+        tally::count(images.len());
         images
     }
 }

@@ -15,4 +15,5 @@ mod recovery;
 mod script;
 mod scripted;
 mod snapshots;
+mod tally;
 mod tree;

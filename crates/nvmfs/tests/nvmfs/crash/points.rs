@@ -100,7 +100,6 @@ fn cut_within(
     let expected = Expected::exactly(tree_of(&model));
     let step = ((events.end - events.start) / (CUTS * more_cases())).max(1) as usize;
     assert!(!events.is_empty());
-    println!("{} cuts of {events:?}", events.clone().step_by(step).count());
     for event in events.step_by(step) {
         let (machine, fs) = act(Some(event));
         assert!(machine.power.is_off());

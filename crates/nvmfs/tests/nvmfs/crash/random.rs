@@ -190,7 +190,6 @@ fn whatever_was_done_survives_a_cut_anywhere() {
             mounted += result.unwrap_or_else(|problem| panic!("WEARWELL_CUT={seed}:{event}: {problem}"));
         }
     }
-    println!("{} cuts, {mounted} mounts after them", SEEDS * more * CUTS as u64);
     assert!(mounted >= more * SEEDS * CUTS as u64 * 6, "{mounted}");
 }
 

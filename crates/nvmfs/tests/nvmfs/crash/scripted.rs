@@ -133,7 +133,7 @@ fn cut_all(placement: PlacementKind) -> Counts {
         total.recycled_extents += counts.recycled_extents;
         cuts += moments;
     }
-    println!("{placement:?}: {cuts} cuts of {} operations, {total:?}", STEPS.len());
+    println!("{placement:?}: {} operations, {total:?}", STEPS.len());
     assert!(cuts > 200, "{cuts}");
     assert!(total.ssd_writes > 0 && total.evicted_pages > 0, "{total:?}");
     total
