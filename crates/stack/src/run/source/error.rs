@@ -13,8 +13,8 @@ pub enum SourceError {
     Trace(#[from] TraceError),
     /// A request past the drive's end.
     #[error(
-        "{path}: request {request} ends at byte {end}, the drive has {capacity}; enlarge `device.capacity`, or choose \
-         `trace.address`: wrap, scale or compact"
+        "{path}: request {request} ends at byte {end}, the drive has {capacity}; take a drive that fits (`device.fit` = true), \
+         enlarge `device.capacity`, or choose `trace.address`: wrap, scale or compact"
     )]
     PastEnd {
         /// The trace.
@@ -28,7 +28,8 @@ pub enum SourceError {
     },
     /// More distinct pages than the drive has.
     #[error(
-        "{path}: request {request}: the trace touches more than the drive's {pages} pages; enlarge `device.capacity`"
+        "{path}: request {request}: the trace touches more than the drive's {pages} pages; take a drive that fits \
+         (`device.fit` = true), or enlarge `device.capacity`"
     )]
     TooManyPages {
         /// The trace.
