@@ -10,6 +10,7 @@ use crate::prediction::{Patience, predict_alone};
 use crate::sweep::{SweepObserver, SweepOptions};
 use rayon::prelude::*;
 use serde::Serialize;
+use std::time::Instant;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Seed, below};
 use wearwell_stack::Scenario;
@@ -42,6 +43,9 @@ pub struct Check {
     /// Seconds by the clock of each run, which are no part of the result.
     #[serde(skip)]
     pub seconds: Vec<f64>,
+    /// Seconds by the clock that all of them took, side by side.
+    #[serde(skip)]
+    pub clock_seconds: f64,
 }
 
 /// Theory beside simulation.
@@ -131,7 +135,9 @@ pub fn check(
         let (group, tenant) = (&plan.fleet.group[drive.group].name, &plan.fleet.tenant[drive.tenant].name);
         point(small, seed.of(&format!("drive {at}")), 0, &format!("group \"{group}\", tenant \"{tenant}\""))
     });
-    let simulated = simulate(runs.collect::<Result<_, _>>()?, sweep, observer)?;
+    let (runs, begin) = (runs.collect::<Result<_, _>>()?, Instant::now());
+    let simulated = simulate(runs, sweep, observer)?;
+    let clock_seconds = begin.elapsed().as_secs_f64();
     let pairs = sample.iter().zip(theory).zip(simulated);
     let pairs = pairs.map(|((drive, (_, scale, theory, theory_scaled)), simulated)| {
         let (group, tenant) = (drive.group, drive.tenant);
@@ -148,7 +154,7 @@ pub fn check(
     }
     let all = row("", "", &pairs.iter().collect::<Vec<_>>(), options.tolerance).expect("at least one drive");
     let seconds = pairs.iter().map(|pair| pair.simulated.seconds).collect();
-    Ok(Check { drives: pairs.len(), tolerance: options.tolerance, rows, all, seconds })
+    Ok(Check { drives: pairs.len(), tolerance: options.tolerance, rows, all, seconds, clock_seconds })
 }
 
 /// So many drives of draw 0 that rest on theory, each at most once.

@@ -14,7 +14,7 @@ use crate::study_args::StudyArgs;
 use std::path::PathBuf;
 use wearwell_stack::RunError;
 use wearwell_study::fleet::{CheckOptions, Fleet, FleetError, FleetOptions, FleetResult, foresee, from_file};
-use workers::Clocked;
+use workers::tell_of;
 
 /// Foresees a fleet of drives: when they wear out, what each tenant costs, what would be otherwise
 ///
@@ -113,12 +113,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let study = args.study.place(None)?;
     let options = FleetOptions { check, sweep: study.options(false, false) };
     let display = SweepProgress::new(args.progress, args.check.unwrap_or(0) as usize);
-    let clocked = Clocked::new(&display);
-    let outcome = foresee(&plan, &options, &clocked);
+    let outcome = foresee(&plan, &options, &display);
     display.clear();
     let result = outcome.map_err(failure)?;
     if let (Some(check), Some(workers)) = (&result.check, args.workers) {
-        clocked.tell(&check.seconds, options.sweep.threads, workers as usize);
+        tell_of(check, options.sweep.threads, workers as usize);
     }
     if let Some(file) = &output {
         write(file, &result, args.table)?;
