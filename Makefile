@@ -107,7 +107,7 @@ FUZZ_TARGETS ?= trace_reader smart_report nvmfs_image nvmfs_operations flash_ima
 
 fuzz:
 	cargo fuzz --version || cargo install cargo-fuzz --locked
-	for target in $(FUZZ_TARGETS); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+	for target in $(FUZZ_TARGETS); do cargo +nightly fuzz run $$target -- -len_control=0 -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
 # Every item of the papers that can be made here, on smaller drives; what cannot be says what it needs. WEARWELL_TRACES names a folder of traces.
 reproduce: build

@@ -1,7 +1,7 @@
 //! NVRAM that counts what is done with it: work that has no end is found.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use wearwell_nvmfs::layout::{Changing, Epoch, ListEnds, SUPERBLOCK_BYTES};
+use wearwell_nvmfs::layout::{Changing, Epoch, ListEnds, SUPERBLOCK_BYTES, SnapshotPages};
 use wearwell_nvmfs::nvram::Nvram;
 
 /// NVRAM that bears so many accesses.
@@ -40,7 +40,8 @@ impl Nvram for Bounded {
 
     fn store_word(&mut self, at: usize, word: u64) {
         self.access();
-        let is_known = at == ListEnds::CLEAN_AT || at >= Changing::AT;
+        let of_snapshots = SnapshotPages::AT..SnapshotPages::AT + 8 * SnapshotPages::COUNT;
+        let is_known = at == ListEnds::CLEAN_AT || of_snapshots.contains(&at) || at >= Changing::AT;
         // It gets checksums.
         let is_first = at == 0 && self.bytes[7] == b'1' && word == u64::from_le_bytes(*b"WWNVMFS8");
         assert!(at >= 4096 || is_known || is_first, "nothing else is in the superblock's page");
