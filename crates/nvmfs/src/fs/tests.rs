@@ -256,7 +256,7 @@ fn power_cuts_leave_each_operation_whole_or_undone() {
             play(&mut fs, step);
             done += usize::from(!power.is_off());
         }
-        let nvram = fs.into_store().region.into_nvram().crash(&mut random);
+        let nvram = fs.into_store().region.into_nvram().remains().crash(&mut random);
         let (mut fs, _) =
             Nvmfs::mount(PlainNvram::from(nvram), Arc::clone(&ssd), Options::default()).unwrap();
         let found = tree(&mut fs, ROOT);

@@ -14,7 +14,7 @@ mod simulated;
 #[cfg(target_os = "linux")]
 pub use mapped::{Guarantee, MappedNvram, Persistence};
 pub use plain::PlainNvram;
-pub use simulated::SimulatedNvram;
+pub use simulated::{Remains, SimulatedNvram};
 
 use crate::api::BLOCK_BYTES;
 

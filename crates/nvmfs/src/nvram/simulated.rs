@@ -4,6 +4,7 @@ use super::{LINE_BYTES, Nvram, check_region, lines_of};
 use crate::power::{Crash, Power};
 use rand::RngCore;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const WORD_BYTES: usize = 8;
 /// Older contents of a line than so many are no longer among its possible ones after a crash. It bounds the memory of a line
@@ -36,6 +37,56 @@ impl Pending {
     }
 }
 
+/// What of NVRAM is safe, and what else may be.
+struct Safe {
+    durable: Vec<u8>,
+    pending: BTreeMap<usize, Pending>,
+    /// Those of the pending lines that wait for a fence.
+    written_back: BTreeSet<usize>,
+}
+
+/// What a crash of [`SimulatedNvram`] may leave: now, or when power went off. A handle, good also while a file system uses the
+/// NVRAM, and after.
+#[derive(Clone)]
+pub struct Remains(Arc<Mutex<Safe>>);
+
+impl Remains {
+    fn safe(&self) -> MutexGuard<'_, Safe> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lines that a crash may leave with other content than the processor sees, or saw when power went off.
+    pub fn pending_lines(&self) -> usize {
+        self.safe().pending.len()
+    }
+
+    /// What a crash may leave.
+    pub fn crash(&self, random: &mut impl RngCore) -> Vec<u8> {
+        let safe = self.safe();
+        let mut image = safe.durable.clone();
+        let mut crash = Crash::new(random);
+        for (&line, pending) in &safe.pending {
+            crash.leave(&mut image[line * LINE_BYTES..][..LINE_BYTES], &pending.versions, WORD_BYTES);
+        }
+        image
+    }
+
+    /// The crash that loses whatever it may.
+    pub fn crash_losing_all(&self) -> Vec<u8> {
+        self.safe().durable.clone()
+    }
+
+    /// The crash that loses nothing that was stored.
+    pub fn crash_keeping_all(&self) -> Vec<u8> {
+        let safe = self.safe();
+        let mut image = safe.durable.clone();
+        for (&line, pending) in &safe.pending {
+            image[line * LINE_BYTES..][..LINE_BYTES].copy_from_slice(pending.latest());
+        }
+        image
+    }
+}
+
 /// NVRAM that knows of each line of 64 bytes what was stored, written back and fenced.
 ///
 /// A fence makes safe what each line held when it was written back; later stores to it are not covered. After a crash every
@@ -44,10 +95,7 @@ impl Pending {
 pub struct SimulatedNvram {
     /// What the processor sees.
     view: Vec<u8>,
-    durable: Vec<u8>,
-    pending: BTreeMap<usize, Pending>,
-    /// Those of the pending lines that wait for a fence.
-    written_back: BTreeSet<usize>,
+    remains: Remains,
     power: Power,
 }
 
@@ -60,42 +108,14 @@ impl SimulatedNvram {
     /// NVRAM with the content that a crash left.
     pub fn from_image(image: Vec<u8>, power: Power) -> Self {
         check_region(image.len());
-        SimulatedNvram {
-            view: image.clone(),
-            durable: image,
-            pending: BTreeMap::new(),
-            written_back: BTreeSet::new(),
-            power,
-        }
+        let view = image.clone();
+        let safe = Safe { durable: image, pending: BTreeMap::new(), written_back: BTreeSet::new() };
+        SimulatedNvram { view, remains: Remains(Arc::new(Mutex::new(safe))), power }
     }
 
-    /// Lines that a crash may leave with other content than the processor sees, or saw when power went off.
-    pub fn pending_lines(&self) -> usize {
-        self.pending.len()
-    }
-
-    /// What a crash now, or when power went off, may have left.
-    pub fn crash(&self, random: &mut impl RngCore) -> Vec<u8> {
-        let mut image = self.durable.clone();
-        let mut crash = Crash::new(random);
-        for (&line, pending) in &self.pending {
-            crash.leave(&mut image[line * LINE_BYTES..][..LINE_BYTES], &pending.versions, WORD_BYTES);
-        }
-        image
-    }
-
-    /// The crash that loses whatever it may.
-    pub fn crash_losing_all(&self) -> Vec<u8> {
-        self.durable.clone()
-    }
-
-    /// The crash that loses nothing that was stored.
-    pub fn crash_keeping_all(&self) -> Vec<u8> {
-        let mut image = self.durable.clone();
-        for (&line, pending) in &self.pending {
-            image[line * LINE_BYTES..][..LINE_BYTES].copy_from_slice(pending.latest());
-        }
-        image
+    /// What a crash may leave of it.
+    pub fn remains(&self) -> Remains {
+        self.remains.clone()
     }
 }
 
@@ -109,10 +129,11 @@ impl Nvram for SimulatedNvram {
         if !self.power.event() {
             return;
         }
+        let mut safe = self.remains.safe();
         for line in lines_of(at, bytes.len()) {
             let (lines, _) = self.view.as_chunks();
             let pending =
-                self.pending.entry(line).or_insert(Pending { versions: vec![], written_back: None });
+                safe.pending.entry(line).or_insert(Pending { versions: vec![], written_back: None });
             pending.push(lines[line]);
         }
     }
@@ -127,10 +148,11 @@ impl Nvram for SimulatedNvram {
         if !self.power.event() {
             return;
         }
+        let safe = &mut *self.remains.safe();
         for line in lines_of(at, length) {
-            if let Some(pending) = self.pending.get_mut(&line) {
+            if let Some(pending) = safe.pending.get_mut(&line) {
                 pending.written_back = Some(pending.versions.len() - 1);
-                self.written_back.insert(line);
+                safe.written_back.insert(line);
             }
         }
     }
@@ -139,13 +161,14 @@ impl Nvram for SimulatedNvram {
         if !self.power.persistence_point() {
             return;
         }
-        for line in std::mem::take(&mut self.written_back) {
-            let pending = self.pending.get_mut(&line).expect("lines that wait for a fence are pending");
-            let safe = pending.written_back.take().expect("it was written back");
-            self.durable[line * LINE_BYTES..][..LINE_BYTES].copy_from_slice(&pending.versions[safe]);
-            pending.versions.drain(..=safe);
+        let safe = &mut *self.remains.safe();
+        for line in std::mem::take(&mut safe.written_back) {
+            let pending = safe.pending.get_mut(&line).expect("lines that wait for a fence are pending");
+            let version = pending.written_back.take().expect("it was written back");
+            safe.durable[line * LINE_BYTES..][..LINE_BYTES].copy_from_slice(&pending.versions[version]);
+            pending.versions.drain(..=version);
             if pending.versions.is_empty() {
-                self.pending.remove(&line);
+                safe.pending.remove(&line);
             }
         }
     }
@@ -167,19 +190,19 @@ mod tests {
         nvram.write_back(0, 8);
         nvram.store_word(0, 2);
         nvram.store_word(64, 3);
-        assert_eq!(word(&nvram.crash_losing_all(), 0), 0, "written back, but not fenced");
+        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 0, "written back, but not fenced");
         nvram.fence();
-        let lost = nvram.crash_losing_all();
+        let lost = nvram.remains().crash_losing_all();
         assert_eq!((word(&lost, 0), word(&lost, 64)), (1, 0));
-        let kept = nvram.crash_keeping_all();
+        let kept = nvram.remains().crash_keeping_all();
         assert_eq!((word(&kept, 0), word(&kept, 64)), (2, 3));
         nvram.fence();
-        assert_eq!(word(&nvram.crash_losing_all(), 0), 1, "a fence alone writes nothing back");
-        assert_eq!(nvram.pending_lines(), 2);
+        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 1, "a fence alone writes nothing back");
+        assert_eq!(nvram.remains().pending_lines(), 2);
         nvram.write_back(0, 128);
         nvram.fence();
-        assert_eq!(nvram.pending_lines(), 0);
-        assert_eq!(nvram.crash_losing_all(), nvram.bytes());
+        assert_eq!(nvram.remains().pending_lines(), 0);
+        assert_eq!(nvram.remains().crash_losing_all(), nvram.bytes());
     }
 
     #[test]
@@ -190,7 +213,7 @@ mod tests {
         }
         let mut random = Seed(1).random();
         let mut seen: Vec<_> = (0..400)
-            .map(|_| nvram.crash(&mut random))
+            .map(|_| nvram.remains().crash(&mut random))
             .map(|image| (word(&image, 0) as u8, word(&image, 8) as u8))
             .collect();
         seen.sort_unstable();
@@ -208,8 +231,8 @@ mod tests {
             nvram.store_word(0, value);
         }
         nvram.fence();
-        assert_eq!(word(&nvram.crash_losing_all(), 0), 1);
-        assert_eq!(word(&nvram.crash_keeping_all(), 0), 999);
+        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 1);
+        assert_eq!(word(&nvram.remains().crash_keeping_all(), 0), 999);
     }
 
     #[test]
@@ -224,7 +247,7 @@ mod tests {
         }
         assert!(power.is_off());
         assert_eq!(word(nvram.bytes(), 0), 2);
-        assert_eq!(nvram.crash_keeping_all(), nvram.crash_losing_all());
-        assert_eq!(word(&nvram.crash_keeping_all(), 0), 1);
+        assert_eq!(nvram.remains().crash_keeping_all(), nvram.remains().crash_losing_all());
+        assert_eq!(word(&nvram.remains().crash_keeping_all(), 0), 1);
     }
 }

@@ -1,12 +1,12 @@
 //! Cuts while the file system is closed and opened.
 
+use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Image, Lie, nvram_of};
+use crate::crash::machine::{Image, Lie};
 use crate::crash::recovery::recover;
 use crate::crash::script::STEPS;
 use crate::crash::scripted::{Scene, moments, tree_of};
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::api::{FileSystem, Kind};
 use wearwell_nvmfs::placement::PlacementKind;
 
@@ -25,15 +25,11 @@ fn what_is_closed_while_power_goes_is_whole() {
         let start = machine.power.events();
         let _ = fs.close();
         let moments = moments(&machine, start..machine.power.events());
-        for event in moments {
-            let (machine, fs, _) = scene.begin(|_| Ok(()));
-            machine.power.cut_at(event);
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-            for image in machine.crashes(&fs.close(), 2, &mut random) {
-                recover(&image, &expected, None, &mut random)
-                    .unwrap_or_else(|problem| panic!("{placement:?}, event {event}: {problem}"));
-            }
-        }
+        let (machine, fs, _) = scene.begin(|_| Ok(()));
+        machine.begin_cuts(Cuts::new(moments, 2, move |left| recover(left.image, &expected)));
+        let _ = fs.close();
+        let result = machine.end_cuts();
+        result.unwrap_or_else(|(event, problem)| panic!("{placement:?}, event {event}: {problem}"));
     }
 }
 
@@ -41,21 +37,18 @@ fn what_is_closed_while_power_goes_is_whole() {
 /// must come back as expected. How many of them are still of the older version, and how many are not.
 fn cut_in_first_mount(
     old: &Image,
-    expected: &Expected,
+    expected: Expected,
     events: impl IntoIterator<Item = u64>,
-    crashes: usize,
+    some: usize,
 ) -> [usize; 2] {
-    let mut counts = [0, 0];
-    for event in events {
-        let (machine, fs) = old.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-        for image in machine.crashes(&nvram_of(fs), crashes, &mut random) {
-            counts[usize::from(image.nvram[7] != old.nvram[7])] += 1;
-            recover(&image, expected, None, &mut random)
-                .unwrap_or_else(|problem| panic!("event {event}: {problem}"));
-        }
-    }
-    counts
+    let counts = Arc::new(Mutex::new([0, 0]));
+    let (counted, version) = (Arc::clone(&counts), old.nvram[7]);
+    let cuts = Cuts::new(events, some, move |left| {
+        counted.lock().expect("nobody panics with it")[usize::from(left.image.nvram[7] != version)] += 1;
+        recover(left.image, &expected)
+    });
+    old.cut_mount(cuts).unwrap_or_else(|problem| panic!("{problem}"));
+    *counts.lock().expect("nobody panics with it")
 }
 
 /// One without checksums gets them with its first mount, whenever power goes.
@@ -72,13 +65,15 @@ fn checksums_come_while_power_goes() {
         fill(&mut model);
         let expected = Expected::exactly(tree_of(&model));
         let (machine, fs) = image.mount(Lie::Nothing).expect("it was closed");
+        let events = machine.power.events();
         let after = machine.close(fs);
         assert_eq!([image.nvram[7], after.nvram[7]], [b'1', b'8']);
-        let events = machine.power.events();
         let mut moments = moments(&machine, 0..events);
         moments.extend((0..events).step_by(events as usize / 40));
-        let [without, with] = cut_in_first_mount(&image, &expected, moments, 2);
-        assert!(without > 10 && with > 10, "{placement:?}: {without} images without checksums, {with} with");
+        // The version is written last.
+        moments.extend(events - 8..=events);
+        let [without, with] = cut_in_first_mount(&image, expected, moments, 2);
+        assert!(without > 10 && with > 0, "{placement:?}: {without} images without checksums, {with} with");
     }
 }
 
@@ -102,8 +97,8 @@ fn bring_up_to_date_while_power_goes(version: u8) {
     assert_eq!(machine.close(fs).nvram[7], b'8');
     let mut moments = moments(&machine, 0..events);
     // It is one of the last things of a mount.
-    moments.extend(events - 8..events);
-    let [before, after] = cut_in_first_mount(&scene.image, &expected, moments, 1);
+    moments.extend(events - 8..=events);
+    let [before, after] = cut_in_first_mount(&scene.image, expected, moments, 3);
     assert!(before > 3 && after > 3, "{before} images of before, {after} brought up to date");
 }
 
@@ -113,17 +108,11 @@ fn what_is_mounted_while_power_goes_is_whole() {
         let scene = used(placement);
         let expected = Expected::exactly(tree_of(&scene.model));
         let (machine, fs, _) = scene.begin(|_| Ok(()));
-        drop(fs);
         let events = machine.power.events();
+        drop(fs);
         let mut moments = moments(&machine, 0..events);
         moments.extend((0..events).step_by(events as usize / 20));
-        for event in moments {
-            let (machine, fs) = scene.image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-            for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
-                recover(&image, &expected, None, &mut random)
-                    .unwrap_or_else(|problem| panic!("{placement:?}, event {event}: {problem}"));
-            }
-        }
+        let cuts = Cuts::new(moments, 1, move |left| recover(left.image, &expected));
+        scene.image.cut_mount(cuts).unwrap_or_else(|problem| panic!("{placement:?}: {problem}"));
     }
 }

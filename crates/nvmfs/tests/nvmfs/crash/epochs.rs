@@ -1,12 +1,13 @@
 //! NVRAM and SSD of different mounts are told apart, and those of one mount never are, whenever power goes.
 
+use crate::crash::cuts::{Cuts, Kept};
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Fs, Image, Lie, nvram_of, options};
-use crate::crash::recovery::recover;
+use crate::crash::machine::{Image, options};
+use crate::crash::recovery::{recover, recover_again};
 use crate::crash::scripted::{Scene, tree_of};
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use std::sync::Arc;
+use rand::RngCore;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::api::{BLOCK_BYTES, Kind};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::Epoch;
@@ -128,43 +129,49 @@ fn no_cut_of_a_mount_parts_a_pair() {
     scene.play(&mut fs, |player| player.write("a", 0, 9000, 1));
     scene.play(&mut model, |player| player.write("a", 0, 9000, 1));
     scene.end(&machine, fs, model);
-    let expected = Expected::exactly(tree_of(&scene.model));
-    let events = scene.image.mount(Lie::Nothing).map(|(machine, _): (_, Fs)| machine.power.events());
-    let events = events.expect("it was closed");
-    let mut between = 0;
+    let expected = Arc::new(Expected::exactly(tree_of(&scene.model)));
+    let events = scene.image.events_of_mount().expect("it was closed");
+    let between = Arc::new(AtomicU32::new(0));
     // All of the mount that comes before and after the change of epochs is the same page for page.
     let (first, end) = epoch_events(&scene.image, events);
-    for event in first.saturating_sub(3)..end + 3 {
-        let (machine, fs) = scene.image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-        for image in machine.crashes(&nvram_of(fs), 4, &mut random) {
-            let now = Epoch::decode(&image.nvram, Epoch::AT);
-            between += u32::from(now != Epoch::decode(&image.nvram, Epoch::NEXT_AT));
-            recover(&image, &expected, None, &mut random)
-                .unwrap_or_else(|problem| panic!("event {event}: {problem}"));
-            for second in [first, first + 2, end] {
-                recover(&image, &expected, Some(second), &mut random)
-                    .unwrap_or_else(|problem| panic!("event {event}, then {second}: {problem}"));
-            }
+    let counted = Arc::clone(&between);
+    let cuts = Cuts::new(first.saturating_sub(3)..(end + 3).min(events), 4, move |left| {
+        let now = Epoch::decode(&left.image.nvram, Epoch::AT);
+        counted.fetch_add((now != Epoch::decode(&left.image.nvram, Epoch::NEXT_AT)).into(), Relaxed);
+        // What is half mounted already is mounted in fewer events.
+        let last = left.image.events_of_mount()?;
+        for second in [first, first + 2, end] {
+            recover_again(&left.image, &expected, second.min(last), left.random.next_u64())?;
         }
-    }
+        recover(left.image, &expected)
+    });
+    scene.image.cut_mount(cuts).unwrap_or_else(|problem| panic!("{problem}"));
+    let between = between.load(Relaxed);
     assert!(between > 10, "{between} images are of between the two");
 }
 
 /// The events of a mount between which it changes its epoch: found by what a cut leaves.
 fn epoch_events(image: &Image, events: u64) -> (u64, u64) {
+    // With nothing lost, and with all lost.
     let of = |event: u64| {
-        let (machine, fs) = image.mount_until(Lie::Nothing, Some(event)).expect("it was closed");
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
-        let images = machine.crashes(&nvram_of(fs), 0, &mut random);
-        // With nothing lost, and with all lost.
-        let place = |image: &Image, at| Epoch::decode(&image.nvram, at).map(|epoch| epoch.count);
-        (place(&images[1], Epoch::NEXT_AT), place(&images[0], Epoch::AT))
+        let counts = Arc::new(Mutex::new((None, None)));
+        let found = Arc::clone(&counts);
+        let cuts = Cuts::new([event], 0, move |left| {
+            let count = |at| Epoch::decode(&left.image.nvram, at).map(|epoch| epoch.count);
+            let mut found = found.lock().expect("nobody panics with it");
+            match left.kept {
+                Kept::Nothing => found.1 = count(Epoch::AT),
+                _ => found.0 = count(Epoch::NEXT_AT),
+            }
+            Ok(())
+        });
+        image.cut_mount(cuts).unwrap_or_else(|problem| panic!("{problem}"));
+        *counts.lock().expect("nobody panics with it")
     };
-    let (before, after) = (of(0), of(events + 1));
+    let (before, after) = (of(0), of(events));
     assert_ne!(before, after);
     let search = |is_over: &dyn Fn(u64) -> bool| {
-        let (mut low, mut high) = (0, events + 1);
+        let (mut low, mut high) = (0, events);
         while low < high {
             let middle = (low + high) / 2;
             if is_over(middle) { high = middle } else { low = middle + 1 }

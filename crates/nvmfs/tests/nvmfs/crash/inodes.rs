@@ -1,12 +1,13 @@
 //! Pages of inodes come and go, cut at their events.
 
 use crate::common::more_cases;
+use crate::crash::cuts::{Cuts, Kept};
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Fs, Image, Lie, Machine, nvram_of};
-use crate::crash::recovery::{events_of_mount, recover};
+use crate::crash::machine::{Fs, Image, Lie, Machine};
+use crate::crash::recovery::{recover, recover_again};
 use crate::crash::scripted::tree_of;
-use rand::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use rand::RngCore;
+use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, FileSystem, Kind, ROOT};
 use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
@@ -40,23 +41,18 @@ fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
     let events = start..machine.power.events();
     let mut after = model.clone();
     act.play(&mut after);
-    let expected = Expected { before: tree_of(model), after: tree_of(&after), is_write: false };
+    let expected = Arc::new(Expected { before: tree_of(model), after: tree_of(&after), is_write: false });
     let step = if more_cases() > 1 { 1 } else { 2 };
-    for event in events.clone().step_by(step) {
-        let (machine, mut fs) = image.mount(Lie::Nothing).expect("it was closed");
-        machine.power.cut_at(event);
-        act.play(&mut fs);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-        let images = machine.crashes(&nvram_of(fs), 1, &mut random);
-        for (number, image) in images.iter().enumerate() {
-            let second =
-                (number == 2).then(|| random.next_u64() % events_of_mount(image).expect("it mounts"));
-            for second in [None, second] {
-                let result = recover(image, &expected, second, &mut random);
-                result.unwrap_or_else(|problem| panic!("{act:?}, event {event}, {second:?}: {problem}"));
-            }
+    let (machine, mut fs) = image.mount(Lie::Nothing).expect("it was closed");
+    machine.begin_cuts(Cuts::new(events.clone().step_by(step), 1, move |left| {
+        if left.kept == Kept::Some {
+            let second = left.random.next_u64() % left.image.events_of_mount()?;
+            recover_again(&left.image, &expected, second, left.random.next_u64())?;
         }
-    }
+        recover(left.image, &expected)
+    }));
+    act.play(&mut fs);
+    machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("{act:?}, event {event}: {problem}"));
     events.end - events.start
 }
 

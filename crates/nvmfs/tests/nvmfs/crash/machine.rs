@@ -1,12 +1,13 @@
 //! NVMFS on devices whose power can be cut, which keep a record of what is done with them, and may lie.
 
-use crate::crash::tally;
+use crate::crash::cuts::{Cuts, Kept};
 use rand::RngCore;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::Checksums;
-use wearwell_nvmfs::nvram::{Nvram, SimulatedNvram};
+use wearwell_nvmfs::nvram::{Nvram, Remains, SimulatedNvram};
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::power::Power;
@@ -74,12 +75,68 @@ impl Record {
     }
 }
 
+/// What is around a file system that is mounted.
+#[derive(Clone)]
+pub struct Machine {
+    pub power: Power,
+    pub record: Record,
+    lie: Lie,
+    nvram: Remains,
+    ssd: Arc<SimulatedSsd>,
+    /// How often the content of a device changed, safe or not.
+    changes: Arc<AtomicU64>,
+    cuts: Arc<Mutex<Option<Cuts>>>,
+}
+
+impl Machine {
+    /// Something was done with a device; whether its content changed.
+    fn passed(&self, changed: bool) {
+        self.changes.fetch_add(changed.into(), Relaxed);
+        if let Some(cuts) = self.cuts.lock().expect("nobody panics with it").as_mut() {
+            cuts.pass(self);
+        }
+    }
+
+    /// How often the content of a device changed.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Relaxed)
+    }
+
+    /// From now on power may go at these events, the present one among them.
+    pub fn begin_cuts(&self, mut cuts: Cuts) {
+        cuts.pass(self);
+        *self.cuts.lock().expect("nobody panics with it") = Some(cuts);
+    }
+
+    /// Until now.
+    ///
+    /// # Errors
+    /// The event of the first cut that left something wrong, and what.
+    pub fn end_cuts(&self) -> Result<(), (u64, String)> {
+        self.cuts.lock().expect("nobody panics with it").take().expect("they were begun").end()
+    }
+
+    /// What there is if power goes now, or when it went.
+    pub fn image(&self, kept: Kept, random: &mut impl RngCore) -> Image {
+        let (nvram, ssd) = (&self.nvram, &self.ssd);
+        match kept {
+            Kept::Nothing => Image { nvram: nvram.crash_losing_all(), ssd: ssd.crash_losing_all() },
+            Kept::Everything => Image { nvram: nvram.crash_keeping_all(), ssd: ssd.crash_keeping_all() },
+            Kept::Some => Image { nvram: nvram.crash(random), ssd: ssd.crash(random) },
+        }
+    }
+
+    /// Closes the file system; what is then on the devices.
+    pub fn close(&self, fs: Fs) -> Image {
+        drop(fs.close());
+        Image { nvram: self.nvram.crash_losing_all(), ssd: self.ssd.crash_keeping_all() }
+    }
+}
+
 /// NVRAM that keeps a record.
 pub struct WatchedNvram {
     inner: SimulatedNvram,
-    power: Power,
-    record: Record,
-    lie: Lie,
+    machine: Machine,
     write_backs: usize,
 }
 
@@ -90,145 +147,129 @@ impl Nvram for WatchedNvram {
 
     fn store(&mut self, at: usize, bytes: &[u8]) {
         self.inner.store(at, bytes);
+        self.machine.passed(true);
     }
 
     fn store_word(&mut self, at: usize, word: u64) {
         self.inner.store_word(at, word);
+        self.machine.passed(true);
     }
 
     fn write_back(&mut self, at: usize, length: usize) {
         self.write_backs += 1;
-        if self.lie != Lie::WriteBacks || self.write_backs.is_multiple_of(2) {
+        if self.machine.lie != Lie::WriteBacks || self.write_backs.is_multiple_of(2) {
             self.inner.write_back(at, length);
+            self.machine.passed(false);
         }
     }
 
     fn fence(&mut self) {
-        self.record.note(&self.power, Act::Fence);
+        self.machine.record.note(&self.machine.power, Act::Fence);
         self.inner.fence();
+        self.machine.passed(false);
     }
 }
 
 /// An SSD that keeps a record.
-pub struct WatchedSsd {
-    inner: SimulatedSsd,
-    power: Power,
-    record: Record,
-    lie: Lie,
-}
+pub struct WatchedSsd(Machine);
 
 impl Ssd for WatchedSsd {
     fn blocks(&self) -> u64 {
-        self.inner.blocks()
+        self.0.ssd.blocks()
     }
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
-        self.record.note(&self.power, Act::Read);
-        self.inner.read(first, out)
+        self.0.record.note(&self.0.power, Act::Read);
+        self.0.ssd.read(first, out)
     }
 
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
-        self.inner.write(first, data, stream)
+        self.0.ssd.write(first, data, stream)?;
+        self.0.passed(true);
+        Ok(())
     }
 
     fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
-        self.inner.trim(first, blocks)
+        self.0.ssd.trim(first, blocks)?;
+        self.0.passed(true);
+        Ok(())
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.record.note(&self.power, Act::Flush);
-        if self.lie == Lie::Flushes { Ok(()) } else { self.inner.flush() }
+        self.0.record.note(&self.0.power, Act::Flush);
+        if self.0.lie != Lie::Flushes {
+            self.0.ssd.flush()?;
+            self.0.passed(false);
+        }
+        Ok(())
     }
 }
 
-/// What is around a file system that is mounted.
-pub struct Machine {
-    pub power: Power,
-    pub record: Record,
-    pub ssd: Arc<WatchedSsd>,
-}
-
-/// Devices with a content. Power goes off at an event if one is given.
-fn devices(image: &Image, lie: Lie, cut: Option<u64>) -> (Machine, WatchedNvram) {
+/// Devices with a content.
+fn devices(image: &Image, lie: Lie) -> (Machine, WatchedNvram) {
     let power = Power::new();
-    if let Some(event) = cut {
-        power.cut_at(event);
-    }
-    let record = Record::default();
-    let nvram = WatchedNvram {
-        inner: SimulatedNvram::from_image(image.nvram.clone(), power.clone()),
-        power: power.clone(),
-        record: record.clone(),
+    let inner = SimulatedNvram::from_image(image.nvram.clone(), power.clone());
+    let machine = Machine {
         lie,
-        write_backs: 0,
+        nvram: inner.remains(),
+        ssd: Arc::new(SimulatedSsd::from_image(image.ssd.clone(), power.clone())),
+        power,
+        record: Record::default(),
+        changes: Arc::default(),
+        cuts: Arc::default(),
     };
-    let ssd = Arc::new(WatchedSsd {
-        inner: SimulatedSsd::from_image(image.ssd.clone(), power.clone()),
-        power: power.clone(),
-        record: record.clone(),
-        lie,
-    });
-    (Machine { power, record, ssd }, nvram)
+    (machine.clone(), WatchedNvram { inner, machine, write_backs: 0 })
 }
 
 impl Image {
     /// A file system that was just made.
     pub fn fresh(placement: PlacementKind) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
-        let (machine, nvram) = devices(&empty, Lie::Nothing, None);
+        let (machine, nvram) = devices(&empty, Lie::Nothing);
         let format = Format { id: 9, inodes: Some(INODES), placement, ..Format::default() };
-        let fs = Fs::format(nvram, machine.ssd.clone(), &format, options()).expect("it can be made");
+        let fs = Fs::format(nvram, Arc::new(WatchedSsd(machine.clone())), &format, options())
+            .expect("it can be made");
         machine.close(fs)
     }
 
     /// One without checksums, as those made before there were any, with something in it.
     pub fn of_before(placement: PlacementKind, act: impl FnOnce(&mut Fs)) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
-        let (machine, nvram) = devices(&empty, Lie::Nothing, None);
+        let (machine, nvram) = devices(&empty, Lie::Nothing);
         let checksums = Checksums::None;
         let format = Format { id: 9, inodes: Some(256), placement, checksums, ..Format::default() };
-        let mut fs = Fs::format(nvram, machine.ssd.clone(), &format, options()).expect("it can be made");
+        let mut fs = Fs::format(nvram, Arc::new(WatchedSsd(machine.clone())), &format, options())
+            .expect("it can be made");
         act(&mut fs);
         machine.close(fs)
     }
 
     /// Mounts it.
     pub fn mount(&self, lie: Lie) -> Result<(Machine, Fs), String> {
-        self.mount_until(lie, None)
+        let (machine, nvram) = devices(self, lie);
+        mount_on(machine, nvram)
     }
 
-    /// Mounts it; power goes off after so many events.
-    pub fn mount_until(&self, lie: Lie, event: Option<u64>) -> Result<(Machine, Fs), String> {
-        let (machine, nvram) = devices(self, lie, event);
-        match Fs::mount(nvram, machine.ssd.clone(), options()) {
-            Ok((fs, _)) => Ok((machine, fs)),
-            Err(error) => Err(format!("it does not mount: {error}")),
-        }
-    }
-}
-
-impl Machine {
-    /// Closes the file system; what is then on the devices.
-    pub fn close(&self, fs: Fs) -> Image {
-        Image { nvram: fs.close().inner.crash_losing_all(), ssd: self.ssd.inner.crash_keeping_all() }
+    /// Mounts it, and cuts power meanwhile.
+    ///
+    /// # Errors
+    /// It does not mount, or what is wrong after a cut.
+    pub fn cut_mount(&self, cuts: Cuts) -> Result<(), String> {
+        let (machine, nvram) = devices(self, Lie::Nothing);
+        machine.begin_cuts(cuts);
+        let (machine, _) = mount_on(machine, nvram)?;
+        machine.end_cuts().map_err(|(event, problem)| format!("cut at event {event} of a mount: {problem}"))
     }
 
-    /// What the cut may have left: with all lost that may be, with nothing lost, and `some` others.
-    pub fn crashes(&self, nvram: &WatchedNvram, some: usize, random: &mut impl RngCore) -> Vec<Image> {
-        let (nvram, ssd) = (&nvram.inner, &self.ssd.inner);
-        let mut images = vec![
-            Image { nvram: nvram.crash_losing_all(), ssd: ssd.crash_losing_all() },
-            Image { nvram: nvram.crash_keeping_all(), ssd: ssd.crash_keeping_all() },
-        ];
-        for _ in 0..some {
-            images.push(Image { nvram: nvram.crash(random), ssd: ssd.crash(random) });
-        }
-        tally::count(images.len());
-        images
+    /// Events of a mount.
+    pub fn events_of_mount(&self) -> Result<u64, String> {
+        Ok(self.mount(Lie::Nothing)?.0.power.events())
     }
 }
 
-/// The NVRAM under a file system.
-pub fn nvram_of(fs: Fs) -> WatchedNvram {
-    fs.into_store().region.into_nvram()
+fn mount_on(machine: Machine, nvram: WatchedNvram) -> Result<(Machine, Fs), String> {
+    match Fs::mount(nvram, Arc::new(WatchedSsd(machine.clone())), options()) {
+        Ok((fs, _)) => Ok((machine, fs)),
+        Err(error) => Err(format!("it does not mount: {error}")),
+    }
 }

@@ -5,6 +5,7 @@
 //! failed.
 
 mod closing;
+mod cuts;
 mod epochs;
 mod expected;
 mod inodes;

@@ -1,13 +1,12 @@
 //! The moments of which section III-D says what a crash at them does.
 
 use crate::common::more_cases;
+use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fs, Image, Machine, nvram_of};
+use crate::crash::machine::{Act, Image, Lie, Machine};
 use crate::crash::recovery::recover;
 use crate::crash::script::{Player, STEPS};
 use crate::crash::scripted::{Scene, tree_of};
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::Range;
 use wearwell_nvmfs::api::Result;
 use wearwell_nvmfs::placement::PlacementKind;
@@ -46,13 +45,13 @@ fn write_all(player: &mut Player<'_>) -> Result<()> {
     (0..600).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
 
-/// Flushes an extent; power goes at an event if one is given.
-fn flush(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Flush) {
+/// Flushes an extent, and cuts power meanwhile.
+fn flush(scene: &Scene, cuts: Option<Cuts>) -> (Machine, Flush) {
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     fs.auto_settle = false;
     scene.play(&mut fs, write_all);
-    if let Some(event) = cut {
-        machine.power.cut_at(event);
+    if let Some(cuts) = cuts {
+        machine.begin_cuts(cuts);
     }
     let batch = fs.begin_background().expect("the SSD works").expect("there is something to flush");
     let begun = machine.power.events();
@@ -60,18 +59,18 @@ fn flush(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Flush) {
     let written = machine.power.events();
     fs.end_background(batch, result).expect("the SSD works");
     let noted = machine.power.events();
-    (machine, fs, Flush { begun, written, noted })
+    (machine, Flush { begun, written, noted })
 }
 
-/// Cleans an extent.
-fn clean(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Cleaning) {
+/// Cleans an extent, and cuts power meanwhile.
+fn clean(scene: &Scene, cuts: Option<Cuts>) -> (Machine, Cleaning) {
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     // So that what becomes fragmented is not recycled at once.
     fs.auto_settle = false;
     scene.play(&mut fs, write_some);
     let mut store = fs.into_store();
-    if let Some(event) = cut {
-        machine.power.cut_at(event);
+    if let Some(cuts) = cuts {
+        machine.begin_cuts(cuts);
     }
     // Until there is an extent with blocks that are nowhere else.
     let (begun, fences) = loop {
@@ -85,7 +84,7 @@ fn clean(scene: &Scene, cut: Option<u64>) -> (Machine, Fs, Cleaning) {
     };
     // The last three are those of the update.
     let [.., brought, _, _, updated] = fences[..] else { panic!("{fences:?}") };
-    (machine, Fs::over(store).expect("there is a root"), Cleaning { begun, brought, updated })
+    (machine, Cleaning { begun, brought, updated })
 }
 
 /// Cuts within `events`, and looks at what is left.
@@ -93,83 +92,67 @@ fn cut_within(
     scene: &Scene,
     events: Range<u64>,
     before: fn(&mut Player<'_>) -> Result<()>,
-    act: impl Fn(Option<u64>) -> (Machine, Fs),
-    also: impl Fn(&Image),
+    act: impl FnOnce(Cuts) -> Machine,
+    also: fn(&Image) -> std::result::Result<(), String>,
 ) {
     let (_, _, model) = scene.begin(before);
     let expected = Expected::exactly(tree_of(&model));
     let step = ((events.end - events.start) / (CUTS * more_cases())).max(1) as usize;
     assert!(!events.is_empty());
-    for event in events.step_by(step) {
-        let (machine, fs) = act(Some(event));
-        assert!(machine.power.is_off());
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-        for image in machine.crashes(&nvram_of(fs), 3, &mut random) {
-            recover(&image, &expected, None, &mut random)
-                .unwrap_or_else(|problem| panic!("event {event}: {problem}"));
-            also(&image);
-        }
-    }
+    let machine = act(Cuts::new(events.step_by(step), 3, move |left| {
+        also(&left.image)?;
+        recover(left.image, &expected)
+    }));
+    machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("event {event}: {problem}"));
+}
+
+fn nothing_else(_: &Image) -> std::result::Result<(), String> {
+    Ok(())
 }
 
 /// The inode table says which pages are dirty; none is clean.
-fn lists_are_reset(image: &Image) {
-    let (_, fs) = image.mount(crate::crash::machine::Lie::Nothing).expect("it mounts");
-    assert_eq!(fs.store().pages_in(State::Clean), 0);
-    assert!(fs.store().pages_in(State::Dirty) > 0);
+fn lists_are_reset(image: &Image) -> std::result::Result<(), String> {
+    let (_, fs) = image.mount(Lie::Nothing)?;
+    let (clean, dirty) = (fs.store().pages_in(State::Clean), fs.store().pages_in(State::Dirty));
+    if clean == 0 && dirty > 0 { Ok(()) } else { Err(format!("{clean} pages are clean, {dirty} dirty")) }
 }
 
 #[test]
 fn while_a_flush_is_written() {
     let scene = scene();
-    let (_, _, ends) = flush(&scene, None);
-    let act = |cut| {
-        let (machine, fs, _) = flush(&scene, cut);
-        (machine, fs)
-    };
-    cut_within(&scene, ends.begun..ends.written, write_all, act, |_| {});
+    let (_, ends) = flush(&scene, None);
+    let act = |cuts| flush(&scene, Some(cuts)).0;
+    cut_within(&scene, ends.begun..ends.written, write_all, act, nothing_else);
 }
 
 #[test]
 fn between_a_flush_and_its_metadata() {
     let scene = scene();
-    let (_, _, ends) = flush(&scene, None);
-    let act = |cut| {
-        let (machine, fs, _) = flush(&scene, cut);
-        (machine, fs)
-    };
+    let (_, ends) = flush(&scene, None);
+    let act = |cuts| flush(&scene, Some(cuts)).0;
     cut_within(&scene, ends.written..ends.written + 1, write_all, act, lists_are_reset);
 }
 
 #[test]
 fn while_the_metadata_of_a_flush_are_updated() {
     let scene = scene();
-    let (_, _, ends) = flush(&scene, None);
-    let act = |cut| {
-        let (machine, fs, _) = flush(&scene, cut);
-        (machine, fs)
-    };
+    let (_, ends) = flush(&scene, None);
+    let act = |cuts| flush(&scene, Some(cuts)).0;
     cut_within(&scene, ends.written + 1..ends.noted, write_all, act, lists_are_reset);
 }
 
 #[test]
 fn while_cleaning_brings_blocks() {
     let scene = scene();
-    let (_, _, ends) = clean(&scene, None);
-    let act = |cut| {
-        let (machine, fs, _) = clean(&scene, cut);
-        (machine, fs)
-    };
-    cut_within(&scene, ends.begun..ends.brought, write_some, act, |_| {});
+    let (_, ends) = clean(&scene, None);
+    let act = |cuts| clean(&scene, Some(cuts)).0;
+    cut_within(&scene, ends.begun..ends.brought, write_some, act, nothing_else);
 }
 
 #[test]
 fn while_cleaning_updates_inodes() {
     let scene = scene();
-    let (_, _, ends) = clean(&scene, None);
-    let act = |cut| {
-        let (machine, fs, _) = clean(&scene, cut);
-        (machine, fs)
-    };
-    cut_within(&scene, ends.brought..ends.updated + 1, write_some, act, |_| {});
+    let (_, ends) = clean(&scene, None);
+    let act = |cuts| clean(&scene, Some(cuts)).0;
+    cut_within(&scene, ends.brought..ends.updated + 1, write_some, act, nothing_else);
 }

@@ -1,12 +1,14 @@
 //! Random operations, cut at random events.
 
 use crate::common::{Op, Position, Room, Twin, more_cases, random_ops};
+use crate::crash::cuts::{Cuts, Kept, Left};
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fs, Image, Lie, Machine, nvram_of};
-use crate::crash::recovery::{events_of_mount, recover};
+use crate::crash::machine::{Act, Fs, Image, Lie, Machine};
+use crate::crash::recovery::{recover, recover_again};
 use crate::crash::tree::Tree;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::Arc;
 use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES};
 use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
@@ -15,6 +17,8 @@ use wearwell_nvmfs::placement::PlacementKind;
 const OPS_BEFORE: usize = 600;
 /// Operations of a run.
 const OPS: usize = 24;
+/// Cuts of a run.
+const CUTS: usize = 10;
 
 /// Operations that reach all corners of the API, and among them long ones that keep both devices full. None mounts anew.
 fn ops(seed: u64) -> impl Iterator<Item = Op> {
@@ -72,6 +76,8 @@ struct Run {
     events: Vec<u64>,
     /// Events of the fences and flushes.
     points: Vec<u64>,
+    /// Before each operation, and at the end.
+    models: Vec<ModelFs>,
 }
 
 impl Run {
@@ -79,13 +85,15 @@ impl Run {
         let (machine, mut twin) = start.begin(lie);
         let ops: Vec<Op> = ops(1_000 + seed).take(OPS).collect();
         let mut events = vec![machine.power.events()];
+        let mut models = vec![twin.model.clone()];
         for op in &ops {
             twin.step(op).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
             events.push(machine.power.events());
+            models.push(twin.model.clone());
         }
         let acts = machine.record.acts().into_iter().filter(|(_, act)| *act != Act::Read);
         let points = acts.map(|(event, _)| event).filter(|event| *event >= events[0]).collect();
-        Run { ops, events, points }
+        Run { ops, events, points, models }
     }
 
     /// An event to cut at: anywhere, in some operation, or at a fence or flush, so that long operations do not get all.
@@ -100,6 +108,12 @@ impl Run {
             _ => self.points[random.random_range(0..self.points.len())].min(end - 1),
         }
     }
+
+    /// Some events to cut at.
+    fn draw_some(&self, seed: u64) -> Vec<u64> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        (0..CUTS).map(|_| self.draw(&mut random)).collect()
+    }
 }
 
 fn tree_of(model: &ModelFs) -> Tree {
@@ -112,43 +126,49 @@ fn is_write(op: &Op) -> bool {
     matches!(op, Op::Write { .. } | Op::Allocate { .. })
 }
 
-/// Does a run's operations until the power goes at `event`, then mounts what may be left; returns how often.
+/// Does a run's operations anew and cuts power at these events, then at one event of a mount after each: at `second`, or at any.
 ///
 /// # Errors
-/// What is wrong after the cut.
+/// The event of the first cut that left something wrong, and what.
 fn cut(
     start: &Start,
     run: &Run,
-    event: u64,
+    events: &[u64],
     second: Option<u64>,
     lie: Lie,
     seed: u64,
-) -> Result<u64, String> {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ event << 20);
+) -> Result<(), (u64, String)> {
     let (machine, mut twin) = start.begin(lie);
-    let at = run.events[1..].partition_point(|after| *after <= event);
-    for op in &run.ops[..at] {
-        twin.step(op).unwrap_or_else(|text| panic!("before the cut: {text}"));
+    for (at, op) in run.ops.iter().enumerate() {
+        let of_op = events.iter().filter(|event| (run.events[at]..run.events[at + 1]).contains(event));
+        let of_op: Vec<u64> = of_op.copied().collect();
+        if of_op.is_empty() {
+            twin.step(op).unwrap_or_else(|text| panic!("before a cut: {text}"));
+            continue;
+        }
+        let (before, after) = (tree_of(&run.models[at]), tree_of(&run.models[at + 1]));
+        let expected = Arc::new(Expected { before, after, is_write: is_write(op) });
+        let cuts = Cuts::new(of_op, 1, move |left| look(left, &expected, second)).seeded(seed);
+        machine.begin_cuts(cuts);
+        twin.step(op).unwrap_or_else(|text| panic!("while power may go: {text}"));
+        machine.end_cuts().map_err(|(event, problem)| (event, format!("{op:?}: {problem}")))?;
     }
-    let before = tree_of(&twin.model);
-    machine.power.cut_at(event);
-    twin.step(&run.ops[at]).unwrap_or_else(|text| panic!("while the power goes: {text}"));
-    assert!(machine.power.is_off(), "power goes in this operation");
-    let after = tree_of(&twin.model);
-    let op = &run.ops[at];
-    let expected = Expected { before, after, is_write: is_write(op) };
-    let images = machine.crashes(&nvram_of(twin.take_other()), 1, &mut random);
-    let count = images.len() as u64;
-    for image in &images {
-        recover(image, &expected, second, &mut random).map_err(|text| format!("{op:?}: {text}"))?;
+    Ok(())
+}
+
+/// Mounts what is left, and once more with a cut meanwhile.
+fn look(left: Left<'_>, expected: &Arc<Expected>, second: Option<u64>) -> Result<(), String> {
+    if left.kept == Kept::Some || second.is_some() {
+        let any = left.random.next_u64();
+        let seed = left.random.next_u64();
+        let second = match second {
+            Some(second) => second,
+            None => any % left.image.events_of_mount()?,
+        };
+        recover_again(&left.image, expected, second, seed)
+            .map_err(|problem| format!("second event {second}: {problem}"))?;
     }
-    if second.is_none() {
-        let image = &images[2];
-        let second = random.next_u64() % events_of_mount(image)?;
-        recover(image, &expected, Some(second), &mut random)
-            .map_err(|text| format!("second event {second}: {op:?}: {text}"))?;
-    }
-    Ok(count + 3)
+    recover(left.image, expected)
 }
 
 fn starts() -> Vec<Start> {
@@ -166,8 +186,8 @@ fn repeat(text: &str) {
     let starts = starts();
     let start = start_of(&starts, seed);
     let run = Run::new(start, seed, Lie::Nothing);
-    let result = cut(start, &run, event, second, Lie::Nothing, seed);
-    result.unwrap_or_else(|problem| panic!("{text}: {problem}"));
+    let result = cut(start, &run, &[event], second, Lie::Nothing, seed);
+    result.unwrap_or_else(|(_, problem)| panic!("{text}: {problem}"));
 }
 
 #[test]
@@ -176,42 +196,26 @@ fn whatever_was_done_survives_a_cut_anywhere() {
         return repeat(&text);
     }
     const SEEDS: u64 = 8;
-    const CUTS: usize = 10;
-    let more = more_cases();
     let starts = starts();
-    let mut mounted = 0;
-    for seed in 0..SEEDS * more {
+    for seed in 0..SEEDS * more_cases() {
         let start = start_of(&starts, seed);
         let run = Run::new(start, seed, Lie::Nothing);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        for _ in 0..CUTS {
-            let event = run.draw(&mut random);
-            let result = cut(start, &run, event, None, Lie::Nothing, seed);
-            mounted += result.unwrap_or_else(|problem| panic!("WEARWELL_CUT={seed}:{event}: {problem}"));
-        }
+        let result = cut(start, &run, &run.draw_some(seed), None, Lie::Nothing, seed);
+        result.unwrap_or_else(|(event, problem)| panic!("WEARWELL_CUT={seed}:{event}: {problem}"));
     }
-    assert!(mounted >= more * SEEDS * CUTS as u64 * 6, "{mounted}");
 }
 
-/// Which of some cuts is the first to show that a device lies.
-fn found_out(lie: Lie) -> Option<usize> {
+/// What some cuts show of a device that lies.
+fn found_out(lie: Lie) -> Option<String> {
     const SEEDS: u64 = 4;
-    const CUTS: usize = 10;
     let start = Start::new(PlacementKind::Nvmfs);
-    let mut cuts = 0;
-    for seed in 0..SEEDS {
+    let problem = |seed| {
         let run = Run::new(&start, seed, lie);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        for _ in 0..CUTS {
-            cuts += 1;
-            let event = run.draw(&mut random);
-            if let Err(problem) = cut(&start, &run, event, None, lie, seed) {
-                println!("{lie:?}: found out by cut {cuts}: {problem}");
-                return Some(cuts);
-            }
-        }
-    }
-    None
+        cut(&start, &run, &run.draw_some(seed), None, lie, seed).err()
+    };
+    let (event, problem) = (0..SEEDS).find_map(problem)?;
+    println!("{lie:?}: found out by a cut at event {event}: {problem}");
+    Some(problem)
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Mounting what a power cut left, and looking whether all is right.
 
+use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Image, Lie, nvram_of, options};
+use crate::crash::machine::{Image, options};
 use crate::crash::tree::Tree;
-use rand::RngCore;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, Error, FileSystem, Kind, ROOT};
 use wearwell_nvmfs::fs::Nvmfs;
@@ -14,30 +14,20 @@ use wearwell_nvmfs::nvram::PlainNvram;
 const TRIAL_BYTES: usize = 50_000;
 const TRIAL_NAME: &[u8] = b"a trial after a cut";
 
-/// Mounts and looks. Where `second` is an event of the mount, power goes then, and it is mounted again.
+/// Mounts, cuts power at an event of that, and mounts and looks.
 ///
 /// # Errors
 /// What is wrong.
-pub fn recover(
-    image: &Image,
-    expected: &Expected,
-    second: Option<u64>,
-    random: &mut impl RngCore,
-) -> Result<(), String> {
-    let Some(event) = second else { return look(image.clone(), expected) };
-    let (machine, fs) = image.mount_until(Lie::Nothing, Some(event))?;
-    for image in machine.crashes(&nvram_of(fs), 1, random) {
-        look(image, expected).map_err(|text| format!("cut again at event {event}: {text}"))?;
-    }
-    Ok(())
+pub fn recover_again(image: &Image, expected: &Arc<Expected>, event: u64, seed: u64) -> Result<(), String> {
+    let expected = Arc::clone(expected);
+    image.cut_mount(Cuts::new([event], 1, move |left| recover(left.image, &expected)).seeded(seed))
 }
 
-/// Events of a mount.
-pub fn events_of_mount(image: &Image) -> Result<u64, String> {
-    Ok(image.mount(Lie::Nothing)?.0.power.events())
-}
-
-fn look(image: Image, expected: &Expected) -> Result<(), String> {
+/// Mounts and looks.
+///
+/// # Errors
+/// What is wrong.
+pub fn recover(image: Image, expected: &Expected) -> Result<(), String> {
     // On plain devices, which are faster.
     let nvram = PlainNvram::from(image.nvram);
     let mounted = Nvmfs::mount(nvram, Arc::new(image.ssd), options());

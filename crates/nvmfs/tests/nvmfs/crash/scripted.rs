@@ -1,13 +1,12 @@
 //! Each kind of operation, cut before and after each moment at which anything becomes safe, and between.
 
 use crate::common::more_cases;
+use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fs, Image, Lie, Machine, nvram_of};
+use crate::crash::machine::{Act, Fs, Image, Lie, Machine};
 use crate::crash::recovery::recover;
 use crate::crash::script::{Player, STEPS, Step};
 use crate::crash::tree::Tree;
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::Range;
 use wearwell_nvmfs::api::{Caller, FileSystem, Result};
 use wearwell_nvmfs::model::ModelFs;
@@ -107,19 +106,16 @@ fn cut_step(scene: &mut Scene, step: &Step) -> (Counts, usize) {
     scene.play(&mut model, step.act);
     let expected = Expected { before, after: tree_of(&model), is_write: step.is_write };
     let moments = some(moments(&machine, start..machine.power.events()));
-    for &event in &moments {
-        let (machine, mut fs, _) = scene.begin(step.before);
-        machine.power.cut_at(event);
-        scene.play(&mut fs, step.act);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-        for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
-            let result = recover(&image, &expected, None, &mut random);
-            result.unwrap_or_else(|problem| panic!("{}, event {event}: {problem}", step.name));
-        }
-    }
+    let count = moments.len();
+    // Once more, and now power goes.
+    let (machine, mut fs, _) = scene.begin(step.before);
+    machine.begin_cuts(Cuts::new(moments, 1, move |left| recover(left.image, &expected)));
+    scene.play(&mut fs, step.act);
+    let result = machine.end_cuts();
+    result.unwrap_or_else(|(event, problem)| panic!("{}, event {event}: {problem}", step.name));
     let counts = fs.stats().counts;
     scene.end(&machine, fs, model);
-    (counts, moments.len())
+    (counts, count)
 }
 
 fn cut_all(placement: PlacementKind) -> Counts {

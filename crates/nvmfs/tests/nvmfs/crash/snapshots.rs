@@ -1,25 +1,26 @@
 //! Power is cut while snapshots are made and deleted, and while what they keep changes.
 
 use crate::common::more_cases;
+use crate::crash::cuts::Cuts;
 use crate::crash::expected::difference;
-use crate::crash::machine::{Fs, Image, Lie, Machine, nvram_of, options};
-use crate::crash::recovery::events_of_mount;
+use crate::crash::machine::{Fs, Image, options};
 use crate::crash::script::Player;
 use crate::crash::scripted::{Scene, tree_of};
 use crate::crash::tree::Tree;
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, Kind, Result};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::names;
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::placement::PlacementKind;
+use wearwell_nvmfs::ssd::MemorySsd;
 
 /// What is done between, or cut.
 type Script = fn(&mut Player<'_>) -> Result<()>;
 /// What is cut.
 type Act = fn(&mut Fs);
+/// Snapshots by name.
+type Snapshots = Arc<Vec<(&'static str, Tree)>>;
 
 fn first(player: &mut Player<'_>) -> Result<()> {
     player.make("a", Kind::File)?;
@@ -43,7 +44,7 @@ fn third(player: &mut Player<'_>) -> Result<()> {
 const TIME_OF_THIRD_NS: i64 = 3_000_000_000;
 
 /// Three states, the first two of which are snapshots.
-fn scene() -> (Scene, Vec<(&'static str, Tree)>) {
+fn scene() -> (Scene, Snapshots) {
     let mut scene = Scene::new(PlacementKind::Nvmfs);
     let mut kept = Vec::new();
     for (name, script) in [("one", first as Script), ("two", second)] {
@@ -54,20 +55,23 @@ fn scene() -> (Scene, Vec<(&'static str, Tree)>) {
     }
     let (machine, fs, model) = scene.begin(third);
     scene.end(&machine, fs, model);
-    (scene, kept)
+    (scene, Arc::new(kept))
+}
+
+/// On plain devices, which are faster.
+fn mount(image: &Image) -> std::result::Result<Nvmfs<PlainNvram, MemorySsd>, String> {
+    let nvram = PlainNvram::from(image.nvram.clone());
+    let mounted = Nvmfs::mount(nvram, Arc::new(image.ssd.clone()), options());
+    mounted.map(|(fs, _)| fs).map_err(|error| error.to_string())
 }
 
 /// The snapshots of what a cut left, each as it must be; the one that comes or goes is whole, or there is none.
-fn look(image: &Image, kept: &[(&str, Tree)], changing: &str) -> std::result::Result<(), String> {
-    let mount = |image: &Image| {
-        let nvram = PlainNvram::from(image.nvram.clone());
-        Nvmfs::mount(nvram, Arc::new(image.ssd.clone()), options()).map_err(|error| error.to_string())
-    };
-    let (fs, _) = mount(image)?;
+fn look(image: &Image, kept: &Snapshots, changing: &str) -> std::result::Result<(), String> {
+    let fs = mount(image)?;
     fs.store().check()?;
     let there: Vec<String> = fs.store().snapshots().map(|one| one.name.clone()).collect();
     let (nvram, ssd) = (fs.store().region.bytes().to_vec(), Arc::clone(fs.store().ssd()));
-    for (name, tree) in kept {
+    for (name, tree) in kept.iter() {
         if !there.iter().any(|one| one == name) {
             if *name == changing { continue } else { return Err(format!("{name} is gone")) }
         }
@@ -86,7 +90,7 @@ fn look(image: &Image, kept: &[(&str, Tree)], changing: &str) -> std::result::Re
 
 /// The files, which nobody changed. (Of blocks in use some are snapshots'.)
 fn look_at_files(image: &Image, expected: &Tree) -> std::result::Result<(), String> {
-    let (_, mut fs) = image.mount(Lie::Nothing)?;
+    let mut fs = mount(image)?;
     let found = Tree::of(&mut fs)?;
     let wrong = fs.store().check_all_data().map_err(|error| error.to_string())?;
     match found.nodes == expected.nodes && wrong.is_empty() {
@@ -96,57 +100,38 @@ fn look_at_files(image: &Image, expected: &Tree) -> std::result::Result<(), Stri
 }
 
 /// Cuts at every event of what is done, or at as many as are asked for if those are fewer, and again while that is mounted.
-fn cut_all(scene: &Scene, kept: &[(&str, Tree)], changing: &str, act: Act, most: u64) -> u64 {
-    let begin = || -> (Machine, Fs) {
-        let (machine, fs, _) = scene.begin(|_| Ok(()));
-        (machine, fs)
-    };
-    let (machine, mut fs) = begin();
+fn cut_all(scene: &Scene, kept: &Snapshots, changing: &'static str, act: Act, most: u64) -> u64 {
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     let start = machine.power.events();
     act(&mut fs);
     let end = machine.power.events();
     let expected = tree_of(&scene.model);
     let step = (end - start).div_ceil(most.saturating_mul(more_cases())).max(1);
-    for event in (start..=end).step_by(step as usize) {
-        let (machine, mut fs) = begin();
-        machine.power.cut_at(event);
-        act(&mut fs);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-        for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
-            let told = |problem| panic!("{changing}, event {event}: {problem}");
-            look_at_files(&image, &expected).unwrap_or_else(told);
-            look(&image, kept, changing).unwrap_or_else(told);
-            if event % 7 == 0 {
-                cut_mount(&image, kept, changing, &mut random).unwrap_or_else(told);
-            }
-        }
-    }
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+    let (kept, mut cut) = (Arc::clone(kept), 0);
+    machine.begin_cuts(Cuts::new((start..=end).step_by(step as usize), 1, move |left| {
+        look_at_files(&left.image, &expected)?;
+        look(&left.image, &kept, changing)?;
+        cut += 1;
+        if cut % 7 == 0 { cut_mount(&left.image, &kept, changing) } else { Ok(()) }
+    }));
+    act(&mut fs);
+    machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("{changing}, event {event}: {problem}"));
     end - start
 }
 
 /// Cuts the mount after a cut at some of its events.
-fn cut_mount(
-    image: &Image,
-    kept: &[(&str, Tree)],
-    changing: &str,
-    random: &mut Xoshiro256PlusPlus,
-) -> std::result::Result<(), String> {
-    let events = events_of_mount(image)?;
+fn cut_mount(image: &Image, kept: &Snapshots, changing: &'static str) -> std::result::Result<(), String> {
+    let events = image.events_of_mount()?;
     let step = (events / (4 * more_cases())).max(1) as usize;
-    for second in (0..events).rev().step_by(step) {
-        let (machine, fs) = image.mount_until(Lie::Nothing, Some(second))?;
-        for image in machine.crashes(&nvram_of(fs), 1, random) {
-            look(&image, kept, changing)
-                .map_err(|problem| format!("cut again at event {second}: {problem}"))?;
-        }
-    }
-    Ok(())
+    let kept = Arc::clone(kept);
+    image.cut_mount(Cuts::new((0..events).step_by(step), 1, move |left| look(&left.image, &kept, changing)))
 }
 
 #[test]
 fn a_snapshot_is_made_or_not() {
     let (scene, mut kept) = scene();
-    kept.push(("new", tree_of(&scene.model)));
+    Arc::make_mut(&mut kept).push(("new", tree_of(&scene.model)));
     let events =
         cut_all(&scene, &kept, "new", |fs| fs.create_snapshot("new", 9).expect("there is room"), u64::MAX);
     assert!(events > 5, "{events}");
@@ -196,22 +181,17 @@ fn cut_changes(script: Script) {
     let (mut scene, mut kept) = scene();
     let (machine, mut fs, model) = scene.begin(|_| Ok(()));
     fs.create_snapshot("three", 9).expect("there is room");
-    kept.push(("three", tree_of(&model)));
+    Arc::make_mut(&mut kept).push(("three", tree_of(&model)));
     scene.end(&machine, fs, model);
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     let start = machine.power.events();
     scene.play(&mut fs, script);
     let end = machine.power.events();
     let step = ((end - start) / (60 * more_cases())).max(1) as usize;
-    for event in (start..=end).step_by(step) {
-        let (machine, mut fs, _) = scene.begin(|_| Ok(()));
-        machine.power.cut_at(event);
-        scene.play(&mut fs, script);
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(event);
-        for image in machine.crashes(&nvram_of(fs), 1, &mut random) {
-            look(&image, &kept, "").unwrap_or_else(|problem| panic!("event {event}: {problem}"));
-        }
-    }
+    let (machine, mut fs, _) = scene.begin(|_| Ok(()));
+    machine.begin_cuts(Cuts::new((start..=end).step_by(step), 1, move |left| look(&left.image, &kept, "")));
+    scene.play(&mut fs, script);
+    machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("event {event}: {problem}"));
 }
 
 #[test]
