@@ -18,8 +18,8 @@ pub struct Kind {
 
 /// Where a door can be opened.
 pub trait Place: Send + Sync {
-    /// Whether only this machine reaches it.
-    fn is_local(&self) -> bool;
+    /// Whether only this machine reaches it, or those alone whom somebody trusts.
+    fn is_guarded(&self) -> bool;
 
     /// Opens the door to `device`.
     ///

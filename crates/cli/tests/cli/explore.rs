@@ -1,6 +1,7 @@
 //! `wearwell explore`: a page that is served, and asked as a browser would, with nothing but sockets; and in a browser where there
 //! is one.
 
+use crate::browser;
 use crate::common::{outcome, repository, small};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -202,17 +203,11 @@ fn what_cannot_be_served_is_named() {
     assert!(outcome(&["explore", "no.toml"], 2).1.contains("no.toml"));
 }
 
-/// Put behind the page's own script: does what a user would, and says what came of it in the title.
-const USER: &str = r##"<script>
-const found = [];
-addEventListener("error", (event) => found.push(event.message));
-addEventListener("unhandledrejection", (event) => found.push(String(event.reason)));
-const by = (id) => document.getElementById(id);
-const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
-const until = async (what, holds) => { for (let at = 0; at < 2000; at += 1) { if (holds()) return; await sleep(100); } found.push(`waited for ${what}`); };
+/// What a user does.
+const USER: &str = r##"
 const rows = (kind) => [...document.querySelectorAll("figure table tbody tr")].filter((row) => row.cells[2].textContent === kind);
 const turn = (key, at) => { const input = by(`control-${key}`); input.value = String(at); input.dispatchEvent(new Event("input", { bubbles: true })); };
-(async () => {
+const use = async () => {
   await until("a curve", () => rows("theory").length > 20);
   const before = by("answer").textContent;
   turn("device.spare_factor", 20);
@@ -233,73 +228,11 @@ const turn = (key, at) => { const input = by(`control-${key}`); input.value = St
   location.hash = "#ftl=%22gecko%22&along=%3Cb%3E&trace.path=%22x%22";
   await until("a link to be followed", () => by("notes").textContent.includes("Theory says nothing here"));
   by("clear").click();
-  document.title = `used: ${found.join("; ") || "all is well"}`;
-})();
-</script>"##;
-
-/// Stands between the browser and the page, and puts [`USER`] into it.
-fn with_user(address: String) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let own = listener.local_addr().unwrap().to_string();
-    let name = own.clone();
-    std::thread::spawn(move || {
-        for client in listener.incoming().map_while(Result::ok) {
-            let (address, name) = (address.clone(), name.clone());
-            std::thread::spawn(move || pass_on(client, &address, &name));
-        }
-    });
-    own
-}
-
-fn pass_on(client: TcpStream, address: &str, name: &str) -> Option<()> {
-    let mut reader = BufReader::new(client.try_clone().ok()?);
-    let (mut head, mut length, mut line) = (String::new(), 0, String::new());
-    while reader.read_line(&mut line).ok()? > 2 {
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if !line.to_ascii_lowercase().starts_with("connection:") {
-            head += &line.replace(name, address);
-        }
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let mut server = TcpStream::connect(address).ok()?;
-    server.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).ok()?;
-    server.write_all(&body).ok()?;
-    let mut answer = String::new();
-    server.read_to_string(&mut answer).ok()?;
-    let (answer_head, answer_body) = answer.split_once("\r\n\r\n")?;
-    let answer_body = answer_body.replace("</body>", &format!("{USER}</body>"));
-    let lines = answer_head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("content-length:"));
-    let answer_head: String = lines.map(|line| format!("{line}\r\n")).collect();
-    let mut client = client;
-    client
-        .write_all(
-            format!("{answer_head}content-length: {}\r\n\r\n{answer_body}", answer_body.len()).as_bytes(),
-        )
-        .ok()
-}
+};
+"##;
 
 #[test]
 fn a_browser_drags_and_simulates() {
-    let Some(browser) = crate::report::browser() else {
-        println!("NOT RUN: the page of explore in a browser, as there is no Chromium");
-        return;
-    };
     let served = Served::of(&["--capacity", "32 MiB", "--set", "measure.drive_writes=1.0"]);
-    let address = with_user(served.address.clone());
-    let arguments = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--virtual-time-budget=600000",
-        "--dump-dom",
-    ];
-    let done = Command::new(browser).args(arguments).arg(format!("http://{address}/")).output().unwrap();
-    let (dom, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(dom.contains("<title>used: all is well</title>"), "{}\n{log}", dom.get(..600).unwrap_or(&dom));
-    assert!(!log.contains("CONSOLE"), "{log}");
+    browser::use_page(&served.address, USER);
 }

@@ -1,6 +1,7 @@
 //! The command line as its users call it.
 
 mod advise;
+mod browser;
 mod common;
 mod documents;
 mod drive;

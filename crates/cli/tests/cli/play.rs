@@ -1,7 +1,7 @@
 //! `wearwell play`: films as pages, GIFs and pictures, and a page that is played in a browser where there is one.
 
+use crate::browser::browser;
 use crate::common::{outcome, repository, small};
-use crate::report::browser;
 use std::path::Path;
 use std::process::Command;
 

@@ -1,5 +1,6 @@
 //! `wearwell report` and `--report`: pages that show results.
 
+use crate::browser::browser;
 use crate::common::{outcome, small};
 use std::path::Path;
 use std::process::Command;
@@ -134,14 +135,6 @@ if (all("img").some((image) => !image.src.startsWith("data:"))) found.push("an i
 
 /// A name that is taken for a part of the page wherever it is not escaped.
 const HOSTILE: &str = "</script><b onclick=x>HOSTILE</b>{{DATA}}\u{2028}'\"&";
-
-/// A browser that draws without a window, if there is one.
-pub fn browser() -> Option<&'static str> {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    names
-        .into_iter()
-        .find(|name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success()))
-}
 
 /// Opens the page as a reader would; how it looks by itself, and what its parts fetch, is seen where there is no browser as well.
 fn open(page: &Path) {

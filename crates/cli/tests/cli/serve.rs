@@ -1,11 +1,15 @@
 //! `wearwell serve`: a server that comes, is connected to, and ends with a result.
 
+use crate::browser;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use wearwell_serve::nbd::Client;
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n";
 
@@ -44,21 +48,27 @@ fn a_server_ends_with_a_result_and_keeps_its_image() {
     }
 }
 
-/// What a drive tells while it is served is what its result says in the end.
-#[test]
-fn a_drive_that_is_served_tells_what_it_does() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("drive.toml"), DRIVE).unwrap();
+/// Serves the drive in `folder`; the server, and where its page is.
+fn serve_with_page(folder: &Path) -> (Child, String) {
+    std::fs::write(folder.join("drive.toml"), DRIVE).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
-    command.current_dir(folder.path()).args(["serve", "drive.toml", "--nbd", "unix:s.sock"]);
+    command.current_dir(folder).args(["serve", "drive.toml", "--nbd", "unix:s.sock"]);
     command.args(["--control", "tcp:127.0.0.1:0"]).stdout(Stdio::piped());
     let mut server = command.spawn().unwrap();
     let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
     said.next().unwrap().unwrap();
     let line = said.next().unwrap().unwrap();
     let address = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}")).trim_end_matches('/');
+    (server, address.to_owned())
+}
+
+/// What a drive tells while it is served is what its result says in the end.
+#[test]
+fn a_drive_that_is_served_tells_what_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut server, address) = serve_with_page(folder.path());
     let get = |path: &str| {
-        let mut stream = TcpStream::connect(address).unwrap();
+        let mut stream = TcpStream::connect(&address).unwrap();
         let head = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -72,6 +82,64 @@ fn a_drive_that_is_served_tells_what_it_does() {
     assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 
+/// What somebody does who watches a drive while it is written to.
+const WATCHER: &str = r##"
+const all = (what) => [...document.querySelectorAll(what)];
+const shown = (name) => all(".numbers dt").find((term) => term.textContent === name)?.nextSibling.textContent;
+const undrawn = () => all("figure .chart").filter((chart) => !chart.querySelector("svg path")).length;
+const change = async (what) => { const before = shown("flash programs"); await until(what, () => shown("flash programs") !== before); };
+const use = async () => {
+  await until("figures", () => all("figure .chart").length >= 8 && shown("write, half within"));
+  await change("more programs");
+  if (undrawn()) found.push(`${undrawn()} figures are not drawn`);
+  const opened = () => all("figure details")[0];
+  opened().open = true;
+  await change("more programs while a table is open");
+  if (!opened().open) found.push("a table was closed");
+  by("pause").click();
+  await sleep(3000);
+  const paused = shown("flash programs");
+  await sleep(20000);
+  if (shown("flash programs") !== paused || by("pause").getAttribute("aria-pressed") !== "true") found.push("it does not pause");
+  by("pause").click();
+  await change("more programs after a pause");
+  const theme = document.documentElement.className;
+  by("theme").click();
+  if (document.documentElement.className === theme) found.push("the theme does not change");
+  await change("more programs in the other theme");
+  if (undrawn()) found.push(`${undrawn()} figures are not drawn in the other theme`);
+  if (!(Number(shown("write amplification").split("since")[0]) > 1)) found.push(`write amplification ${shown("write amplification")}`);
+};
+"##;
+
+#[test]
+fn a_browser_watches_a_drive() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut server, address) = serve_with_page(folder.path());
+    let is_watched = AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = Client::connect(&folder.path().join("s.sock")).unwrap();
+            let pages = client.bytes() / 4096;
+            for at in 0u64.. {
+                if !is_watched.load(Ordering::Relaxed) {
+                    break;
+                }
+                let page = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+                client.write(page % pages * 4096, &[at as u8; 4096]).unwrap();
+                if at % 64 == 0 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        let used = std::panic::catch_unwind(|| browser::use_page(&address, WATCHER));
+        is_watched.store(false, Ordering::Relaxed);
+        used.unwrap_or_else(|problem| std::panic::resume_unwind(problem));
+    });
+    Command::new("kill").arg(server.id().to_string()).status().unwrap();
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn addresses_of_other_machines_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -80,6 +148,7 @@ fn addresses_of_other_machines_are_refused() {
         (&["--nbd", "tcp:0.0.0.0:0"][..], "--allow-remote"),
         (&["--nbd", "unix:s", "--nbd", "tcp:0.0.0.0:0"], "--nbd tcp:0.0.0.0:0: other machines"),
         (&["--nbd", "there"], "unix:PATH"),
+        (&["--nbd", "unix:s,tls=nowhere"], "nowhere/server-cert.pem: it is not there"),
         (&["--nbd", "unix:s", "--allow-remote", "--control", "tcp:0.0.0.0:0"], "127.0.0.1"),
         (&["--nbd", "unix:s", "--control", "there"], "unix:PATH"),
         (&["--fuse", "drive.toml"], "is not a directory"),

@@ -53,7 +53,7 @@ fn look_at(at: &Path) -> Result<(), String> {
 }
 
 impl Place for Directory {
-    fn is_local(&self) -> bool {
+    fn is_guarded(&self) -> bool {
         true
     }
 

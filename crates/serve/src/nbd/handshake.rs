@@ -56,21 +56,50 @@ impl Export {
     }
 }
 
+/// Whether others can read what is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrecy {
+    /// They can; there is nothing else.
+    None,
+    /// They can, and nothing is told before the client has asked that they cannot any more.
+    Wanted,
+    /// They cannot.
+    Kept,
+}
+
+/// How options end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Requests are next.
+    Agreed(Agreed),
+    /// TLS is next, and then options again.
+    Encrypted,
+    /// The client only wanted to look.
+    Left,
+}
+
 /// A connection that is being agreed on.
 struct Handshake<'a, S> {
     stream: &'a mut S,
     exports: &'a [Export],
+    secrecy: Secrecy,
     no_zeroes: bool,
     agreed: Agreed,
     /// The export of which the client asked for the metadata context.
     context_of: Option<usize>,
 }
 
-/// Comes to an agreement with a client; `None` if it only wanted to look.
+/// What the client said to the greeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greeted {
+    no_zeroes: bool,
+}
+
+/// Greets a client.
 ///
 /// # Errors
 /// A client that goes away, or does not speak the protocol.
-pub fn shake_hands(stream: &mut (impl Read + Write), exports: &[Export]) -> io::Result<Option<Agreed>> {
+pub fn greet(stream: &mut (impl Read + Write)) -> io::Result<Greeted> {
     stream.write_all(&GREETING)?;
     stream.write_all(&OPTION_MAGIC.to_be_bytes())?;
     stream.write_all(&(FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes())?;
@@ -81,45 +110,55 @@ pub fn shake_hands(stream: &mut (impl Read + Write), exports: &[Export]) -> io::
     if flags & !u32::from(FIXED_NEWSTYLE | NO_ZEROES) != 0 || flags & u32::from(FIXED_NEWSTYLE) == 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown flags"));
     }
-    let no_zeroes = flags & u32::from(NO_ZEROES) != 0;
-    let mut handshake = Handshake { stream, exports, no_zeroes, agreed: Agreed::default(), context_of: None };
+    Ok(Greeted { no_zeroes: flags & u32::from(NO_ZEROES) != 0 })
+}
+
+/// Comes to an agreement with a client that was greeted.
+///
+/// # Errors
+/// A client that goes away, or does not speak the protocol.
+pub fn agree(
+    stream: &mut (impl Read + Write),
+    exports: &[Export],
+    greeted: Greeted,
+    secrecy: Secrecy,
+) -> io::Result<Ended> {
+    let Greeted { no_zeroes } = greeted;
+    let agreed = Agreed::default();
+    let mut handshake = Handshake { stream, exports, secrecy, no_zeroes, agreed, context_of: None };
     for _ in 0..MOST_OPTIONS {
         let asked = Asked::read(handshake.stream, MOST_OPTION_BYTES)?;
         let ended = handshake.answer(&asked)?;
         handshake.stream.flush()?;
-        match ended {
-            Ended::Not => {}
-            Ended::Agreed => return Ok(Some(handshake.agreed)),
-            Ended::Left => return Ok(None),
+        if let Some(ended) = ended {
+            return Ok(ended);
         }
     }
     Err(io::Error::other("too many options"))
 }
 
-/// Whether the options are over.
-enum Ended {
-    Not,
-    Agreed,
-    Left,
-}
-
 impl<'a, S: Read + Write> Handshake<'a, S> {
-    fn answer(&mut self, asked: &Asked) -> io::Result<Ended> {
+    fn answer(&mut self, asked: &Asked) -> io::Result<Option<Ended>> {
         let Asked { option, data } = asked;
         let Some(data) = data else {
             if *option == option::EXPORT_NAME {
                 // It has no answer that says no.
-                return Ok(Ended::Left);
+                return Ok(Some(Ended::Left));
             }
             return self.say(*option, answer::ERR_TOO_BIG, b"the option is too long");
         };
         match *option {
-            option::EXPORT_NAME => self.export_name(data),
             option::ABORT => {
                 // Whoever leaves need not wait for the answer.
                 let _ = answer_option(self.stream, *option, answer::ACK, &[]);
-                Ok(Ended::Left)
+                Ok(Some(Ended::Left))
             }
+            option::STARTTLS if self.secrecy != Secrecy::None => self.encrypt(data),
+            option::EXPORT_NAME if self.secrecy == Secrecy::Wanted => Ok(Some(Ended::Left)),
+            _ if self.secrecy == Secrecy::Wanted => {
+                self.say(*option, answer::ERR_TLS_REQD, b"this server talks by TLS alone")
+            }
+            option::EXPORT_NAME => self.export_name(data),
             option::LIST if data.is_empty() => {
                 for export in self.exports {
                     let name = export.name.as_bytes();
@@ -151,22 +190,37 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
         (self.agreed.export, self.agreed.allocation) = (at, self.context_of == Some(at));
     }
 
-    fn say(&mut self, option: u32, kind: u32, data: &[u8]) -> io::Result<Ended> {
-        answer_option(self.stream, option, kind, data).map(|()| Ended::Not)
+    fn say(&mut self, option: u32, kind: u32, data: &[u8]) -> io::Result<Option<Ended>> {
+        answer_option(self.stream, option, kind, data).map(|()| None)
     }
 
-    fn export_name(&mut self, name: &[u8]) -> io::Result<Ended> {
-        let Some((at, export)) = self.find(name) else { return Ok(Ended::Left) };
+    fn encrypt(&mut self, data: &[u8]) -> io::Result<Option<Ended>> {
+        let wrong: Option<&[u8]> = match self.secrecy {
+            _ if !data.is_empty() => Some(b"the option has no data"),
+            Secrecy::Kept => Some(b"all is encrypted already"),
+            _ => None,
+        };
+        match wrong {
+            Some(wrong) => self.say(option::STARTTLS, answer::ERR_INVALID, wrong),
+            None => {
+                self.say(option::STARTTLS, answer::ACK, &[])?;
+                Ok(Some(Ended::Encrypted))
+            }
+        }
+    }
+
+    fn export_name(&mut self, name: &[u8]) -> io::Result<Option<Ended>> {
+        let Some((at, export)) = self.find(name) else { return Ok(Some(Ended::Left)) };
         self.stream.write_all(&export.bytes.to_be_bytes())?;
         self.stream.write_all(&export.flags(self.agreed).to_be_bytes())?;
         if !self.no_zeroes {
             self.stream.write_all(&[0; 124])?;
         }
         self.take(at);
-        Ok(Ended::Agreed)
+        Ok(Some(Ended::Agreed(self.agreed)))
     }
 
-    fn go(&mut self, option: u32, data: &[u8]) -> io::Result<Ended> {
+    fn go(&mut self, option: u32, data: &[u8]) -> io::Result<Option<Ended>> {
         let Some((name, asked)) = parse_go(data) else {
             return self.say(option, answer::ERR_INVALID, b"its lengths do not add up");
         };
@@ -194,13 +248,13 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
         }
         answer_option(self.stream, option, answer::ACK, &[])?;
         if option != option::GO {
-            return Ok(Ended::Not);
+            return Ok(None);
         }
         self.take(at);
-        Ok(Ended::Agreed)
+        Ok(Some(Ended::Agreed(self.agreed)))
     }
 
-    fn contexts(&mut self, option: u32, data: &[u8]) -> io::Result<Ended> {
+    fn contexts(&mut self, option: u32, data: &[u8]) -> io::Result<Option<Ended>> {
         let sets = option == option::SET_META_CONTEXT;
         if sets {
             self.context_of = None;

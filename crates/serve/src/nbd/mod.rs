@@ -1,6 +1,6 @@
 //! The device over NBD, the protocol of network block devices.
 //!
-//! Fixed newstyle, with structured replies, block status, FUA, trims, zeroes and many connections; without TLS.
+//! Fixed newstyle, with structured replies, block status, FUA, trims, zeroes and many connections; in the clear, or by TLS alone.
 
 mod client;
 mod handshake;
@@ -10,9 +10,9 @@ mod transmission;
 
 use crate::door::Kind;
 
-pub use crate::sockets::{Address, Limits};
+pub use crate::sockets::{Address, CertificateError, Certificates, Limits};
 pub use client::Client;
-pub use handshake::{Agreed, Export, shake_hands};
+pub use handshake::{Agreed, Ended, Export, Greeted, Secrecy, agree, greet};
 pub use server::Server;
 pub use transmission::Transmission;
 
@@ -20,7 +20,8 @@ pub use transmission::Transmission;
 pub const DOOR: Kind = Kind {
     name: "nbd",
     value: "ADDRESS",
-    help: "Over NBD: unix:PATH, a socket that only you may connect to, or tcp:ADDRESS:PORT",
+    help: "Over NBD: unix:PATH, a socket that only you may connect to, or tcp:ADDRESS:PORT; with ,tls=DIR by TLS alone, with the \
+           certificates in DIR",
     place: server::place,
 };
 

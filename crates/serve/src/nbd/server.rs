@@ -1,47 +1,78 @@
 //! Clients of NBD, as they come.
 
 use super::MOST_REQUEST_BYTES;
-use super::handshake::{Export, shake_hands};
+use super::handshake::{Agreed, Ended, Export, Secrecy, agree, greet};
 use super::transmission::Transmission;
 use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
-use crate::sockets::{Address, Hurried, Limits, Service, Stream};
+use crate::sockets::{Address, AddressError, Certificates, Hurried, Limits, Line, Service, Stream};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A device that is served over NBD.
-pub struct Server(crate::sockets::Server);
+pub struct Server {
+    server: crate::sockets::Server,
+    is_encrypted: bool,
+}
+
+/// What stands between an address and the folder of certificates.
+const TLS: &str = ",tls=";
 
 /// The place that `text` names.
 pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
-    let address: Address = text.parse().map_err(|error: crate::sockets::AddressError| error.to_string())?;
-    Ok(Arc::new(Listening(address)))
+    let (address, folder) =
+        text.split_once(TLS).map_or((text, None), |(address, folder)| (address, Some(folder)));
+    let address: Address = address.parse().map_err(|error: AddressError| error.to_string())?;
+    let certificates = folder.map(|folder| Certificates::read(Path::new(folder))).transpose();
+    let certificates = certificates.map_err(|error| error.to_string())?;
+    Ok(Arc::new(Listening { address, certificates }))
 }
 
-/// Where to listen.
-struct Listening(Address);
+/// Where to listen, and what to show there.
+struct Listening {
+    address: Address,
+    certificates: Option<Certificates>,
+}
 
 impl Server {
-    /// Serves `device` at `address`.
+    /// Serves `device` at `address`, in the clear.
     ///
     /// # Errors
     /// A place that is taken, or that the user may not use.
     pub fn start(device: SharedDevice, address: &Address, limits: Limits) -> io::Result<Self> {
-        crate::sockets::Server::start("nbd", Exported::of(device)?, address, limits).map(Server)
+        Server::start_by(None, device, address, limits)
+    }
+
+    /// Serves `device` at `address`, by TLS alone where there are `certificates`.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_by(
+        certificates: Option<Certificates>,
+        device: SharedDevice,
+        address: &Address,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let is_encrypted = certificates.is_some();
+        let exported = Exported { certificates, ..Exported::of(device)? };
+        let server = crate::sockets::Server::start("nbd", exported, address, limits)?;
+        Ok(Server { server, is_encrypted })
     }
 
     /// Where it is, as clients want it.
     pub fn uri(&self) -> String {
-        match self.0.address() {
-            Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
-            Address::Tcp(address) => format!("nbd://{address}"),
+        let scheme = if self.is_encrypted { "nbds" } else { "nbd" };
+        match self.server.address() {
+            Address::Unix(path) => format!("{scheme}+unix:///?socket={}", path.display()),
+            Address::Tcp(address) => format!("{scheme}://{address}"),
         }
     }
 
     /// Ends all connections and waits until each request in hand is done.
     pub fn stop(mut self) {
-        self.0.end();
+        self.server.end();
     }
 }
 
@@ -50,6 +81,7 @@ struct Exported {
     /// The device as the export of the same place has it.
     devices: Vec<SharedDevice>,
     exports: Vec<Export>,
+    certificates: Option<Certificates>,
 }
 
 impl Exported {
@@ -75,29 +107,55 @@ impl Exported {
         };
         let others = (0..handles).map(|handle| (device.with_hint(handle), by_handle(handle)));
         let (devices, exports) = std::iter::once((device.clone(), export.clone())).chain(others).unzip();
-        Ok(Exported { devices, exports })
+        Ok(Exported { devices, exports, certificates: None })
+    }
+}
+
+impl Exported {
+    /// Comes to an agreement with a client in time, and on which line; `None` if it only wanted to look.
+    fn agree(&self, stream: &Stream, limits: Limits) -> io::Result<Option<(Agreed, Line)>> {
+        let until = Instant::now() + limits.handshake;
+        let mut line = Line::Clear(stream.try_clone()?);
+        let mut secrecy = if self.certificates.is_some() { Secrecy::Wanted } else { Secrecy::None };
+        let greeted = greet(&mut Hurried { line: &mut line, until })?;
+        loop {
+            let ended = agree(&mut Hurried { line: &mut line, until }, &self.exports, greeted, secrecy)?;
+            match (ended, &self.certificates) {
+                (Ended::Agreed(agreed), _) => {
+                    line.set_timeout(None)?;
+                    return Ok(Some((agreed, line)));
+                }
+                (Ended::Encrypted, Some(certificates)) => {
+                    (line, secrecy) = (Line::encrypted(stream, certificates)?, Secrecy::Kept);
+                }
+                (Ended::Encrypted | Ended::Left, _) => {
+                    line.end();
+                    return Ok(None);
+                }
+            }
+        }
     }
 }
 
 impl Service for Exported {
     fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()> {
-        let until = Instant::now() + limits.handshake;
-        let agreed = shake_hands(&mut Hurried { stream, until }, &self.exports)?;
-        let Some(agreed) = agreed else { return Ok(()) };
-        stream.set_timeout(None)?;
-        let out = stream.try_clone()?;
+        let Some((agreed, line)) = self.agree(stream, limits)? else { return Ok(()) };
+        let [out, same] = [line.try_clone()?, line.try_clone()?];
         let (device, export) = (&self.devices[agreed.export], &self.exports[agreed.export]);
-        Transmission::new(stream, out, device, export, agreed).serve()
+        let served = Transmission::new(line, out, device, export, agreed).serve();
+        same.end();
+        served
     }
 }
 
 impl Place for Listening {
-    fn is_local(&self) -> bool {
-        self.0.is_local()
+    fn is_guarded(&self) -> bool {
+        self.address.is_local() || self.certificates.as_ref().is_some_and(Certificates::asks_clients)
     }
 
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
-        Ok(Box::new(Server::start(device.clone(), &self.0, Limits::default())?))
+        let (certificates, limits) = (self.certificates.clone(), Limits::default());
+        Ok(Box::new(Server::start_by(certificates, device.clone(), &self.address, limits)?))
     }
 }
 
@@ -107,11 +165,11 @@ impl Door for Server {
     }
 
     fn is_closed(&self) -> bool {
-        self.0.is_ended()
+        self.server.is_ended()
     }
 
     fn close(mut self: Box<Self>) -> Result<(), String> {
-        self.0.end();
+        self.server.end();
         Ok(())
     }
 }

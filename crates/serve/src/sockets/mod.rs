@@ -1,9 +1,14 @@
-//! Doors that are sockets: where they listen, and who is connected.
+//! Doors that are sockets: where they listen, who is connected, and what of it others can read.
 
 mod address;
+mod certificates;
+mod encrypted;
+mod line;
 mod server;
 mod stream;
 
 pub use address::{Address, AddressError};
+pub use certificates::{CertificateError, Certificates};
+pub use line::{Hurried, Line};
 pub use server::{Limits, Server, Service};
-pub use stream::{Hurried, Listener, Stream};
+pub use stream::{Listener, Stream};

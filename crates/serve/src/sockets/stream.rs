@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A connection.
 pub enum Stream {
@@ -66,42 +66,6 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         either!(self, stream => stream.flush())
-    }
-}
-
-/// A connection that has to come to something by a time.
-pub struct Hurried<'a> {
-    /// The connection.
-    pub stream: &'a mut Stream,
-    /// The time.
-    pub until: Instant,
-}
-
-impl Hurried<'_> {
-    fn hurry(&self) -> io::Result<()> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.stream.set_timeout(Some(left))
-    }
-}
-
-impl Read for Hurried<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.hurry()?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Hurried<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.hurry()?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
     }
 }
 

@@ -27,7 +27,7 @@ pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
 struct Listening(Address);
 
 impl Place for Listening {
-    fn is_local(&self) -> bool {
+    fn is_guarded(&self) -> bool {
         true
     }
 

@@ -13,8 +13,8 @@ pub struct Reply {
     pub chunks: Vec<(u16, Vec<u8>)>,
 }
 
-pub struct Client {
-    pub stream: UnixStream,
+pub struct Client<S = UnixStream> {
+    pub stream: S,
     structured: bool,
     cookie: u64,
     pub bytes: u64,
@@ -32,6 +32,13 @@ impl Client {
         assert_eq!(client.bytes(18), b"NBDMAGICIHAVEOPT\0\x03");
         client.stream.write_all(&3u32.to_be_bytes()).unwrap();
         client
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// The same, by what `change` makes of the connection; what was agreed is forgotten.
+    pub fn by<T>(self, change: impl FnOnce(S) -> T) -> Client<T> {
+        Client { stream: change(self.stream), structured: false, cookie: 0, bytes: 0, flags: 0 }
     }
 
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {

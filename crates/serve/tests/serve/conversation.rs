@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use wearwell_serve::nbd::protocol::{OPTION_MAGIC, REQUEST_MAGIC, STRUCTURED_REPLY_MAGIC, command, option};
-use wearwell_serve::nbd::{Agreed, Export, MOST_REQUEST_BYTES, Transmission, shake_hands};
+use wearwell_serve::nbd::{Agreed, Ended, Export, MOST_REQUEST_BYTES, Secrecy, Transmission, agree, greet};
 use wearwell_serve::{Device, SharedDevice};
 
 /// Options, and requests, of one client that are made of its bytes.
@@ -97,7 +97,7 @@ pub fn hold(device: Device, bytes: &[u8]) {
     let device = SharedDevice::new(device);
     let mut client = Spoken { left: &said, taken: 0 };
     let agreed = match agreed {
-        0 => shake_hands(&mut client, &exports).ok().flatten(),
+        0 => shake_hands(&mut client, &exports),
         kind => Some(Agreed { structured: kind > 1, allocation: kind > 2, export: 0 }),
     };
     if let Some(agreed) = agreed {
@@ -109,6 +109,16 @@ pub fn hold(device: Device, bytes: &[u8]) {
     let mut device = device.take().expect("nobody took it");
     device.check().unwrap();
     device.flush().unwrap();
+}
+
+/// What they agree on, if they do.
+fn shake_hands(client: &mut Spoken<'_>, exports: &[Export]) -> Option<Agreed> {
+    let greeted = greet(client).ok()?;
+    match agree(client, exports, greeted, Secrecy::None).ok()? {
+        Ended::Agreed(agreed) => Some(agreed),
+        Ended::Left => None,
+        Ended::Encrypted => panic!("nobody offers that"),
+    }
 }
 
 /// Numbers out of any bytes.

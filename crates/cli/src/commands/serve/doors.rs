@@ -21,11 +21,11 @@ struct Wanted {
 impl DoorArgs {
     /// Refuses places that other machines reach, unless they are `allowed`.
     pub fn check(&self, allow_remote: bool) -> Result<(), Failure> {
-        let Some(open) = self.0.iter().find(|wanted| !wanted.place.is_local() && !allow_remote) else {
+        let Some(open) = self.0.iter().find(|wanted| !wanted.place.is_guarded() && !allow_remote) else {
             return Ok(());
         };
         let problem = "other machines reach this address, and anybody there could read and write the device; use a unix socket \
-                       or 127.0.0.1, or say --allow-remote";
+                       or 127.0.0.1, or ,tls=DIR with a ca-cert.pem in DIR, which clients need a certificate of, or say --allow-remote";
         Err(Failure::Usage(format!("{}: {problem}", open.option)))
     }
 

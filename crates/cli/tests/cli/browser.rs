@@ -1,0 +1,103 @@
+//! Pages that are served, in a browser that draws without a window, where there is one.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+/// The browser, if there is one.
+pub fn browser() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names
+        .into_iter()
+        .find(|name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success()))
+}
+
+/// What scripts of users begin with: `found` is for what is wrong.
+const BEFORE: &str = r##"<script>
+const found = [];
+addEventListener("error", (event) => found.push(event.message));
+addEventListener("unhandledrejection", (event) => found.push(String(event.reason)));
+const by = (id) => document.getElementById(id);
+const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms)).then(() => fetch("/a-moment"));
+const until = async (what, holds) => { for (let at = 0; at < 2000; at += 1) { if (holds()) return; await sleep(100); } found.push(`waited for ${what}`); };
+"##;
+
+/// What they end with: what came of it is in the title.
+const AFTER: &str = r##"
+use().catch((error) => found.push(String(error))).then(() => { document.title = `used: ${found.join("; ") || "all is well"}`; });
+</script>"##;
+
+/// A moment, without which the browser would be through with the times of a page before its server has done anything.
+const MOMENT: Duration = Duration::from_millis(20);
+
+/// Opens the page that is served at `address`, and does what `user` says, a script with a function `use`. Its times are those of the page, for which
+/// the browser does not wait, but for a moment with each `sleep`.
+pub fn use_page(address: &str, user: &str) {
+    let Some(browser) = browser() else {
+        println!("NOT RUN: a page in a browser, as there is no Chromium");
+        return;
+    };
+    let address = with_user(address.to_owned(), [BEFORE, user, AFTER].concat());
+    let arguments = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        "--virtual-time-budget=600000",
+        "--dump-dom",
+    ];
+    let done = Command::new(browser).args(arguments).arg(format!("http://{address}/")).output().unwrap();
+    let (dom, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(dom.contains("<title>used: all is well</title>"), "{}\n{log}", dom.get(..600).unwrap_or(&dom));
+    assert!(!log.contains("CONSOLE"), "{log}");
+}
+
+/// Stands between the browser and the page, and puts `user` into it.
+fn with_user(address: String, user: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().to_string();
+    let name = own.clone();
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let (address, name, user) = (address.clone(), name.clone(), user.clone());
+            std::thread::spawn(move || pass_on(client, &address, &name, &user));
+        }
+    });
+    own
+}
+
+fn pass_on(client: TcpStream, address: &str, name: &str, user: &str) -> Option<()> {
+    let mut reader = BufReader::new(client.try_clone().ok()?);
+    let (mut head, mut length, mut line) = (String::new(), 0, String::new());
+    while reader.read_line(&mut line).ok()? > 2 {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if !line.to_ascii_lowercase().starts_with("connection:") {
+            head += &line.replace(name, address);
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let mut client = client;
+    if head.starts_with("GET /a-moment ") {
+        std::thread::sleep(MOMENT);
+        return client.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").ok();
+    }
+    let mut server = TcpStream::connect(address).ok()?;
+    server.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).ok()?;
+    server.write_all(&body).ok()?;
+    let mut answer = String::new();
+    server.read_to_string(&mut answer).ok()?;
+    let (answer_head, answer_body) = answer.split_once("\r\n\r\n")?;
+    let answer_body = answer_body.replace("</body>", &format!("{user}</body>"));
+    let lines = answer_head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("content-length:"));
+    let answer_head: String = lines.map(|line| format!("{line}\r\n")).collect();
+    client
+        .write_all(
+            format!("{answer_head}content-length: {}\r\n\r\n{answer_body}", answer_body.len()).as_bytes(),
+        )
+        .ok()
+}

@@ -1,0 +1,105 @@
+//! Who the server is, and who may talk to it.
+
+use super::encrypted::Encrypted;
+use super::stream::Stream;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, version};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What the server shows to all who connect, and the chain that leads to its issuer.
+const OWN: &str = "server-cert.pem";
+/// What proves that it is the server's.
+const KEY: &str = "server-key.pem";
+/// Who issues the certificates of those who may connect.
+const ISSUERS: &str = "ca-cert.pem";
+
+/// What a server shows to its clients, and what they have to show: files in PEM, with the names that they have for QEMU and nbdkit.
+#[derive(Clone, Debug)]
+pub struct Certificates {
+    config: Arc<ServerConfig>,
+    asks_clients: bool,
+}
+
+/// Why certificates cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct CertificateError {
+    path: PathBuf,
+    problem: String,
+}
+
+impl Certificates {
+    /// Takes `server-cert.pem` and `server-key.pem` of a folder; with `ca-cert.pem` there as well, clients need a certificate that it
+    /// has issued.
+    ///
+    /// # Errors
+    /// A file that is not there, that is no certificate or no key, and a key of another certificate.
+    pub fn read(folder: &Path) -> Result<Self, CertificateError> {
+        let own = all_certificates(&folder.join(OWN))?;
+        let path = folder.join(KEY);
+        let key = PrivateKeyDer::from_pem_file(&path).map_err(|error| CertificateError {
+            problem: told(&error, "a private key"),
+            path: path.clone(),
+        })?;
+        let provider = Arc::new(ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&version::TLS13])
+            .expect("the provider has it");
+        let issuers = folder.join(ISSUERS);
+        let asks_clients = issuers.exists();
+        let config = if asks_clients {
+            let mut roots = RootCertStore::empty();
+            let refused = |problem: String| CertificateError { path: issuers.clone(), problem };
+            for certificate in all_certificates(&issuers)? {
+                roots.add(certificate).map_err(|error| refused(error.to_string()))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider).build();
+            config.with_client_cert_verifier(verifier.map_err(|error| refused(error.to_string()))?)
+        } else {
+            config.with_no_client_auth()
+        };
+        let config = config.with_single_cert(own, key);
+        let config = config.map_err(|error| CertificateError { path, problem: error.to_string() })?;
+        Ok(Certificates { config: Arc::new(config), asks_clients })
+    }
+
+    /// Whether only those can connect who have a certificate.
+    pub fn asks_clients(&self) -> bool {
+        self.asks_clients
+    }
+
+    /// The same connection, on which all is encrypted from now on.
+    ///
+    /// # Errors
+    /// Too many open files.
+    pub fn encrypt(&self, stream: &Stream) -> io::Result<Encrypted> {
+        Encrypted::new(stream.try_clone()?, self.config.clone())
+    }
+}
+
+/// All certificates of a file, of which there has to be one.
+fn all_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found =
+        found.and_then(|found| if found.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(found) });
+    found.map_err(|error| CertificateError { problem: told(&error, "a certificate"), path: path.into() })
+}
+
+/// What is wrong with a file that should hold `what`.
+fn told(error: &pem::Error, what: &str) -> String {
+    match error {
+        pem::Error::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            format!(
+                "it is not there; TLS needs {OWN} and {KEY}, and {ISSUERS} where clients have to show a certificate"
+            )
+        }
+        pem::Error::Io(error) => error.to_string(),
+        pem::Error::NoItemsFound => format!("there is no {what} in it", what = what.trim_start_matches("a ")),
+        other => format!("it is not {what} in PEM: {other:?}"),
+    }
+}

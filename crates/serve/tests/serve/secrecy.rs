@@ -1,0 +1,401 @@
+//! Connections that others cannot read.
+
+use crate::client::Client;
+use crate::common::{Naive, SMALL, device, page_steps, scenario};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use wearwell_serve::nbd::{Address, Certificates, DOOR, Limits, Server};
+use wearwell_serve::{Device, SharedDevice, Speed};
+
+const STARTTLS: u32 = 5;
+const UNSUPPORTED: u32 = 1 << 31 | 1;
+const INVALID: u32 = 1 << 31 | 3;
+const TLS_REQUIRED: u32 = 1 << 31 | 5;
+
+type Secret = Client<StreamOwned<ClientConnection, UnixStream>>;
+
+/// Files of certificates, as QEMU and nbdkit have them.
+struct Office {
+    folder: tempfile::TempDir,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Office {
+    /// With what a server needs.
+    fn new() -> Office {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let office = Office { folder: tempfile::tempdir().unwrap(), issuer };
+        office.issue("server");
+        office
+    }
+
+    fn issue(&self, whose: &str) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        std::fs::write(self.path(&format!("{whose}-cert.pem")), certificate.pem()).unwrap();
+        std::fs::write(self.path(&format!("{whose}-key.pem")), key.serialize_pem()).unwrap();
+    }
+
+    /// From now on the server asks who a client is.
+    fn asking(self) -> Office {
+        std::fs::write(self.path("ca-cert.pem"), self.issuer.as_ref().pem()).unwrap();
+        self
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn certificates(&self) -> Certificates {
+        Certificates::read(self.folder.path()).unwrap()
+    }
+
+    /// Serves a device at a socket among the certificates.
+    fn serve(&self, device: Device, limits: Limits) -> (Server, PathBuf) {
+        let (device, path) = (SharedDevice::new(device), self.path("s"));
+        let address = Address::Unix(path.clone());
+        (Server::start_by(Some(self.certificates()), device, &address, limits).unwrap(), path)
+    }
+
+    /// One who trusts the issuer, and shows what `whose` has.
+    fn client(&self, whose: Option<&str>) -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.issuer.as_ref().der().clone()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots);
+        Arc::new(match whose {
+            None => config.with_no_client_auth(),
+            Some(whose) => {
+                let own = CertificateDer::from_pem_file(self.path(&format!("{whose}-cert.pem"))).unwrap();
+                let key = PrivateKeyDer::from_pem_file(self.path(&format!("{whose}-key.pem"))).unwrap();
+                config.with_client_auth_cert(vec![own], key).unwrap()
+            }
+        })
+    }
+}
+
+/// Connects, and is understood by nobody else from then on.
+fn connect(path: &Path, config: Arc<ClientConfig>) -> Secret {
+    let mut client = Client::connect(path);
+    assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
+    encrypted(client, config)
+}
+
+fn encrypted(client: Client, config: Arc<ClientConfig>) -> Secret {
+    let name = ServerName::try_from("localhost").unwrap();
+    client.by(|stream| StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream))
+}
+
+#[test]
+fn nothing_is_told_before_all_is_encrypted() {
+    let office = Office::new();
+    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let mut client = Client::connect(&path);
+    for (option, data) in [(3, &[][..]), (8, &[]), (6, &[0; 6]), (7, &[0; 6]), (10, &[0; 8]), (99, b"x")] {
+        assert_eq!(client.option(option, data)[0].0, TLS_REQUIRED, "{option}");
+    }
+    assert_eq!(client.option(STARTTLS, b"x")[0].0, INVALID);
+    assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
+    let mut client = encrypted(client, office.client(None));
+    assert_eq!(client.option(STARTTLS, &[])[0].0, INVALID, "it has begun");
+    assert_eq!(client.option(3, &[]), [(2, vec![0; 4]), (1, vec![])]);
+    client.go();
+    assert_eq!(client.bytes, device(SMALL).bytes());
+    // The oldest way to ask for an export has no answer that says no.
+    let mut old = Client::connect(&path);
+    old.send_option(1, &[]);
+    assert!(old.is_ended());
+    server.stop();
+}
+
+#[test]
+fn a_server_without_certificates_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let device = SharedDevice::new(device(SMALL));
+    let server = Server::start(device, &Address::Unix(path.clone()), Limits::default()).unwrap();
+    assert_eq!(Client::connect(&path).option(STARTTLS, &[])[0].0, UNSUPPORTED);
+    server.stop();
+}
+
+#[test]
+fn requests_are_answered_as_in_the_clear() {
+    let office = Office::new();
+    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let mut client = connect(&path, office.client(None));
+    client.structured();
+    client.go();
+    let mut naive = Naive(vec![0; client.bytes as usize]);
+    for step in &page_steps(client.bytes, 1500, 5) {
+        assert!(client.take(step) == naive.take(step), "{step:?}");
+    }
+    // Longer than any record, in both ways.
+    let long: Vec<u8> = (0..3u32 << 20).map(|at| (at % 251) as u8).collect();
+    assert_eq!(client.ask(0, 1, 4096, long.len() as u32, &long).error, 0);
+    let read = client.ask(0, 0, 4096, long.len() as u32, &[]);
+    assert!(read.chunks.into_iter().flat_map(|chunk| chunk.1).eq(long));
+    // Many at once.
+    let cookies: Vec<u64> =
+        (0..200u64).map(|at| client.send(0, 1, at * 4096, 4096, &[at as u8; 4096])).collect();
+    cookies.into_iter().for_each(|cookie| assert_eq!(client.reply(cookie, 0).error, 0));
+    client.leave();
+    server.stop();
+}
+
+/// Requests that come with the last option, in one record with it, are not lost.
+#[test]
+fn a_client_need_not_wait_for_the_agreement() {
+    let office = Office::new();
+    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let mut client = connect(&path, office.client(None));
+    let go = [&b"IHAVEOPT"[..], &7u32.to_be_bytes(), &6u32.to_be_bytes(), &[0; 6]].concat();
+    let request = |command: u8, data: &[u8]| {
+        let head = [&0x2560_9513u32.to_be_bytes()[..], &[0, 0, 0, command], &[0; 7], &[command], &[0; 8]];
+        [&head.concat()[..], &3u32.to_be_bytes(), data].concat()
+    };
+    client.stream.write_all(&[go, request(1, b"abc"), request(0, &[])].concat()).unwrap();
+    while client.option_reply(7).0 != 1 {}
+    assert_eq!(client.reply(1, 0).error, 0);
+    assert_eq!(client.reply(0, 3).chunks, [(1, b"abc".to_vec())]);
+    server.stop();
+}
+
+/// Where requests wait together, one thread hears what comes and others say what is done.
+#[test]
+fn answers_go_out_while_requests_come_in() {
+    let slow = format!(
+        "{SMALL}[timing]\nread_us = 300.0\nprogram_us = 300.0\nerase_us = 300.0\nchannel_mb_per_s = 1000000.0\n"
+    );
+    let office = Office::new();
+    let device = Device::in_memory_at(&scenario(&slow), Speed::Timed).unwrap();
+    let (server, path) = office.serve(device, Limits::default());
+    let mut client = connect(&path, office.client(None));
+    client.go();
+    let mut answered = 0;
+    for at in 0..600u64 {
+        client.send(0, 1, at % 1000 * 4096, 4096, &[at as u8; 4096]);
+        // Some are heard meanwhile, in whatever order.
+        while answered + 40 < at {
+            assert_eq!(client.bytes(16)[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
+            answered += 1;
+        }
+    }
+    (answered..600).for_each(|_| assert_eq!(client.bytes(16)[4..8], [0; 4]));
+    assert_eq!(client.ask(0, 0, 599 * 4096, 4096, &[]).chunks, [(1, vec![87; 4096])]);
+    client.leave();
+    server.stop();
+}
+
+/// Hands on what two sides say to each other, and keeps it.
+fn listen_in(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let listener = UnixListener::bind(heard).unwrap();
+    let all = kept.clone();
+    std::thread::spawn(move || {
+        let (client, server) = (listener.accept().unwrap().0, UnixStream::connect(path).unwrap());
+        let pass_on = |mut from: UnixStream, mut to: UnixStream, kept: Arc<Mutex<Vec<u8>>>| {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
+                kept.lock().unwrap().extend(&bytes[..count]);
+                to.write_all(&bytes[..count]).unwrap();
+            }
+        };
+        let (from, to, kept) = (client.try_clone().unwrap(), server.try_clone().unwrap(), all.clone());
+        std::thread::spawn(move || pass_on(from, to, kept));
+        pass_on(server, client, all);
+    });
+    kept
+}
+
+#[test]
+fn who_listens_in_hears_nothing() {
+    let office = Office::new();
+    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let said = b"what nobody else should know, and will not".repeat(100);
+    let heard = |secret: bool| {
+        let between = office.path(if secret { "secret" } else { "clear" });
+        let target = if secret { path.clone() } else { office.path("plain") };
+        let kept = listen_in(target, &between);
+        let ask = |error: u32, read: Vec<u8>| assert!(error == 0 && read == said);
+        if secret {
+            let mut client = connect(&between, office.client(None));
+            client.go();
+            let error = client.ask(0, 1, 0, said.len() as u32, &said).error;
+            ask(error, client.ask(0, 0, 0, said.len() as u32, &[]).chunks.remove(0).1);
+        } else {
+            let mut client = Client::connect(&between);
+            client.go();
+            let error = client.ask(0, 1, 0, said.len() as u32, &said).error;
+            ask(error, client.ask(0, 0, 0, said.len() as u32, &[]).chunks.remove(0).1);
+        }
+        let kept = kept.lock().unwrap();
+        assert!(kept.len() > 2 * said.len());
+        kept.windows(20).filter(|window| *window == &said[..20]).count()
+    };
+    let plain = Server::start(
+        SharedDevice::new(device(SMALL)),
+        &Address::Unix(office.path("plain")),
+        Limits::default(),
+    );
+    assert_eq!(heard(false), 200);
+    assert_eq!(heard(true), 0);
+    plain.unwrap().stop();
+    server.stop();
+}
+
+#[test]
+fn where_clients_are_asked_who_they_are_only_those_who_can_tell_come_in() {
+    let office = Office::new().asking();
+    office.issue("client");
+    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let is_admitted = |config: Arc<ClientConfig>| {
+        let mut client = connect(&path, config);
+        let question = [&b"IHAVEOPT"[..], &3u32.to_be_bytes(), &[0; 4]].concat();
+        client.stream.write_all(&question).is_ok() && client.stream.read_exact(&mut [0; 20]).is_ok()
+    };
+    assert!(is_admitted(office.client(Some("client"))));
+    assert!(!is_admitted(office.client(None)));
+    // Issued by somebody else, for which this one's word is taken as to who the server is.
+    let other = Office::new();
+    other.issue("client");
+    for file in ["client-cert.pem", "client-key.pem"] {
+        let to = office.path(&file.replace("client", "stranger"));
+        std::fs::copy(other.path(file), to).unwrap();
+    }
+    assert!(!is_admitted(office.client(Some("stranger"))));
+    assert!(is_admitted(office.client(Some("client"))));
+    server.stop();
+}
+
+#[test]
+fn nonsense_in_the_place_of_tls_ends_one_connection_alone() {
+    let office = Office::new();
+    let limits = Limits { handshake: Duration::from_secs(2), ..Limits::default() };
+    let (server, path) = office.serve(device(SMALL), limits);
+    let mut good = connect(&path, office.client(None));
+    good.go();
+    let hello = [22, 3, 1, 2, 0, 1];
+    // Options in the clear, a record that is none, one that is longer than any, half of one.
+    for nonsense in [&b"IHAVEOPT\0\0\0\x03\0\0\0\0"[..], &[0xff; 200], &[22, 3, 3, 0xff, 0xff], &hello] {
+        let mut client = Client::connect(&path);
+        client.option(STARTTLS, &[]);
+        client.stream.write_all(nonsense).unwrap();
+        assert!(client.is_ended(), "{nonsense:?}");
+    }
+    // Nor can anybody hold a place for longer by a byte at a time.
+    let mut slow = Client::connect(&path);
+    slow.option(STARTTLS, &[]);
+    let began = Instant::now();
+    while slow.stream.write_all(&[22]).is_ok() && began.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(50));
+        slow.stream.set_nonblocking(true).unwrap();
+        let ended = matches!(slow.stream.read(&mut [0; 64]), Ok(0));
+        slow.stream.set_nonblocking(false).unwrap();
+        if ended {
+            break;
+        }
+    }
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    // One that breaks off in the midst of a request.
+    let mut broken = connect(&path, office.client(None));
+    broken.go();
+    broken.send(0, 1, 0, 1 << 20, b"much less");
+    drop(broken);
+    assert_eq!(good.ask(0, 1, 0, 3, b"abc").error, 0);
+    assert_eq!(good.ask(0, 0, 0, 3, &[]).chunks, [(1, b"abc".to_vec())]);
+    server.stop();
+}
+
+#[test]
+fn files_that_are_missing_or_wrong_are_named() {
+    let office = Office::new();
+    let refused = |folder: &Path| Certificates::read(folder).unwrap_err().to_string();
+    let none = refused(&office.path("nowhere"));
+    assert!(
+        none.contains("nowhere/server-cert.pem: it is not there") && none.contains("ca-cert.pem"),
+        "{none}"
+    );
+    let certificate = std::fs::read(office.path("server-cert.pem")).unwrap();
+    let key = std::fs::read(office.path("server-key.pem")).unwrap();
+    for (name, content, said) in [
+        ("server-cert.pem", &b"nothing"[..], "server-cert.pem: there is no certificate in it"),
+        ("server-cert.pem", &key, "server-cert.pem: there is no certificate in it"),
+        ("server-key.pem", &certificate, "server-key.pem: there is no private key in it"),
+        ("server-key.pem", &certificate[..200], "server-key.pem: it is not a private key in PEM"),
+        ("ca-cert.pem", b"", "ca-cert.pem: there is no certificate in it"),
+    ] {
+        let other = Office::new();
+        std::fs::write(other.path(name), content).unwrap();
+        let told = refused(other.folder.path());
+        assert!(told.contains(said), "{told}");
+    }
+    // A key of somebody else.
+    std::fs::copy(Office::new().path("server-key.pem"), office.path("server-key.pem")).unwrap();
+    assert!(refused(office.folder.path()).contains("server-key.pem: "), "{}", refused(office.folder.path()));
+}
+
+#[test]
+fn only_who_asks_its_clients_may_listen_to_other_machines() {
+    let is_guarded = |address: &str, office: &Office| {
+        let text = format!("{address},tls={}", office.folder.path().display());
+        (DOOR.place)(&text).unwrap().is_guarded()
+    };
+    assert!(!(DOOR.place)("tcp:0.0.0.0:0").unwrap().is_guarded());
+    assert!(!is_guarded("tcp:0.0.0.0:0", &Office::new()));
+    assert!(is_guarded("tcp:0.0.0.0:0", &Office::new().asking()));
+    assert!(is_guarded("tcp:127.0.0.1:0", &Office::new()));
+    assert!((DOOR.place)("tcp:127.0.0.1:0,tls=/nowhere").is_err());
+}
+
+#[test]
+fn public_clients_come_in_by_tls() {
+    let office = Office::new().asking();
+    office.issue("client");
+    let (server, path) = office.serve(device(SMALL), Limits::default());
+    let folder = office.folder.path().display();
+    let uri = format!("{}&tls-certificates={folder}&tls-hostname=localhost", server.uri());
+    let creds = format!("tls-creds-x509,id=tls,endpoint=client,dir={folder}");
+    let options = format!(
+        "driver=raw,file.driver=nbd,file.server.type=unix,file.server.path={},file.tls-creds=tls,file.tls-hostname=localhost",
+        path.display()
+    );
+    let commands: [(&str, &[&str]); 4] = [
+        ("nbdinfo", &[&uri]),
+        ("nbdcopy", &[&uri, "null:"]),
+        (
+            "qemu-io",
+            &[
+                "--object",
+                &creds,
+                "--image-opts",
+                "-c",
+                "write -P 7 1024 9000",
+                "-c",
+                "read -P 7 1024 9000",
+                &options,
+            ],
+        ),
+        ("qemu-img", &["map", "--object", &creds, "--image-opts", &options]),
+    ];
+    for (program, arguments) in commands {
+        match Command::new(program).args(arguments).current_dir(office.folder.path()).output() {
+            Err(error) => println!("NOT RUN: {program}: {error}"),
+            Ok(ended) => assert!(ended.status.success(), "{program}: {ended:?}"),
+        }
+    }
+    server.stop();
+}
