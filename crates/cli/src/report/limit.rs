@@ -65,9 +65,22 @@ fn policies(found: &Policies) -> String {
     if run.iter().any(|(_, measured)| measured.pooled) {
         text += "* with a pool of erased blocks, as it cannot reclaim in place.\n";
     }
-    let problems = found.rows.iter().filter_map(|row| Some((row, row.outcome.as_ref().err()?)));
-    for (row, problem) in problems {
-        text += &format!("Not run: {} with {}: {problem}.\n", row.placement, row.victim);
+    text + &not_run(found)
+}
+
+/// What was not run, a line for each reason.
+fn not_run(found: &Policies) -> String {
+    let mut placements: Vec<((&str, &str), Vec<&str>)> = Vec::new();
+    for row in &found.rows {
+        let Err(reason) = &row.outcome else { continue };
+        let key = (row.victim.as_str(), reason.as_str());
+        match placements.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, placements)) => placements.push(&row.placement),
+            None => placements.push((key, vec![&row.placement])),
+        }
     }
-    text
+    let line = |((victim, reason), of): ((&str, &str), Vec<&str>)| {
+        format!("Not run: {} with {victim}: {reason}.\n", of.join(", "))
+    };
+    placements.into_iter().map(line).collect()
 }
