@@ -1,5 +1,6 @@
 //! FTLs whose tables are in flash, hybrid FTLs, and what all of them find again when the power returns.
 
+mod forgetful;
 mod hybrid;
 mod interrupted;
 mod paged;

@@ -2,7 +2,7 @@
 
 mod chips;
 mod forgetful;
-mod harness;
+pub mod harness;
 mod hybrid;
 mod page;
 mod paged;
