@@ -76,7 +76,7 @@ impl Write for Heard {
 }
 
 /// Holds a conversation with a client that says whatever `bytes` come to: as they are, or as options and requests with any fields; and that
-/// begins with the handshake, or has agreed on something.
+/// begins with the handshake, or has agreed on something. What is said by TLS is said in the clear here.
 pub fn hold(device: Device, bytes: &[u8]) {
     let export = |name: &str| Export {
         name: name.into(),
@@ -97,7 +97,8 @@ pub fn hold(device: Device, bytes: &[u8]) {
     let device = SharedDevice::new(device);
     let mut client = Spoken { left: &said, taken: 0 };
     let agreed = match agreed {
-        0 => shake_hands(&mut client, &exports),
+        0 if how & 8 == 0 => shake_hands(&mut client, &exports, Secrecy::None),
+        0 => shake_hands(&mut client, &exports, Secrecy::Wanted),
         kind => Some(Agreed { structured: kind > 1, allocation: kind > 2, export: 0 }),
     };
     if let Some(agreed) = agreed {
@@ -112,12 +113,20 @@ pub fn hold(device: Device, bytes: &[u8]) {
 }
 
 /// What they agree on, if they do.
-fn shake_hands(client: &mut Spoken<'_>, exports: &[Export]) -> Option<Agreed> {
+fn shake_hands(client: &mut Spoken<'_>, exports: &[Export], mut secrecy: Secrecy) -> Option<Agreed> {
     let greeted = greet(client).ok()?;
-    match agree(client, exports, greeted, Secrecy::None).ok()? {
-        Ended::Agreed(agreed) => Some(agreed),
-        Ended::Left => None,
-        Ended::Encrypted => panic!("nobody offers that"),
+    loop {
+        match agree(client, exports, greeted, secrecy).ok()? {
+            Ended::Agreed(agreed) => {
+                assert_ne!(secrecy, Secrecy::Wanted, "nothing is agreed in the clear");
+                return Some(agreed);
+            }
+            Ended::Left => return None,
+            Ended::Encrypted => {
+                assert_eq!(secrecy, Secrecy::Wanted, "nobody offers that");
+                secrecy = Secrecy::Kept;
+            }
+        }
     }
 }
 
@@ -167,7 +176,11 @@ fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
     said.extend(flags.to_be_bytes());
     for _ in 0..count {
         let Some(kind) = numbers.byte() else { break };
-        let (number, shape) = (u32::from(kind & 15), kind >> 4);
+        let (number, shape) = match (u32::from(kind & 15), kind >> 4) {
+            // That nobody knows, but what comes first where all is to be encrypted.
+            (15, _) => (option::STARTTLS, 0),
+            known => known,
+        };
         let context = b"\0\0\0\x01\0\0\0\x0fbase:allocation";
         let name: &[u8] = if shape & 4 == 0 { b"" } else { b"other" };
         let named = [&(name.len() as u32).to_be_bytes(), name].concat();
