@@ -1,6 +1,7 @@
 //! What is measured: a file system under a load, on a row of drives.
 
 use crate::live::drives::Done;
+use crate::nvmfs::nilfs_logs::LogBlocks;
 use serde::{Deserialize, Serialize};
 
 /// A point.
@@ -43,6 +44,8 @@ pub struct Sent {
     pub read_bytes: u64,
     /// Pages that its cleaner moved, if it has one and tells.
     pub moved_pages: Option<u64>,
+    /// The blocks of its logs, where those say what they hold.
+    pub logs: Option<LogBlocks>,
 }
 
 /// What was measured.
@@ -67,7 +70,7 @@ pub struct Measured {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It was measured.
-    Measured(Measured),
+    Measured(Box<Measured>),
     /// The file system had no room for what the load wrote.
     NoRoom,
     /// It was not at the end when it was ended.

@@ -8,7 +8,7 @@ use crate::live::loads::{self, Plan, Sizes};
 use crate::nvmfs::clean_up::CleanUp;
 use crate::nvmfs::guest::{machine, merged};
 use crate::nvmfs::job::{JobReport, REPORT, SET_UP_LINE, limited, watch_lines};
-use crate::nvmfs::nilfs_logs::NilfsLogs;
+use crate::nvmfs::nilfs_logs::{LogBlocks, NilfsLogs};
 use crate::nvmfs::recorder::{Media, OnWrite, Recorder, attach_loop};
 use crate::nvmfs::replay::pages_of;
 use std::os::unix::fs::PermissionsExt;
@@ -38,6 +38,7 @@ pub(super) struct Mark {
     /// What the script has said of these so far, last.
     files: Option<u64>,
     moved: Option<u64>,
+    logs: Option<LogBlocks>,
 }
 
 /// What is seen of a script.
@@ -90,7 +91,7 @@ impl Case {
         };
         let seen = bench.run(&script, |recorder, seen| self.outcome(system, &plan, recorder, seen));
         match seen? {
-            Ok(measured) => Ok(Outcome::Measured(measured)),
+            Ok(measured) => Ok(Outcome::Measured(Box::new(measured))),
             Err(lines) if lines.iter().any(|line| line.contains(NO_ROOM)) => Ok(Outcome::NoRoom),
             Err(_) if began.elapsed().as_secs() >= self.limit_seconds.into() => Ok(Outcome::NotAtTheEnd),
             Err(lines) => {
@@ -116,6 +117,7 @@ impl Case {
         let requests = recorder.requests();
         let mut sent = sent(&requests, set_up.requests, done.requests, system.kernel, &area);
         sent.moved_pages = set_up.moved.zip(done.moved).map(|(before, after)| after - before);
+        sent.logs = set_up.logs.zip(done.logs).map(|(before, after)| after - before);
         let played = seen.report.map(|report| report.counts.written_bytes);
         let application_bytes =
             plan.application_bytes.or(played).ok_or("the job has not said what it wrote")?;
@@ -220,8 +222,9 @@ fn watched(
     watch_lines(command, &mut |line| {
         let number = |name: &str| line.strip_prefix(name).and_then(|rest| rest.trim().parse::<u64>().ok());
         let mark = |files, moved: Option<u64>| -> Result<Mark, Failure> {
-            let moved = logs.map_or(moved, |logs| Some(logs.moved_blocks()));
-            Ok(Mark { requests: recorder.len(), drives: drives.done()?, files, moved })
+            let logs = logs.map(NilfsLogs::blocks);
+            let moved = logs.map_or(moved, |logs| Some(logs.moved));
+            Ok(Mark { requests: recorder.len(), drives: drives.done()?, files, moved, logs })
         };
         if line == SET_UP_LINE {
             seen.set_up = Some(mark(files, moved)?);

@@ -67,7 +67,7 @@ pub fn run(
     let cleaner_log = || std::fs::read_to_string(out.join("cleaner.log")).unwrap_or_default();
     let mut before = (0, 0);
     let mut seen = watch(&mut command, recorder, || {
-        before = (cleaned_segments(&cleaner_log()), logs.moved_blocks());
+        before = (cleaned_segments(&cleaner_log()), logs.blocks().moved);
     })?;
     let log = cleaner_log();
     let job_lines = seen.lines.len();
@@ -83,7 +83,7 @@ pub fn run(
     seen.cleaned = Some(Cleaned {
         segments,
         recycled_blocks: segments * SEGMENT_BLOCKS,
-        moved_blocks: logs.moved_blocks() - before.1,
+        moved_blocks: logs.blocks().moved - before.1,
     });
     Ok(seen)
 }

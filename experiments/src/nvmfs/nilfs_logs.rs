@@ -1,9 +1,12 @@
-//! What nilfs2's cleaner moves, read from the summaries of the logs that nilfs2 writes to its disk.
+//! What nilfs2 writes and its cleaner moves, read from the summaries of the logs that nilfs2 writes to its disk.
 //!
-//! Each log begins with a summary, which names its files and blocks (`nilfs2_ondisk.h`). A log of the cleaner is marked. It
-//! may hold what users wrote too: blocks of that carry the log's own checkpoint, and moved ones that of their first writing.
+//! Each log begins with a summary, which names its files and blocks (`nilfs2_ondisk.h`). Blocks that users write carry the log's own
+//! checkpoint, and those that the cleaner moves that of their first writing. A log of the cleaner is marked, but for its first part, and may
+//! hold what users wrote too.
 
 use crate::nvmfs::recorder::Media;
+use serde::{Deserialize, Serialize};
+use std::ops::Sub;
 use std::sync::{Mutex, PoisonError};
 
 const BLOCK_BYTES: usize = 4096;
@@ -13,9 +16,47 @@ const MAGIC: u32 = 0x1eaf_fa11;
 const BY_CLEANER: u16 = 0x10;
 /// `NILFS_DAT_INO`: the table from virtual to real block numbers, whose own blocks have real ones.
 const DAT: u64 = 3;
+/// `NILFS_ROOT_INO`, and `NILFS_USER_INO`, from which on files are users'; the others are the file system's own.
+const ROOT: u64 = 2;
+const FIRST_OF_USERS: u64 = 11;
 /// Bytes of `nilfs_segment_summary`, `nilfs_finfo`.
 const SUMMARY_BYTES: usize = 64;
 const FILE_BYTES: usize = 24;
+
+/// Blocks of logs, by what they hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogBlocks {
+    /// Contents of files, as users wrote them.
+    pub contents: u64,
+    /// Of the trees that lead to them.
+    pub trees: u64,
+    /// Of files, contents and trees, that the cleaner moved.
+    pub moved: u64,
+    /// Of the DAT, in logs of users.
+    pub map: u64,
+    /// Of the DAT, in logs of the cleaner.
+    pub map_by_cleaner: u64,
+    /// Summaries, super roots, and other files of the file system's own, in logs of users.
+    pub rest: u64,
+    /// The same, in logs of the cleaner.
+    pub rest_by_cleaner: u64,
+}
+
+impl Sub for LogBlocks {
+    type Output = LogBlocks;
+
+    fn sub(self, earlier: LogBlocks) -> LogBlocks {
+        LogBlocks {
+            contents: self.contents - earlier.contents,
+            trees: self.trees - earlier.trees,
+            moved: self.moved - earlier.moved,
+            map: self.map - earlier.map,
+            map_by_cleaner: self.map_by_cleaner - earlier.map_by_cleaner,
+            rest: self.rest - earlier.rest,
+            rest_by_cleaner: self.rest_by_cleaner - earlier.rest_by_cleaner,
+        }
+    }
+}
 
 /// Looks at all that is written to the disk.
 #[derive(Debug, Default)]
@@ -25,8 +66,7 @@ pub struct NilfsLogs {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Blocks of files that the cleaner moved, as they were written before.
-    moved_blocks: u64,
+    blocks: LogBlocks,
     /// The log that began last: where, and how long its summary is. Its summary may not be whole before another begins.
     begun: Option<(u64, usize)>,
 }
@@ -37,24 +77,24 @@ impl NilfsLogs {
         for (index, block) in data.chunks_exact(BLOCK_BYTES).enumerate() {
             if let Some(summary_bytes) = summary_bytes(block) {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                state.count_moved(disk);
+                state.count(disk);
                 state.begun = Some((offset_bytes + (index * BLOCK_BYTES) as u64, summary_bytes));
             }
         }
     }
 
-    /// Blocks of files that the cleaner moved so far, in the logs up to the last one.
-    pub fn moved_blocks(&self) -> u64 {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).moved_blocks
+    /// The blocks of all logs so far but the last one.
+    pub fn blocks(&self) -> LogBlocks {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).blocks
     }
 }
 
 impl State {
-    fn count_moved(&mut self, disk: &dyn Media) {
+    fn count(&mut self, disk: &dyn Media) {
         let Some((offset_bytes, summary_bytes)) = self.begun.take() else { return };
         let mut summary = vec![0; summary_bytes.next_multiple_of(BLOCK_BYTES)];
         if disk.read(offset_bytes, &mut summary).is_ok() {
-            self.moved_blocks += moved_blocks(&summary);
+            self.blocks.count(&summary);
         }
     }
 }
@@ -83,32 +123,45 @@ fn entry_at(at: usize, bytes: usize) -> usize {
     if at % BLOCK_BYTES + bytes > BLOCK_BYTES { at.next_multiple_of(BLOCK_BYTES) } else { at }
 }
 
-/// Blocks of files in a log that its writer moved, by its summary: none if that is not the cleaner.
-fn moved_blocks(summary: &[u8]) -> u64 {
-    let mut moved = 0;
-    if u16_at(summary, 14) & BY_CLEANER == 0 {
-        return moved;
+impl LogBlocks {
+    /// Counts a log by its summary.
+    fn count(&mut self, summary: &[u8]) {
+        let is_by_cleaner = u16_at(summary, 14) & BY_CLEANER != 0;
+        let checkpoint = u64_at(summary, 56);
+        let (mut at, mut map, mut of_users) = (SUMMARY_BYTES, 0, 0);
+        for _ in 0..u32_at(summary, 44) {
+            at = entry_at(at, FILE_BYTES);
+            if at + FILE_BYTES > summary.len() {
+                break;
+            }
+            let (inode, written_at) = (u64_at(summary, at), u64_at(summary, at + 8));
+            let (blocks, contents) = (u32_at(summary, at + 16), u32_at(summary, at + 20));
+            at += FILE_BYTES;
+            for block in 0..blocks {
+                let bytes = if (inode == DAT) == (block < contents) { 8 } else { 16 };
+                at = entry_at(at, bytes) + bytes;
+            }
+            let (blocks, contents) = (u64::from(blocks), u64::from(contents).min(blocks.into()));
+            if inode == DAT {
+                map += blocks;
+            } else if inode == ROOT || inode >= FIRST_OF_USERS {
+                of_users += blocks;
+                if written_at < checkpoint {
+                    self.moved += blocks;
+                } else {
+                    (self.contents, self.trees) = (self.contents + contents, self.trees + blocks - contents);
+                }
+            }
+        }
+        let rest = u64::from(u32_at(summary, 40)).saturating_sub(map + of_users);
+        match is_by_cleaner {
+            true => {
+                (self.map_by_cleaner, self.rest_by_cleaner) =
+                    (self.map_by_cleaner + map, self.rest_by_cleaner + rest)
+            }
+            false => (self.map, self.rest) = (self.map + map, self.rest + rest),
+        }
     }
-    let checkpoint = u64_at(summary, 56);
-    let mut at = SUMMARY_BYTES;
-    for _ in 0..u32_at(summary, 44) {
-        at = entry_at(at, FILE_BYTES);
-        if at + FILE_BYTES > summary.len() {
-            break;
-        }
-        let (inode, written_at) = (u64_at(summary, at), u64_at(summary, at + 8));
-        let (blocks, data_blocks) = (u32_at(summary, at + 16), u32_at(summary, at + 20));
-        at += FILE_BYTES;
-        // Files of the file system itself have checkpoint 0.
-        if written_at > 0 && written_at < checkpoint {
-            moved += u64::from(blocks);
-        }
-        for block in 0..blocks {
-            let bytes = if (inode == DAT) == (block < data_blocks) { 8 } else { 16 };
-            at = entry_at(at, bytes) + bytes;
-        }
-    }
-    moved
 }
 
 #[cfg(test)]
@@ -144,19 +197,28 @@ mod tests {
     #[test]
     fn moved_blocks_are_told_from_new_ones_and_from_metadata() {
         // The first file's entries reach into a third block, and those of the table have the other lengths.
-        let files = [(20, 5, 600, 590), (DAT, 0, 40, 30), (21, 9, 7, 7), (22, 8, 3, 3), (5, 0, 2, 2)];
-        let (by_cleaner, by_user) = (summary(BY_CLEANER, 9, &files), summary(3, 9, &files));
+        let files =
+            |cno| [(20, cno, 600, 590), (DAT, 0, 40, 30), (21, 9, 7, 7), (22, cno, 3, 3), (5, 0, 2, 2)];
+        let (new, old) = (files(9), files(5));
+        let (by_user, by_cleaner, unmarked) =
+            (summary(3, 9, &new), summary(BY_CLEANER, 9, &old), summary(1, 9, &old));
         assert_eq!(by_cleaner.len(), 3 * BLOCK_BYTES);
         let image = tempfile::tempfile().unwrap();
         let logs = NilfsLogs::default();
         let mut offset = 4096;
+        let none = LogBlocks::default();
+        let written = LogBlocks { contents: 600, trees: 10, map: 40, rest: 5, ..none };
+        let moved =
+            LogBlocks { contents: 607, moved: 603, map_by_cleaner: 40, rest_by_cleaner: 5, ..written };
+        let more = LogBlocks { contents: 614, moved: 1206, map: 80, rest: 10, ..moved };
         // The last is not counted before another begins.
-        for (log, moved_before) in [(&by_user, 0), (&by_cleaner, 0), (&by_user, 603)] {
+        for (log, before) in [(&by_user, none), (&by_cleaner, written), (&unmarked, moved), (&by_user, more)]
+        {
             // As a guest writes it: block by block.
             for block in log.chunks(BLOCK_BYTES) {
                 image.write(offset, block).unwrap();
                 logs.written(&image, offset, block);
-                assert_eq!(logs.moved_blocks(), moved_before);
+                assert_eq!(logs.blocks(), before);
                 offset += BLOCK_BYTES as u64;
             }
         }
@@ -170,6 +232,6 @@ mod tests {
         block[8] ^= 1;
         image.write(0, &block).unwrap();
         (0..3).for_each(|_| logs.written(&image, 0, &block));
-        assert_eq!(logs.moved_blocks(), 0);
+        assert_eq!(logs.blocks(), LogBlocks::default());
     }
 }

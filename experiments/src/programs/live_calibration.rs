@@ -7,6 +7,7 @@ use crate::live::cases::{Case, Measured, Outcome};
 use crate::live::loads::RECORD_BYTES;
 use crate::live::measure_each;
 use crate::live::needs::missing;
+use crate::nvmfs::nilfs_logs::LogBlocks;
 use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
@@ -185,6 +186,30 @@ impl Pair {
     }
 }
 
+/// A column of what NILFS2 writes, and its blocks.
+type Part = (&'static str, fn(&LogBlocks) -> u64);
+
+const PARTS: [Part; 7] = [
+    ("live_contents_wa", |logs| logs.contents),
+    ("live_trees_wa", |logs| logs.trees),
+    ("live_map_wa", |logs| logs.map),
+    ("live_rest_wa", |logs| logs.rest),
+    ("live_moved_wa", |logs| logs.moved),
+    ("live_cleaner_map_wa", |logs| logs.map_by_cleaner),
+    ("live_cleaner_rest_wa", |logs| logs.rest_by_cleaner),
+];
+
+/// What is in these columns: nothing for what does not tell.
+fn parts(measured: Option<&Measured>) -> impl Iterator<Item = String> {
+    let told = measured.and_then(|measured| Some((measured.sent.logs?, measured.application_bytes as f64)));
+    let part = move |(_, blocks): Part| {
+        told.map_or(String::new(), |(logs, bytes)| {
+            format!("{:.4}", (blocks(&logs) * PAGE_BYTES) as f64 / bytes)
+        })
+    };
+    PARTS.into_iter().map(part)
+}
+
 pub fn run(session: &Session) -> Result<(), Failure> {
     let settings: Settings = session.settings()?;
     let mut pairs = Vec::new();
@@ -205,20 +230,20 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     };
     let modelled = session.each("calibrated model", &keys, |(name, case)| (of(name, case).modelled)(case))?;
     let live = measure_each(session, "live stack", &cases, Case::measure)?;
-    let mut table = Table::new(&["modelled", "load", "live_wa", "model_wa", "difference_percent"]);
+    let heads = ["modelled", "load", "live_wa", "model_wa", "difference_percent"];
+    let mut table = Table::new(&[&heads[..], &PARTS.map(|(name, _)| name)].concat());
     let mut near = Vec::new();
     for ((pair, outcome), model) in pairs.iter().zip(&live).zip(modelled) {
         let head = [pair.name, pair.load].map(str::to_owned);
         let Outcome::Measured(measured) = outcome else {
-            table.push(
-                head.into_iter().chain(["".to_owned(), format!("{model:.4}"), "".to_owned()]).collect(),
-            );
+            let numbers = ["".to_owned(), format!("{model:.4}"), "".to_owned()];
+            table.push(head.into_iter().chain(numbers).chain(parts(None)).collect());
             continue;
         };
         let live = (pair.live)(measured);
         let difference = (model / live - 1.0) * 100.0;
         let numbers = [format!("{live:.4}"), format!("{model:.4}"), format!("{difference:.1}")];
-        table.push(head.into_iter().chain(numbers).collect());
+        table.push(head.into_iter().chain(numbers).chain(parts(Some(measured))).collect());
         near.push((format!("{} under {}", pair.name, pair.load), difference.abs() <= 10.0));
     }
     table.publish(session, "data")?;
