@@ -275,7 +275,7 @@ function legend() {
     [{ cause: 1, grouped }, grouped ? "moved by cleaning" : "valid, moved by cleaning", has(({ op, cause }) => op === "write" && cause === 1)],
     [{ cause: 2, grouped }, "T: a part of the translation table", has(({ op, cause }) => op === "write" && cause === 2)],
     [{ cause: 3, grouped }, "V: says which pages are valid", has(({ op, cause }) => op === "write" && cause === 3)],
-    [{ label: "–", grouped }, "–: padding, written only because pages are programmed in order", has(({ op, label }) => op === "write" && label === "–")],
+    [{ label: "–", grouped }, "padding, written only because pages are programmed in order", has(({ op, label }) => op === "write" && label === "–")],
     [{ stale: true, grouped }, "valid here, though nobody above wants it", has(({ op }) => op === "stale")], [{ fresh: true, grouped }, "changed in this step", true]];
   return element("ul", { class: "legend" }, ...entries.filter(([, , is]) => is).map(([classes, text]) => element("li", {}, sample(classes, ""), text)));
 }
