@@ -149,18 +149,18 @@ impl LogBlocks {
                 if written_at < checkpoint {
                     self.moved += blocks;
                 } else {
-                    (self.contents, self.trees) = (self.contents + contents, self.trees + blocks - contents);
+                    self.contents += contents;
+                    self.trees += blocks - contents;
                 }
             }
         }
         let rest = u64::from(u32_at(summary, 40)).saturating_sub(map + of_users);
-        match is_by_cleaner {
-            true => {
-                (self.map_by_cleaner, self.rest_by_cleaner) =
-                    (self.map_by_cleaner + map, self.rest_by_cleaner + rest)
-            }
-            false => (self.map, self.rest) = (self.map + map, self.rest + rest),
-        }
+        let (maps, rests) = match is_by_cleaner {
+            true => (&mut self.map_by_cleaner, &mut self.rest_by_cleaner),
+            false => (&mut self.map, &mut self.rest),
+        };
+        *maps += map;
+        *rests += rest;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Pages that are served, in a browser that draws without a window, where there is one.
+//! Pages, in files or served, in a browser that draws without a window, where there is one.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,11 +6,27 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The browser, if there is one.
-pub fn browser() -> Option<&'static str> {
+fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     names
         .into_iter()
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success()))
+}
+
+/// The title that a page has once its scripts have run, of which none may complain; `more` are options of the browser. Nothing, and that is said, where there is
+/// no browser.
+pub fn title(url: &str, more: &[&str]) -> Option<String> {
+    let Some(browser) = browser() else {
+        println!("NOT RUN: a page in a browser, as there is no Chromium");
+        return None;
+    };
+    let options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"];
+    let done = Command::new(browser).args(options).args(more).arg(url).output().unwrap();
+    let (dom, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    let title = dom.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    let title = title.map_or("", |(title, _)| title);
+    assert!(!log.contains("CONSOLE"), "{url}: {title}\n{log}");
+    Some(title.to_owned())
 }
 
 /// What scripts of users begin with: `found` is for what is wrong.
@@ -34,23 +50,10 @@ const MOMENT: Duration = Duration::from_millis(20);
 /// Opens the page that is served at `address`, and does what `user` says, a script with a function `use`. Its times are those of the page, for which
 /// the browser does not wait, but for a moment with each `sleep`.
 pub fn use_page(address: &str, user: &str) {
-    let Some(browser) = browser() else {
-        println!("NOT RUN: a page in a browser, as there is no Chromium");
-        return;
-    };
     let address = with_user(address.to_owned(), [BEFORE, user, AFTER].concat());
-    let arguments = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--virtual-time-budget=600000",
-        "--dump-dom",
-    ];
-    let done = Command::new(browser).args(arguments).arg(format!("http://{address}/")).output().unwrap();
-    let (dom, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(dom.contains("<title>used: all is well</title>"), "{}\n{log}", dom.get(..600).unwrap_or(&dom));
-    assert!(!log.contains("CONSOLE"), "{log}");
+    if let Some(title) = title(&format!("http://{address}/"), &["--virtual-time-budget=600000"]) {
+        assert_eq!(title, "used: all is well");
+    }
 }
 
 /// Stands between the browser and the page, and puts `user` into it.

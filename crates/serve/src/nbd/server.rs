@@ -56,7 +56,7 @@ impl Server {
         limits: Limits,
     ) -> io::Result<Self> {
         let is_encrypted = certificates.is_some();
-        let exported = Exported { certificates, ..Exported::of(device)? };
+        let exported = Exported::of(device, certificates)?;
         let server = crate::sockets::Server::start("nbd", exported, address, limits)?;
         Ok(Server { server, is_encrypted })
     }
@@ -86,7 +86,7 @@ struct Exported {
 
 impl Exported {
     /// The device without a name, and once for each placement handle, by which what is written to it goes.
-    fn of(device: SharedDevice) -> io::Result<Self> {
+    fn of(device: SharedDevice, certificates: Option<Certificates>) -> io::Result<Self> {
         let known =
             device.with(|device| Ok((device.bytes(), device.page_bytes(), device.placement_handles())));
         let (bytes, page_bytes, handles) = known.map_err(io::Error::other)?;
@@ -107,11 +107,9 @@ impl Exported {
         };
         let others = (0..handles).map(|handle| (device.with_hint(handle), by_handle(handle)));
         let (devices, exports) = std::iter::once((device.clone(), export.clone())).chain(others).unzip();
-        Ok(Exported { devices, exports, certificates: None })
+        Ok(Exported { devices, exports, certificates })
     }
-}
 
-impl Exported {
     /// Comes to an agreement with a client in time, and on which line; `None` if it only wanted to look.
     fn agree(&self, stream: &Stream, limits: Limits) -> io::Result<Option<(Agreed, Line)>> {
         let until = Instant::now() + limits.handshake;
@@ -139,11 +137,11 @@ impl Exported {
 
 impl Service for Exported {
     fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()> {
-        let Some((agreed, line)) = self.agree(stream, limits)? else { return Ok(()) };
-        let [out, same] = [line.try_clone()?, line.try_clone()?];
+        let Some((agreed, mut line)) = self.agree(stream, limits)? else { return Ok(()) };
+        let out = line.try_clone()?;
         let (device, export) = (&self.devices[agreed.export], &self.exports[agreed.export]);
-        let served = Transmission::new(line, out, device, export, agreed).serve();
-        same.end();
+        let served = Transmission::new(&mut line, out, device, export, agreed).serve();
+        line.end();
         served
     }
 }

@@ -221,6 +221,14 @@ fn listen_in(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
     kept
 }
 
+/// Writes it and reads it again.
+fn say<S: Read + Write>(mut client: Client<S>, said: &[u8]) {
+    client.go();
+    let length = said.len() as u32;
+    assert_eq!(client.ask(0, 1, 0, length, said).error, 0);
+    assert!(client.ask(0, 0, 0, length, &[]).chunks == [(1, said.to_vec())]);
+}
+
 #[test]
 fn who_listens_in_hears_nothing() {
     let office = Office::new();
@@ -230,17 +238,10 @@ fn who_listens_in_hears_nothing() {
         let between = office.path(if secret { "secret" } else { "clear" });
         let target = if secret { path.clone() } else { office.path("plain") };
         let kept = listen_in(target, &between);
-        let ask = |error: u32, read: Vec<u8>| assert!(error == 0 && read == said);
         if secret {
-            let mut client = connect(&between, office.client(None));
-            client.go();
-            let error = client.ask(0, 1, 0, said.len() as u32, &said).error;
-            ask(error, client.ask(0, 0, 0, said.len() as u32, &[]).chunks.remove(0).1);
+            say(connect(&between, office.client(None)), &said);
         } else {
-            let mut client = Client::connect(&between);
-            client.go();
-            let error = client.ask(0, 1, 0, said.len() as u32, &said).error;
-            ask(error, client.ask(0, 0, 0, said.len() as u32, &[]).chunks.remove(0).1);
+            say(Client::connect(&between), &said);
         }
         let kept = kept.lock().unwrap();
         assert!(kept.len() > 2 * said.len());
