@@ -5,7 +5,7 @@ use super::handshake::{Agreed, Ended, Export, Secrecy, agree, greet};
 use super::transmission::Transmission;
 use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
-use crate::sockets::{Address, AddressError, Certificates, Hurried, Limits, Line, Service, Stream};
+use crate::sockets::{Address, AddressError, Certificates, Hurried, Limits, Line, Service, Stream, TLS};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,9 +16,6 @@ pub struct Server {
     server: crate::sockets::Server,
     is_encrypted: bool,
 }
-
-/// What stands between an address and the folder of certificates.
-const TLS: &str = ",tls=";
 
 /// The place that `text` names.
 pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {

@@ -5,6 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+/// What stands between an address and a folder of certificates, where there may be one. It is a part of no path.
+pub const TLS: &str = ",tls=";
+
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -16,7 +19,9 @@ pub enum Address {
 
 /// Why a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no place to listen at; use unix:PATH, or tcp:ADDRESS:PORT such as tcp:127.0.0.1:10809")]
+#[error(
+    "no place to listen at; use unix:PATH, or tcp:ADDRESS:PORT such as tcp:127.0.0.1:10809; {TLS}DIR is for NBD alone"
+)]
 pub struct AddressError;
 
 impl FromStr for Address {
@@ -24,7 +29,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         match text.split_once(':') {
-            Some(("unix", path)) if !path.is_empty() => Ok(Address::Unix(path.into())),
+            Some(("unix", path)) if !path.is_empty() && !path.contains(TLS) => Ok(Address::Unix(path.into())),
             Some(("tcp", address)) => address.parse().map(Address::Tcp).map_err(|_| AddressError),
             _ => Err(AddressError),
         }
@@ -65,7 +70,15 @@ mod tests {
             let address: Address = text.parse().unwrap();
             assert_eq!((address.to_string().as_str(), address.is_local()), (text, local));
         }
-        for text in ["", "unix:", "tcp:localhost", "/run/x.sock", "udp:127.0.0.1:1"] {
+        for text in [
+            "",
+            "unix:",
+            "unix:s,tls=certs",
+            "tcp:127.0.0.1:1,tls=certs",
+            "tcp:localhost",
+            "/run/x.sock",
+            "udp:127.0.0.1:1",
+        ] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
     }
