@@ -7,6 +7,7 @@ use crate::live::cases::{Case, Measured, Outcome};
 use crate::live::loads::RECORD_BYTES;
 use crate::live::measure_each;
 use crate::live::needs::missing;
+use crate::nvmfs::guest::{SEGMENT_BLOCKS, WRITTEN_AT_BLOCKS};
 use crate::nvmfs::nilfs_logs::LogBlocks;
 use crate::session::Session;
 use crate::statements::Statements;
@@ -110,13 +111,21 @@ fn f2fs_6(case: &Case) -> Result<LayerModel, Failure> {
 /// Erased segments at which F2FS's model cleans.
 const CLEANS_AT: u32 = 20;
 
-/// Segments of 256 blocks, as the lab makes them, and the oldest cleaned first.
+/// Segments, the limit of dirty blocks and the cleaner's limits as the lab sets them: the oldest segment is cleaned first, from a tenth
+/// of clean ones on until a fifth is clean.
 fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
+    let segments = case.disk_bytes() / (SEGMENT_BLOCKS * PAGE_BYTES);
     LayerModel::new(&format!(
         "[device]\ncapacity = {}\nspare_factor = 0.1\npages_per_block = 256\n\
-         [[log]]\nsegment_size = \"1 MiB\"\nspare_factor = 0.18\nvictim = \"fifo\"\nmetadata = \"nilfs2\"\n\
+         [[log]]\nsegment_size = {}\nspare_factor = 0.25\nvictim = \"fifo\"\n\
+         free_blocks_low = {}\nfree_blocks_high = {}\n\
+         metadata = {{ preset = \"nilfs2\", checkpoint_every = {} }}\n\
          [workload]\nkind = \"uniform\"\n",
-        case.disk_bytes()
+        case.disk_bytes(),
+        SEGMENT_BLOCKS * PAGE_BYTES,
+        segments / 10,
+        segments / 5,
+        u64::from(WRITTEN_AT_BLOCKS) * PAGE_BYTES,
     ))
 }
 

@@ -238,8 +238,12 @@ fn flash(result: &RunResult) -> String {
 fn metadata(layer: &LayerResult) -> Option<String> {
     let metadata = layer.metadata?;
     let ratio = metadata.metadata_per_written_page?;
+    let trees = match metadata.tree_pages {
+        0 => String::new(),
+        pages => format!(", trees {}", count(pages)),
+    };
     Some(format!(
-        "{}: {ratio:.4} pages a page written; summaries {}, map {}, segment info {}, checkpoints {}; {:.2} % of the flash",
+        "{}: {ratio:.4} pages a page written; summaries {}, map {}{trees}, segment info {}, checkpoints {}; {:.2} % of the flash",
         layer.name,
         count(metadata.summary_pages),
         count(metadata.map_pages),

@@ -204,6 +204,12 @@ pub enum MediumError {
         /// The block.
         block: u32,
     },
+    /// Checkpoints of a log's metadata follow one another, because each makes room for itself by cleaning, which calls for the next.
+    #[error(
+        "cleaning gains less than the checkpoints take that it calls for; more spare space is needed, longer segments, or a \
+         larger checkpoint_after_cleaned"
+    )]
+    Overrun,
     /// The layer that carries this medium failed.
     #[error("lower layer: {0}")]
     Lower(Box<LayerError>),

@@ -187,6 +187,9 @@ pub trait LayerBelow {
     /// Pages that the log may write until a checkpoint is due; [`u64::MAX`] where none ever is.
     fn until_checkpoint(&self) -> u64;
 
+    /// Whether a checkpoint is due because of what was cleaned, and does not wait until all is that is to be.
+    fn cleaning_calls_for_checkpoint(&self) -> bool;
+
     /// Appends to `pages` what the log has to write now, before the checkpoint ends.
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>);
 
@@ -248,6 +251,12 @@ pub trait MediumExt: Medium {
     #[inline(always)]
     fn until_checkpoint(&self) -> u64 {
         self.layer_below().map_or(u64::MAX, LayerBelow::until_checkpoint)
+    }
+
+    /// As [`LayerBelow::cleaning_calls_for_checkpoint`].
+    #[inline(always)]
+    fn cleaning_calls_for_checkpoint(&self) -> bool {
+        self.layer_below().is_some_and(LayerBelow::cleaning_calls_for_checkpoint)
     }
 
     /// As [`LayerBelow::begin_checkpoint`].

@@ -102,6 +102,8 @@ pub struct MetadataReport {
     pub summary_pages: u64,
     /// Pages of the map and of its index written.
     pub map_pages: u64,
+    /// Pages written of the trees that lead to the map's entries.
+    pub tree_pages: u64,
     /// Pages of segment information written.
     pub segment_info_pages: u64,
     /// Pages of checkpoints written.
@@ -125,6 +127,7 @@ impl MetadataReport {
     pub fn written(&self) -> u64 {
         self.summary_pages
             + self.map_pages
+            + self.tree_pages
             + self.segment_info_pages
             + self.checkpoint_pages
             + self.trim_record_pages

@@ -72,13 +72,14 @@ fn metadata_is_the_sum_of_its_kinds() {
         summary_pages: 1,
         map_pages: 20,
         segment_info_pages: 300,
+        tree_pages: 600_000,
         checkpoint_pages: 4000,
         trim_record_pages: 50_000,
         checkpoints: 7,
         moved_pages: 8,
         ..MetadataReport::default()
     };
-    assert_eq!(report.written(), 54_321);
+    assert_eq!(report.written(), 654_321);
 }
 
 #[test]

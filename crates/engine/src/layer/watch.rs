@@ -122,6 +122,10 @@ impl LayerBelow for Watcher {
         u64::MAX
     }
 
+    fn cleaning_calls_for_checkpoint(&self) -> bool {
+        false
+    }
+
     fn begin_checkpoint(&mut self, _pages: &mut Vec<Lpn>) {}
 
     fn begin_flush(&mut self, _pages: &mut Vec<Lpn>) -> bool {

@@ -208,8 +208,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
     }
 
     fn new_frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
-        self.clean_if_due(stream)?;
-        self.tend(stream)?;
+        if !self.spares_block_amid_cleaning() {
+            self.clean_if_due(stream)?;
+            self.tend(stream)?;
+        }
         // Cleaning may have opened a block for this very stream.
         if let Some(frontier) = self.pool.frontiers[stream.index()] {
             return Ok(frontier);

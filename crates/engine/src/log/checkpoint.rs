@@ -51,6 +51,23 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if self.pool.medium.until_checkpoint() > 0 { Ok(()) } else { self.checkpoint() }
     }
 
+    /// Takes the checkpoint that cleaning calls for, between two victims.
+    #[inline(always)]
+    pub(super) fn checkpoint_amid_cleaning(&mut self) -> Result<(), LayerError> {
+        if self.checkpoints_amid_cleaning || !self.pool.medium.cleaning_calls_for_checkpoint() {
+            return Ok(());
+        }
+        self.checkpoints_amid_cleaning = true;
+        let done = self.checkpoint();
+        self.checkpoints_amid_cleaning = false;
+        done
+    }
+
+    /// Whether pages of such a checkpoint can go to an erased block that is there, and need none to be cleaned for it.
+    pub(super) fn spares_block_amid_cleaning(&self) -> bool {
+        self.checkpoints_amid_cleaning && self.pool.erased.len() > 1
+    }
+
     fn checkpoint(&mut self) -> Result<(), LayerError> {
         self.write_own(|medium, pages| {
             medium.begin_checkpoint(pages);

@@ -115,6 +115,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.empty_set_aside(0)?;
             } else {
                 self.clean_victim(&mut fruitless)?;
+                self.checkpoint_amid_cleaning()?;
             }
         }
         Ok(())

@@ -179,7 +179,8 @@ impl<P: Payload> Segments<P> {
     fn note_run(&mut self, block: BlockId, end: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         let hint = self.hint(run.stream);
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
-        metadata.wrote(block, run.owners, run.data.len() as u32, run.cause);
+        let pages = run.data.len() as u32;
+        metadata.wrote(block, end - pages, run.owners, pages, run.cause);
         metadata.opened(run.stream, end);
         let summary = metadata.area_summary(block);
         if end == metadata.plan.data_pages() && !summary.is_empty() {
@@ -269,7 +270,7 @@ impl<P: Payload> Medium for Segments<P> {
         self.next_page[block.index()] = 0;
         let first = self.first_page(block);
         if let Some(metadata) = &mut self.metadata {
-            metadata.freed(block);
+            metadata.erased(block, cause);
         }
         if let Some(trims) = &mut self.trims {
             trims.discard(block, first, self.segment_pages);
@@ -427,6 +428,10 @@ impl<P: Payload> LayerBelow for Segments<P> {
         self.metadata.as_ref().map_or(u64::MAX, |metadata| metadata.until_checkpoint())
     }
 
+    fn cleaning_calls_for_checkpoint(&self) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| metadata.cleaning_calls_for_checkpoint())
+    }
+
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
         if let Some(metadata) = &mut self.metadata {
             metadata.begin_checkpoint(pages);
@@ -439,6 +444,9 @@ impl<P: Payload> LayerBelow for Segments<P> {
 
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
+        if metadata.is_overrun() {
+            return Err(MediumError::Overrun);
+        }
         let written = metadata.end_checkpoint(&mut self.pages);
         self.write_own(self.first_hint)?;
         if let Some(metadata) = &mut self.metadata {

@@ -52,6 +52,8 @@ pub struct LogStore<M: Medium, D, V, P> {
     /// Pages whose deaths the medium is told of.
     pub(super) deaths: Vec<Death>,
     pub(super) checkpoint: Checkpoint<M::Payload>,
+    /// Whether a checkpoint is being written in the middle of cleaning.
+    pub(super) checkpoints_amid_cleaning: bool,
     /// Who says what becomes of a victim's live pages, if not all are simply moved.
     pub(super) judge: Option<Box<Judge<M::Payload>>>,
 }
@@ -122,6 +124,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             indices: Vec::new(),
             deaths: Vec::new(),
             checkpoint: Checkpoint::default(),
+            checkpoints_amid_cleaning: false,
             judge: None,
             config,
             directory,

@@ -7,7 +7,7 @@ use crate::naive::rig::{Setup, Stamp, Streams};
 use proptest::prelude::*;
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::{Cause, Operation};
-use wearwell_engine::layer::{Bytes, Layer, MetadataReport, no_data};
+use wearwell_engine::layer::{Bytes, Layer, LayerError, MediumError, MetadataReport, no_data};
 use wearwell_engine::log::{
     MetadataLayout, MetadataPlan, Observed, OnFlush, Reclaim, Segments, SummaryPlace, TablePlace, TrimRule,
 };
@@ -128,6 +128,50 @@ fn a_map_in_the_log_is_appended_and_has_its_own_index() {
     assert_eq!(report.counters.outgoing(Cause::LogMetadata, Operation::Write), metadata(&stack).written());
 }
 
+/// A map and trees of eight entries a page, and a checkpoint for each segment that is cleaned.
+fn nilfs2(logical_share: f64) -> Stack<()> {
+    let layout = MetadataLayout {
+        map_entry_bytes: 4,
+        frees_map_entries: true,
+        tree_entry_bytes: 4,
+        checkpoint_every_pages: 1000,
+        checkpoint_after_cleaned: 1,
+        table_copies: 1,
+        ..Default::default()
+    };
+    let upper = Setup { reclaim: Reclaim::FreePool { low: 1, high: 1 }, ..Setup::default() };
+    Case::new(layout, [16, 40, 6], logical_share, upper, Setup::default()).expect("room").stack(None)
+}
+
+#[test]
+fn what_is_cleaned_is_written_with_a_checkpoint() {
+    let mut stack = nilfs2(0.3);
+    let pages = stack.logical_pages();
+    // Without cleaning nothing is due.
+    write(&mut stack, &[0, 1, 2]);
+    assert_eq!(metadata(&stack).checkpoints, 0);
+    (0..4000u32).for_each(|page| write(&mut stack, &[page.wrapping_mul(2_654_435_761) % pages]));
+    let report = &reports(&stack).layers[0];
+    let (counts, erases) = (metadata(&stack), report.counters.outgoing(Cause::Cleaning, Operation::Erase));
+    // A segment that has to be cleaned for a checkpoint's own pages is the next one's.
+    assert!(
+        counts.checkpoints <= erases && 2 * counts.checkpoints > erases,
+        "{} {erases}",
+        counts.checkpoints
+    );
+    assert!(counts.tree_pages > 0 && counts.map_pages > counts.tree_pages, "{counts:?}");
+}
+
+#[test]
+fn cleaning_that_gains_less_than_its_checkpoints_take_is_told() {
+    let mut stack = nilfs2(1.0);
+    let pages = stack.logical_pages();
+    let mut order = (0..40_000u32).map(|page| Lpn(page.wrapping_mul(2_654_435_761) % pages));
+    let written = order.try_for_each(|page| stack.write(&[page], no_data(1), 0));
+    assert_eq!(written, Err(overrun()));
+    assert!(overrun().to_string().contains("checkpoint_after_cleaned"));
+}
+
 fn layouts() -> impl Strategy<Value = MetadataLayout> {
     let place = || prop::sample::select(&[TablePlace::InLog, TablePlace::Area][..]);
     let summary = prop::sample::select(&[SummaryPlace::InSegment, SummaryPlace::Area][..]);
@@ -135,8 +179,18 @@ fn layouts() -> impl Strategy<Value = MetadataLayout> {
     let checkpoint = (1..40u64, 0..3u32, 0..2u32, 1..3u32, 0..3u8);
     let flush = prop::sample::select(&[OnFlush::Nothing, OnFlush::Map, OnFlush::Checkpoint][..]);
     let f2fs = (any::<bool>(), prop::sample::select(&[0, 8][..]), 0..3u32, flush);
-    (bytes, summary, any::<bool>(), place(), place(), checkpoint, f2fs).prop_map(
-        |(bytes, summary, partial, map, tables, checkpoint, (packed, journal_bytes, inode, on_flush))| {
+    let nilfs2 = (any::<bool>(), 0..3u32, prop::sample::select(&[0, 0, 2, 8, 20][..]));
+    (bytes, summary, any::<bool>(), place(), place(), checkpoint, (f2fs, nilfs2)).prop_map(
+        |(
+            bytes,
+            summary,
+            partial,
+            map,
+            tables,
+            checkpoint,
+            (f2fs, (frees, tree_entry_bytes, after_cleaned)),
+        )| {
+            let (packed, journal_bytes, inode, on_flush) = f2fs;
             // Without what each needs it is left out.
             let packed = packed && bytes.0 > 0;
             let in_log = map == TablePlace::InLog && bytes.1 > 0;
@@ -150,11 +204,14 @@ fn layouts() -> impl Strategy<Value = MetadataLayout> {
                 partial_segment_pages: if partial { 4 } else { 0 },
                 map_entry_bytes: bytes.1,
                 map,
+                frees_map_entries: frees && bytes.1 > 0,
+                tree_entry_bytes,
                 map_index_bytes: bytes.2,
                 segment_info_bytes: bytes.3,
                 tables,
                 table_copies: checkpoint.3,
                 checkpoint_every_pages: checkpoint.0,
+                checkpoint_after_cleaned: after_cleaned,
                 checkpoint_pages: checkpoint.1,
                 checkpoint_pages_per_stream: checkpoint.2,
                 own_streams: checkpoint.4,
@@ -181,6 +238,11 @@ prop_compose! {
     }
 }
 
+/// Cleaning may call for more checkpoints than it makes room for.
+fn overrun() -> LayerError {
+    MediumError::Overrun.into()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_global_rejects: 100_000, ..ProptestConfig::with_cases(160) })]
 
@@ -191,7 +253,8 @@ proptest! {
         trim in trims(),
     ) {
         let pages = case.plan.segment_pages();
-        drive(&mut case.stack::<Bytes<8>>(trim), &ops, pages, trim).unwrap();
+        let driven = drive(&mut case.stack::<Bytes<8>>(trim), &ops, pages, trim);
+        prop_assert!(driven.is_ok() || driven == Err(overrun()), "{driven:?}");
     }
 
     #[test]
@@ -200,10 +263,12 @@ proptest! {
             (0..3000u32).map(|page| Lpn(page.wrapping_mul(2_654_435_761) % case.upper.logical_pages)).collect();
         let counts = [3000, step].map(|step| {
             let mut stack = case.stack::<()>(None);
-            pages.chunks(step).for_each(|pages| stack.write(pages, no_data(pages.len()), 0).unwrap());
-            (metadata(&stack), reports(&stack).nand.unwrap().programs)
+            let mut chunks = pages.chunks(step);
+            let written = chunks.try_for_each(|pages| stack.write(pages, no_data(pages.len()), 0));
+            assert!(written.is_ok() || written == Err(overrun()), "{written:?}");
+            (written, metadata(&stack), reports(&stack).nand.unwrap().programs)
         });
-        prop_assert_eq!(counts[0], counts[1]);
+        prop_assert_eq!(&counts[0], &counts[1]);
     }
 }
 

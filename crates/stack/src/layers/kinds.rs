@@ -81,6 +81,8 @@ pub struct LayerPlan<S> {
     pub logical_pages: u32,
     /// Pages that it has below, those left out that it cannot use.
     pub physical_pages: u64,
+    /// Pages that it keeps for itself beside those that it shows: a log's map, say.
+    pub own_pages: u32,
     /// Pages of its block (segment), to which a layer above may match its own.
     pub block_pages: u32,
     /// Blocks (segments) that it holds open below at a time.
@@ -111,6 +113,7 @@ impl<S> LayerPlan<S> {
         LayerPlan {
             logical_pages,
             physical_pages,
+            own_pages: 0,
             block_pages,
             streams: 0,
             handles: 0,
@@ -130,6 +133,7 @@ impl<S> LayerPlan<S> {
         LayerPlan {
             logical_pages: self.logical_pages,
             physical_pages: self.physical_pages,
+            own_pages: self.own_pages,
             block_pages: self.block_pages,
             streams: self.streams,
             handles: self.handles,

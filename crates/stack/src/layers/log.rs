@@ -141,6 +141,7 @@ impl Kind for Log {
         };
         let settings = LogSettings { store, segment_pages, trim: rule, metadata, first_hint };
         Ok(LayerPlan {
+            own_pages,
             streams,
             handles,
             reach,

@@ -22,11 +22,14 @@ const NONE: MetadataConfig = MetadataConfig {
     map_entry_bytes: None,
     map: None,
     inode_entries: None,
+    frees_map_entries: None,
+    tree_entry_bytes: None,
     map_index_bytes: None,
     segment_info_bytes: None,
     tables: None,
     table_copies: None,
     checkpoint_every: None,
+    checkpoint_after_cleaned: None,
     checkpoint_pages: None,
     checkpoint_pages_per_stream: None,
     packed_summaries: None,
@@ -77,19 +80,27 @@ const F2FS: MetadataConfig = MetadataConfig {
 /// Linux, `include/uapi/linux/nilfs2_ondisk.h` and `Documentation/filesystems/nilfs2.rst`, "NILFS2 disk layout":
 /// - Each partial segment begins with its summary: `struct nilfs_binfo_v`, 16 bytes a block. How long one is depends on
 ///   how much is written at once; 512 KiB is assumed.
-/// - DAT: `struct nilfs_dat_entry`, 32 bytes a block; a file in the log.
+/// - DAT: `struct nilfs_dat_entry`, 32 bytes a block; a file in the log. The entry of a block that has died is given back when its
+///   segment is cleaned (`fs/nilfs2/ioctl.c`, `nilfs_clean_segments`).
+/// - Trees from files to DAT entries: a key and a pointer of 8 bytes each for each block (`struct nilfs_btree_node`). Cleaning leaves
+///   them alone, for a block that moves keeps its entry.
 /// - SUFILE: `struct nilfs_segment_usage`, 16 bytes a segment; a file in the log.
-/// - A checkpoint is a super root and a block of CPFILE: 2 blocks. The block trees of the files are left out.
-/// - Bytes between checkpoints: assumed. The default is by time, 5 s.
+/// - A checkpoint is a super root and a block of CPFILE: 2 blocks.
+/// - What the cleaner moves at one time is written with a checkpoint: 2 segments by default (nilfs_cleanerd.conf(5),
+///   `nsegments_per_clean`).
+/// - Bytes between other checkpoints: assumed. The default is by time, 5 s.
 const NILFS2: MetadataConfig = MetadataConfig {
     summary_bytes_per_page: Some(16),
     summary: Some(SummaryPlace::InSegment),
     partial_segment: Some(ByteSize(512 << 10)),
     map_entry_bytes: Some(32),
     map: Some(TablePlace::InLog),
+    frees_map_entries: Some(true),
+    tree_entry_bytes: Some(16),
     segment_info_bytes: Some(16),
     tables: Some(TablePlace::InLog),
     checkpoint_every: Some(ByteSize(16 << 20)),
+    checkpoint_after_cleaned: Some(2),
     checkpoint_pages: Some(2),
     ..NONE
 };
@@ -138,9 +149,9 @@ pub const LOG_LAYOUTS: &[LogLayout] = &[
     LogLayout {
         entry: Entry {
             name: "nilfs2",
-            help: "NILFS2: a summary before each partial segment; DAT, SUFILE and checkpoints in the log",
-            source: "Linux, include/uapi/linux/nilfs2_ondisk.h and nilfs2.rst, \"NILFS2 disk layout\"; partial segment and \
-                     checkpoint interval assumed",
+            help: "NILFS2: a summary before each partial segment; trees, DAT, SUFILE and checkpoints in the log",
+            source: "Linux, include/uapi/linux/nilfs2_ondisk.h, fs/nilfs2/ioctl.c and nilfs2.rst, \"NILFS2 disk layout\"; \
+                     nilfs_cleanerd.conf(5); partial segment and checkpoint interval assumed",
         },
         settings: NILFS2,
     },

@@ -48,11 +48,14 @@ impl MetadataConfig {
             map_entry_bytes: all.map_entry_bytes.unwrap_or(0),
             map: all.map.unwrap_or_default(),
             inode_entries: all.inode_entries.unwrap_or(0),
+            frees_map_entries: all.frees_map_entries.unwrap_or(false),
+            tree_entry_bytes: all.tree_entry_bytes.unwrap_or(0),
             map_index_bytes: all.map_index_bytes.unwrap_or(0),
             segment_info_bytes: all.segment_info_bytes.unwrap_or(0),
             tables: all.tables.unwrap_or_default(),
             table_copies: all.table_copies.unwrap_or(1),
             checkpoint_every_pages: pages("checkpoint_every", all.checkpoint_every)?,
+            checkpoint_after_cleaned: all.checkpoint_after_cleaned.unwrap_or(0),
             checkpoint_pages: fixed,
             checkpoint_pages_per_stream: per_stream,
             packed_summaries: all.packed_summaries.unwrap_or(false),
@@ -150,6 +153,9 @@ mod tests {
         let expected =
             MetadataLayout { own_streams: 1, streams: Some(2), on_flush: OnFlush::Checkpoint, ..f2fs };
         assert_eq!((two, f2fs.on_flush), (expected, OnFlush::Map));
+        let nilfs2 = layout("metadata = { preset = 'nilfs2', checkpoint_after_cleaned = 4 }").unwrap();
+        assert_eq!((nilfs2.tree_entry_bytes, nilfs2.frees_map_entries), (16, true));
+        assert_eq!(nilfs2.checkpoint_after_cleaned, 4);
         let fatcache = layout("metadata = 'fatcache'").unwrap();
         assert_eq!(fatcache, MetadataLayout { table_copies: 1, ..MetadataLayout::default() });
     }

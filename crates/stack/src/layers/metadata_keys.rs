@@ -55,6 +55,10 @@ metadata_keys! {
     map: TablePlace;
     /// Map in the log: entries in its first page, an inode, which changes with every write; unless given, it is like the others.
     inode_entries: u32;
+    /// Whether erasing a segment changes the map's entries of all pages that were written to it, dead ones included; not unless given.
+    frees_map_entries: bool;
+    /// Bytes for each logical page in trees in the log, which the host's writes change, and cleaning does not.
+    tree_entry_bytes: u32;
     /// Map in the log: bytes for the place of each page of the map.
     map_index_bytes: u32;
     /// Bytes of information on each segment; they change with its number of valid pages.
@@ -65,6 +69,8 @@ metadata_keys! {
     table_copies: u32;
     /// Written by the log, the host's and moved pages, from one checkpoint to the next.
     checkpoint_every: ByteSize;
+    /// Segments cleaned from one checkpoint to the next, if that comes first; what is moved does not count for `checkpoint_every` then.
+    checkpoint_after_cleaned: u32;
     /// Pages of a checkpoint.
     checkpoint_pages: u32;
     /// Pages of a checkpoint for each stream of the placement.

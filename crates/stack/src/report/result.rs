@@ -288,6 +288,9 @@ pub struct MetadataResult {
     pub summary_pages: u64,
     /// Pages of the map and of its index.
     pub map_pages: u64,
+    /// Pages of the trees that lead to the map's entries.
+    #[serde(default)]
+    pub tree_pages: u64,
     /// Pages of segment information.
     pub segment_info_pages: u64,
     /// Pages of checkpoints.

@@ -208,6 +208,7 @@ fn metadata(
     Some(MetadataResult {
         summary_pages: after.summary_pages - before.summary_pages,
         map_pages: after.map_pages - before.map_pages,
+        tree_pages: after.tree_pages - before.tree_pages,
         segment_info_pages: after.segment_info_pages - before.segment_info_pages,
         checkpoint_pages: after.checkpoint_pages - before.checkpoint_pages,
         trim_record_pages: after.trim_record_pages - before.trim_record_pages,

@@ -29,6 +29,8 @@ pub struct TreeLayer {
     pub logical_pages: u32,
     /// Pages that it has below, those beyond the last whole segment left out.
     pub physical_pages: u64,
+    /// Pages that it keeps for itself beside those that it shows.
+    pub own_pages: u32,
     /// What stands on it, logs first, each in the order of the scenario.
     pub users: Vec<User>,
     /// Pages of its block or segment.
@@ -191,7 +193,7 @@ impl Tree {
     ) -> Result<(), ConfigError> {
         let layer = &mut self.layers[at];
         (layer.logical_pages, layer.physical_pages) = (plan.logical_pages, plan.physical_pages);
-        layer.block_pages = plan.block_pages;
+        (layer.block_pages, layer.own_pages) = (plan.block_pages, plan.own_pages);
         divide(scenario, self, at)
     }
 }
@@ -210,6 +212,7 @@ fn named(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
         below: None,
         logical_pages: 0,
         physical_pages: 0,
+        own_pages: 0,
         users: Vec::new(),
         block_pages: 1,
         partitions: None,

@@ -7,7 +7,7 @@
 use super::situation::{Situation, fewest_digits, size_value};
 use super::{Change, Family, Setting};
 use wearwell_base::units::OverProvisioning;
-use wearwell_stack::tree::User;
+use wearwell_stack::tree::{TreeLayer, User};
 
 pub(super) const FAMILY: Family =
     Family { name: "capacity", help: "spare space moved between each layer and the logs on it", changes };
@@ -28,7 +28,7 @@ fn changes(situation: &Situation<'_>) -> Vec<Change> {
 fn of_layer(situation: &Situation<'_>, lower: usize) -> Vec<Change> {
     let spare = |at: usize| {
         let node = situation.layer(at);
-        node.physical_pages - u64::from(node.logical_pages)
+        node.physical_pages - u64::from(node.logical_pages) - u64::from(node.own_pages)
     };
     let logs = situation.logs_on(lower);
     let above: u64 = logs.iter().map(|&log| spare(log)).sum();
@@ -63,7 +63,7 @@ fn whole(situation: &Situation<'_>, logs: &[usize], pages: f64) -> u64 {
 fn settings(situation: &Situation<'_>, lower: usize, logs: &[usize], target: u64) -> Option<Vec<Setting>> {
     let mut settings = match lower == situation.tree.ftl() {
         true => device_settings(situation, target)?,
-        false => vec![spare_factor(situation, lower, situation.layer(lower).physical_pages, target)],
+        false => vec![spare_factor(situation.layer(lower), target)],
     };
     let mut draft = situation.draft.clone();
     let applied = settings.iter().try_for_each(|setting| setting.apply(&mut draft));
@@ -71,17 +71,18 @@ fn settings(situation: &Situation<'_>, lower: usize, logs: &[usize], target: u64
     if let (Ok(()), Ok(resized)) = (applied, Situation::of(&draft)) {
         settings.extend(logs.iter().map(|&log| {
             let shown = u64::from(situation.layer(log).logical_pages);
-            spare_factor(situation, log, resized.layer(log).physical_pages, shown)
+            spare_factor(resized.layer(log), shown)
         }));
     }
     Some(settings)
 }
 
-/// The spare factor with which a log shows `logical` of its `physical` pages; 0 or below where it cannot.
-fn spare_factor(situation: &Situation<'_>, log: usize, physical: u64, logical: u64) -> Setting {
-    let exact = 1.0 - logical as f64 / physical as f64;
-    let shows = |spare: f64| (physical as f64 * (1.0 - spare)).round() as u64 == logical;
-    Setting::new(format!("{}.spare_factor", situation.layer(log).key), fewest_digits(exact, shows))
+/// The spare factor with which a log shows `logical` pages, beside those that it keeps for itself; 0 or below where it cannot.
+fn spare_factor(log: &TreeLayer, logical: u64) -> Setting {
+    let (physical, held) = (log.physical_pages as f64, logical + u64::from(log.own_pages));
+    let exact = 1.0 - held as f64 / physical;
+    let shows = |spare: f64| (physical * (1.0 - spare)).round() as u64 == held;
+    Setting::new(format!("{}.spare_factor", log.key), fewest_digits(exact, shows))
 }
 
 /// What makes the drive show `logical` pages on the flash that it has, in the terms in which the scenario gives its size.

@@ -262,6 +262,7 @@ fn every_log_layout_and_what_it_writes_is_documented() {
     let result = MetadataResult {
         summary_pages: 0,
         map_pages: 0,
+        tree_pages: 0,
         segment_info_pages: 0,
         checkpoint_pages: 0,
         trim_record_pages: 0,

@@ -208,6 +208,10 @@ impl LayerBelow for Heard {
     fn until_checkpoint(&self) -> u64 {
         40
     }
+    fn cleaning_calls_for_checkpoint(&self) -> bool {
+        false
+    }
+
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
         pages.push(Lpn(3));
     }

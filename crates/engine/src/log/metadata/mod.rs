@@ -3,6 +3,7 @@
 //! Contents are not modelled, nor is reading them: a page of metadata is a page written below, where it dies and is
 //! cleaned like any other.
 
+mod owners;
 mod plan;
 mod table;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::layer::MetadataReport;
 use crate::units::{BlockId, Divider, Lpn, StreamId};
+use owners::Owners;
 use plan::{MOST_STREAMS, wrong};
 use table::{Kind, Shape, Table};
 
@@ -31,12 +33,21 @@ pub(super) struct Metadata {
     open: Vec<u32>,
     /// Pages that the log wrote since the last checkpoint.
     written: u64,
+    /// Segments that were cleaned since the last checkpoint began.
+    cleaned: u32,
+    /// Checkpoints in a row that cleaning called for before the host had written a page more than the one it may.
+    crowded: u32,
+    /// Pages that the host wrote since the last checkpoint.
+    host_written: u64,
+    /// Whose pages each segment was written with, if the map's entries of dead ones are kept until it is erased.
+    owners: Option<Owners>,
     pub counts: MetadataReport,
     /// Pages written below besides those that the log appended.
     pub beside_log: u64,
-    /// Which of the tables are the map, its index, and the segment information, of those that are kept.
+    /// Which of the tables are the map, its index, the trees, and the segment information, of those that are kept.
     map: Option<usize>,
     index: Option<usize>,
+    tree: Option<usize>,
     info: Option<usize>,
 }
 
@@ -50,16 +61,23 @@ impl Metadata {
         };
         let kinds: Vec<Kind> = plan.tables.iter().map(|table| table.shape.kind).collect();
         let index = kinds.windows(2).position(|pair| pair == [Kind::Map; 2]).map(|map| map + 1);
+        let of = |kind: Kind| kinds.iter().position(|&other| other == kind);
+        let frees = plan.layout.frees_map_entries;
         Metadata {
-            map: kinds.iter().position(|&kind| kind == Kind::Map),
+            map: of(Kind::Map),
             index,
-            info: kinds.iter().position(|&kind| kind == Kind::SegmentInfo),
+            tree: of(Kind::Tree),
+            info: of(Kind::SegmentInfo),
+            owners: frees.then(|| Owners::new(plan.segments, plan.data_pages())),
             part: Divider::new(plan.part_data),
             plan,
             logical_pages,
             streams: 1,
             open: vec![0],
             written: 0,
+            cleaned: 0,
+            crowded: 0,
+            host_written: 0,
             counts,
             beside_log: 0,
         }
@@ -93,7 +111,7 @@ impl Metadata {
         page + (self.part.quotient(page) + 1) * self.plan.part_summary
     }
 
-    /// An entry of this table has changed, if the table is kept: the map, its index, or the segment information.
+    /// An entry of this table has changed, if the table is kept.
     #[inline(always)]
     fn mark(&mut self, table: Option<usize>, entry: u32) {
         if let Some(table) = table {
@@ -110,16 +128,29 @@ impl Metadata {
         self.plan.tables.iter().find(of).map_or(Kind::Checkpoint, |table| table.shape.kind)
     }
 
-    /// The log wrote these pages to `block`.
-    pub fn wrote(&mut self, block: BlockId, owners: Option<&[Lpn]>, pages: u32, cause: Cause) {
-        self.written += u64::from(pages);
-        self.mark(self.info, block.0);
-        if cause == Cause::Host && self.plan.layout.inode_entries > 0 {
-            self.mark(self.map, 0);
+    /// The log wrote these pages to `block`, the first of them at `at`.
+    pub fn wrote(&mut self, block: BlockId, at: u32, owners: Option<&[Lpn]>, pages: u32, cause: Cause) {
+        if cause != Cause::Cleaning || self.plan.layout.checkpoint_after_cleaned == 0 {
+            self.written += u64::from(pages);
         }
-        for &Lpn(page) in owners.unwrap_or_default() {
+        self.mark(self.info, block.0);
+        let by_host = cause == Cause::Host;
+        if by_host {
+            self.host_written += u64::from(pages);
+            if self.plan.layout.inode_entries > 0 {
+                self.mark(self.map, 0);
+            }
+        }
+        let owners = owners.unwrap_or_default();
+        if let Some(of) = &mut self.owners {
+            of.set(block, at, owners);
+        }
+        for &Lpn(page) in owners {
             if page < self.logical_pages {
                 self.mark(self.map, page);
+                if by_host {
+                    self.mark(self.tree, page);
+                }
                 continue;
             }
             let own = page - self.logical_pages;
@@ -145,23 +176,48 @@ impl Metadata {
 
     /// A page in `block` is about to die.
     pub fn died(&mut self, owner: Lpn, block: BlockId) {
-        self.freed(block);
+        self.mark(self.info, block.0);
         if owner.0 < self.logical_pages {
             self.mark(self.map, owner.0);
+            self.mark(self.tree, owner.0);
         }
     }
 
-    /// What is known of `block` has changed.
-    pub fn freed(&mut self, block: BlockId) {
+    /// `block` was erased.
+    pub fn erased(&mut self, block: BlockId, cause: Cause) {
         self.mark(self.info, block.0);
+        if let Some(mut owners) = self.owners.take() {
+            owners.take(block, |Lpn(page)| {
+                if page < self.logical_pages {
+                    self.mark(self.map, page);
+                }
+            });
+            self.owners = Some(owners);
+        }
+        if cause == Cause::Cleaning {
+            self.cleaned += 1;
+        }
+    }
+
+    /// Whether as many segments were cleaned as call for a checkpoint.
+    pub fn cleaning_calls_for_checkpoint(&self) -> bool {
+        let after = self.plan.layout.checkpoint_after_cleaned;
+        after > 0 && self.cleaned >= after
     }
 
     /// Pages that the log may write until the next checkpoint.
     pub fn until_checkpoint(&self) -> u64 {
         match self.plan.layout.checkpoint_every_pages {
             0 => u64::MAX,
+            _ if self.cleaning_calls_for_checkpoint() => 0,
             every => every.saturating_sub(self.written),
         }
+    }
+
+    /// Whether as many checkpoints as there are segments came one after the other because cleaning called for them, each
+    /// as the last had been written: then cleaning gains less than they take.
+    pub fn is_overrun(&self) -> bool {
+        self.crowded > self.plan.segments
     }
 
     fn checkpoint_pages(&self) -> u32 {
@@ -205,6 +261,9 @@ impl Metadata {
 
     /// The pages that a checkpoint appends to the log, as logical pages.
     pub fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
+        let crowds = self.cleaning_calls_for_checkpoint() && self.host_written <= 1;
+        self.crowded = if crowds { self.crowded + 1 } else { 0 };
+        self.cleaned = 0;
         let start = self.logical_pages;
         for at in 0..self.plan.tables.len() {
             if self.plan.tables[at].shape.place == TablePlace::InLog {
@@ -243,6 +302,7 @@ impl Metadata {
         }
         self.counts.checkpoints += 1;
         self.written = 0;
+        self.host_written = 0;
     }
 
     /// The pages of the area for the summary of `block`.
@@ -261,6 +321,7 @@ impl Metadata {
         *match kind {
             Kind::Summary => &mut self.counts.summary_pages,
             Kind::Map => &mut self.counts.map_pages,
+            Kind::Tree => &mut self.counts.tree_pages,
             Kind::SegmentInfo => &mut self.counts.segment_info_pages,
             Kind::Checkpoint => &mut self.counts.checkpoint_pages,
         } += pages;

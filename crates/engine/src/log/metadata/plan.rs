@@ -48,6 +48,12 @@ pub struct MetadataLayout {
     /// Map in the log: entries in its first page, if there is room for more, which also changes whenever the host writes: an
     /// inode. 0: as many as in the others, and it is like them.
     pub inode_entries: u32,
+    /// Whether erasing a segment changes the map's entries of all pages that were written to it, because those of dead
+    /// pages are kept until then.
+    pub frees_map_entries: bool,
+    /// Bytes for each logical page in trees that lead to the map's entries: they are in the log, and change when the host
+    /// writes or trims, not when cleaning moves pages.
+    pub tree_entry_bytes: u32,
     /// Map in the log: bytes for the place of each of its pages, in a table beside the segment information.
     pub map_index_bytes: u32,
     /// Bytes of information on each segment.
@@ -58,6 +64,9 @@ pub struct MetadataLayout {
     pub table_copies: u32,
     /// Pages written by the log, host's and moved ones, from one checkpoint to the next; 0: there are none.
     pub checkpoint_every_pages: u64,
+    /// Segments that are cleaned from one checkpoint to the next, if that comes first; the moved pages do not count then. 0: any
+    /// number.
+    pub checkpoint_after_cleaned: u32,
     /// Pages of a checkpoint.
     pub checkpoint_pages: u32,
     /// Pages of a checkpoint for each open stream.
@@ -200,7 +209,7 @@ impl MetadataPlan {
         &self,
         page_bytes: u32,
         pages_below: u32,
-    ) -> [(&'static str, Kind, TablePlace, u32, u32); 3] {
+    ) -> [(&'static str, Kind, TablePlace, u32, u32); 4] {
         let layout = &self.layout;
         let map_pages = match layout.map {
             TablePlace::InLog if layout.map_entry_bytes > 0 => {
@@ -219,6 +228,7 @@ impl MetadataPlan {
                 layout.segment_info_bytes,
                 pages_below / self.segment_pages,
             ),
+            ("tree_entry_bytes", Kind::Tree, TablePlace::InLog, layout.tree_entry_bytes, pages_below),
         ]
     }
 
@@ -317,6 +327,16 @@ fn check(layout: &MetadataLayout, page_bytes: u32) -> Result<(), ConfigError> {
             "inode_entries",
             layout.inode_entries > 0 && !in_log,
             "is the beginning of a map in the log".to_owned(),
+        ),
+        (
+            "frees_map_entries",
+            layout.frees_map_entries && layout.map_entry_bytes == 0,
+            "is about the entries of a map; `map_entry_bytes` is missing".to_owned(),
+        ),
+        (
+            "checkpoint_after_cleaned",
+            layout.checkpoint_after_cleaned > 0 && layout.checkpoint_every_pages == 0,
+            "needs checkpoints: `checkpoint_every` is missing".to_owned(),
         ),
         (
             "on_flush",

@@ -19,6 +19,7 @@ pub enum TablePlace {
 pub(super) enum Kind {
     Summary,
     Map,
+    Tree,
     SegmentInfo,
     Checkpoint,
 }

@@ -117,18 +117,18 @@ fn a_checkpoint_writes_changed_pages_in_place_copy_by_copy() {
     let mut kept = Metadata::new(plan, 300);
     kept.serve(1).unwrap();
     assert_eq!(kept.until_checkpoint(), 4);
-    kept.wrote(BlockId(5), Some(&[0, 1, 9].map(Lpn)), 3, Cause::Host);
+    kept.wrote(BlockId(5), 0, Some(&[0, 1, 9].map(Lpn)), 3, Cause::Host);
     assert_eq!(kept.until_checkpoint(), 1);
     kept.died(Lpn(17), BlockId(6));
-    kept.wrote(BlockId(5), None, 2, Cause::Host);
+    kept.wrote(BlockId(5), 0, None, 2, Cause::Host);
     assert_eq!(kept.until_checkpoint(), 0, "late is due");
     // Entries 0, 1, 9 and 17 of the map, 5 and 6 of the segments, and a checkpoint of one stream.
     assert_eq!(checkpoint(&mut kept), (vec![], vec![36, 38, 40, 838, 839, 0, 1, 2], [3, 2, 3]));
     assert_eq!((kept.until_checkpoint(), kept.beside_log, kept.counts.checkpoints), (4, 8, 1));
-    kept.wrote(BlockId(4), Some(&[Lpn(1)]), 1, Cause::Cleaning);
+    kept.wrote(BlockId(4), 0, Some(&[Lpn(1)]), 1, Cause::Cleaning);
     // The other copies, and the other checkpoint.
     assert_eq!(checkpoint(&mut kept), (vec![], vec![436, 1038, 18, 19, 20], [1, 1, 3]));
-    kept.freed(BlockId(5));
+    kept.erased(BlockId(5), Cause::Cleaning);
     kept.serve(3).unwrap();
     assert_eq!(checkpoint(&mut kept), (vec![], vec![838, 0, 1, 2, 3, 4], [0, 1, 5]));
     let counts = kept.counts;
@@ -142,18 +142,18 @@ fn a_checkpoint_writes_changed_pages_in_place_copy_by_copy() {
 fn a_checkpoint_appends_changed_pages_and_the_index_of_their_places() {
     // Of the log's own pages 18 are the checkpoint's, 40 the map's from 18 on, 5 its index's from 58 on, and 20 the segments'.
     let mut kept = Metadata::new(plan(tables(TablePlace::InLog, TablePlace::InLog), 160).unwrap(), 60);
-    kept.wrote(BlockId(1), Some(&[0, 5].map(Lpn)), 2, Cause::Host);
+    kept.wrote(BlockId(1), 0, Some(&[0, 5].map(Lpn)), 2, Cause::Host);
     let appended = vec![78, 79, 118, 123, 60, 61, 62];
     assert_eq!(checkpoint(&mut kept), (appended.clone(), vec![], [0; 3]));
     // They are counted as the log writes them.
     assert_eq!(kept.counts.written(), 0);
     let pages: Vec<Lpn> = appended.into_iter().map(Lpn).collect();
-    kept.wrote(BlockId(2), Some(&pages), 7, Cause::LogMetadata);
+    kept.wrote(BlockId(2), 0, Some(&pages), 7, Cause::LogMetadata);
     let counts = kept.counts;
     assert_eq!((counts.map_pages, counts.segment_info_pages, counts.checkpoint_pages), (3, 1, 3));
     assert_eq!((kept.beside_log, counts.log_pages, counts.checkpoints), (0, 83, 1));
     // A page of the map that cleaning moves has another place: the index changes. One of a checkpoint has no entry there.
-    kept.wrote(BlockId(3), Some(&[78, 60].map(Lpn)), 2, Cause::Cleaning);
+    kept.wrote(BlockId(3), 0, Some(&[78, 60].map(Lpn)), 2, Cause::Cleaning);
     assert_eq!(kept.counts.moved_pages, 2);
     assert_eq!(checkpoint(&mut kept), (vec![118, 124, 60, 61, 62], vec![], [0; 3]));
     kept.died(Lpn(61), BlockId(9));
@@ -219,7 +219,21 @@ fn impossible_layouts_name_their_key() {
     assert!(shape(f2fs).is_ok());
     // An inode with as many entries as any other page of the map, or more, is like the others in that.
     assert_eq!(shape(MetadataLayout { inode_entries: 873, ..f2fs }), shape(f2fs));
-    let wrong: [(&str, MetadataLayout); 6] = [
+    let wrong: [(&str, MetadataLayout); 8] = [
+        (
+            "frees_map_entries",
+            MetadataLayout {
+                frees_map_entries: true,
+                map_entry_bytes: 0,
+                inode_entries: 0,
+                on_flush: OnFlush::Nothing,
+                ..f2fs
+            },
+        ),
+        (
+            "checkpoint_after_cleaned",
+            MetadataLayout { checkpoint_after_cleaned: 1, ..MetadataLayout::default() },
+        ),
         ("journal_bytes", MetadataLayout { journal_bytes: 16, ..f2fs }),
         ("journal_bytes", MetadataLayout { packed_summaries: false, ..f2fs }),
         ("packed_summaries", MetadataLayout { summary_bytes_per_page: 0, ..f2fs }),
@@ -248,16 +262,95 @@ fn a_flush_writes_the_map_or_takes_a_checkpoint_if_there_is_something_to_keep() 
     let mut map = kept(OnFlush::Map);
     assert_eq!(flush(&mut map), (vec![], false));
     // Two entries in the first page, four in the others: 7 is in the third. What cleaning moves leaves the inode alone.
-    map.wrote(BlockId(1), Some(&[Lpn(7)]), 1, Cause::Host);
+    map.wrote(BlockId(1), 0, Some(&[Lpn(7)]), 1, Cause::Host);
     assert_eq!(flush(&mut map), (vec![60, 62], false));
-    map.wrote(BlockId(1), Some(&[Lpn(2)]), 1, Cause::Cleaning);
+    map.wrote(BlockId(1), 0, Some(&[Lpn(2)]), 1, Cause::Cleaning);
     assert_eq!(flush(&mut map), (vec![61], false));
     assert_eq!(flush(&mut map), (vec![], false));
     let mut checkpoint = kept(OnFlush::Checkpoint);
     assert_eq!(flush(&mut checkpoint), (vec![], false), "nothing was written yet");
-    checkpoint.wrote(BlockId(1), Some(&[Lpn(0)]), 1, Cause::Host);
+    checkpoint.wrote(BlockId(1), 0, Some(&[Lpn(0)]), 1, Cause::Host);
     assert_eq!(flush(&mut checkpoint), (vec![60], true));
     let written = checkpoint.end_checkpoint(&mut Vec::new());
     checkpoint.ended_checkpoint(written);
     assert_eq!((flush(&mut checkpoint), checkpoint.counts.checkpoints), ((vec![], false), 1));
+}
+
+/// Four entries to a page of the map and two to one of the trees; of 60 logical pages, and segments of 4.
+fn trees(checkpoint_after_cleaned: u32) -> Metadata {
+    let layout = MetadataLayout {
+        map_entry_bytes: 8,
+        frees_map_entries: true,
+        tree_entry_bytes: 16,
+        checkpoint_every_pages: 100,
+        checkpoint_after_cleaned,
+        ..MetadataLayout::default()
+    };
+    // Of the log's own pages 40 are the map's and 80 the trees'.
+    Metadata::new(plan(layout, 160).unwrap(), 60)
+}
+
+#[test]
+fn trees_change_with_what_the_host_writes_and_not_with_what_cleaning_moves() {
+    let mut kept = trees(0);
+    assert_eq!(kept.counts.log_pages, 40 + 80);
+    kept.wrote(BlockId(1), 0, Some(&[0, 9].map(Lpn)), 2, Cause::Host);
+    kept.died(Lpn(20), BlockId(2));
+    let pages = vec![60, 62, 65, 100, 104, 110];
+    assert_eq!(checkpoint(&mut kept).0, pages);
+    let pages: Vec<Lpn> = pages.into_iter().map(Lpn).collect();
+    kept.wrote(BlockId(2), 0, Some(&pages), 6, Cause::LogMetadata);
+    assert_eq!((kept.counts.map_pages, kept.counts.tree_pages, kept.counts.written()), (3, 3, 6));
+    kept.wrote(BlockId(3), 0, Some(&[9, 104].map(Lpn)), 2, Cause::Cleaning);
+    assert_eq!(checkpoint(&mut kept).0, [62]);
+}
+
+#[test]
+fn erasing_a_segment_changes_the_entries_of_all_that_was_written_to_it() {
+    let mut kept = trees(0);
+    kept.wrote(BlockId(1), 0, Some(&[0, 60].map(Lpn)), 2, Cause::Host);
+    kept.wrote(BlockId(1), 2, Some(&[Lpn(9)]), 1, Cause::Host);
+    kept.wrote(BlockId(2), 0, Some(&[Lpn(30)]), 1, Cause::Host);
+    checkpoint(&mut kept);
+    kept.erased(BlockId(1), Cause::Cleaning);
+    assert_eq!(checkpoint(&mut kept).0, [60, 62], "of pages 0 and 9; the log's own has none");
+    kept.erased(BlockId(1), Cause::Cleaning);
+    assert_eq!(checkpoint(&mut kept).0, [0; 0], "nothing was written to it since");
+}
+
+#[test]
+fn cleaning_calls_for_a_checkpoint_after_so_many_segments() {
+    let mut kept = trees(2);
+    kept.wrote(BlockId(1), 0, Some(&[Lpn(0)]), 1, Cause::Host);
+    kept.wrote(BlockId(2), 0, Some(&[Lpn(5)]), 1, Cause::Cleaning);
+    assert_eq!(kept.until_checkpoint(), 99, "what cleaning moves does not count");
+    kept.erased(BlockId(1), Cause::Cleaning);
+    assert!(!kept.cleaning_calls_for_checkpoint());
+    kept.erased(BlockId(3), Cause::Host);
+    assert!(!kept.cleaning_calls_for_checkpoint(), "that was not cleaning");
+    kept.erased(BlockId(4), Cause::Cleaning);
+    assert_eq!((kept.cleaning_calls_for_checkpoint(), kept.until_checkpoint()), (true, 0));
+    kept.begin_checkpoint(&mut Vec::new());
+    // Cleaned for the checkpoint itself: that counts for the next.
+    kept.erased(BlockId(5), Cause::Cleaning);
+    kept.ended_checkpoint([0; 3]);
+    assert_eq!(kept.until_checkpoint(), 100);
+    kept.erased(BlockId(6), Cause::Cleaning);
+    assert_eq!(kept.until_checkpoint(), 0);
+}
+
+#[test]
+fn checkpoints_that_only_make_room_for_one_another_are_noticed() {
+    let mut kept = trees(1);
+    let crowd = |kept: &mut Metadata, times: u32| {
+        (0..times).for_each(|_| {
+            kept.erased(BlockId(1), Cause::Cleaning);
+            checkpoint(kept);
+        });
+        kept.is_overrun()
+    };
+    assert!(!crowd(&mut kept, 40), "as many as there are segments");
+    kept.wrote(BlockId(1), 0, Some(&[0, 1].map(Lpn)), 2, Cause::Host);
+    assert!(!crowd(&mut kept, 41), "the host had written in between");
+    assert!(crowd(&mut kept, 1));
 }
