@@ -53,17 +53,19 @@ pub struct LoadKind {
 }
 
 /// All loads.
-pub const LOADS: [LoadKind; 7] = [
+pub const LOADS: [LoadKind; 8] = [
     LoadKind { name: "random", logged: true, programs: FIO, plan: random },
     LoadKind { name: "direct", logged: false, programs: FIO, plan: direct },
     LoadKind { name: "sequential", logged: true, programs: FIO, plan: sequential },
     LoadKind { name: "fileserver", logged: false, programs: &[], plan: fileserver },
     LoadKind { name: "sqlite", logged: false, programs: &[("sqlite3", "sqlite3")], plan: sqlite },
     LoadKind { name: "postgresql", logged: false, programs: POSTGRESQL, plan: postgresql },
-    LoadKind { name: "rocksdb", logged: false, programs: &[("db_bench", "rocksdb-tools")], plan: rocksdb },
+    LoadKind { name: "rocksdb", logged: false, programs: DB_BENCH, plan: rocksdb },
+    LoadKind { name: "rocksdb_held", logged: false, programs: DB_BENCH, plan: rocksdb_held },
 ];
 
 const FIO: &[(&str, &str)] = &[("fio", "fio")];
+const DB_BENCH: &[(&str, &str)] = &[("db_bench", "rocksdb-tools")];
 const POSTGRESQL: &[(&str, &str)] =
     &[("pgbench", "postgresql"), ("psql", "postgresql"), ("runuser", "util-linux")];
 
@@ -203,22 +205,38 @@ pub const RECORD_BYTES: u64 = 16 + 400;
 /// db_bench: half of the room is filled in order, and then overwritten at random; tables of 4 MiB, levels of which each is ten times the one
 /// before, nothing compressed.
 fn rocksdb(sizes: &Sizes) -> Result<Plan, Failure> {
+    Ok(db_bench(sizes, ""))
+}
+
+/// The same with a writer that waits while level 0 has as many runs as are merged: otherwise more gather meanwhile, the more the faster it is.
+fn rocksdb_held(sizes: &Sizes) -> Result<Plan, Failure> {
+    let runs = LEVEL_0_RUNS;
+    Ok(db_bench(
+        sizes,
+        &format!("--level0_slowdown_writes_trigger={runs} --level0_stop_writes_trigger={runs}"),
+    ))
+}
+
+/// Runs in level 0 with which RocksDB begins to merge, unless it is told.
+pub const LEVEL_0_RUNS: u32 = 4;
+
+fn db_bench(sizes: &Sizes, options: &str) -> Plan {
     let records = (sizes.file_bytes / 2 / RECORD_BYTES).max(1000);
     let writes = (sizes.written_bytes / RECORD_BYTES).max(1);
     let command = format!(
         "db_bench --db=$ROOT/db --num={records} --key_size=16 --value_size=400 --compression_type=none \
          --write_buffer_size=4194304 --target_file_size_base=4194304 --max_bytes_for_level_base=16777216 \
-         --use_direct_io_for_flush_and_compaction=1 --threads=1 --seed={}",
+         --use_direct_io_for_flush_and_compaction=1 --threads=1 --seed={} {options}",
         sizes.seed
     );
     let quiet = "> /dev/null 2>&1\n";
-    Ok(Plan {
+    Plan {
         fill: format!("{command} --benchmarks=fillseq {quiet}"),
         run: format!("{command} --use_existing_db=1 --benchmarks=overwrite --writes={writes} {quiet}"),
         application_bytes: Some(writes * RECORD_BYTES),
         files: OF_THE_SHELL,
         ..Plan::default()
-    })
+    }
 }
 
 impl Plan {

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use wearwell_serve::SharedDevice;
 
 /// What to do.
 pub struct Job {
@@ -14,6 +15,24 @@ pub struct Job {
     /// Requests under way.
     pub depth: u16,
     pub seconds: u32,
+}
+
+/// Requests a second of somebody who needs no door, and so has one under way.
+pub fn own_iops(device: &SharedDevice, job: &Job) -> f64 {
+    let (mut pages, mut data) = (Pages(1), vec![7; 4096]);
+    let (began, mut done) = (Instant::now(), 0u64);
+    let time = Duration::from_secs(job.seconds.into());
+    while began.elapsed() < time {
+        let offset = pages.next() * 4096;
+        device
+            .with(|device| match job.writes {
+                true => device.write(offset, &data),
+                false => device.read(offset, &mut data),
+            })
+            .unwrap();
+        done += 1;
+    }
+    done as f64 / began.elapsed().as_secs_f64()
 }
 
 /// Requests a second, by fio; `None` where there is none, or it failed.

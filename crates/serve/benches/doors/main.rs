@@ -17,7 +17,7 @@ mod clients;
 mod guest;
 mod memory_file;
 
-use clients::{Job, fio, guest_iops, nbd_iops};
+use clients::{Job, fio, guest_iops, nbd_iops, own_iops};
 use memory_file::MemoryFile;
 use std::path::Path;
 use std::process::Command;
@@ -56,6 +56,9 @@ fn main() {
         "4 KiB", "", "1/s", "us", "", "1/s", "us", "ratio"
     );
     let here = std::process::id();
+    let without =
+        ("the drive, by no door", here, Box::new(|job: &Job| Some(own_iops(&device, job))) as Work<'_>);
+    alone(&without, rounds, seconds);
     let plain = nbdkit(&folder.path().join("nbdkit"));
     let uri = |name: &str| format!("nbd+unix:///?socket={}", folder.path().join(name).display());
     let by_uri = |uri: String| -> Work<'static> {
@@ -158,6 +161,21 @@ fn nbdkit(socket: &Path) -> Option<Running> {
     Some(Running(child))
 }
 
+/// Lets it do its jobs, one request at a time, and prints the median of each.
+fn alone(runner: &Runner<'_>, rounds: u32, seconds: u32) {
+    for writes in [true, false] {
+        let job = Job { writes, depth: 1, seconds };
+        let figures: Vec<[f64; 2]> = (0..rounds).filter_map(|_| measured(runner, &job)).collect();
+        let [rate, time_us] =
+            [0, 1].map(|which| median(figures.iter().map(|figures| figures[which]).collect()));
+        println!("{:32} {:>27} {rate:9.0} {time_us:6.1}", name(&job), runner.0);
+    }
+}
+
+fn name(job: &Job) -> String {
+    format!("{}, {} at once", if job.writes { "random writes" } else { "random reads" }, job.depth)
+}
+
 /// Lets the two do all jobs in turns, and prints the median of each and their quotient.
 fn compare(plain: Runner<'_>, ours: Runner<'_>, rounds: u32, seconds: u32) {
     for (writes, depth) in [(true, 1), (true, 32), (false, 1), (false, 32)] {
@@ -170,12 +188,12 @@ fn compare(plain: Runner<'_>, ours: Runner<'_>, rounds: u32, seconds: u32) {
             theirs.push(a);
             mine.push(b);
         }
-        let name = format!("{}, {depth} at once", if writes { "random writes" } else { "random reads" });
         let [theirs, mine] = [theirs, mine].map(|of: Vec<[f64; 2]>| {
             [0, 1].map(|which| median(of.iter().map(|figures| figures[which]).collect()))
         });
         println!(
-            "{name:32} {:>27} {:9.0} {:6.1} {:>23} {:9.0} {:6.1} {:6.2}",
+            "{:32} {:>27} {:9.0} {:6.1} {:>23} {:9.0} {:6.1} {:6.2}",
+            name(&job),
             plain.0,
             theirs[0],
             theirs[1],

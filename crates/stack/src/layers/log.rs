@@ -115,6 +115,7 @@ impl Kind for Log {
             }
         };
         let own_pages = metadata.as_ref().map_or(0, MetadataPlan::log_pages);
+        let memory_bytes = metadata.as_ref().map_or(0, MetadataPlan::owners_bytes);
         let area_pages = metadata.as_ref().map_or(0, MetadataPlan::area_pages);
         let own_stream = metadata.as_ref().is_some_and(MetadataPlan::has_own_stream);
         let data_pages = metadata.as_ref().map_or(segment_pages, MetadataPlan::data_pages);
@@ -142,6 +143,7 @@ impl Kind for Log {
         let settings = LogSettings { store, segment_pages, trim: rule, metadata, first_hint };
         Ok(LayerPlan {
             own_pages,
+            memory_bytes,
             streams,
             handles,
             reach,

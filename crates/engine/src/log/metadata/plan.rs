@@ -281,6 +281,12 @@ impl MetadataPlan {
         self.log_pages
     }
 
+    /// Memory for whose pages each segment was written with, bytes; 0 where that is not kept.
+    pub fn owners_bytes(&self) -> u64 {
+        let entry_bytes = if self.layout.frees_map_entries { size_of::<u32>() as u64 } else { 0 };
+        u64::from(self.capacity()) * entry_bytes
+    }
+
     /// Pages of the area beside the log, which is written in place.
     pub fn area_pages(&self) -> u32 {
         self.area_pages
