@@ -1,5 +1,6 @@
 //! What a guest's driver finds: features, a configuration, and queues.
 
+use super::polling::Polling;
 use super::requests::{
     MOST_RANGE_SECTORS, MOST_RANGES, MOST_SEGMENT_BYTES, MOST_SEGMENTS, Requests, SECTOR_BYTES, Status,
 };
@@ -8,7 +9,8 @@ use crate::shared::SharedDevice;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use vhost::vhost_user::Backend;
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
 use vhost_user_backend::{VhostUserBackend, VringMutex, VringT};
@@ -21,8 +23,10 @@ use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_con
 const QUEUES: u16 = 4;
 /// Longest queue.
 const MOST_QUEUED: usize = 1024;
-/// Requests that are served before whoever waits for the queue gets it.
-const AT_ONCE: usize = 64;
+/// Requests that are served before whoever waits for the queue gets it, and before the guest hears of them: it works beside the device.
+const AT_ONCE: usize = 8;
+/// Turns of a loop between two looks at an empty queue.
+const LOOKS_APART: u32 = 16;
 /// Bytes of the configuration, up to `write_zeroes_may_unmap` and its padding.
 const CONFIG_BYTES: usize = 60;
 
@@ -63,6 +67,8 @@ pub struct Drive {
     memory: Memory,
     writes_through: AtomicBool,
     ended: AtomicBool,
+    /// Of each queue, whether looking for more pays.
+    polling: [Mutex<Polling>; QUEUES as usize],
     /// The way back to the front. User-mode Linux takes it for the end of the device if it is closed.
     front: Mutex<Option<Backend>>,
     /// What wakes the threads of the queues at the end, whose numbers nobody else closes.
@@ -79,6 +85,7 @@ impl Drive {
             memory,
             writes_through: AtomicBool::new(true),
             ended: AtomicBool::new(false),
+            polling: Default::default(),
             front: Mutex::default(),
             exits: Mutex::default(),
         })
@@ -112,6 +119,30 @@ impl Drive {
             let _ = state.signal_used_queue();
         }
         served == AT_ONCE
+    }
+
+    /// Looks for a moment whether there is more in an empty queue, where that pays.
+    fn finds_more(&self, queue: &VringMutex<Memory>, polling: &Polling) -> bool {
+        let Some(until) = polling.until(Instant::now()) else { return false };
+        loop {
+            if self.has_more(queue) {
+                return true;
+            }
+            if self.ended.load(Ordering::SeqCst) || Instant::now() >= until {
+                return false;
+            }
+            (0..LOOKS_APART).for_each(|_| std::hint::spin_loop());
+        }
+    }
+
+    /// Whether there is something in a queue that is served.
+    fn has_more(&self, queue: &VringMutex<Memory>) -> bool {
+        let state = queue.get_ref();
+        let at = state.get_queue();
+        let is_served = state.is_enabled() && at.ready();
+        let memory = self.memory.memory();
+        is_served
+            && at.avail_idx(&*memory, Ordering::Acquire).is_ok_and(|available| available.0 != at.next_avail())
     }
 
     /// Does a request; bytes that were written to the guest's memory, or nothing if even the answer has no place there.
@@ -231,15 +262,21 @@ impl VhostUserBackend for Drive {
         queues: &[VringMutex<Memory>],
         _: usize,
     ) -> io::Result<()> {
-        let Some(queue) = queues.get(usize::from(queue)) else { return Ok(()) };
+        let number = usize::from(queue);
+        let (Some(queue), Some(polling)) = (queues.get(number), self.polling.get(number)) else {
+            return Ok(());
+        };
+        let mut polling: MutexGuard<'_, Polling> = polling.lock().unwrap_or_else(PoisonError::into_inner);
+        polling.woken(Instant::now());
         while !self.ended.load(Ordering::SeqCst) {
             // A queue that lies outside of the guest's memory has nothing in it, which is seen next.
             let _ = queue.disable_notification();
-            let more = self.serve_some(queue);
+            let more = self.serve_some(queue) || self.finds_more(queue, &polling);
             if !more && !queue.enable_notification().unwrap_or(false) {
                 break;
             }
         }
+        polling.sleeps(Instant::now());
         Ok(())
     }
 }

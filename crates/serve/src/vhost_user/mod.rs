@@ -8,6 +8,8 @@ mod drive;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod front;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
+mod polling;
+#[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod relay;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod requests;

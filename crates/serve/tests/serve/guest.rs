@@ -33,8 +33,10 @@ pub const GET_ID: u32 = 8;
 pub const DISCARD: u32 = 11;
 pub const WRITE_ZEROES: u32 = 13;
 
-/// All that a driver may ask for but EVENT_IDX.
-pub const FEATURES: u64 = !(1 << 29);
+/// The device and the driver say up to which chain they need not hear of any.
+pub const EVENT_IDX: u64 = 1 << 29;
+/// All that a driver may ask for but that.
+pub const FEATURES: u64 = !EVENT_IDX;
 
 /// A descriptor.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +54,8 @@ pub struct Guest {
     kick: EventFd,
     call: EventFd,
     available: u16,
+    /// Chains that the device may have been woken for.
+    kicked: u16,
     used: u16,
 }
 
@@ -94,7 +98,7 @@ impl Guest {
         front.set_vring_call(0, &call)?;
         front.set_vring_kick(0, &kick)?;
         front.set_vring_enable(0, true)?;
-        Ok(Guest { front, memory, features, kick, call, available: 0, used: 0 })
+        Ok(Guest { front, memory, features, kick, call, available: 0, kicked: 0, used: 0 })
     }
 
     /// The configuration.
@@ -109,25 +113,30 @@ impl Guest {
 
     pub fn get(&self, address: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
-        self.memory.read_slice(&mut bytes, GuestAddress(address)).unwrap();
+        self.get_into(address, &mut bytes);
         bytes
+    }
+
+    pub fn get_into(&self, address: u64, bytes: &mut [u8]) {
+        self.memory.read_slice(bytes, GuestAddress(address)).unwrap();
     }
 
     /// Writes a descriptor to a table.
     pub fn describe(&self, table: u64, index: u16, of: Descriptor) {
-        let mut bytes = of.address.to_le_bytes().to_vec();
-        bytes.extend(of.length.to_le_bytes());
-        bytes.extend(of.flags.to_le_bytes());
-        bytes.extend(of.next.to_le_bytes());
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&of.address.to_le_bytes());
+        bytes[8..12].copy_from_slice(&of.length.to_le_bytes());
+        bytes[12..14].copy_from_slice(&of.flags.to_le_bytes());
+        bytes[14..].copy_from_slice(&of.next.to_le_bytes());
         self.put(table + u64::from(index) * 16, &bytes);
     }
 
     /// Lays out a request in three descriptors of `slot`: head, data at `DATA + slot MiB / 16`, and status.
     pub fn submit(&mut self, slot: u16, (kind, sector): (u32, u64), data_bytes: u32, is_read: bool) {
         let (head, status) = (HEADS + u64::from(slot) * 16, STATUSES + u64::from(slot));
-        let mut bytes = kind.to_le_bytes().to_vec();
-        bytes.extend([0; 4]);
-        bytes.extend(sector.to_le_bytes());
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&kind.to_le_bytes());
+        bytes[8..].copy_from_slice(&sector.to_le_bytes());
         self.put(head, &bytes);
         self.put(status, &[0xff]);
         let first = slot * 3;
@@ -175,11 +184,20 @@ impl Guest {
         self.memory.store(available.to_le(), GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
     }
 
-    /// Wakes the device, unless it is awake.
-    pub fn kick(&self) {
+    /// Wakes the device, unless it is awake: 2.7.10.
+    pub fn kick(&mut self) {
         fence(Ordering::SeqCst);
-        let flags: u16 = self.memory.load(GuestAddress(USED), Ordering::Acquire).unwrap();
-        if u16::from_le(flags) & 1 == 0 {
+        let load = |at: u64| u16::from_le(self.memory.load(GuestAddress(at), Ordering::Acquire).unwrap());
+        let wants = if self.features & EVENT_IDX == 0 {
+            load(USED) & 1 == 0
+        } else {
+            let event = load(USED + 4 + u64::from(QUEUED) * 8);
+            let [offered, after] =
+                [self.kicked, event.wrapping_add(1)].map(|from| self.available.wrapping_sub(from));
+            after < offered
+        };
+        self.kicked = self.available;
+        if wants {
             self.kick.write(1).unwrap();
         }
     }
