@@ -96,11 +96,11 @@ impl Drive {
         self.ended.store(true, Ordering::SeqCst);
     }
 
-    /// Serves some of what is in a queue; whether there may be more.
-    fn serve_some(&self, queue: &VringMutex<Memory>) -> bool {
+    /// Serves some of what is in a queue; how many requests.
+    fn serve_some(&self, queue: &VringMutex<Memory>) -> usize {
         let mut state = queue.get_mut();
         if !state.is_enabled() || !state.get_queue().ready() {
-            return false;
+            return 0;
         }
         let memory = self.memory.memory();
         let mut served = 0;
@@ -111,14 +111,14 @@ impl Drive {
             served += 1;
             if state.add_used(head, written).is_err() {
                 // The queue lies outside of the guest's memory.
-                return false;
+                return 0;
             }
         }
         if served > 0 && state.needs_notification().unwrap_or(true) {
             // A front that hears nothing has gone, which its socket tells.
             let _ = state.signal_used_queue();
         }
-        served == AT_ONCE
+        served
     }
 
     /// Looks for a moment whether there is more in an empty queue, where that pays.
@@ -268,11 +268,21 @@ impl VhostUserBackend for Drive {
         };
         let mut polling: MutexGuard<'_, Polling> = polling.lock().unwrap_or_else(PoisonError::into_inner);
         polling.woken(Instant::now());
+        let mut said_more = false;
         while !self.ended.load(Ordering::SeqCst) {
             // A queue that lies outside of the guest's memory has nothing in it, which is seen next.
             let _ = queue.disable_notification();
-            let more = self.serve_some(queue) || self.finds_more(queue, &polling);
-            if !more && !queue.enable_notification().unwrap_or(false) {
+            let served = self.serve_some(queue);
+            if served == AT_ONCE {
+                said_more = false;
+                continue;
+            }
+            // A queue that has just said that it has more, and has nothing, lies: it is not listened to before it kicks again.
+            let lies = said_more && served == 0;
+            let found = !lies && self.finds_more(queue, &polling);
+            let told = !found && queue.enable_notification().unwrap_or(false);
+            said_more = found || (told && !lies);
+            if !said_more {
                 break;
             }
         }
