@@ -15,6 +15,7 @@ pub mod image;
 pub mod nbd;
 mod pacing;
 pub mod plug;
+mod polling;
 pub mod power;
 mod recording;
 mod requests;

@@ -154,7 +154,9 @@ fn addresses_of_other_machines_are_refused() {
         (&["--fuse", "drive.toml"], "is not a directory"),
         (&["--fuse", "."], "is not empty"),
         (&["--vhost-user", "unix:s,tls=certs"], "no place to listen at"),
-        (&["--nbd", "unix:s", "--control", "unix:c,tls=certs"], ",tls=DIR is for NBD alone"),
+        (&["--nbd", "unix:s", "--control", "unix:c,tls=certs"], ",tls=DIR and ,poll are for NBD alone"),
+        (&["--nbd", "unix:s", "--control", "unix:c,poll"], ",tls=DIR and ,poll are for NBD alone"),
+        (&["--nbd", "unix:s,poll,tls=nowhere"], "nowhere/server-cert.pem"),
         (&["--vhost-user", "tcp:127.0.0.1:1"], "the guest's memory comes over the socket"),
         (&[], "--nbd <ADDRESS>|--fuse <DIR>|--vhost-user <ADDRESS>"),
     ] {

@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo bench -p wearwell-serve --bench doors             # three rounds of two seconds
 //! cargo bench -p wearwell-serve --bench doors -- 5 7      # five rounds of seven seconds
+//! cargo bench -p wearwell-serve --bench doors -- nbd      # a part: memory, drive, nbd, guest or file
 //! ```
 //!
 //! The second figure of each is the processor time of the server for a request, us, which other programs on the machine disturb less. Own
@@ -33,52 +34,74 @@ pub const BYTES: u64 = 900 << 20;
 type Work<'a> = Box<dyn Fn(&Job) -> Option<f64> + 'a>;
 /// The same with its name, and the process that serves it.
 type Runner<'a> = (&'a str, u32, Work<'a>);
-/// Opens a door of a kind, at a place.
-type Open<'a> = &'a dyn Fn(&str, &str) -> std::io::Result<Box<dyn Door>>;
+/// What is measured together, of a device, for so many rounds of so many seconds.
+type Part = fn(&SharedDevice, u32, u32);
 
 fn main() {
     let numbers: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let (rounds, seconds) = (numbers.first().copied().unwrap_or(3), numbers.get(1).copied().unwrap_or(2));
-    memory();
-    let folder = tempfile::tempdir().unwrap();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument.starts_with(char::is_alphabetic)).collect();
+    let is_wanted = |part: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == part);
+    if is_wanted("memory") {
+        memory();
+    }
     let device = SharedDevice::new(drive(DRIVE));
     fill(&device);
-    let open = |kind: &str, text: &str| {
-        let kind = DOORS.iter().find(|of| of.name == kind).expect("there is such a door");
-        (kind.place)(text).map_err(std::io::Error::other).and_then(|place| place.open(&device))
-    };
-    let unix = |name: &str| format!("unix:{}", folder.path().join(name).display());
-    let nbd = open("nbd", &unix("nbd")).unwrap();
-    let vhost = open("vhost-user", &unix("vhost")).unwrap();
-
     println!(
         "{:32} {:>27} {:>9} {:>6} {:>23} {:>9} {:>6} {:>6}",
         "4 KiB", "", "1/s", "us", "", "1/s", "us", "ratio"
     );
-    let here = std::process::id();
-    let without =
-        ("the drive, by no door", here, Box::new(|job: &Job| Some(own_iops(&device, job))) as Work<'_>);
-    alone(&without, rounds, seconds);
-    let plain = nbdkit(&folder.path().join("nbdkit"));
-    let uri = |name: &str| format!("nbd+unix:///?socket={}", folder.path().join(name).display());
+    let parts: [(&str, Part); 4] =
+        [("drive", without_door), ("nbd", nbd), ("guest", guests), ("file", files)];
+    for (_, part) in parts.iter().filter(|(name, _)| is_wanted(name)) {
+        part(&device, rounds, seconds);
+    }
+}
+
+/// Opens a door of a kind, at a place.
+fn open(device: &SharedDevice, kind: &str, place: &str) -> std::io::Result<Box<dyn Door>> {
+    let kind = DOORS.iter().find(|of| of.name == kind).expect("there is such a door");
+    (kind.place)(place).map_err(std::io::Error::other).and_then(|place| place.open(device))
+}
+
+/// Opens a door at a socket in `folder`, by the name of its kind.
+fn open_at_socket(device: &SharedDevice, kind: &str, folder: &Path) -> Box<dyn Door> {
+    open(device, kind, &format!("unix:{}", folder.join(kind).display())).unwrap()
+}
+
+/// The drive itself.
+fn without_door(device: &SharedDevice, rounds: u32, seconds: u32) {
+    let work = Box::new(|job: &Job| Some(own_iops(device, job)));
+    alone(&("the drive, by no door", std::process::id(), work), rounds, seconds);
+}
+
+/// NBD beside nbdkit's.
+fn nbd(device: &SharedDevice, rounds: u32, seconds: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("nbdkit");
+    let Some(plain) = nbdkit(&socket) else { return };
     let by_uri = |uri: String| -> Work<'static> {
         Box::new(move |job| fio(&["--ioengine=nbd", &format!("--uri={uri}")], job))
     };
-    if let Some(plain) = &plain {
-        let theirs = ("nbdkit memory", plain.0.id(), by_uri(uri("nbdkit")));
-        compare(theirs, ("NBD", here, by_uri(nbd.address())), rounds, seconds);
+    for (name, options) in [("NBD", ""), ("NBD that polls", ",poll")] {
+        let place = format!("unix:{}{options}", folder.path().join("nbd").display());
+        let door = open(device, "nbd", &place).unwrap();
+        let theirs = by_uri(format!("nbd+unix:///?socket={}", socket.display()));
+        let ours = (name, std::process::id(), by_uri(door.address()));
+        compare(("nbdkit memory", plain.0.id(), theirs), ours, rounds, seconds);
     }
-    let guest = |job: &Job| Some(guest_iops(&folder.path().join("vhost"), job));
-    let own = |job: &Job| Some(nbd_iops(&folder.path().join("nbd"), job));
-    compare(
-        ("NBD, own client", here, Box::new(own)),
-        ("vhost-user, own guest", here, Box::new(guest)),
-        rounds,
-        seconds,
-    );
-    drop(vhost);
-    files(&open, rounds, seconds);
-    drop((plain, nbd));
+}
+
+/// A guest beside a client of NBD.
+fn guests(device: &SharedDevice, rounds: u32, seconds: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let doors = ["nbd", "vhost-user"].map(|kind| open_at_socket(device, kind, folder.path()));
+    let here = std::process::id();
+    let client = Box::new(|job: &Job| Some(nbd_iops(&folder.path().join("nbd"), job)));
+    let guest = Box::new(|job: &Job| Some(guest_iops(&folder.path().join("vhost-user"), job)));
+    compare(("NBD, own client", here, client), ("vhost-user, own guest", here, guest), rounds, seconds);
+    drop(doors);
 }
 
 fn drive(text: &str) -> Device {
@@ -97,9 +120,9 @@ fn fill(device: &SharedDevice) {
 }
 
 /// Files under loop devices: ours, and one that is nothing but memory.
-fn files(open: Open<'_>, rounds: u32, seconds: u32) {
+fn files(device: &SharedDevice, rounds: u32, seconds: u32) {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let door = open("fuse", folders[0].path().to_str().unwrap());
+    let door = open(device, "fuse", folders[0].path().to_str().unwrap());
     let memory = MemoryFile::mount(BYTES, folders[1].path());
     let (Ok(door), Ok(memory)) = (door, memory) else {
         return println!("NOT RUN: files cannot be mounted here");

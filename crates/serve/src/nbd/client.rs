@@ -30,7 +30,7 @@ impl Client {
     /// # Errors
     /// Nobody is there, or it speaks otherwise.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        let stream = Stream::Unix(UnixStream::connect(path)?);
+        let stream = Stream::from(UnixStream::connect(path)?);
         let mut client = Client { stream, cookie: 0, bytes: 0, sent: Vec::new() };
         client.agree()?;
         Ok(client)

@@ -13,7 +13,7 @@ use crate::door::Kind;
 pub use crate::sockets::{Address, CertificateError, Certificates, Limits};
 pub use client::Client;
 pub use handshake::{Agreed, Ended, Export, Greeted, Secrecy, agree, greet};
-pub use server::Server;
+pub use server::{Manners, Server};
 pub use transmission::Transmission;
 
 /// Its line of the table.
@@ -21,7 +21,7 @@ pub const DOOR: Kind = Kind {
     name: "nbd",
     value: "ADDRESS",
     help: "Over NBD: unix:PATH, a socket that only you may connect to, or tcp:ADDRESS:PORT; with ,tls=DIR by TLS alone, with the \
-           certificates in DIR",
+           certificates in DIR; with ,poll at the end the next request is looked for before the server sleeps",
     place: server::place,
 };
 

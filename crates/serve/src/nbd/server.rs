@@ -5,7 +5,9 @@ use super::handshake::{Agreed, Ended, Export, Secrecy, agree, greet};
 use super::transmission::Transmission;
 use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
-use crate::sockets::{Address, AddressError, Certificates, Hurried, Limits, Line, Service, Stream, TLS};
+use crate::sockets::{
+    Address, AddressError, Certificates, Hurried, Limits, Line, POLL, Service, Stream, TLS,
+};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,20 +19,33 @@ pub struct Server {
     is_encrypted: bool,
 }
 
+/// How clients are dealt with.
+#[derive(Clone, Default)]
+pub struct Manners {
+    /// Those by which they come in by TLS alone.
+    pub certificates: Option<Certificates>,
+    /// Whether their next request is looked for, for a moment, before the thread sleeps.
+    pub polls: bool,
+}
+
 /// The place that `text` names.
 pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
+    let without = |text| str::strip_suffix(text, POLL).map_or((text, false), |text| (text, true));
+    let (text, ends_so) = without(text);
     let (address, folder) =
         text.split_once(TLS).map_or((text, None), |(address, folder)| (address, Some(folder)));
+    let (address, polls) = without(address);
+    let polls = polls || ends_so;
     let address: Address = address.parse().map_err(|error: AddressError| error.to_string())?;
     let certificates = folder.map(|folder| Certificates::read(Path::new(folder))).transpose();
     let certificates = certificates.map_err(|error| error.to_string())?;
-    Ok(Arc::new(Listening { address, certificates }))
+    Ok(Arc::new(Listening { address, manners: Manners { certificates, polls } }))
 }
 
 /// Where to listen, and what to show there.
 struct Listening {
     address: Address,
-    certificates: Option<Certificates>,
+    manners: Manners,
 }
 
 impl Server {
@@ -39,21 +54,21 @@ impl Server {
     /// # Errors
     /// A place that is taken, or that the user may not use.
     pub fn start(device: SharedDevice, address: &Address, limits: Limits) -> io::Result<Self> {
-        Server::start_by(None, device, address, limits)
+        Server::start_by(Manners::default(), device, address, limits)
     }
 
-    /// Serves `device` at `address`, by TLS alone where there are `certificates`.
+    /// Serves `device` at `address` by these `manners`.
     ///
     /// # Errors
     /// As [`Server::start`].
     pub fn start_by(
-        certificates: Option<Certificates>,
+        manners: Manners,
         device: SharedDevice,
         address: &Address,
         limits: Limits,
     ) -> io::Result<Self> {
-        let is_encrypted = certificates.is_some();
-        let exported = Exported::of(device, certificates)?;
+        let is_encrypted = manners.certificates.is_some();
+        let exported = Exported::of(device, manners)?;
         let server = crate::sockets::Server::start("nbd", exported, address, limits)?;
         Ok(Server { server, is_encrypted })
     }
@@ -78,12 +93,12 @@ struct Exported {
     /// The device as the export of the same place has it.
     devices: Vec<SharedDevice>,
     exports: Vec<Export>,
-    certificates: Option<Certificates>,
+    manners: Manners,
 }
 
 impl Exported {
     /// The device without a name, and once for each placement handle, by which what is written to it goes.
-    fn of(device: SharedDevice, certificates: Option<Certificates>) -> io::Result<Self> {
+    fn of(device: SharedDevice, manners: Manners) -> io::Result<Self> {
         let known =
             device.with(|device| Ok((device.bytes(), device.page_bytes(), device.placement_handles())));
         let (bytes, page_bytes, handles) = known.map_err(io::Error::other)?;
@@ -104,18 +119,18 @@ impl Exported {
         };
         let others = (0..handles).map(|handle| (device.with_hint(handle), by_handle(handle)));
         let (devices, exports) = std::iter::once((device.clone(), export.clone())).chain(others).unzip();
-        Ok(Exported { devices, exports, certificates })
+        Ok(Exported { devices, exports, manners })
     }
 
     /// Comes to an agreement with a client in time, and on which line; `None` if it only wanted to look.
     fn agree(&self, stream: &Stream, limits: Limits) -> io::Result<Option<(Agreed, Line)>> {
         let until = Instant::now() + limits.handshake;
         let mut line = Line::Clear(stream.try_clone()?);
-        let mut secrecy = if self.certificates.is_some() { Secrecy::Wanted } else { Secrecy::None };
+        let mut secrecy = if self.manners.certificates.is_some() { Secrecy::Wanted } else { Secrecy::None };
         let greeted = greet(&mut Hurried { line: &mut line, until })?;
         loop {
             let ended = agree(&mut Hurried { line: &mut line, until }, &self.exports, greeted, secrecy)?;
-            match (ended, &self.certificates) {
+            match (ended, &self.manners.certificates) {
                 (Ended::Agreed(agreed), _) => {
                     line.set_timeout(None)?;
                     return Ok(Some((agreed, line)));
@@ -135,6 +150,9 @@ impl Exported {
 impl Service for Exported {
     fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()> {
         let Some((agreed, mut line)) = self.agree(stream, limits)? else { return Ok(()) };
+        if self.manners.polls {
+            line.poll();
+        }
         let out = line.try_clone()?;
         let (device, export) = (&self.devices[agreed.export], &self.exports[agreed.export]);
         let served = Transmission::new(&mut line, out, device, export, agreed).serve();
@@ -145,12 +163,12 @@ impl Service for Exported {
 
 impl Place for Listening {
     fn is_guarded(&self) -> bool {
-        self.address.is_local() || self.certificates.as_ref().is_some_and(Certificates::asks_clients)
+        self.address.is_local() || self.manners.certificates.as_ref().is_some_and(Certificates::asks_clients)
     }
 
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
-        let (certificates, limits) = (self.certificates.clone(), Limits::default());
-        Ok(Box::new(Server::start_by(certificates, device.clone(), &self.address, limits)?))
+        let (manners, limits) = (self.manners.clone(), Limits::default());
+        Ok(Box::new(Server::start_by(manners, device.clone(), &self.address, limits)?))
     }
 }
 

@@ -8,6 +8,9 @@ use std::str::FromStr;
 /// What stands between an address and a folder of certificates, where there may be one. It is a part of no path.
 pub const TLS: &str = ",tls=";
 
+/// What stands at the end of an address where the server looks for the next request for a moment before it sleeps.
+pub const POLL: &str = ",poll";
+
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -20,7 +23,7 @@ pub enum Address {
 /// Why a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no place to listen at; use unix:PATH, or tcp:ADDRESS:PORT such as tcp:127.0.0.1:10809; {TLS}DIR is for NBD alone"
+    "no place to listen at; use unix:PATH, or tcp:ADDRESS:PORT such as tcp:127.0.0.1:10809; {TLS}DIR and {POLL} are for NBD alone"
 )]
 pub struct AddressError;
 
@@ -29,11 +32,16 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         match text.split_once(':') {
-            Some(("unix", path)) if !path.is_empty() && !path.contains(TLS) => Ok(Address::Unix(path.into())),
+            Some(("unix", path)) if !path.is_empty() && !has_options(path) => Ok(Address::Unix(path.into())),
             Some(("tcp", address)) => address.parse().map(Address::Tcp).map_err(|_| AddressError),
             _ => Err(AddressError),
         }
     }
+}
+
+/// Whether there is something in it that is a part of no path.
+fn has_options(path: &str) -> bool {
+    path.contains(TLS) || path.ends_with(POLL)
 }
 
 impl Address {
@@ -74,6 +82,7 @@ mod tests {
             "",
             "unix:",
             "unix:s,tls=certs",
+            "unix:s,poll",
             "tcp:127.0.0.1:1,tls=certs",
             "tcp:localhost",
             "/run/x.sock",

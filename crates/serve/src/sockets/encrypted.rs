@@ -82,6 +82,11 @@ impl Encrypted {
         self.stream.set_timeout(timeout)
     }
 
+    /// From now on whoever reads of it looks for a moment before it sleeps, where that pays.
+    pub fn poll(&mut self) {
+        self.stream.poll();
+    }
+
     /// Ends it, and says so where nobody is in the midst of saying something else.
     pub fn end(&self) {
         if let Ok(mut out) = self.shared.out.try_lock() {

@@ -52,6 +52,11 @@ impl Line {
         either!(self, stream => stream.set_timeout(timeout))
     }
 
+    /// From now on whoever reads of it looks for a moment before it sleeps, where that pays.
+    pub fn poll(&mut self) {
+        either!(self, stream => stream.poll());
+    }
+
     /// Ends it, whoever waits for what.
     pub fn end(&self) {
         either!(self, stream => stream.end())

@@ -7,7 +7,7 @@ mod line;
 mod server;
 mod stream;
 
-pub use address::{Address, AddressError, TLS};
+pub use address::{Address, AddressError, POLL, TLS};
 pub use certificates::{CertificateError, Certificates};
 pub use line::{Hurried, Line};
 pub use server::{Limits, Server, Service};

@@ -1,15 +1,25 @@
 //! A connection, of either kind.
 
 use super::address::Address;
+use crate::polling::Polling;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A connection.
-pub enum Stream {
+pub struct Stream {
+    socket: Socket,
+    /// If whoever reads of it looks for a moment before it sleeps.
+    polling: Option<Polling>,
+}
+
+/// Its kind.
+enum Socket {
     /// By a socket in the file system.
     Unix(UnixStream),
     /// By a port.
@@ -19,11 +29,23 @@ pub enum Stream {
 /// The same call of either kind.
 macro_rules! either {
     ($stream:expr, $name:ident => $call:expr) => {
-        match $stream {
-            Stream::Unix($name) => $call,
-            Stream::Tcp($name) => $call,
+        match &$stream.socket {
+            Socket::Unix($name) => $call,
+            Socket::Tcp($name) => $call,
         }
     };
+}
+
+impl From<UnixStream> for Stream {
+    fn from(stream: UnixStream) -> Self {
+        Stream { socket: Socket::Unix(stream), polling: None }
+    }
+}
+
+impl From<TcpStream> for Stream {
+    fn from(stream: TcpStream) -> Self {
+        Stream { socket: Socket::Tcp(stream), polling: None }
+    }
 }
 
 impl Stream {
@@ -32,10 +54,15 @@ impl Stream {
     /// # Errors
     /// Too many open files.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(match self {
-            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
-            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
-        })
+        either!(self, stream => stream.try_clone().map(Stream::from))
+    }
+
+    /// The socket in the file system, if it is by one.
+    pub fn unix(&mut self) -> Option<&mut UnixStream> {
+        match &mut self.socket {
+            Socket::Unix(stream) => Some(stream),
+            Socket::Tcp(_) => None,
+        }
     }
 
     /// How long a read or a write may take.
@@ -46,26 +73,48 @@ impl Stream {
         either!(self, stream => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)))
     }
 
+    /// From now on whoever reads of it looks for a moment before it sleeps, where that pays.
+    pub fn poll(&mut self) {
+        self.polling = Some(Polling::default());
+    }
+
     /// Ends it, whoever waits for what.
     pub fn end(&self) {
         // It may have ended by itself.
         let _ = either!(self, stream => stream.shutdown(Shutdown::Both));
     }
+
+    /// Reads what is there; nothing if there is nothing yet.
+    fn read_at_once(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+        match either!(self, stream => recv(stream, buffer, RecvFlags::DONTWAIT)) {
+            Ok((read, _)) => Some(Ok(read)),
+            Err(Errno::AGAIN) => None,
+            Err(error) => Some(Err(error.into())),
+        }
+    }
 }
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        either!(self, stream => stream.read(buffer))
+        if let Some(read) =
+            self.polling.as_ref().and_then(|polling| polling.look(|| self.read_at_once(buffer)))
+        {
+            return read;
+        }
+        self.polling.iter_mut().for_each(|polling| polling.sleeps(Instant::now()));
+        let read = either!(self, stream => { stream }.read(buffer));
+        self.polling.iter_mut().for_each(|polling| polling.woken(Instant::now()));
+        read
     }
 }
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        either!(self, stream => stream.write(bytes))
+        either!(self, stream => { stream }.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        either!(self, stream => stream.flush())
+        either!(self, stream => { stream }.flush())
     }
 }
 
@@ -99,11 +148,11 @@ impl Listener {
     /// Too many open files, say.
     pub fn accept(&self) -> io::Result<Stream> {
         match self {
-            Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::from(stream)),
             Listener::Tcp(listener) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
+                Ok(Stream::from(stream))
             }
         }
     }

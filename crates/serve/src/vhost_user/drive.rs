@@ -1,10 +1,10 @@
 //! What a guest's driver finds: features, a configuration, and queues.
 
-use super::polling::Polling;
 use super::requests::{
     MOST_RANGE_SECTORS, MOST_RANGES, MOST_SEGMENT_BYTES, MOST_SEGMENTS, Requests, SECTOR_BYTES, Status,
 };
 use crate::error::DeviceError;
+use crate::polling::Polling;
 use crate::shared::SharedDevice;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -25,8 +25,6 @@ const QUEUES: u16 = 4;
 const MOST_QUEUED: usize = 1024;
 /// Requests that are served before whoever waits for the queue gets it, and before the guest hears of them: it works beside the device.
 const AT_ONCE: usize = 8;
-/// Turns of a loop between two looks at an empty queue.
-const LOOKS_APART: u32 = 16;
 /// Bytes of the configuration, up to `write_zeroes_may_unmap` and its padding.
 const CONFIG_BYTES: usize = 60;
 
@@ -123,16 +121,11 @@ impl Drive {
 
     /// Looks for a moment whether there is more in an empty queue, where that pays.
     fn finds_more(&self, queue: &VringMutex<Memory>, polling: &Polling) -> bool {
-        let Some(until) = polling.until(Instant::now()) else { return false };
-        loop {
-            if self.has_more(queue) {
-                return true;
-            }
-            if self.ended.load(Ordering::SeqCst) || Instant::now() >= until {
-                return false;
-            }
-            (0..LOOKS_APART).for_each(|_| std::hint::spin_loop());
-        }
+        let looked = polling.look(|| match self.ended.load(Ordering::SeqCst) {
+            true => Some(false),
+            false => self.has_more(queue).then_some(true),
+        });
+        looked == Some(true)
     }
 
     /// Whether there is something in a queue that is served.

@@ -62,7 +62,7 @@ struct Fronts(SharedDevice);
 impl Service for Fronts {
     /// By the `vhost-user-backend` crate, with [`pass_on`] between it and the front.
     fn serve(&self, stream: &mut Stream, _: Limits) -> io::Result<()> {
-        let Stream::Unix(front) = stream else { return Err(io::ErrorKind::Unsupported.into()) };
+        let Some(front) = stream.unix() else { return Err(io::ErrorKind::Unsupported.into()) };
         let memory = Memory::new(GuestMemoryMmap::new());
         let drive = Drive::of(self.0.clone(), memory.clone()).map_err(io::Error::other)?;
         let drive = Arc::new(drive);

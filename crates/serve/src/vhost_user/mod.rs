@@ -8,8 +8,6 @@ mod drive;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod front;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
-mod polling;
-#[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod relay;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod requests;

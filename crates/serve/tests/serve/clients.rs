@@ -1,9 +1,35 @@
-//! The public clients, where they are installed.
+//! Clients who behave: one of the tests' own, and the public ones where they are installed.
 
+use crate::client::Client;
 use crate::common::{SMALL, device};
 use std::process::Command;
+use std::time::Duration;
 use wearwell_serve::SharedDevice;
-use wearwell_serve::nbd::{Address, Limits, Server};
+use wearwell_serve::nbd::{Address, DOOR, Limits, Server};
+
+/// Whether its server sleeps at once or looks for the next request before that, a client is served, may wait, and is sent away.
+#[test]
+fn clients_are_served_by_who_polls_as_by_who_sleeps() {
+    for options in ["", ",poll"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let device = SharedDevice::new(device(SMALL));
+        let place = (DOOR.place)(&format!("unix:{}{options}", path.display())).unwrap();
+        let door = place.open(&device).unwrap();
+        let mut client = Client::connect(&path);
+        client.go();
+        for round in 0..500u64 {
+            if round % 100 == 99 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let page = [round as u8; 4096];
+            assert_eq!(client.ask(0, 1, round % 7 * 4096, 4096, &page).error, 0);
+            assert_eq!(client.ask(0, 0, round % 7 * 4096, 4096, &[]).chunks, [(1, page.to_vec())]);
+        }
+        door.close().unwrap();
+        assert!(client.is_ended());
+    }
+}
 
 #[test]
 fn public_clients_use_the_device() {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use wearwell_serve::nbd::{Address, Certificates, DOOR, Limits, Server};
+use wearwell_serve::nbd::{Address, Certificates, DOOR, Limits, Manners, Server};
 use wearwell_serve::{Device, SharedDevice, Speed};
 
 const STARTTLS: u32 = 5;
@@ -66,7 +66,8 @@ impl Office {
     fn serve(&self, device: Device, limits: Limits) -> (Server, PathBuf) {
         let (device, path) = (SharedDevice::new(device), self.path("s"));
         let address = Address::Unix(path.clone());
-        (Server::start_by(Some(self.certificates()), device, &address, limits).unwrap(), path)
+        let manners = Manners { certificates: Some(self.certificates()), polls: true };
+        (Server::start_by(manners, device, &address, limits).unwrap(), path)
     }
 
     /// One who trusts the issuer, and shows what `whose` has.
