@@ -2,6 +2,10 @@
 
 mod paced;
 mod recorded;
+mod zeroes;
+mod zoned;
+
+pub use zoned::Zones;
 
 use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
@@ -45,6 +49,7 @@ pub struct Device {
     /// The stream hint of the request in hand.
     hint: u16,
     page_bytes: u32,
+    zones: Option<Zones>,
     found: Vec<Content>,
     names: Vec<Content>,
 }
@@ -96,6 +101,7 @@ impl Device {
         Device {
             table: Table::new(live.logical_pages()),
             page_bytes: live.page_bytes(),
+            zones: Zones::of(&live),
             requests: Requests::default(),
             opened: Instant::now(),
             asked: None,
@@ -255,9 +261,10 @@ impl Device {
     /// Writes `data` from `offset` on, as one request.
     ///
     /// # Errors
-    /// A range beyond the end, no room for the content, or a drive that has died.
+    /// A range beyond the end, no room for the content, a drive that has died, or a zone that is not to be written there.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, data.len() as u64)?;
+        self.check_written(offset, data.len() as u64)?;
         self.timed(Operation::Write, data.len() as u64, |device| device.write_range(pages, offset, data))
     }
 
@@ -325,28 +332,37 @@ impl Device {
     /// Writes pages whose contents are held already.
     fn write_names(&mut self, first: u32, names: &[Content]) -> Result<(), LayerError> {
         self.note_down(Op::Write, first..first + names.len() as u32, names);
+        let pages = first..first + names.len() as u32;
         let was_dead = self.live.end_of_life().is_some();
         if let Err(error) = self.live.write(first, names, self.hint) {
+            let (taken, refused) = names.split_at(self.written_in_part(pages).len());
+            self.hold(first, taken);
             // A drive that dies in the middle of a write may have taken some of it, which has to be readable.
-            if was_dead || !error.is_end_of_life() {
-                names.iter().for_each(|name| self.contents.give_up(name.0));
+            if was_dead || self.zones().is_some() || !error.is_end_of_life() {
+                refused.iter().for_each(|name| self.contents.give_up(name.0));
             }
             return Err(error);
         }
+        self.hold(first, names);
+        self.note_written(pages);
+        Ok(())
+    }
+
+    /// From now on the pages from `first` on hold this, and not what they held.
+    fn hold(&mut self, first: u32, names: &[Content]) {
         for (page, name) in (first..).zip(names) {
             let before = self.table.set(page, name.0);
             self.contents.give_up(before);
         }
-        self.note_written(first..first + names.len() as u32);
-        Ok(())
     }
 
     /// Forgets what the whole pages of the range hold.
     ///
     /// # Errors
-    /// A range beyond the end, or a drive that has died.
+    /// A range beyond the end, a drive that has died, or a part of a zone.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
         self.pages(offset, length)?;
+        self.check_trimmed(offset, length)?;
         self.trim_pages(self.whole_pages(offset, length))
     }
 
@@ -356,7 +372,12 @@ impl Device {
     }
 
     fn trim_in_pieces(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
-        let at_once = if self.live.wants_requests() { u32::MAX } else { PAGES_AT_ONCE };
+        // Zones are reset one by one, and requests are not cut.
+        let at_once = match self.zones {
+            Some(zones) => (zones.bytes / u64::from(self.page_bytes)) as u32,
+            None if self.live.wants_requests() => u32::MAX,
+            None => PAGES_AT_ONCE,
+        };
         let mut first = pages.start;
         while first < pages.end {
             let end = pages.end.min(first.saturating_add(at_once));
@@ -376,35 +397,6 @@ impl Device {
         for page in pages {
             let before = self.table.set(page, 0);
             self.contents.give_up(before);
-        }
-        Ok(())
-    }
-
-    /// Makes the range read as zeroes: by a trim of its whole pages unless they are to be `allocated`, which are written then.
-    ///
-    /// # Errors
-    /// As [`Device::write`].
-    pub fn write_zeroes(&mut self, offset: u64, length: u64, allocated: bool) -> Result<(), DeviceError> {
-        self.pages(offset, length)?;
-        let whole = self.whole_pages(offset, length);
-        let page = u64::from(self.page_bytes);
-        let (first, end) = (u64::from(whole.start) * page, u64::from(whole.end) * page);
-        if whole.is_empty() || allocated {
-            return self.write_zeros_as_bytes(offset, offset + length);
-        }
-        self.write_zeros_as_bytes(offset, first)?;
-        self.trim_pages(whole)?;
-        self.write_zeros_as_bytes(end, offset + length)
-    }
-
-    fn write_zeros_as_bytes(&mut self, mut offset: u64, end: u64) -> Result<(), DeviceError> {
-        let at_once = u64::from(self.page_bytes) * 256;
-        let zeroes = vec![0; (end - offset).min(at_once) as usize];
-        while offset < end {
-            // Chunks end on whole pages, so that only the first and the last are read.
-            let until = ((offset / at_once + 1) * at_once).min(end);
-            self.write(offset, &zeroes[..(until - offset) as usize])?;
-            offset = until;
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ mod table;
 pub mod vhost_user;
 
 pub use contents::checksum;
-pub use device::Device;
+pub use device::{Device, Zones};
 pub use doors::DOORS;
 pub use error::{DeviceError, ImageError, OpenError};
 pub use pacing::Speed;

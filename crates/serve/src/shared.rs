@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::error::DeviceError;
 use crate::pacing::{Owed, Wait};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -68,6 +69,17 @@ impl SharedDevice {
                     std::thread::sleep(time.saturating_duration_since(Instant::now()));
                 }
             }
+        }
+    }
+
+    /// Refuses a drive of zones, of which whoever comes by some doors could know nothing.
+    pub(crate) fn check_has_no_zones(&self) -> io::Result<()> {
+        match self.with(|device| Ok(device.zones())).map_err(io::Error::other)? {
+            None => Ok(()),
+            Some(_) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a zoned drive is written zone by zone, in order, and nobody would hear of that here; serve it as files, by FUSE, or put a log on it",
+            )),
         }
     }
 

@@ -5,11 +5,12 @@ use crate::scenario::Scenario;
 use crate::scenario::resolve::ResolvedScenario;
 
 /// Why a drive with this feature does not come back from kept flash, besides what speaks against power cuts.
-const REASONS: [(&str, &str); 5] = [
+const REASONS: [(&str, &str); 6] = [
     ("under_layer", "a log above keeps its tables in RAM, and how it would find them again is not simulated"),
     ("wear_levelling", "wear levelling goes by when blocks were erased, which is not kept in flash"),
     ("program_failures", "which program fails next is no property of flash that could be kept"),
     ("read_disturb", "how often blocks were read is not kept in flash"),
+    ("zones", "a zoned drive has no map to come back with, and its write pointers are not kept in flash"),
     ("block_directory", "a directory of blocks does not know whose pages are where"),
 ];
 

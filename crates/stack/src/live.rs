@@ -20,7 +20,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 use wearwell_engine::forms::KeptMedium;
-use wearwell_engine::layer::{Content, Layer, LayerError, LayerExt, Reports};
+use wearwell_engine::layer::{Content, Layer, LayerError, LayerExt, Reports, ZoneState};
 use wearwell_engine::timing::Journal;
 
 /// A stack without a workload: whoever holds it writes, reads and trims, and says what pages hold, by name.
@@ -45,12 +45,12 @@ pub struct Live {
 }
 
 impl Live {
-    /// The stack of `scenario`, whose every default is filled in.
+    /// The stack of `scenario`, whose every default is filled in. A zoned drive without a log has to be written as [`Live::zone`] says.
     ///
     /// # Errors
     /// A scenario that cannot be built, or that is none for a stack that keeps what is written to it.
     pub fn new(scenario: &Scenario) -> Result<Self, ConfigError> {
-        Live::build(scenario, false, None)
+        Live::build(resolved(scenario, false)?, None)
     }
 
     /// The same with a clock, which begins with [`Live::start_clock`]: the drive then takes as long for everything as `timing` of the
@@ -59,7 +59,7 @@ impl Live {
     /// # Errors
     /// As [`Live::new`]; times that are missing.
     pub fn timed(scenario: &Scenario) -> Result<Self, ConfigError> {
-        Live::build(scenario, true, None)
+        Live::build(resolved(scenario, true)?, None)
     }
 
     /// The same as [`Live::new`] on flash that is kept outside of the simulation: a new drive, or the one that comes back from it. Why one
@@ -68,7 +68,7 @@ impl Live {
     /// # Errors
     /// As [`Live::new`]; a scenario with a [`refusal`](KeptPlan::refusal), and flash that no such drive left.
     pub fn on(scenario: &Scenario, medium: Arc<dyn KeptMedium>) -> Result<Self, ConfigError> {
-        Live::build(scenario, false, Some(medium))
+        Live::build(resolved(scenario, false)?, Some(medium))
     }
 
     /// What has to be known of the drive of `scenario` to keep its flash outside of the simulation.
@@ -79,12 +79,7 @@ impl Live {
         Ok(KeptPlan::of(&resolved(scenario, false)?))
     }
 
-    fn build(
-        scenario: &Scenario,
-        is_timed: bool,
-        kept: Option<Arc<dyn KeptMedium>>,
-    ) -> Result<Self, ConfigError> {
-        let resolved = resolved(scenario, is_timed)?;
+    fn build(resolved: ResolvedScenario, kept: Option<Arc<dyn KeptMedium>>) -> Result<Self, ConfigError> {
         let refusal = KeptPlan::of(&resolved).refusal.filter(|_| kept.is_some());
         if let Some(refusal) = refusal {
             return Err(ConfigError::new("ftl", format!("does not come back from its flash: {refusal}")));
@@ -163,10 +158,15 @@ impl Live {
         layers.get(tree.tenants[0].on).map_or(ftl.handles, |layer| layer.handles).into()
     }
 
+    /// How the zone of a page is; `None` unless the drive is a zoned one without a log.
+    pub fn zone(&self, page: u32) -> Option<ZoneState> {
+        self.stack.targets[0].layer.zone(Lpn(page))
+    }
+
     /// One request that writes pages from `first` on, which hold `contents`; with a stream hint, 0 for none.
     ///
     /// # Errors
-    /// Pages outside the drive, and a drive that has died.
+    /// Pages outside the drive, and a drive that has died; a zone that is not to be written there, or could be written in part.
     pub fn write(&mut self, first: u32, contents: &[Content], hint: u16) -> Result<(), LayerError> {
         if let Some(error) = &self.end_of_life {
             return Err(error.clone());
@@ -177,7 +177,8 @@ impl Live {
         if let Err(error) = written {
             if error.is_end_of_life() {
                 self.sent.written = Snapshot::take(&self.stack).host_pages();
-                self.end_of_life = Some(error.clone());
+                // Of a zoned drive there are other zones.
+                self.end_of_life = self.zone(first).is_none().then(|| error.clone());
             }
             return Err(error);
         }
@@ -323,7 +324,7 @@ fn resolved(scenario: &Scenario, is_timed: bool) -> Result<ResolvedScenario, Con
     for tenant in &mut scenario.tenant {
         (tenant.workload, tenant.trace, tenant.content) = (None, None, None);
     }
-    let resolved = resolve(scenario, Caller { holds_data: true, ..Caller::default() })?;
+    let resolved = resolve(scenario, Caller { holds_data: true, knows_zones: true, ..Caller::default() })?;
     refuse_resolved(&resolved)?;
     Ok(resolved)
 }

@@ -57,6 +57,7 @@ pub fn run_with(
         holds_data: scenario.holds_content(),
         own_victim: parts.victim.is_some(),
         own_streams: parts.placement.as_ref().map(|placement| placement.streams),
+        ..Caller::default()
     };
     fit(&mut scenario, caller, observer)?;
     let resolved = resolve::resolve(scenario, caller)?;

@@ -31,6 +31,7 @@ pub fn watched(scenario: &Scenario, parts: Parts, looker: &mut dyn Looker) -> Re
         holds_data: scenario.holds_content(),
         own_victim: parts.victim.is_some(),
         own_streams: parts.placement.as_ref().map(|placement| placement.streams),
+        ..Caller::default()
     };
     fit::fit(&mut scenario, caller, &mut |_: &Progress| ControlFlow::Continue(()))?;
     let resolved = resolve(scenario, caller)?;

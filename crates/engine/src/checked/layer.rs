@@ -128,6 +128,10 @@ impl<P: Payload> Checked<P> {
                 assert!(valid_pages <= held_pages, "{valid_pages} of {held_pages} pages are valid");
                 assert!(!pages.is_empty() || held_pages == 0, "blocks that hold none of no pages");
             }
+            (Query::Zone(pages), Answer::Zone(zone)) => {
+                assert!(!pages.is_empty() && zone.written <= zone.pages, "{zone:?} of {} pages", pages.len());
+                assert!(zone.open_limit.is_none() || zone.written == 0, "{zone:?} is open already");
+            }
             _ => panic!("{query:?} is not answered by {answer:?}"),
         }
     }

@@ -31,11 +31,13 @@ pub enum Ability {
     LookAhead,
     /// Takes consecutive pages without a list of them: [`Command::WriteRun`] and [`Command::TrimRun`].
     Runs,
+    /// Is written in zones, each in order: [`LayerExt::zone`].
+    Zones,
 }
 
 impl Ability {
     /// All abilities, in the order of their numbers.
-    pub const ALL: [Ability; 9] = [
+    pub const ALL: [Ability; 10] = [
         Ability::AtomicGroups,
         Ability::Requests,
         Ability::Attribution,
@@ -45,6 +47,7 @@ impl Ability {
         Ability::LeftValid,
         Ability::LookAhead,
         Ability::Runs,
+        Ability::Zones,
     ];
 
     /// Name, what a layer with it does, and who has it.
@@ -90,6 +93,11 @@ impl Ability {
             "a log with large tables has it",
         ],
         ["runs", "takes consecutive pages by the first of them and their number", "a log has them"],
+        [
+            "zones",
+            "is written in zones, each of them in order and reset as a whole",
+            "a zoned drive has them",
+        ],
     ];
 
     /// The name used in messages.
@@ -180,6 +188,8 @@ pub enum Query<'a> {
         /// Whether the first fetch has arrived.
         near: bool,
     },
+    /// [`Ability::Zones`]: how is the zone of the first of these?
+    Zone(&'a [Lpn]),
 }
 
 impl<'a> Query<'a> {
@@ -190,6 +200,7 @@ impl<'a> Query<'a> {
             Query::MovedPages(_) => Ability::MoveCounts,
             Query::LeftValid(_) => Ability::LeftValid,
             Query::Foresee { .. } => Ability::LookAhead,
+            Query::Zone(_) => Ability::Zones,
         }
     }
 
@@ -197,7 +208,10 @@ impl<'a> Query<'a> {
     pub fn pages(self) -> &'a [Lpn] {
         match self {
             Query::AtomicPages => &[],
-            Query::MovedPages(pages) | Query::LeftValid(pages) | Query::Foresee { pages, .. } => pages,
+            Query::MovedPages(pages)
+            | Query::LeftValid(pages)
+            | Query::Foresee { pages, .. }
+            | Query::Zone(pages) => pages,
         }
     }
 
@@ -209,6 +223,7 @@ impl<'a> Query<'a> {
             Query::MovedPages(_) => Query::MovedPages(pages),
             Query::LeftValid(_) => Query::LeftValid(pages),
             Query::Foresee { near, .. } => Query::Foresee { pages, near },
+            Query::Zone(_) => Query::Zone(pages),
         }
     }
 }
@@ -334,6 +349,21 @@ pub enum Answer {
     },
     /// Whether it did something.
     Done(bool),
+    /// How a zone is.
+    Zone(ZoneState),
+}
+
+/// How a zone is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneState {
+    /// Pages of the zone, as of each other.
+    pub pages: u32,
+    /// Pages written since it was reset last: its write pointer.
+    pub written: u32,
+    /// It can be read and reset, and not written.
+    pub is_offline: bool,
+    /// Zones that may be partly written at the same time, if that keeps it from being written to: it is empty, and so many are.
+    pub open_limit: Option<u32>,
 }
 
 impl Answer {
@@ -402,6 +432,14 @@ pub trait LayerExt<P: Payload>: Layer<P> {
     /// nothing is known.
     fn left_valid(&self, pages: &[Lpn]) -> f64 {
         self.query(Query::LeftValid(pages)).left_share()
+    }
+
+    /// How the zone of a page is; `None` of a layer that has no zones.
+    fn zone(&self, page: Lpn) -> Option<ZoneState> {
+        match self.query(Query::Zone(&[page])) {
+            Answer::Zone(state) => Some(state),
+            _ => None,
+        }
     }
 
     /// From now on tells apart whose pages cleaning moves, if it can: partition `k` ends before page `ends[k]`.

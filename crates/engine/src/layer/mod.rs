@@ -14,7 +14,7 @@ mod report;
 pub(crate) mod tests;
 mod watch;
 
-pub use ability::{Abilities, Ability, Answer, Command, LayerExt, Query};
+pub use ability::{Abilities, Ability, Answer, Command, LayerExt, Query, ZoneState};
 pub use dedup_report::DedupReport;
 pub use error::{LayerError, MediumError, Violation};
 pub(crate) use ftl_report::RecoverySteps;

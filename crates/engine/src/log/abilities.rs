@@ -41,6 +41,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             },
             Query::MovedPages(pages) => self.pool.moves.answer(pages),
             Query::LeftValid(pages) => self.left_by_trims(pages),
+            Query::Zone(_) => Answer::Nothing,
         }
     }
 

@@ -4,7 +4,7 @@ use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
 use crate::layer::{
     Abilities, Ability, Answer, Command, Group, Layer, LayerError, LayerReport, Medium, MediumError,
-    MediumExt, Pages, Query, Reports, Run, check_range,
+    MediumExt, Pages, Query, Reports, Run, ZoneState, check_range,
 };
 use crate::pool::Moves;
 use crate::units::{BlockId, Lpn, StreamId, run_length, runs};
@@ -165,6 +165,14 @@ impl<M: Medium> Zones<M> {
         if zone.offline { Err(LayerError::ZoneOffline { zone: number }) } else { Ok(()) }
     }
 
+    /// How the zone of a page is.
+    fn state(&self, page: Lpn) -> ZoneState {
+        let Zone { written, offline } = self.zones[(page.0 / self.zone_pages()) as usize];
+        let waits = written == 0 && self.open == self.config.max_open_zones;
+        let open_limit = waits.then_some(self.config.max_open_zones);
+        ZoneState { pages: self.zone_pages(), written, is_offline: offline, open_limit }
+    }
+
     /// What would stay valid in the blocks that hold any of `pages`.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let (zone_pages, size) = (self.zone_pages(), self.medium.pages_per_block());
@@ -259,8 +267,8 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
 
     fn abilities(&self) -> Abilities {
         let below = self.medium.abilities_below();
-        let own =
-            [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid].map(|ability| (ability, true));
+        let own = [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid, Ability::Zones]
+            .map(|ability| (ability, true));
         let theirs = [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, below.has(ability)));
         Abilities::of(&[&own[..], &theirs].concat())
     }
@@ -269,6 +277,9 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         match query {
             Query::MovedPages(_) => Answer::Pages(0),
             Query::LeftValid(pages) => self.left_valid(pages),
+            Query::Zone(pages) => {
+                pages.first().map_or(Answer::Nothing, |page| Answer::Zone(self.state(*page)))
+            }
             _ => Answer::Nothing,
         }
     }

@@ -1,5 +1,6 @@
 //! A directory with one file: the device.
 
+use super::answers::{Owner, ask_for_long_requests, attr, done, errno, read};
 use crate::error::DeviceError;
 use crate::shared::SharedDevice;
 use fuser::{
@@ -8,7 +9,6 @@ use fuser::{
     ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::FallocateFlags;
-use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
 use std::time::{Duration, SystemTime};
@@ -18,34 +18,22 @@ pub const DISK: &str = "disk";
 
 const FOLDER_NUMBER: INodeNo = INodeNo::ROOT;
 const DISK_NUMBER: INodeNo = INodeNo(2);
-/// Longest write that the kernel sends, bytes.
-const MOST_WRITE_BYTES: u32 = 1 << 20;
-/// Requests that the kernel has under way.
-const MOST_REQUESTS: u16 = 64;
 /// How long the kernel may believe what `stat` shows: the room that is taken changes.
 const KEEP: Duration = Duration::from_secs(1);
-
-thread_local! {
-    /// What a thread reads goes through here; kept, so that not every request clears a new one.
-    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// The directory.
 pub struct DiskFolder {
     device: SharedDevice,
     bytes: u64,
     page_bytes: u32,
-    began: SystemTime,
-    uid: u32,
-    gid: u32,
+    owner: Owner,
 }
 
 impl DiskFolder {
     /// With `device` as its file.
     pub fn of(device: SharedDevice) -> Result<Self, DeviceError> {
         let (bytes, page_bytes) = device.with(|device| Ok((device.bytes(), device.page_bytes())))?;
-        let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-        Ok(DiskFolder { device, bytes, page_bytes, began: SystemTime::now(), uid, gid })
+        Ok(DiskFolder { device, bytes, page_bytes, owner: Owner::default() })
     }
 
     fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno> {
@@ -57,24 +45,7 @@ impl DiskFolder {
             }
             _ => return Err(Errno::ENOENT),
         };
-        Ok(FileAttr {
-            ino: of,
-            size,
-            // The kernel counts in sectors of 512 bytes.
-            blocks: held / 512,
-            atime: self.began,
-            mtime: self.began,
-            ctime: self.began,
-            crtime: self.began,
-            kind,
-            perm,
-            nlink,
-            uid: self.uid,
-            gid: self.gid,
-            rdev: 0,
-            blksize: self.page_bytes,
-            flags: 0,
-        })
+        Ok(self.owner.attributes(of, (kind, perm, nlink), (size, held), self.page_bytes))
     }
 
     /// The part of a range that the file has, as bytes from `offset` on.
@@ -127,37 +98,11 @@ const SEEK_DATA: i32 = 3;
 /// See [`SEEK_DATA`].
 const SEEK_HOLE: i32 = 4;
 
-/// The number that the kernel understands.
-fn errno(error: DeviceError) -> Errno {
-    match error {
-        DeviceError::OutOfRange { .. } => Errno::EINVAL,
-        DeviceError::Content(problem) if problem.kind() == io::ErrorKind::Unsupported => Errno::EOPNOTSUPP,
-        error if error.is_full() => Errno::ENOSPC,
-        _ => Errno::EIO,
-    }
-}
-
-fn done(reply: ReplyEmpty, answer: Result<(), Errno>) {
-    match answer {
-        Ok(()) => reply.ok(),
-        Err(error) => reply.error(error),
-    }
-}
-
-fn attr(reply: ReplyAttr, answer: Result<FileAttr, Errno>) {
-    match answer {
-        Ok(attributes) => reply.attr(&KEEP, &attributes),
-        Err(error) => reply.error(error),
-    }
-}
-
 impl Filesystem for DiskFolder {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let wanted = InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
         config.add_capabilities(wanted & config.capabilities()).expect("the kernel offers these");
-        // Refused values come back as the nearest that is not, which older kernels have as default.
-        let _ = config.set_max_write(MOST_WRITE_BYTES);
-        let _ = config.set_max_background(MOST_REQUESTS);
+        ask_for_long_requests(config);
         Ok(())
     }
 
@@ -174,7 +119,7 @@ impl Filesystem for DiskFolder {
     }
 
     fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        attr(reply, self.attributes(of));
+        attr(reply, KEEP, self.attributes(of));
     }
 
     /// The file is as long as the device, and everything else about it stays as it is, too.
@@ -200,7 +145,7 @@ impl Filesystem for DiskFolder {
         if changes || size.is_some_and(|size| size != self.bytes) {
             return reply.error(Errno::EPERM);
         }
-        attr(reply, self.attributes(of));
+        attr(reply, KEEP, self.attributes(of));
     }
 
     /// Every request comes here and not to the kernel's memory, so that the device sees what it would of a real host.
@@ -224,16 +169,7 @@ impl Filesystem for DiskFolder {
         if length == 0 {
             return reply.data(&[]);
         }
-        BUFFER.with_borrow_mut(|buffer| {
-            if buffer.len() < length {
-                buffer.resize(length, 0);
-            }
-            let out = &mut buffer[..length];
-            match self.device.with(|device| device.read(offset, out)) {
-                Ok(()) => reply.data(out),
-                Err(error) => reply.error(errno(error)),
-            }
-        });
+        read(&self.device, offset, length, reply);
     }
 
     fn write(

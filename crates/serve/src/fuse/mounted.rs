@@ -1,9 +1,10 @@
 //! The directory that the file is in.
 
 use super::disk::{DISK, DiskFolder};
+use super::zones::{SEQUENTIAL, ZoneFolder};
 use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
-use fuser::{Config, MountOption, Session, SessionUnmounter};
+use fuser::{Config, Filesystem, MountOption, Session, SessionUnmounter};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use std::fs::File;
@@ -62,20 +63,32 @@ impl Place for Directory {
     }
 }
 
-/// The file under a directory.
+/// The file, or the files of zones, under a directory.
 struct Mounted {
     at: PathBuf,
+    /// What is to be used of it.
+    shown: PathBuf,
     unmounter: SessionUnmounter,
     session: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Mounted {
     fn start(device: &SharedDevice, at: &Path) -> io::Result<Self> {
-        let folder = DiskFolder::of(device.clone()).map_err(io::Error::other)?;
+        let zones = device.with(|device| Ok(device.zones())).map_err(io::Error::other)?;
+        let device = device.clone();
+        match zones {
+            Some(zones) => {
+                Mounted::with(ZoneFolder::of(device, zones).map_err(io::Error::other)?, at, SEQUENTIAL)
+            }
+            None => Mounted::with(DiskFolder::of(device).map_err(io::Error::other)?, at, DISK),
+        }
+    }
+
+    fn with(folder: impl Filesystem + 'static, at: &Path, shown: &str) -> io::Result<Self> {
         let mut session = Session::new(folder, at, &config()).map_err(explained)?;
         let unmounter = session.unmount_callable();
         let session = std::thread::Builder::new().name("fuse".into()).spawn(move || session.run())?;
-        Ok(Mounted { at: at.to_owned(), unmounter, session: Some(session) })
+        Ok(Mounted { at: at.to_owned(), shown: at.join(shown), unmounter, session: Some(session) })
     }
 
     /// Takes the mount away. Whoever has the file open still may ask, and hears from [`SharedDevice`] whether there is a device.
@@ -88,10 +101,10 @@ impl Mounted {
                 Ok(())
             }
             Err(error) => {
-                let at = self.at.display();
+                let (at, shown) = (self.at.display(), self.shown.display());
                 match rustix::mount::unmount(&self.at, UnmountFlags::DETACH) {
                     Ok(()) => Err(format!(
-                        "{at}/{DISK} is open still, in a loop device perhaps; whoever uses it gets errors from now on"
+                        "{shown} is open still, in a loop device perhaps; whoever uses it gets errors from now on"
                     )),
                     Err(_) => Err(format!("{at} could not be unmounted: {error}")),
                 }
@@ -102,7 +115,7 @@ impl Mounted {
 
 impl Door for Mounted {
     fn address(&self) -> String {
-        self.at.join(DISK).display().to_string()
+        self.shown.display().to_string()
     }
 
     fn is_closed(&self) -> bool {

@@ -99,6 +99,7 @@ struct Exported {
 impl Exported {
     /// The device without a name, and once for each placement handle, by which what is written to it goes.
     fn of(device: SharedDevice, manners: Manners) -> io::Result<Self> {
+        device.check_has_no_zones()?;
         let known =
             device.with(|device| Ok((device.bytes(), device.page_bytes(), device.placement_handles())));
         let (bytes, page_bytes, handles) = known.map_err(io::Error::other)?;

@@ -32,6 +32,7 @@ impl Place for Listening {
     }
 
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
+        device.check_has_no_zones()?;
         let limits = Limits { connections: MOST_FRONTS, ..Limits::default() };
         let server = Server::start("vhost-user", Fronts(device.clone()), &self.0, limits)?;
         Ok(Box::new(Open(server)))

@@ -20,3 +20,5 @@ mod secrecy;
 mod uml;
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod vhost;
+#[cfg(all(feature = "fuse", target_os = "linux"))]
+mod zones;

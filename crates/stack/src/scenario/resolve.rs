@@ -26,6 +26,8 @@ pub struct Caller {
     pub own_victim: bool,
     /// Streams of its own placement for the FTL, if it has one.
     pub own_streams: Option<u8>,
+    /// Whether it can write a zoned drive as that has to be written.
+    pub knows_zones: bool,
 }
 
 /// A scenario with nothing left open.
@@ -301,7 +303,11 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
             "/device.superblock_blocks",
         ),
         (tree.layers[tree.ftl()].partitions.is_some(), "sharing", "share"),
-        (users.iter().any(|user| matches!(user, User::Tenant(_))), "tenant", "/tenant"),
+        (
+            users.iter().any(|user| matches!(user, User::Tenant(_))) && !caller.knows_zones,
+            "tenant",
+            "/tenant",
+        ),
         (tree.layers[tree.ftl()].has_log_above(), "under_layer", "on"),
     ]);
 }

@@ -56,7 +56,7 @@ impl Layer<Content> for Listener {
             Query::AtomicPages => Answer::Pages(5),
             Query::MovedPages(_) => Answer::Pages(3),
             Query::LeftValid(_) => Answer::Left { valid_pages: 3, held_pages: 4 },
-            Query::Foresee { .. } => Answer::Nothing,
+            Query::Foresee { .. } | Query::Zone(_) => Answer::Nothing,
         }
     }
     fn command(&mut self, command: Command<'_, Content>) -> Result<Answer, LayerError> {
@@ -149,6 +149,7 @@ fn what_is_handed_on_is_about_other_pages() {
             Ability::LookAhead,
             Query::Foresee { pages: &others, near: true },
         ),
+        (Query::Zone(&pages), Ability::Zones, Query::Zone(&others)),
     ] {
         assert_eq!(query.ability(), ability);
         assert_eq!(query.pages().len(), if ability == Ability::AtomicGroups { 0 } else { 2 });

@@ -2,7 +2,9 @@
 
 use super::drive::{Drive, SINGLE, config, flash, reports};
 use crate::counters::{Cause, Operation};
-use crate::layer::{Ability, Answer, Arrivals, Content, Layer, LayerError, LayerExt, Query, Reports};
+use crate::layer::{
+    Ability, Answer, Arrivals, Content, Layer, LayerError, LayerExt, Query, Reports, ZoneState,
+};
 use crate::log::{
     BoxedLayer, ObjectLayout, Objects, Observed, PassThrough, Reclaim, Sparse, TrimLog, Zones, ZonesConfig,
 };
@@ -172,6 +174,9 @@ fn zones_are_written_in_order_and_reset_whole() {
     assert_eq!(write(&mut drive, [3]), Err(order));
     assert_eq!(write(&mut drive, [12]), Err(LayerError::TooManyOpenZones { zone: 2, limit: 2 }));
     assert_eq!((0..3).map(|zone| drive.write_pointer(zone)).collect::<Vec<_>>(), [4, 1, 0]);
+    let state = ZoneState { pages: 6, written: 4, is_offline: false, open_limit: None };
+    assert_eq!(drive.zone(Lpn(5)), Some(state));
+    assert_eq!(drive.zone(Lpn(12)), Some(ZoneState { written: 0, open_limit: Some(2), ..state }));
     // Full, it is open no more; what comes after it in the same call opens the next.
     write(&mut drive, [4, 5, 12]).unwrap();
     assert_eq!(write(&mut drive, [0]), Err(LayerError::NotSequential { zone: 0, page: 0, expected: 6 }));
@@ -216,7 +221,7 @@ fn what_a_trim_would_leave_of_blocks_of_zones() {
 #[test]
 fn zones_move_nothing_and_say_so() {
     let mut drive = zones(7, Wear::default());
-    let can = [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid];
+    let can = [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid, Ability::Zones];
     assert!(drive.abilities().iter().eq(can));
     drive.count_moves();
     drive.divide(&[6, 18]);

@@ -36,6 +36,7 @@ fn question(ability: Ability, pages: &[Lpn]) -> Option<Query<'_>> {
         Ability::MoveCounts => Some(Query::MovedPages(pages)),
         Ability::LeftValid => Some(Query::LeftValid(pages)),
         Ability::LookAhead => Some(Query::Foresee { pages, near: true }),
+        Ability::Zones => Some(Query::Zone(pages)),
         Ability::Requests
         | Ability::Attribution
         | Ability::Deferral

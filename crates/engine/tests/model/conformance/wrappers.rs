@@ -164,9 +164,9 @@ impl<W: Stamp> Twins<W> {
 
 /// So that nothing is handed on only because nobody has it.
 #[test]
-fn the_bare_layer_has_all_but_what_only_wrappers_have() {
-    let all = Abilities::of(&Ability::ALL.map(|ability| (ability, ability != Ability::Requests)));
-    assert_eq!(boxed_ftl(1).abilities(), all);
+fn the_bare_layer_has_all_but_what_only_wrappers_and_zoned_drives_have() {
+    let all = Abilities::of(&Ability::ALL.map(|ability| (ability, true)));
+    assert_eq!(boxed_ftl(1).abilities(), all.without(Ability::Requests).without(Ability::Zones));
 }
 
 #[test]

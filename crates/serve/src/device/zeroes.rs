@@ -1,0 +1,35 @@
+//! Zeroes, which take a trim or are written like anything else.
+
+use super::Device;
+use crate::error::DeviceError;
+
+impl Device {
+    /// Makes the range read as zeroes: by a trim of its whole pages unless they are to be `allocated`, which are written then.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn write_zeroes(&mut self, offset: u64, length: u64, allocated: bool) -> Result<(), DeviceError> {
+        self.pages(offset, length)?;
+        let whole = self.whole_pages(offset, length);
+        let page = u64::from(self.page_bytes);
+        let (first, end) = (u64::from(whole.start) * page, u64::from(whole.end) * page);
+        if whole.is_empty() || allocated {
+            return self.write_zeros_as_bytes(offset, offset + length);
+        }
+        self.write_zeros_as_bytes(offset, first)?;
+        self.trim_pages(whole)?;
+        self.write_zeros_as_bytes(end, offset + length)
+    }
+
+    fn write_zeros_as_bytes(&mut self, mut offset: u64, end: u64) -> Result<(), DeviceError> {
+        let at_once = u64::from(self.page_bytes) * 256;
+        let zeroes = vec![0; (end - offset).min(at_once) as usize];
+        while offset < end {
+            // Chunks end on whole pages, so that only the first and the last are read.
+            let until = ((offset / at_once + 1) * at_once).min(end);
+            self.write(offset, &zeroes[..(until - offset) as usize])?;
+            offset = until;
+        }
+        Ok(())
+    }
+}

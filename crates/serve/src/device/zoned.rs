@@ -1,0 +1,79 @@
+//! A zoned drive without a log: which bytes may be written, and reset.
+
+use super::Device;
+use crate::error::DeviceError;
+use std::ops::Range;
+use wearwell_engine::layer::{LayerError, ZoneState};
+use wearwell_stack::Live;
+
+/// The zones of a drive, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zones {
+    /// How many there are.
+    pub count: u32,
+    /// Bytes of each.
+    pub bytes: u64,
+}
+
+impl Zones {
+    /// Those of a stack, if it has any.
+    pub(super) fn of(live: &Live) -> Option<Self> {
+        let pages = live.zone(0)?.pages;
+        let bytes = u64::from(pages) * u64::from(live.page_bytes());
+        Some(Zones { count: live.logical_pages() / pages, bytes })
+    }
+}
+
+impl Device {
+    /// The zones, of a drive that is written in zones; each in order, and reset as a whole by a trim.
+    pub fn zones(&self) -> Option<Zones> {
+        self.zones
+    }
+
+    /// How a zone is, from 0 on; `None` of one that there is not.
+    pub fn zone(&self, number: u32) -> Option<ZoneState> {
+        let zones = self.zones()?;
+        let pages = (zones.bytes / u64::from(self.page_bytes)) as u32;
+        (number < zones.count).then(|| self.live.zone(number * pages)).flatten()
+    }
+
+    /// Refuses to write what a zoned drive would, before anything is noted down of it: it is to be whole pages, from the write pointer of a zone
+    /// on and not beyond its end.
+    pub(super) fn check_written(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        let Some(Zones { bytes, .. }) = self.zones().filter(|_| length > 0) else { return Ok(()) };
+        let number = (offset / bytes) as u32;
+        let Some(zone) = self.zone(number) else { return Ok(()) };
+        let page = u64::from(self.page_bytes);
+        let at = offset % bytes;
+        if zone.is_offline {
+            return Err(LayerError::ZoneOffline { zone: number }.into());
+        }
+        if at != u64::from(zone.written) * page || !length.is_multiple_of(page) || at + length > bytes {
+            let written =
+                LayerError::NotSequential { zone: number, page: (at / page) as u32, expected: zone.written };
+            return Err(written.into());
+        }
+        match zone.open_limit {
+            Some(limit) => Err(LayerError::TooManyOpenZones { zone: number, limit }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to trim a part of a zone.
+    pub(super) fn check_trimmed(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        let Some(Zones { bytes, .. }) = self.zones().filter(|_| length > 0) else { return Ok(()) };
+        match [offset, offset + length].into_iter().find(|end| !end.is_multiple_of(bytes)) {
+            Some(end) => Err(LayerError::PartialReset { zone: (end / bytes) as u32 }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Of pages that could not all be written, those that were.
+    pub(super) fn written_in_part(&self, pages: Range<u32>) -> Range<u32> {
+        let end = self
+            .live
+            .zone(pages.start)
+            .map_or(pages.start, |zone| pages.start / zone.pages * zone.pages + zone.written);
+        pages.start..end.clamp(pages.start, pages.end)
+    }
+}

@@ -1,0 +1,249 @@
+//! A zoned drive without a log: as files of zones, and what is refused of it.
+
+use crate::common::{device, scenario};
+use crate::fuse::Mounted;
+use proptest::prelude::*;
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+use wearwell_engine::layer::{LayerError, ZoneState};
+use wearwell_serve::{DOORS, Device, DeviceError, SharedDevice, Speed, Zones};
+
+const PAGE: usize = 4096;
+const ZONE_PAGES: usize = 16;
+const ZONE: usize = ZONE_PAGES * PAGE;
+const DRIVE: &str = "[device]\nraw_capacity = \"1 MiB\"\npages_per_block = 8\n\
+    [ftl]\nstructure = { kind = \"zones\", zone_blocks = 2, max_open_zones = 3 }\n";
+
+fn zone_of(device: &Device, number: u32) -> ZoneState {
+    device.zone(number).unwrap()
+}
+
+/// What a request is refused for, if it is.
+fn refused(done: Result<(), DeviceError>) -> Option<LayerError> {
+    done.err().map(|error| match error {
+        DeviceError::Layer(error) => error,
+        other => panic!("{other}"),
+    })
+}
+
+#[test]
+fn a_zone_is_written_at_its_pointer_and_reset_as_a_whole() {
+    let mut device = device(DRIVE);
+    assert_eq!(device.zones(), Some(Zones { count: 16, bytes: ZONE as u64 }));
+    let page = [7; PAGE];
+    device.write(0, &page).unwrap();
+    let order = |zone, page, expected| Some(LayerError::NotSequential { zone, page, expected });
+    assert_eq!(refused(device.write(0, &page)), order(0, 0, 1));
+    assert_eq!(refused(device.write(2 * PAGE as u64, &page)), order(0, 2, 1));
+    assert_eq!(refused(device.write(PAGE as u64, &page[..100])), order(0, 1, 1), "a part of a page");
+    assert_eq!(refused(device.write(PAGE as u64, &[7; ZONE])), order(0, 1, 1), "beyond the zone");
+    for zone in [1, 2] {
+        device.write(zone * ZONE as u64, &page).unwrap();
+    }
+    let open = refused(device.write(3 * ZONE as u64, &page));
+    assert_eq!(open, Some(LayerError::TooManyOpenZones { zone: 3, limit: 3 }));
+    let state = ZoneState { pages: ZONE_PAGES as u32, written: 1, is_offline: false, open_limit: None };
+    assert_eq!(zone_of(&device, 0), state);
+    assert_eq!(zone_of(&device, 3), ZoneState { written: 0, open_limit: Some(3), ..state });
+    assert_eq!(device.zone(16), None);
+    assert_eq!(refused(device.trim(0, PAGE as u64)), Some(LayerError::PartialReset { zone: 0 }));
+    let partial = refused(device.write_zeroes(0, ZONE as u64 + 1, false));
+    assert!(partial.is_some(), "zeroes of more than a zone");
+    let end = device.bytes();
+    device.trim(end, 0).unwrap();
+    device.write(end, &[]).unwrap();
+    device.trim(0, 2 * ZONE as u64).unwrap();
+    assert_eq!(zone_of(&device, 0), ZoneState { written: 0, ..state });
+    let mut found = [1; PAGE];
+    device.read(0, &mut found).unwrap();
+    assert_eq!(found, [0; PAGE]);
+    device.read(2 * ZONE as u64, &mut found).unwrap();
+    assert_eq!(found, page);
+    device.check().unwrap();
+}
+
+/// A journal has no request that was refused, and the drive comes back with the same pointers and bytes.
+#[test]
+fn a_zoned_drive_is_kept_in_a_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("image");
+    let open = || Device::in_image_at(&scenario(DRIVE), &image, Speed::Full).unwrap().0;
+    let mut device = open();
+    for page in 0..5 {
+        device.write(page * PAGE as u64, &[page as u8 + 1; PAGE]).unwrap();
+        assert!(device.write(page * PAGE as u64, &[9; PAGE]).is_err());
+    }
+    device.write(ZONE as u64, &[8; 2 * PAGE]).unwrap();
+    device.trim(ZONE as u64, ZONE as u64).unwrap();
+    device.flush().unwrap();
+    drop(device);
+    let mut device = open();
+    assert_eq!([0, 1].map(|zone| zone_of(&device, zone).written), [5, 0]);
+    let mut found = [0; PAGE];
+    for page in 0..5 {
+        device.read(page * PAGE as u64, &mut found).unwrap();
+        assert_eq!(found, [page as u8 + 1; PAGE]);
+    }
+    device.write(5 * PAGE as u64, &[6; PAGE]).unwrap();
+}
+
+/// A page that cannot be programmed takes its zone out of use, and nothing else: what the zone holds is read until it is reset.
+#[test]
+fn a_zone_that_fails_is_read_and_the_others_written() {
+    let mut device = device(&DRIVE.replace("[ftl]", "program_failure_rate = 0.02\n[ftl]"));
+    let mut held = vec![Vec::new(); 16];
+    for (zone, held) in held.iter_mut().enumerate() {
+        for pair in 0..ZONE_PAGES / 2 {
+            let data: Vec<u8> =
+                (0..2 * PAGE).map(|at| (zone * 31 + pair * 2 + at / PAGE + 1) as u8).collect();
+            let at = (zone * ZONE + pair * 2 * PAGE) as u64;
+            if device.write(at, &data).is_err() {
+                break;
+            }
+            held.extend(data);
+        }
+    }
+    let states: Vec<ZoneState> = (0..16).map(|zone| zone_of(&device, zone)).collect();
+    let offline = states.iter().filter(|state| state.is_offline).count();
+    assert!((1..16).contains(&offline), "{offline} are offline");
+    let mut in_part = 0;
+    for (zone, (state, held)) in states.iter().zip(&held).enumerate() {
+        let mut found = vec![0; state.written as usize * PAGE];
+        device.read((zone * ZONE) as u64, &mut found).unwrap();
+        // Of the write that failed a page may be there.
+        assert!(found.starts_with(held) && found.len() <= held.len() + PAGE);
+        let is_written = |(at, byte): (usize, &u8)| *byte == (zone * 31 + at / PAGE + 1) as u8;
+        assert!(found.iter().enumerate().all(is_written));
+        in_part += usize::from(found.len() > held.len());
+        let again = refused(device.write((zone * ZONE) as u64, &[1; PAGE]));
+        assert!(
+            again.is_some_and(|error| matches!(error, LayerError::ZoneOffline { .. }) == state.is_offline)
+        );
+    }
+    assert!(in_part > 0, "none of the writes that failed was done in part");
+    device.check().unwrap();
+    device.trim(0, 16 * ZONE as u64).unwrap();
+    assert_eq!(device.content_bytes(), 0);
+}
+
+/// Whoever came by these could know nothing of zones.
+#[test]
+fn doors_without_words_for_zones_refuse_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = SharedDevice::new(device(DRIVE));
+    let address = format!("unix:{}", folder.path().join("s").display());
+    for kind in DOORS.iter().filter(|kind| kind.name != "fuse") {
+        let Ok(place) = (kind.place)(&address) else { continue };
+        let error = place.open(&device).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("zone by zone"), "{}: {error}", kind.name);
+    }
+}
+
+/// The file of a zone, that a program appends to.
+fn appending(folder: &Path, zone: u32) -> File {
+    OpenOptions::new().append(true).open(folder.join(zone.to_string())).unwrap()
+}
+
+fn number_of(done: std::io::Result<()>) -> Option<Errno> {
+    done.err().and_then(|error| Errno::from_io_error(&error))
+}
+
+#[test]
+fn zones_are_files_as_zonefs_has_them() {
+    let Some(mounted) = Mounted::of(DRIVE) else { return };
+    let zones = mounted.disk();
+    assert!(zones.ends_with("seq"));
+    let names: Vec<String> =
+        zones.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names, (0..16).map(|zone| zone.to_string()).collect::<Vec<_>>());
+    for name in ["16", "01", "x", "-1"] {
+        assert!(!zones.join(name).exists(), "{name}");
+    }
+    let mut first = appending(&zones, 0);
+    first.write_all(&[1; 3 * PAGE]).unwrap();
+    assert_eq!(number_of(first.write_all(&[1; 100])), Some(Errno::INVAL));
+    first.write_all(&[2; PAGE]).unwrap();
+    first.sync_all().unwrap();
+    let path = zones.join("0");
+    assert_eq!(std::fs::read(&path).unwrap(), [[1; PAGE], [1; PAGE], [1; PAGE], [2; PAGE]].concat());
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let any = OpenOptions::new().write(true).open(&path).unwrap();
+    assert_eq!(number_of(any.write_all_at(&[3; PAGE], 0)), Some(Errno::INVAL));
+    any.write_all_at(&[3; PAGE], 4 * PAGE as u64).unwrap();
+    assert_eq!(number_of(any.write_all_at(&[3; ZONE], 5 * PAGE as u64)), Some(Errno::FBIG));
+    assert_eq!(number_of(any.set_len(ZONE as u64)), Some(Errno::OPNOTSUPP));
+    assert_eq!(number_of(any.set_len(PAGE as u64)), Some(Errno::PERM));
+    any.set_len(5 * PAGE as u64).unwrap();
+    for zone in [1, 2] {
+        appending(&zones, zone).write_all(&[zone as u8; PAGE]).unwrap();
+    }
+    assert_eq!(number_of(appending(&zones, 3).write_all(&[3; PAGE])), Some(Errno::BUSY));
+    any.set_len(0).unwrap();
+    assert_eq!(path.metadata().unwrap().len(), 0);
+    appending(&zones, 3).write_all(&[3; ZONE]).unwrap();
+    drop((first, any));
+    let (closed, device) = mounted.close();
+    closed.unwrap();
+    assert_eq!((0..4).map(|zone| zone_of(&device, zone).written).collect::<Vec<_>>(), [0, 1, 1, 16]);
+    device.check().unwrap();
+}
+
+#[derive(Clone, Debug)]
+enum Asked {
+    Append(usize, usize, u8),
+    Reset(usize),
+    Read(usize),
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let zone = || 0..16usize;
+    prop_oneof![
+        6 => (zone(), 1..=ZONE_PAGES, 1..200u8).prop_map(|(zone, pages, byte)| Asked::Append(zone, pages, byte)),
+        2 => zone().prop_map(Asked::Reset),
+        2 => zone().prop_map(Asked::Read),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The plainest zones: a list of bytes each.
+    #[test]
+    fn zones_hold_what_the_plainest_zones_hold(steps in prop::collection::vec(asked(), 1..120)) {
+        let mut device = device(DRIVE);
+        let mut naive = vec![Vec::<u8>::new(); 16];
+        for step in steps {
+            match step {
+                Asked::Append(zone, pages, byte) => {
+                    let open = naive.iter().filter(|held| (1..ZONE).contains(&held.len())).count();
+                    let fits = naive[zone].len() + pages * PAGE <= ZONE && (!naive[zone].is_empty() || open < 3);
+                    let at = (zone * ZONE + naive[zone].len()) as u64;
+                    let data = vec![byte; pages * PAGE];
+                    let is_inside = naive[zone].len() < ZONE;
+                    prop_assert_eq!(is_inside && device.write(at, &data).is_ok(), fits);
+                    if fits {
+                        naive[zone].extend(data);
+                    }
+                }
+                Asked::Reset(zone) => {
+                    device.trim((zone * ZONE) as u64, ZONE as u64).unwrap();
+                    naive[zone].clear();
+                }
+                Asked::Read(zone) => {
+                    let mut found = vec![1; ZONE];
+                    device.read((zone * ZONE) as u64, &mut found).unwrap();
+                    let mut wanted = naive[zone].clone();
+                    wanted.resize(ZONE, 0);
+                    prop_assert!(found == wanted);
+                }
+            }
+            for (zone, held) in naive.iter().enumerate() {
+                prop_assert_eq!(zone_of(&device, zone as u32).written as usize * PAGE, held.len());
+            }
+        }
+        device.check().unwrap();
+    }
+}
