@@ -475,6 +475,13 @@ impl Device {
             }
             Note::Trim(range) => within(&range).map(|()| self.forget(range))?,
             Note::Flush => self.live.flush(),
+            Note::Finish(range) => {
+                within(&range)?;
+                match range.is_empty() || self.zones.is_none() {
+                    true => return Err("the end of a zone that there is not".into()),
+                    false => self.live.finish_zone(range.start).map(drop),
+                }
+            }
         };
         match done {
             // What was refused because the drive died was refused then as well.

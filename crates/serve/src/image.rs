@@ -41,6 +41,7 @@ const WRITE: u32 = 1;
 const READ: u32 = 2;
 const TRIM: u32 = 3;
 const FLUSH: u32 = 4;
+const FINISH: u32 = 5;
 
 /// A page of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub enum Note<'a> {
     Trim(Range<u32>),
     /// A flush.
     Flush,
+    /// The zone of these pages was finished.
+    Finish(Range<u32>),
 }
 
 /// What was found when an image was opened.
@@ -94,8 +97,8 @@ pub struct Image {
 pub struct JournalCensus {
     /// The drive that it is of.
     pub scenario: Scenario,
-    /// Notes of writes, reads, trims and flushes.
-    pub notes: [u64; 4],
+    /// Notes of writes, reads, trims, flushes and zones that were finished.
+    pub notes: [u64; 5],
     /// Pages written.
     pub written_pages: u64,
     /// Bytes of a note at the end that was cut short.
@@ -123,7 +126,7 @@ pub fn look<E: From<ImageError>>(
     let bytes = file.metadata().map_err(io)?.len();
     let pages = std::fs::metadata(at.join("pages")).map_err(io)?.len();
     let mut census =
-        JournalCensus { scenario, notes: [0; 4], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
+        JournalCensus { scenario, notes: [0; 5], written_pages: 0, torn_bytes: 0, bytes: [bytes, pages] };
     let mut notes = Notes { source: BufReader::with_capacity(1 << 20, file), pages: Vec::new() };
     let mut left = bytes - head.len() as u64;
     while left > 0 {
@@ -143,6 +146,7 @@ pub fn look<E: From<ImageError>>(
             Note::Read(_) => 1,
             Note::Trim(_) => 2,
             Note::Flush => 3,
+            Note::Finish(_) => 4,
         };
         census.notes[kind] += 1;
         visit(&note)?;
@@ -263,6 +267,7 @@ impl Image {
             Note::Read(pages) => self.note_read(pages),
             Note::Trim(pages) => self.waiting.extend(note(TRIM, pages.start, pages.end - pages.start)),
             Note::Flush => self.waiting.extend(note(FLUSH, 0, 0)),
+            Note::Finish(pages) => self.waiting.extend(note(FINISH, pages.start, pages.end - pages.start)),
         }
         self.send()
     }
@@ -360,6 +365,7 @@ impl<R: Read> Notes<R> {
             READ => Note::Read(first..end),
             TRIM => Note::Trim(first..end),
             FLUSH => Note::Flush,
+            FINISH => Note::Finish(first..end),
             WRITE => {
                 let body = u64::from(count) * PAGE_BYTES as u64 + 4;
                 if left < NOTE_BYTES as u64 + body {

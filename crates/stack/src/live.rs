@@ -163,6 +163,14 @@ impl Live {
         self.stack.targets[0].layer.zone(Lpn(page))
     }
 
+    /// Has the zone of a page take no more writes until it is reset; whether it has one.
+    ///
+    /// # Errors
+    /// A zone that is offline.
+    pub fn finish_zone(&mut self, page: u32) -> Result<bool, LayerError> {
+        self.stack.targets[0].layer.finish_zone(Lpn(page))
+    }
+
     /// One request that writes pages from `first` on, which hold `contents`; with a stream hint, 0 for none.
     ///
     /// # Errors

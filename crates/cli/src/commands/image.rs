@@ -136,13 +136,13 @@ fn flash_json(census: &Census) -> Value {
 }
 
 fn journal_rows(census: &JournalCensus) -> Vec<(String, String)> {
-    let [writes, reads, trims, flushes] = census.notes;
+    let [writes, reads, trims, flushes, finished] = census.notes;
     let [journal, pages] = census.bytes;
     vec![
         ("Kept as".into(), "a journal of all requests".into()),
         (
-            "Writes, reads, trims, flushes".into(),
-            format!("{}, {}, {}, {}", count(writes), count(reads), count(trims), count(flushes)),
+            "Writes, reads, trims, flushes, zones finished".into(),
+            [writes, reads, trims, flushes, finished].map(count).join(", "),
         ),
         ("Pages written".into(), count(census.written_pages)),
         ("Bytes of the journal, of the pages".into(), format!("{}, {}", count(journal), count(pages))),
@@ -151,10 +151,11 @@ fn journal_rows(census: &JournalCensus) -> Vec<(String, String)> {
 }
 
 fn journal_json(census: &JournalCensus) -> Value {
-    let [writes, reads, trims, flushes] = census.notes;
+    let [writes, reads, trims, flushes, finished] = census.notes;
     let [journal_bytes, page_bytes] = census.bytes;
     json!({
         "kept_as": "journal", "writes": writes, "reads": reads, "trims": trims, "flushes": flushes,
+        "finished_zones": finished,
         "written_pages": census.written_pages, "torn_bytes": census.torn_bytes,
         "journal_bytes": journal_bytes, "pages_bytes": page_bytes, "scenario": census.scenario,
     })
@@ -222,6 +223,7 @@ fn dump(args: &DumpArgs) -> Result<(), Failure> {
             Note::Read(pages) => json!({ "read": pages.start, "pages": pages.len() }),
             Note::Trim(pages) => json!({ "trim": pages.start, "pages": pages.len() }),
             Note::Flush => json!({ "flush": true }),
+            Note::Finish(pages) => json!({ "finish": pages.start, "pages": pages.len() }),
         })
     })
     .map(drop)

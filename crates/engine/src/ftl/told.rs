@@ -25,7 +25,8 @@ impl Told {
             Command::WriteAtomic { .. }
             | Command::WriteRun { .. }
             | Command::TrimRun { .. }
-            | Command::CleanAhead => {}
+            | Command::CleanAhead
+            | Command::FinishZone { .. } => {}
         }
     }
 

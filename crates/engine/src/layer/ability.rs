@@ -5,6 +5,7 @@
 //! that are added later as well; one that lacks an ability of the layer below says why. [`LayerExt`] has the calls by their names
 //! and types.
 
+use super::answer::{Answer, ZoneState};
 use super::{Layer, LayerError, Payload};
 use crate::config::ConfigError;
 use crate::units::Lpn;
@@ -274,6 +275,11 @@ pub enum Command<'a, P> {
     /// [`Ability::IdleCleaning`]: there is idle time. Cleans a little, one victim of this layer or of one below, if there is
     /// anything to gain; the answer says whether it did and may be told again.
     CleanAhead,
+    /// [`Ability::Zones`]: the zone of the first of these takes no more writes until it is reset, and is open no longer.
+    FinishZone {
+        /// The pages, in the range of the layer.
+        pages: &'a [Lpn],
+    },
 }
 
 impl<'a, P> Command<'a, P> {
@@ -286,6 +292,7 @@ impl<'a, P> Command<'a, P> {
             Command::CountMoves => Ability::MoveCounts,
             Command::CleaningAbove { .. } => Ability::Deferral,
             Command::CleanAhead => Ability::IdleCleaning,
+            Command::FinishZone { .. } => Ability::Zones,
         }
     }
 
@@ -305,6 +312,7 @@ impl<'a, P> Command<'a, P> {
     {
         match self {
             Command::WriteAtomic { data, hint, .. } => Command::WriteAtomic { pages, data, hint },
+            Command::FinishZone { .. } => Command::FinishZone { pages },
             other => other,
         }
     }
@@ -318,6 +326,7 @@ impl<'a, P> Command<'a, P> {
             Command::CountMoves => Some(Command::CountMoves),
             Command::CleaningAbove { begins } => Some(Command::CleaningAbove { begins }),
             Command::CleanAhead => Some(Command::CleanAhead),
+            Command::FinishZone { pages } => Some(Command::FinishZone { pages }),
         }
     }
 
@@ -329,56 +338,6 @@ impl<'a, P> Command<'a, P> {
             }
             Command::WriteRun { .. } | Command::TrimRun { .. } => Err(LayerError::NotListed),
             _ => Ok(Answer::Nothing),
-        }
-    }
-}
-
-/// What a layer answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// It cannot tell, or there is nothing to tell.
-    Nothing,
-    /// So many pages.
-    Pages(u64),
-    /// Pages that would stay valid in the blocks that hold any of those asked about.
-    Left {
-        /// Pages valid afterwards.
-        valid_pages: u64,
-        /// All pages of these blocks.
-        held_pages: u64,
-    },
-    /// Whether it did something.
-    Done(bool),
-    /// How a zone is.
-    Zone(ZoneState),
-}
-
-/// How a zone is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ZoneState {
-    /// Pages of the zone, as of each other.
-    pub pages: u32,
-    /// Pages written since it was reset last: its write pointer.
-    pub written: u32,
-    /// It can be read and reset, and not written.
-    pub is_offline: bool,
-    /// Zones that may be partly written at the same time, if that keeps it from being written to: it is empty, and so many are.
-    pub open_limit: Option<u32>,
-}
-
-impl Answer {
-    /// Pages, if it is about pages; else 0.
-    pub fn pages(self) -> u64 {
-        if let Answer::Pages(pages) = self { pages } else { 0 }
-    }
-
-    /// Share of valid pages; 0 where no block holds any of them, or nothing is known.
-    pub fn left_share(self) -> f64 {
-        match self {
-            Answer::Left { valid_pages, held_pages } if held_pages > 0 => {
-                valid_pages as f64 / held_pages as f64
-            }
-            _ => 0.0,
         }
     }
 }
@@ -440,6 +399,11 @@ pub trait LayerExt<P: Payload>: Layer<P> {
             Answer::Zone(state) => Some(state),
             _ => None,
         }
+    }
+
+    /// Has the zone of a page take no more writes until it is reset; whether it has one.
+    fn finish_zone(&mut self, page: Lpn) -> Result<bool, LayerError> {
+        self.command(Command::FinishZone { pages: &[page] }).map(|answer| answer == Answer::Done(true))
     }
 
     /// From now on tells apart whose pages cleaning moves, if it can: partition `k` ends before page `ends[k]`.

@@ -5,6 +5,7 @@
 //! to put a log on a log.
 
 mod ability;
+mod answer;
 mod dedup_report;
 mod error;
 mod ftl_report;
@@ -14,7 +15,8 @@ mod report;
 pub(crate) mod tests;
 mod watch;
 
-pub use ability::{Abilities, Ability, Answer, Command, LayerExt, Query, ZoneState};
+pub use ability::{Abilities, Ability, Command, LayerExt, Query};
+pub use answer::{Answer, ZoneState};
 pub use dedup_report::DedupReport;
 pub use error::{LayerError, MediumError, Violation};
 pub(crate) use ftl_report::RecoverySteps;

@@ -26,6 +26,8 @@ pub struct ZonesConfig {
 struct Zone {
     /// Pages written since the last reset.
     written: u32,
+    /// It takes no more, though it is not full.
+    finished: bool,
     /// It has a bad block, or one in which a page could not be programmed.
     offline: bool,
 }
@@ -33,15 +35,21 @@ struct Zone {
 impl Zone {
     /// Whether it is partly written and takes more.
     fn is_open(&self, zone_pages: u32) -> bool {
-        self.written > 0 && self.written < zone_pages && !self.offline
+        self.written > 0 && self.written < zone_pages && !self.finished && !self.offline
+    }
+
+    /// The page that is written next.
+    fn pointer(&self, zone_pages: u32) -> u32 {
+        if self.finished { zone_pages } else { self.written }
     }
 }
 
 /// A zoned drive (NVMe Zoned Namespace Command Set; Bjørling et al., ATC 2021) on any medium.
 ///
 /// Logical page `zone * zone_pages + k` is page `k` of a zone. A zone is written at its write pointer only. The first write
-/// opens it, it closes when it is full or reset, and only so many may be open; there is no command to close or finish a
-/// zone, so that open and active zones are the same. Trimming all pages of a zone resets it: the blocks that were written are
+/// opens it, it closes when it is full, finished or reset, and only so many may be open; there is no command to close a zone
+/// and leave it partly written, so that open and active zones are the same. A zone that is finished takes no more until it is reset; what
+/// was not written of it is not programmed, as by drives that keep track of it. Trimming all pages of a zone resets it: the blocks that were written are
 /// erased, which counts as the host's erases; trimming less than a zone is refused. Pages that are not written read as the
 /// default and cost nothing.
 ///
@@ -74,7 +82,7 @@ impl<M: Medium> Zones<M> {
         }
         let zone = |zone: u32| {
             let mut blocks = zone * config.zone_blocks..(zone + 1) * config.zone_blocks;
-            Zone { written: 0, offline: blocks.any(|block| medium.is_bad(BlockId(block))) }
+            Zone { offline: blocks.any(|block| medium.is_bad(BlockId(block))), ..Zone::default() }
         };
         let zones = (0..blocks / config.zone_blocks).map(zone).collect();
         Ok(Zones {
@@ -103,9 +111,9 @@ impl<M: Medium> Zones<M> {
         self.zones.iter().filter(|zone| zone.offline).count() as u32
     }
 
-    /// Pages written to a zone since its last reset: its write pointer. Zones are numbered from 0.
+    /// The page of a zone that is written next: its write pointer. Zones are numbered from 0.
     pub fn write_pointer(&self, zone: u32) -> u32 {
-        self.zones[zone as usize].written
+        self.zones[zone as usize].pointer(self.zone_pages())
     }
 
     fn logical_pages_now(&self) -> u32 {
@@ -122,12 +130,13 @@ impl<M: Medium> Zones<M> {
     /// Refuses a write that is not at the write pointer of a zone that can be written.
     fn check_write(&self, page: Lpn) -> Result<(), LayerError> {
         let (zone, at) = (page.0 / self.zone_pages(), page.0 % self.zone_pages());
-        let Zone { written, offline } = self.zones[zone as usize];
+        let Zone { written, offline, .. } = self.zones[zone as usize];
         if offline {
             return Err(LayerError::ZoneOffline { zone });
         }
-        if at != written {
-            return Err(LayerError::NotSequential { zone, page: at, expected: written });
+        let expected = self.write_pointer(zone);
+        if at != expected {
+            return Err(LayerError::NotSequential { zone, page: at, expected });
         }
         if written == 0 && self.open == self.config.max_open_zones {
             return Err(LayerError::TooManyOpenZones { zone, limit: self.config.max_open_zones });
@@ -167,10 +176,23 @@ impl<M: Medium> Zones<M> {
 
     /// How the zone of a page is.
     fn state(&self, page: Lpn) -> ZoneState {
-        let Zone { written, offline } = self.zones[(page.0 / self.zone_pages()) as usize];
-        let waits = written == 0 && self.open == self.config.max_open_zones;
+        let Zone { written, finished, offline } = self.zones[(page.0 / self.zone_pages()) as usize];
+        let waits = written == 0 && !finished && self.open == self.config.max_open_zones;
         let open_limit = waits.then_some(self.config.max_open_zones);
-        ZoneState { pages: self.zone_pages(), written, is_offline: offline, open_limit }
+        let pages = self.zone_pages();
+        ZoneState { pages, written, is_finished: finished, is_offline: offline, open_limit }
+    }
+
+    /// Has the zone of a page take no more writes.
+    fn finish(&mut self, page: Lpn) -> Result<(), LayerError> {
+        let (zone, zone_pages) = (page.0 / self.zone_pages(), self.zone_pages());
+        let state = &mut self.zones[zone as usize];
+        if state.offline {
+            return Err(LayerError::ZoneOffline { zone });
+        }
+        self.open -= u32::from(state.is_open(zone_pages));
+        state.finished = state.written < zone_pages;
+        Ok(())
     }
 
     /// What would stay valid in the blocks that hold any of `pages`.
@@ -191,6 +213,7 @@ impl<M: Medium> Zones<M> {
         let state = &mut self.zones[zone as usize];
         self.open -= u32::from(state.is_open(zone_pages));
         let written = std::mem::take(&mut state.written);
+        state.finished = false;
         if state.offline {
             return Ok(());
         }
@@ -288,6 +311,11 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         match command {
             Command::Divide { ends } => self.moves.divide(ends),
             Command::CleaningAbove { begins } => self.medium.cleaning(begins),
+            Command::FinishZone { pages } => {
+                let Some(&page) = pages.first() else { return Ok(Answer::Done(false)) };
+                self.finish(page)?;
+                return Ok(Answer::Done(true));
+            }
             Command::CleanAhead if self.medium.abilities_below().has(Ability::IdleCleaning) => {
                 return Ok(Answer::Done(self.medium.clean_ahead()?));
             }
@@ -307,7 +335,8 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
             directory: "zones",
             map_bytes: Some(ZONE_BYTES * self.zones.len() as u64),
             erased_blocks: Some(
-                self.zones.iter().filter(|zone| zone.written == 0 && !zone.offline).count() as u32
+                self.zones.iter().filter(|zone| zone.written == 0 && !zone.finished && !zone.offline).count()
+                    as u32,
             ),
             ..LayerReport::default()
         });

@@ -2,6 +2,7 @@
 
 use super::Device;
 use crate::error::DeviceError;
+use crate::image::Note;
 use std::ops::Range;
 use wearwell_engine::layer::{LayerError, ZoneState};
 use wearwell_stack::Live;
@@ -37,6 +38,26 @@ impl Device {
         (number < zones.count).then(|| self.live.zone(number * pages)).flatten()
     }
 
+    /// Has a zone, from 0 on, take no more writes until it is reset, as if it were full, and be open no longer. What was not written of it reads
+    /// as zeroes. A zone that is full, or that there is not, stays as it is.
+    ///
+    /// # Errors
+    /// A zone that is offline, or an image that cannot be written.
+    pub fn finish_zone(&mut self, number: u32) -> Result<(), DeviceError> {
+        let Some(zone) = self.zone(number).filter(|zone| zone.write_pointer() < zone.pages) else {
+            return Ok(());
+        };
+        if zone.is_offline {
+            return Err(LayerError::ZoneOffline { zone: number }.into());
+        }
+        let first = number * zone.pages;
+        if let Some(image) = &mut self.image {
+            image.note(Note::Finish(first..first + zone.pages))?;
+        }
+        self.live.finish_zone(first).map_err(|error| self.lost(error))?;
+        Ok(())
+    }
+
     /// Refuses to write what a zoned drive would, before anything is noted down of it: it is to be whole pages, from the write pointer of a zone
     /// on and not beyond its end.
     pub(super) fn check_written(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
@@ -48,9 +69,9 @@ impl Device {
         if zone.is_offline {
             return Err(LayerError::ZoneOffline { zone: number }.into());
         }
-        if at != u64::from(zone.written) * page || !length.is_multiple_of(page) || at + length > bytes {
-            let written =
-                LayerError::NotSequential { zone: number, page: (at / page) as u32, expected: zone.written };
+        let expected = zone.write_pointer();
+        if at != u64::from(expected) * page || !length.is_multiple_of(page) || at + length > bytes {
+            let written = LayerError::NotSequential { zone: number, page: (at / page) as u32, expected };
             return Err(written.into());
         }
         match zone.open_limit {

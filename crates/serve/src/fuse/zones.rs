@@ -34,9 +34,10 @@ pub struct ZoneFolder {
 
 /// A zone and its file.
 struct Zone {
+    number: u32,
     /// Where it begins on the device.
     offset: u64,
-    /// Bytes that are written.
+    /// Bytes up to its write pointer.
     length: u64,
     is_offline: bool,
 }
@@ -53,9 +54,11 @@ impl ZoneFolder {
         let number = number.ok_or(Errno::EISDIR)?;
         let state =
             self.device.with(|device| Ok(device.zone(number))).map_err(errno)?.ok_or(Errno::ENOENT)?;
-        let (offset, length) =
-            (u64::from(number) * self.zones.bytes, u64::from(state.written) * u64::from(self.page_bytes));
-        Ok(Zone { offset, length, is_offline: state.is_offline })
+        let (offset, length) = (
+            u64::from(number) * self.zones.bytes,
+            u64::from(state.write_pointer()) * u64::from(self.page_bytes),
+        );
+        Ok(Zone { number, offset, length, is_offline: state.is_offline })
     }
 
     fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno> {
@@ -79,14 +82,15 @@ impl ZoneFolder {
         number.map(|number| INodeNo(FIRST + u64::from(number))).ok_or(Errno::ENOENT)
     }
 
-    /// Cuts a file to `size`: to nothing, which resets its zone, or to what it has.
+    /// Makes a file so long: nothing, which resets its zone, what it has, or all of the zone, which finishes it.
     fn cut(&self, of: INodeNo, size: u64) -> Result<(), Errno> {
         let zone = self.zone(of)?;
         match size {
             _ if size == zone.length => Ok(()),
             0 => self.device.with(|device| device.trim(zone.offset, self.zones.bytes)).map_err(errno),
-            // It would finish the zone.
-            _ if size == self.zones.bytes => Err(Errno::EOPNOTSUPP),
+            _ if size == self.zones.bytes => {
+                self.device.with(|device| device.finish_zone(zone.number)).map_err(errno)
+            }
             _ => Err(Errno::EPERM),
         }
     }

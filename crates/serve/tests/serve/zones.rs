@@ -45,7 +45,13 @@ fn a_zone_is_written_at_its_pointer_and_reset_as_a_whole() {
     }
     let open = refused(device.write(3 * ZONE as u64, &page));
     assert_eq!(open, Some(LayerError::TooManyOpenZones { zone: 3, limit: 3 }));
-    let state = ZoneState { pages: ZONE_PAGES as u32, written: 1, is_offline: false, open_limit: None };
+    let state = ZoneState {
+        pages: ZONE_PAGES as u32,
+        written: 1,
+        is_finished: false,
+        is_offline: false,
+        open_limit: None,
+    };
     assert_eq!(zone_of(&device, 0), state);
     assert_eq!(zone_of(&device, 3), ZoneState { written: 0, open_limit: Some(3), ..state });
     assert_eq!(device.zone(16), None);
@@ -76,12 +82,17 @@ fn a_zoned_drive_is_kept_in_a_journal() {
         device.write(page * PAGE as u64, &[page as u8 + 1; PAGE]).unwrap();
         assert!(device.write(page * PAGE as u64, &[9; PAGE]).is_err());
     }
+    device.write(2 * ZONE as u64, &[3; PAGE]).unwrap();
+    for zone in [2, 2, 3] {
+        device.finish_zone(zone).unwrap();
+    }
     device.write(ZONE as u64, &[8; 2 * PAGE]).unwrap();
     device.trim(ZONE as u64, ZONE as u64).unwrap();
     device.flush().unwrap();
     drop(device);
     let mut device = open();
-    assert_eq!([0, 1].map(|zone| zone_of(&device, zone).written), [5, 0]);
+    assert_eq!([0, 1, 2, 3].map(|zone| zone_of(&device, zone).written), [5, 0, 1, 0]);
+    assert_eq!([0, 1, 2, 3].map(|zone| zone_of(&device, zone).is_finished), [false, false, true, true]);
     let mut found = [0; PAGE];
     for page in 0..5 {
         device.read(page * PAGE as u64, &mut found).unwrap();
@@ -174,13 +185,17 @@ fn zones_are_files_as_zonefs_has_them() {
     assert_eq!(number_of(any.write_all_at(&[3; PAGE], 0)), Some(Errno::INVAL));
     any.write_all_at(&[3; PAGE], 4 * PAGE as u64).unwrap();
     assert_eq!(number_of(any.write_all_at(&[3; ZONE], 5 * PAGE as u64)), Some(Errno::FBIG));
-    assert_eq!(number_of(any.set_len(ZONE as u64)), Some(Errno::OPNOTSUPP));
     assert_eq!(number_of(any.set_len(PAGE as u64)), Some(Errno::PERM));
     any.set_len(5 * PAGE as u64).unwrap();
     for zone in [1, 2] {
         appending(&zones, zone).write_all(&[zone as u8; PAGE]).unwrap();
     }
     assert_eq!(number_of(appending(&zones, 3).write_all(&[3; PAGE])), Some(Errno::BUSY));
+    any.set_len(ZONE as u64).unwrap();
+    assert_eq!(path.metadata().unwrap().len(), ZONE as u64);
+    assert_eq!(std::fs::read(&path).unwrap()[5 * PAGE..], [0; ZONE - 5 * PAGE]);
+    appending(&zones, 4).write_all(&[4; PAGE]).unwrap();
+    appending(&zones, 4).set_len(0).unwrap();
     any.set_len(0).unwrap();
     assert_eq!(path.metadata().unwrap().len(), 0);
     appending(&zones, 3).write_all(&[3; ZONE]).unwrap();
@@ -195,6 +210,7 @@ fn zones_are_files_as_zonefs_has_them() {
 enum Asked {
     Append(usize, usize, u8),
     Reset(usize),
+    Finish(usize),
     Read(usize),
 }
 
@@ -203,6 +219,7 @@ fn asked() -> impl Strategy<Value = Asked> {
     prop_oneof![
         6 => (zone(), 1..=ZONE_PAGES, 1..200u8).prop_map(|(zone, pages, byte)| Asked::Append(zone, pages, byte)),
         2 => zone().prop_map(Asked::Reset),
+        1 => zone().prop_map(Asked::Finish),
         2 => zone().prop_map(Asked::Read),
     ]
 }
@@ -215,11 +232,15 @@ proptest! {
     fn zones_hold_what_the_plainest_zones_hold(steps in prop::collection::vec(asked(), 1..120)) {
         let mut device = device(DRIVE);
         let mut naive = vec![Vec::<u8>::new(); 16];
+        let mut finished = [false; 16];
         for step in steps {
             match step {
                 Asked::Append(zone, pages, byte) => {
-                    let open = naive.iter().filter(|held| (1..ZONE).contains(&held.len())).count();
-                    let fits = naive[zone].len() + pages * PAGE <= ZONE && (!naive[zone].is_empty() || open < 3);
+                    let is_open = |at: &usize| !finished[*at] && (1..ZONE).contains(&naive[*at].len());
+                    let open = (0..16).filter(is_open).count();
+                    let fits = naive[zone].len() + pages * PAGE <= ZONE
+                        && !finished[zone]
+                        && (!naive[zone].is_empty() || open < 3);
                     let at = (zone * ZONE + naive[zone].len()) as u64;
                     let data = vec![byte; pages * PAGE];
                     let is_inside = naive[zone].len() < ZONE;
@@ -231,6 +252,11 @@ proptest! {
                 Asked::Reset(zone) => {
                     device.trim((zone * ZONE) as u64, ZONE as u64).unwrap();
                     naive[zone].clear();
+                    finished[zone] = false;
+                }
+                Asked::Finish(zone) => {
+                    device.finish_zone(zone as u32).unwrap();
+                    finished[zone] = naive[zone].len() < ZONE;
                 }
                 Asked::Read(zone) => {
                     let mut found = vec![1; ZONE];
@@ -241,7 +267,8 @@ proptest! {
                 }
             }
             for (zone, held) in naive.iter().enumerate() {
-                prop_assert_eq!(zone_of(&device, zone as u32).written as usize * PAGE, held.len());
+                let state = zone_of(&device, zone as u32);
+                prop_assert_eq!((state.written as usize * PAGE, state.is_finished), (held.len(), finished[zone]));
             }
         }
         device.check().unwrap();

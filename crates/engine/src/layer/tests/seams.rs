@@ -176,6 +176,12 @@ fn what_is_handed_on_is_about_other_pages() {
         (Command::CleaningAbove { begins: true }, Ability::Deferral),
         (Command::CleanAhead, Ability::IdleCleaning),
     ];
+    fn finish(pages: &[Lpn]) -> Command<'_, Content> {
+        Command::FinishZone { pages }
+    }
+    assert_eq!((finish(&pages).ability(), finish(&pages).unable()), (Ability::Zones, Ok(Answer::Nothing)));
+    assert_eq!(format!("{:?}", finish(&pages).about(&others)), format!("{:?}", finish(&others)));
+    assert!(matches!(finish(&pages).without_content::<()>(), Some(Command::FinishZone { .. })));
     for (command, ability) in others_told {
         assert_eq!(
             (command.ability(), command.written(), command.unable()),

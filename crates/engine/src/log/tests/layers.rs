@@ -174,7 +174,7 @@ fn zones_are_written_in_order_and_reset_whole() {
     assert_eq!(write(&mut drive, [3]), Err(order));
     assert_eq!(write(&mut drive, [12]), Err(LayerError::TooManyOpenZones { zone: 2, limit: 2 }));
     assert_eq!((0..3).map(|zone| drive.write_pointer(zone)).collect::<Vec<_>>(), [4, 1, 0]);
-    let state = ZoneState { pages: 6, written: 4, is_offline: false, open_limit: None };
+    let state = ZoneState { pages: 6, written: 4, is_finished: false, is_offline: false, open_limit: None };
     assert_eq!(drive.zone(Lpn(5)), Some(state));
     assert_eq!(drive.zone(Lpn(12)), Some(ZoneState { written: 0, open_limit: Some(2), ..state }));
     // Full, it is open no more; what comes after it in the same call opens the next.
@@ -215,6 +215,33 @@ fn what_a_trim_would_leave_of_blocks_of_zones() {
     assert_eq!(left(&[3]), answer(0, 3));
     assert_eq!(left(&[1, 9]), answer(3, 6));
     assert_eq!(left(&[4, 5, 11, 12]), answer(0, 0), "nothing is there");
+}
+
+/// A zone that is finished is open no longer, takes nothing, and has as many blocks to erase as were written.
+#[test]
+fn zones_that_are_finished_make_room_for_others() {
+    let mut drive = zones(7, Wear::default());
+    write(&mut drive, [0, 6]).unwrap();
+    assert_eq!(write(&mut drive, [12]), Err(LayerError::TooManyOpenZones { zone: 2, limit: 2 }));
+    assert_eq!(drive.finish_zone(Lpn(3)), Ok(true));
+    drive.check().unwrap();
+    assert_eq!(write(&mut drive, [1]), Err(LayerError::NotSequential { zone: 0, page: 1, expected: 6 }));
+    let state = drive.zone(Lpn(0)).unwrap();
+    assert_eq!((state.written, state.is_finished, state.write_pointer()), (1, true, 6));
+    write(&mut drive, [12]).unwrap();
+    let mut found = Vec::new();
+    drive.read(&lpns(0..2), &mut found).unwrap();
+    assert_eq!(found[1], Content::default());
+    drive.trim(&lpns(0..6)).unwrap();
+    assert_eq!(drive.write_pointer(0), 0);
+    assert_eq!(reports(&drive).0.counters.outgoing_total(Operation::Erase), 1);
+    // An empty zone, and a full one.
+    assert_eq!(drive.finish_zone(Lpn(0)), Ok(true));
+    assert_eq!(write(&mut drive, [0]), Err(LayerError::NotSequential { zone: 0, page: 0, expected: 6 }));
+    write(&mut drive, 7..12).unwrap();
+    assert_eq!(drive.finish_zone(Lpn(6)), Ok(true));
+    assert!(!drive.zone(Lpn(6)).unwrap().is_finished, "it was full");
+    drive.check().unwrap();
 }
 
 /// Nobody cleans there, so that whose pages are moved, and how often, is known: none.
