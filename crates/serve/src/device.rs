@@ -331,8 +331,8 @@ impl Device {
 
     /// Writes pages whose contents are held already.
     fn write_names(&mut self, first: u32, names: &[Content]) -> Result<(), LayerError> {
-        self.note_down(Op::Write, first..first + names.len() as u32, names);
         let pages = first..first + names.len() as u32;
+        self.note_down(Op::Write, pages.clone(), names);
         let was_dead = self.live.end_of_life().is_some();
         if let Err(error) = self.live.write(first, names, self.hint) {
             let (taken, refused) = names.split_at(self.written_in_part(pages).len());
@@ -452,7 +452,7 @@ impl Device {
 
     /// Does once more what an image noted; errors as those of the image.
     fn repeat(&mut self, note: Note<'_>) -> Result<(), String> {
-        let pages = self.live.logical_pages();
+        let (pages, page) = (self.live.logical_pages(), u64::from(self.page_bytes));
         let within = |range: &Range<u32>| match range.end <= pages && range.start <= range.end {
             true => Ok(()),
             false => Err(format!("pages {} to {} of a drive of {pages}", range.start, range.end)),
@@ -461,6 +461,8 @@ impl Device {
             Note::Write(first, hint, written) => {
                 self.hint = hint;
                 within(&(first..first.saturating_add(written.len() as u32)))?;
+                let [offset, length] = [first, written.len() as u32].map(|pages| u64::from(pages) * page);
+                self.check_written(offset, length).map_err(|error| error.to_string())?;
                 let mut names = Vec::with_capacity(written.len());
                 for page in written {
                     self.contents.restore(page.name, page.slot, page.sum)?;

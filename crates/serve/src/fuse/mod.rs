@@ -5,6 +5,8 @@ mod answers;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod disk;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
+mod folder;
+#[cfg(all(feature = "fuse", target_os = "linux"))]
 mod mounted;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod zones;

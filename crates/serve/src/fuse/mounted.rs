@@ -1,10 +1,11 @@
 //! The directory that the file is in.
 
 use super::disk::{DISK, DiskFolder};
+use super::folder::{Files, Folder};
 use super::zones::{SEQUENTIAL, ZoneFolder};
 use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
-use fuser::{Config, Filesystem, MountOption, Session, SessionUnmounter};
+use fuser::{Config, MountOption, Session, SessionUnmounter};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use std::fs::File;
@@ -84,8 +85,8 @@ impl Mounted {
         }
     }
 
-    fn with(folder: impl Filesystem + 'static, at: &Path, shown: &str) -> io::Result<Self> {
-        let mut session = Session::new(folder, at, &config()).map_err(explained)?;
+    fn with(files: impl Files, at: &Path, shown: &str) -> io::Result<Self> {
+        let mut session = Session::new(Folder(files), at, &config()).map_err(explained)?;
         let unmounter = session.unmount_callable();
         let session = std::thread::Builder::new().name("fuse".into()).spawn(move || session.run())?;
         Ok(Mounted { at: at.to_owned(), shown: at.join(shown), unmounter, session: Some(session) })

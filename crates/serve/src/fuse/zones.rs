@@ -1,18 +1,14 @@
 //! A directory of zones, each a file that is written at its end: what Linux shows of a zoned block device by zonefs
 //! (Documentation/filesystems/zonefs.rst), and programs for zonefs take.
 
-use super::answers::{Owner, ask_for_long_requests, attr, done, errno, read};
+use super::answers::{Owner, errno};
+use super::folder::Files;
 use crate::device::Zones;
 use crate::error::DeviceError;
 use crate::shared::SharedDevice;
-use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
-    ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
-};
+use fuser::{Errno, FileAttr, FileType, FopenFlags, INodeNo, InitFlags};
 use std::ffi::OsStr;
-use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// What the directory of the zones is called: those that are written in order.
 pub const SEQUENTIAL: &str = "seq";
@@ -21,9 +17,6 @@ const ROOT: INodeNo = INodeNo::ROOT;
 const FOLDER: INodeNo = INodeNo(2);
 /// The number of the first zone's file.
 const FIRST: u64 = 3;
-/// A file is as long as its zone is written, whoever else writes or resets it.
-const KEEP: Duration = Duration::ZERO;
-
 /// The directory.
 pub struct ZoneFolder {
     device: SharedDevice,
@@ -60,6 +53,30 @@ impl ZoneFolder {
         );
         Ok(Zone { number, offset, length, is_offline: state.is_offline })
     }
+}
+
+impl Files for ZoneFolder {
+    /// A file is as long as its zone is written, whoever else writes or resets it.
+    const KEEP: Duration = Duration::ZERO;
+    /// Without writes that are under way together, whose order nobody knows.
+    const WANTED: InitFlags = InitFlags::empty();
+    const OPENED: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
+
+    fn device(&self) -> &SharedDevice {
+        &self.device
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::from(self.zones.count) * self.zones.bytes
+    }
+
+    fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    fn count(&self) -> u64 {
+        u64::from(self.zones.count) + 2
+    }
 
     fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno> {
         let (kind, sizes) = if of == ROOT || of == FOLDER {
@@ -82,30 +99,6 @@ impl ZoneFolder {
         number.map(|number| INodeNo(FIRST + u64::from(number))).ok_or(Errno::ENOENT)
     }
 
-    /// Makes a file so long: nothing, which resets its zone, what it has, or all of the zone, which finishes it.
-    fn cut(&self, of: INodeNo, size: u64) -> Result<(), Errno> {
-        let zone = self.zone(of)?;
-        match size {
-            _ if size == zone.length => Ok(()),
-            0 => self.device.with(|device| device.trim(zone.offset, self.zones.bytes)).map_err(errno),
-            _ if size == self.zones.bytes => {
-                self.device.with(|device| device.finish_zone(zone.number)).map_err(errno)
-            }
-            _ => Err(Errno::EPERM),
-        }
-    }
-
-    fn append(&self, of: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
-        let zone = self.zone(of)?;
-        let end = offset.saturating_add(data.len() as u64);
-        if end > self.zones.bytes {
-            return Err(Errno::EFBIG);
-        }
-        self.device.with(|device| device.write(zone.offset + offset, data)).map_err(errno)?;
-        Ok(data.len() as u32)
-    }
-
-    /// What is in a directory, from entry `from` on.
     fn entries(&self, of: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)> {
         let folder = |number, name: &str| (number, FileType::Directory, name.to_owned());
         let (first, count) = match of {
@@ -117,118 +110,32 @@ impl ZoneFolder {
             .map(|number| (INodeNo(FIRST + number), FileType::RegularFile, number.to_string()));
         first.into_iter().skip(from.min(skipped) as usize).chain(zones)
     }
-}
 
-impl Filesystem for ZoneFolder {
-    /// Without writes that are under way together, whose order nobody knows.
-    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        ask_for_long_requests(config);
-        Ok(())
-    }
-
-    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self.found(parent, name).and_then(|number| self.attributes(number)) {
-            Ok(attributes) => reply.entry(&KEEP, &attributes, Generation(0)),
-            Err(error) => reply.error(error),
-        }
-    }
-
-    fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        attr(reply, KEEP, self.attributes(of));
-    }
-
-    fn setattr(
-        &self,
-        _: &Request,
-        of: INodeNo,
-        mode: Option<u32>,
-        uid: Option<u32>,
-        gid: Option<u32>,
-        size: Option<u64>,
-        atime: Option<TimeOrNow>,
-        mtime: Option<TimeOrNow>,
-        _ctime: Option<SystemTime>,
-        _: Option<FileHandle>,
-        _: Option<SystemTime>,
-        _: Option<SystemTime>,
-        _: Option<SystemTime>,
-        _: Option<BsdFileFlags>,
-        reply: ReplyAttr,
-    ) {
-        if mode.is_some() || uid.is_some() || gid.is_some() || atime.is_some() || mtime.is_some() {
-            return reply.error(Errno::EPERM);
-        }
-        let cut = size.map_or(Ok(()), |size| self.cut(of, size));
-        attr(reply, KEEP, cut.and_then(|()| self.attributes(of)));
-    }
-
-    /// Without the kernel's cache, as what is written there would come in any order.
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
-    }
-
-    fn read(
-        &self,
-        _: &Request,
-        of: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        size: u32,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyData,
-    ) {
-        match self.zone(of) {
-            Ok(zone) => {
-                let length = zone.length.saturating_sub(offset).min(size.into()) as usize;
-                read(&self.device, zone.offset + offset.min(zone.length), length, reply);
+    /// Makes a file so long: nothing, which resets its zone, what it has, or all of the zone, which finishes it.
+    fn resize(&self, of: INodeNo, size: u64) -> Result<(), Errno> {
+        let zone = self.zone(of)?;
+        match size {
+            _ if size == zone.length => Ok(()),
+            0 => self.device.with(|device| device.trim(zone.offset, self.zones.bytes)).map_err(errno),
+            _ if size == self.zones.bytes => {
+                self.device.with(|device| device.finish_zone(zone.number)).map_err(errno)
             }
-            Err(error) => reply.error(error),
+            _ => Err(Errno::EPERM),
         }
     }
 
-    fn write(
-        &self,
-        _: &Request,
-        of: INodeNo,
-        _: FileHandle,
-        offset: u64,
-        data: &[u8],
-        _: WriteFlags,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyWrite,
-    ) {
-        match self.append(of, offset, data) {
-            Ok(written) => reply.written(written),
-            Err(error) => reply.error(error),
+    fn range(&self, of: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno> {
+        let zone = self.zone(of)?;
+        Ok((zone.offset + offset.min(zone.length), zone.length.saturating_sub(offset).min(bytes)))
+    }
+
+    fn write(&self, of: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
+        let zone = self.zone(of)?;
+        let end = offset.saturating_add(data.len() as u64);
+        if end > self.zones.bytes {
+            return Err(Errno::EFBIG);
         }
-    }
-
-    /// Called at every `close`; nothing is held back that had to be written then. The kernel asks once only.
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        reply.error(Errno::ENOSYS);
-    }
-
-    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _data_only: bool, reply: ReplyEmpty) {
-        done(reply, self.device.with(|device| device.flush()).map_err(errno));
-    }
-
-    fn readdir(&self, _: &Request, of: INodeNo, _: FileHandle, from: u64, mut reply: ReplyDirectory) {
-        for (next, (number, kind, name)) in (from + 1..).zip(self.entries(of, from)) {
-            if reply.add(number, next, kind, name) {
-                break;
-            }
-        }
-        reply.ok();
-    }
-
-    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let held = self.device.with(|device| Ok(device.content_bytes())).unwrap_or(0);
-        let pages = |bytes: u64| bytes / u64::from(self.page_bytes);
-        let all = u64::from(self.zones.count) * self.zones.bytes;
-        let free = pages(all.saturating_sub(held));
-        let files = u64::from(self.zones.count) + 2;
-        reply.statfs(pages(all), free, free, files, 0, self.page_bytes, 255, self.page_bytes);
+        self.device.with(|device| device.write(zone.offset + offset, data)).map_err(errno)?;
+        Ok(data.len() as u32)
     }
 }

@@ -99,6 +99,14 @@ fn a_zoned_drive_is_kept_in_a_journal() {
         assert_eq!(found, [page as u8 + 1; PAGE]);
     }
     device.write(5 * PAGE as u64, &[6; PAGE]).unwrap();
+    drop(device);
+    // The note of the last write, a page, once more: no zone would have taken that.
+    let journal = image.join("requests");
+    let mut notes = std::fs::read(&journal).unwrap();
+    notes.extend_from_within(notes.len() - 40..);
+    std::fs::write(&journal, notes).unwrap();
+    let refused = Device::in_image_at(&scenario(DRIVE), &image, Speed::Full).map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("zone 0: page 5 written out of order"), "{refused}");
 }
 
 /// A page that cannot be programmed takes its zone out of use, and nothing else: what the zone holds is read until it is reset.
