@@ -1,0 +1,218 @@
+//! A map from page numbers to small values: dense where pages lie together, sparse over the whole 64-bit range.
+
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use wearwell_base::table;
+
+/// Pages of one leaf. Sixteen values of four bytes fill one cache line.
+const LEAF_PAGES: u64 = 16;
+
+/// Leaves below this number are found in a table, others by hashing: 1 TiB of 4 KiB pages, 64 MiB of table at most.
+const NEAR_LEAVES: u64 = 1 << 24;
+
+/// The leaf that stands for all leaves without a value.
+const VACANT_LEAF: u32 = 0;
+
+/// Values of consecutive pages.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Leaf<T>([T; LEAF_PAGES as usize]);
+
+/// Maps page numbers to values of type `T`; a page that was never set has the vacant value.
+///
+/// Pages are grouped into leaves of 16. A leaf exists once one of its pages is set, so memory is 4 to 64 bytes a page for values
+/// of four bytes, depending on how scattered the pages are.
+pub struct PageMap<T> {
+    vacant: T,
+    /// Index in `leaves` by leaf number, for low numbers.
+    near: Vec<u32>,
+    /// Index in `leaves` by leaf number, for the others.
+    far: HashMap<u64, u32, FixedState>,
+    leaves: Vec<Leaf<T>>,
+    /// Leaf number by index in `leaves`.
+    numbers: Vec<u64>,
+}
+
+impl<T: Copy> PageMap<T> {
+    /// Returns a map in which every page has the value `vacant`.
+    pub fn new(vacant: T) -> Self {
+        let leaf = Leaf([vacant; LEAF_PAGES as usize]);
+        PageMap {
+            vacant,
+            near: Vec::new(),
+            far: HashMap::default(),
+            leaves: vec![leaf],
+            numbers: vec![u64::MAX],
+        }
+    }
+
+    /// Returns the value of `page`.
+    #[inline]
+    pub fn get(&self, page: u64) -> T {
+        self.leaves[self.find(page / LEAF_PAGES) as usize].0[(page % LEAF_PAGES) as usize]
+    }
+
+    /// Returns the value of `page` for a change, if any page of its leaf was ever set.
+    #[inline]
+    pub fn get_mut(&mut self, page: u64) -> Option<&mut T> {
+        match self.find(page / LEAF_PAGES) {
+            VACANT_LEAF => None,
+            leaf => Some(&mut self.leaves[leaf as usize].0[(page % LEAF_PAGES) as usize]),
+        }
+    }
+
+    /// Calls `visit` with the first page and the values of each stretch of `pages` that lies in one leaf, in order; `visit` may
+    /// change the values.
+    ///
+    /// # Errors
+    /// The first error of `visit`, which ends the walk.
+    #[inline]
+    pub fn visit<E>(
+        &mut self,
+        pages: Range<u64>,
+        mut visit: impl FnMut(u64, &mut [T]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut page = pages.start;
+        while page < pages.end {
+            let number = page / LEAF_PAGES;
+            let from = (page % LEAF_PAGES) as usize;
+            let to = (pages.end - number * LEAF_PAGES).min(LEAF_PAGES) as usize;
+            let leaf = match self.find(number) {
+                VACANT_LEAF => self.add(number),
+                leaf => leaf,
+            };
+            visit(page, &mut self.leaves[leaf as usize].0[from..to])?;
+            page += (to - from) as u64;
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with each page of `pages`, in order, whose leaf has a value, and with its value. Costs no more than the
+    /// lesser of the pages asked for and the leaves there are.
+    pub fn visit_known(&mut self, pages: Range<u64>, mut visit: impl FnMut(u64, &mut T)) {
+        let numbers = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
+        let mut in_leaf = |number: u64, leaf: &mut Leaf<T>| {
+            for (index, value) in (0..).zip(&mut leaf.0) {
+                let page = number * LEAF_PAGES + index;
+                if pages.contains(&page) {
+                    visit(page, value);
+                }
+            }
+        };
+        if numbers.end.saturating_sub(numbers.start) <= self.leaves.len() as u64 {
+            for number in numbers {
+                if let leaf @ 1.. = self.find(number) {
+                    in_leaf(number, &mut self.leaves[leaf as usize]);
+                }
+            }
+            return;
+        }
+        let mut within: Vec<(u64, usize)> = self.numbers.iter().copied().zip(0..).skip(1).collect();
+        within.retain(|(number, _)| numbers.contains(number));
+        within.sort_unstable();
+        for (number, leaf) in within {
+            in_leaf(number, &mut self.leaves[leaf]);
+        }
+    }
+
+    /// Returns all values of leaves that have one, in no meaningful order, vacant ones between them included.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.leaves[1..].iter_mut().flat_map(|leaf| &mut leaf.0)
+    }
+
+    /// Brings the leaf of `page` into the cache, if it can be found without hashing.
+    #[inline]
+    pub fn prefetch(&self, page: u64) {
+        if let Some(&leaf) = self.near.get((page / LEAF_PAGES) as usize) {
+            table::prefetch(&self.leaves[leaf as usize]);
+        }
+    }
+
+    /// Returns the index of a leaf, [`VACANT_LEAF`] if it has none.
+    #[inline]
+    fn find(&self, number: u64) -> u32 {
+        match self.near.get(number as usize) {
+            Some(&leaf) => leaf,
+            None if self.far.is_empty() => VACANT_LEAF,
+            None => self.far.get(&number).copied().unwrap_or(VACANT_LEAF),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, number: u64) -> u32 {
+        let leaf = u32::try_from(self.leaves.len()).expect("fewer than 2^32 leaves fit in memory");
+        if self.leaves.len() == self.leaves.capacity() {
+            let mut larger = table::room(2 * self.leaves.len());
+            larger.append(&mut self.leaves);
+            self.leaves = larger;
+        }
+        self.leaves.push(Leaf([self.vacant; LEAF_PAGES as usize]));
+        self.numbers.push(number);
+        if number < NEAR_LEAVES {
+            let index = number as usize;
+            if index >= self.near.len() {
+                let len = (index + 1).next_power_of_two();
+                self.near.resize(len, VACANT_LEAF);
+            }
+            self.near[index] = leaf;
+        } else {
+            self.far.insert(number, leaf);
+        }
+        leaf
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+
+    /// Low pages, pages around the end of the table, and pages near the end of the range.
+    fn page() -> impl Strategy<Value = u64> {
+        let edge = NEAR_LEAVES * LEAF_PAGES;
+        prop_oneof![0u64..100, edge - 40..edge + 40, u64::MAX - 100..u64::MAX - 20]
+    }
+
+    proptest! {
+        // The table of low leaves is grown to its end in most cases.
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        #[test]
+        fn page_map_agrees_with_a_tree(steps in proptest::collection::vec((page(), 0u64..20, any::<bool>()), 0..60)) {
+            let mut map = PageMap::new(0u32);
+            let mut tree = BTreeMap::new();
+            for (value, (first, pages, known_only)) in (1u32..).zip(steps) {
+                let range = first..first + pages;
+                if known_only {
+                    let mut seen = Vec::new();
+                    map.visit_known(range.clone(), |page, value| if *value > 0 { seen.push((page, *value)) });
+                    let expected: Vec<_> = tree.range(range).map(|(&page, &value)| (page, value)).collect();
+                    prop_assert_eq!(seen, expected);
+                } else {
+                    let mut next = first;
+                    map.visit(range.clone(), |page, values| {
+                        assert_eq!(page, next);
+                        next += values.len() as u64;
+                        values.fill(value);
+                        Ok::<_, Infallible>(())
+                    }).unwrap();
+                    prop_assert_eq!(next, range.end);
+                    tree.extend(range.map(|page| (page, value)));
+                }
+            }
+            for (&page, &value) in &tree {
+                prop_assert_eq!(map.get(page), value);
+                prop_assert_eq!(map.get_mut(page).copied(), Some(value));
+            }
+            let set = map.values_mut().filter(|value| **value > 0).count();
+            prop_assert_eq!(set, tree.len());
+            let mut all = Vec::new();
+            map.visit_known(0..u64::MAX, |page, value| if *value > 0 { all.push((page, *value)) });
+            prop_assert_eq!(all, tree.into_iter().collect::<Vec<_>>());
+        }
+    }
+}
