@@ -4,7 +4,7 @@ use super::error::TraceError;
 use super::fields;
 
 /// How to read a trace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Name of the format; `None` lets the content decide where it is unmistakable.
     pub format: Option<String>,

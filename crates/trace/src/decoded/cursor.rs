@@ -1,0 +1,132 @@
+//! A position in a trace that is read pass after pass.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::chunk::Progress;
+use super::shared::{Next, Shared};
+use super::stream::Stream;
+use crate::error::TraceError;
+use crate::format::Format;
+use crate::options::ReadOptions;
+use crate::reader::open;
+use crate::request::RequestBatch;
+
+/// Reads a trace request by request, as often as wanted; the requests are decoded once per process where memory allows.
+pub struct TraceCursor {
+    path: PathBuf,
+    options: ReadOptions,
+    format: &'static Format,
+    total_bytes: Option<u64>,
+    /// `None` for a pipe.
+    shared: Option<Arc<Shared>>,
+    /// Chunks of `shared` read in this pass.
+    chunks: usize,
+    /// The rest of the pass, where it is not in chunks.
+    stream: Option<Stream>,
+    progress: Progress,
+}
+
+impl TraceCursor {
+    /// Opens the trace at `path`: plain, gzip, xz or zstd.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or whose format is not known. Bad lines are reported when they are reached.
+    pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
+        let path = path.as_ref();
+        let shared = Shared::open(path, options)?;
+        let (format, stream) = match &shared {
+            Some(shared) if !shared.is_too_large() => (shared.format, None),
+            _ => {
+                let reader = open(path, options)?;
+                (reader.format(), Some(Stream::new(reader, 0)?))
+            }
+        };
+        Ok(TraceCursor {
+            path: path.to_owned(),
+            options: options.clone(),
+            format,
+            total_bytes: path
+                .metadata()
+                .ok()
+                .filter(|metadata| metadata.is_file())
+                .map(|metadata| metadata.len()),
+            shared,
+            chunks: 0,
+            stream,
+            progress: Progress::default(),
+        })
+    }
+
+    /// Appends the next requests of the trace to `batch`, at most [`CHUNK_REQUESTS`](super::CHUNK_REQUESTS); returns their number, which
+    /// is 0 only at the end of the pass.
+    ///
+    /// # Errors
+    /// A line or record that cannot be read; the requests before it have been returned, but for those of its own chunk.
+    pub fn read(&mut self, batch: &mut RequestBatch) -> Result<usize, TraceError> {
+        let before = batch.len();
+        if let (Some(shared), None) = (&self.shared, &self.stream) {
+            match shared.next(self.chunks)? {
+                Next::Chunk(chunk) => {
+                    chunk.unpack(batch);
+                    self.progress = chunk.progress;
+                    self.chunks += 1;
+                }
+                Next::End(progress) => self.progress = progress,
+                Next::Rest(Some(reader)) => self.stream = Some(Stream::new(*reader, 0)?),
+                Next::Rest(None) => {
+                    let reader = open(&self.path, &self.options)?;
+                    self.stream = Some(Stream::new(reader, self.chunks)?);
+                }
+            }
+        }
+        if let Some(stream) = &mut self.stream {
+            let mut next = RequestBatch::default();
+            self.progress = stream.next(&mut next)?;
+            match batch.is_empty() {
+                true => *batch = next,
+                false => (0..next.len()).for_each(|at| batch.push_from(&next, at)),
+            }
+        }
+        Ok(batch.len() - before)
+    }
+
+    /// Goes back to the beginning of the trace.
+    ///
+    /// # Errors
+    /// A trace that is read from the file again, and can no longer be opened.
+    pub fn rewind(&mut self) -> Result<(), TraceError> {
+        (self.chunks, self.progress) = (0, Progress::default());
+        // What does not fit is read from the file whole, so that its beginning takes no memory.
+        let is_too_large =
+            self.stream.is_some() || self.shared.as_ref().is_some_and(|shared| shared.is_too_large());
+        self.stream = None;
+        if is_too_large {
+            self.stream = Some(Stream::new(open(&self.path, &self.options)?, 0)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the format of the trace.
+    pub fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    /// Bad lines or records passed over in this pass, up to the last request read; 0 unless [`ReadOptions::skip_bad`] is set.
+    pub fn skipped(&self) -> u64 {
+        self.progress.skipped
+    }
+
+    /// Fraction of the trace that was read in this pass; 0 where its length is not known.
+    pub fn fraction_read(&self) -> f64 {
+        match self.total_bytes {
+            Some(bytes) if bytes > 0 => (self.progress.bytes_read as f64 / bytes as f64).min(1.0),
+            _ => 0.0,
+        }
+    }
+
+    /// Bytes of memory that the decoded requests take, and the number of these requests; `None` for a pipe.
+    pub fn resident(&self) -> Option<(usize, usize)> {
+        self.shared.as_ref().map(|shared| shared.size())
+    }
+}

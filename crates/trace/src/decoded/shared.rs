@@ -1,0 +1,198 @@
+//! Decoded traces that all cursors of the process share.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::SystemTime;
+
+use super::CHUNK_REQUESTS;
+use super::chunk::{Chunk, Progress};
+use super::stream::{is_regular_file, progress_of};
+use crate::error::TraceError;
+use crate::format::Format;
+use crate::options::ReadOptions;
+use crate::reader::{TraceReader, open};
+use crate::request::RequestBatch;
+
+/// Memory that decoded traces may take in a process, bytes: about 50 million requests without digests.
+pub const RESIDENT_BYTES: usize = 512 << 20;
+
+/// Identity of a trace: its file as it was when it was opened, and how it is read.
+#[derive(Clone, PartialEq)]
+struct Key {
+    /// A child process has no decoding threads of its parent.
+    process: u32,
+    /// As error messages name it.
+    path: PathBuf,
+    canonical: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+    options: ReadOptions,
+}
+
+impl Key {
+    /// Returns the identity of a regular file; `None` for anything else.
+    fn of(path: &Path, options: &ReadOptions) -> Option<Self> {
+        let metadata = path.metadata().ok().filter(|_| is_regular_file(path))?;
+        Some(Key {
+            process: std::process::id(),
+            path: path.to_owned(),
+            canonical: path.canonicalize().ok()?,
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+            options: options.clone(),
+        })
+    }
+}
+
+/// A trace that is decoded once.
+pub struct Shared {
+    pub format: &'static Format,
+    state: Mutex<State>,
+    /// Notified when chunks or the end of decoding are added.
+    grown: Condvar,
+}
+
+/// What was decoded so far.
+#[derive(Default)]
+struct State {
+    chunks: Vec<Arc<Chunk>>,
+    bytes: usize,
+    end: Option<End>,
+}
+
+/// How decoding ended.
+enum End {
+    /// All requests are in the chunks; the reading state behind the last line.
+    Complete(Progress),
+    /// What follows the chunks must be read from the file, by this reader if no other cursor has taken it.
+    Rest(Option<Box<TraceReader>>),
+    /// What follows the chunks is this error, for the first cursor that comes to it; others meet it in the file.
+    Failed(Option<TraceError>),
+}
+
+/// What follows a number of chunks.
+pub enum Next {
+    Chunk(Arc<Chunk>),
+    /// The end of the trace.
+    End(Progress),
+    /// Requests that are not kept, with a reader that stands behind the chunks, if there is one.
+    Rest(Option<Box<TraceReader>>),
+}
+
+/// Decoded traces of the process, the one used last in the end.
+static TRACES: Mutex<Vec<(Key, Arc<Shared>)>> = Mutex::new(Vec::new());
+
+impl Shared {
+    /// Returns the decoded trace at `path`, which begins to be decoded if it is not known; `None` for a pipe.
+    ///
+    /// # Errors
+    /// As [`open`], for a trace that is not known.
+    pub fn open(path: &Path, options: &ReadOptions) -> Result<Option<Arc<Self>>, TraceError> {
+        let Some(key) = Key::of(path, options) else { return Ok(None) };
+        let mut traces = lock(&TRACES);
+        if let Some(at) = traces.iter().position(|(known, _)| *known == key) {
+            let known = traces.remove(at);
+            traces.push(known);
+            return Ok(traces.last().map(|(_, shared)| shared.clone()));
+        }
+        let reader = open(path, options)?;
+        let shared =
+            Arc::new(Shared { format: reader.format(), state: Mutex::default(), grown: Condvar::new() });
+        let weak = Arc::downgrade(&shared);
+        thread::spawn(move || decode(reader, weak));
+        traces.push((key, shared.clone()));
+        forget_oldest(&mut traces);
+        Ok(Some(shared))
+    }
+
+    /// Returns what follows the first `chunks` chunks, waiting for it if necessary.
+    ///
+    /// # Errors
+    /// The error that ends the trace there.
+    pub fn next(&self, chunks: usize) -> Result<Next, TraceError> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(chunk) = state.chunks.get(chunks) {
+                return Ok(Next::Chunk(chunk.clone()));
+            }
+            match &mut state.end {
+                Some(End::Complete(progress)) => return Ok(Next::End(*progress)),
+                Some(End::Rest(reader)) => {
+                    let reader = reader.take();
+                    (state.chunks, state.bytes) = (Vec::new(), 0);
+                    return Ok(Next::Rest(reader));
+                }
+                Some(End::Failed(error)) => return error.take().map_or(Ok(Next::Rest(None)), Err),
+                None => state = self.grown.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Bytes that the requests decoded so far take, and their number.
+    pub fn size(&self) -> (usize, usize) {
+        let state = lock(&self.state);
+        (state.bytes, state.chunks.len() * CHUNK_REQUESTS)
+    }
+
+    /// True if the trace is too large to keep, so that its beginning need not be kept either.
+    pub fn is_too_large(&self) -> bool {
+        matches!(lock(&self.state).end, Some(End::Rest(None)))
+    }
+
+    fn add(&self, chunk: Option<Chunk>, end: Option<End>) {
+        let mut state = lock(&self.state);
+        if let Some(chunk) = chunk {
+            state.bytes += chunk.bytes();
+            state.chunks.push(Arc::new(chunk));
+        }
+        state.end = end;
+        self.grown.notify_all();
+    }
+}
+
+/// Decodes the trace until its end, an error, or the memory for decoded traces is used up. Ends early if no cursor and no
+/// table holds it any longer.
+fn decode(mut reader: TraceReader, shared: Weak<Shared>) {
+    let mut batch = RequestBatch::default();
+    let _end = EndOnPanic(shared.clone());
+    loop {
+        let read = reader.read_batch(&mut batch, CHUNK_REQUESTS);
+        let Some(shared) = shared.upgrade() else { return };
+        let progress = progress_of(&reader);
+        match read {
+            Err(error) => return shared.add(None, Some(End::Failed(Some(error)))),
+            Ok(0) => return shared.add(None, Some(End::Complete(progress))),
+            Ok(_) => shared.add(Some(Chunk::pack(&batch, progress)), None),
+        }
+        if shared.size().0 > RESIDENT_BYTES {
+            return shared.add(None, Some(End::Rest(Some(Box::new(reader)))));
+        }
+    }
+}
+
+/// Lets cursors read the rest of a trace themselves if the thread that decodes it panics.
+struct EndOnPanic(Weak<Shared>);
+
+impl Drop for EndOnPanic {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade().filter(|_| thread::panicking()) {
+            shared.add(None, Some(End::Failed(None)));
+        }
+    }
+}
+
+/// Forgets the traces used longest ago until the others are within [`RESIDENT_BYTES`]; never the last.
+fn forget_oldest(traces: &mut Vec<(Key, Arc<Shared>)>) {
+    let mut bytes = 0;
+    let kept = traces.iter().rev().take_while(|(_, shared)| {
+        bytes += shared.size().0;
+        bytes <= RESIDENT_BYTES
+    });
+    let kept = kept.count().max(1);
+    traces.drain(..traces.len() - kept);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,83 @@
+//! Requests of one pass through a trace that is too large to keep, or that comes from a pipe.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+use super::CHUNK_REQUESTS;
+use super::chunk::Progress;
+use crate::error::TraceError;
+use crate::reader::TraceReader;
+use crate::request::RequestBatch;
+
+/// Batches that the decoding thread may be ahead of its reader.
+const BATCHES_AHEAD: usize = 64;
+
+/// What the decoding thread sends: a batch, or the error that ends the trace.
+type Sent = Result<(RequestBatch, Progress), TraceError>;
+
+/// The rest of a pass.
+pub enum Stream {
+    /// Read in the calling thread.
+    Inline(Box<TraceReader>),
+    /// Decoded by a thread that stays ahead.
+    Ahead(Receiver<Sent>),
+}
+
+impl Stream {
+    /// Reads what is left in `reader`, less the first `skipped_batches` batches.
+    ///
+    /// # Errors
+    /// A line in these batches that cannot be read, of a pipe.
+    pub fn new(mut reader: TraceReader, skipped_batches: usize) -> Result<Self, TraceError> {
+        if !is_regular_file(reader.path()) {
+            let mut batch = RequestBatch::default();
+            for _ in 0..skipped_batches {
+                reader.read_batch(&mut batch, CHUNK_REQUESTS)?;
+            }
+            return Ok(Stream::Inline(Box::new(reader)));
+        }
+        let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+        thread::spawn(move || {
+            for at in 0.. {
+                let mut batch = RequestBatch::default();
+                let sent = match reader.read_batch(&mut batch, CHUNK_REQUESTS) {
+                    Ok(_) if at < skipped_batches => continue,
+                    Ok(_) => Ok((batch, progress_of(&reader))),
+                    Err(error) => Err(error),
+                };
+                let is_last = !matches!(&sent, Ok((batch, _)) if !batch.is_empty());
+                // The reader of the trace may have gone.
+                if sender.send(sent).is_err() || is_last {
+                    break;
+                }
+            }
+        });
+        Ok(Stream::Ahead(receiver))
+    }
+
+    /// Replaces the content of `batch` by the next requests, none at the end of the pass; returns the reading state behind them.
+    pub fn next(&mut self, batch: &mut RequestBatch) -> Result<Progress, TraceError> {
+        match self {
+            Stream::Inline(reader) => {
+                reader.read_batch(batch, CHUNK_REQUESTS)?;
+                Ok(progress_of(reader))
+            }
+            Stream::Ahead(receiver) => {
+                let (next, progress) = receiver.recv().expect("the end is sent before the thread ends")?;
+                *batch = next;
+                Ok(progress)
+            }
+        }
+    }
+}
+
+/// Returns the reading state of `reader`.
+pub fn progress_of(reader: &TraceReader) -> Progress {
+    Progress { skipped: reader.skipped().count, bytes_read: reader.bytes_read() }
+}
+
+/// True if `path` is a file that can be read again and never has to be waited for.
+pub fn is_regular_file(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
