@@ -86,6 +86,7 @@ fn run_holding<P: RunPayload>(
     let wants = Wants {
         contents: resolved.scenario.holds_content(),
         time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
+        ..Wants::default()
     };
     let scenario = &resolved.scenario;
     // A drive that fails ends a run between any two requests, and a workload of the program's own may do as it likes.

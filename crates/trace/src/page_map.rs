@@ -122,6 +122,14 @@ impl<T: Copy> PageMap<T> {
         self.leaves[1..].iter_mut().flat_map(|leaf| &mut leaf.0)
     }
 
+    /// Brings the place of the leaf of `page` into the cache, if it can be found without hashing: for [`Self::prefetch`] later.
+    #[inline]
+    pub fn prefetch_index(&self, page: u64) {
+        if let Some(leaf) = self.near.get((page / LEAF_PAGES) as usize) {
+            table::prefetch(leaf);
+        }
+    }
+
     /// Brings the leaf of `page` into the cache, if it can be found without hashing.
     #[inline]
     pub fn prefetch(&self, page: u64) {

@@ -61,12 +61,17 @@ impl PageBatch {
     /// one, at no cost beyond that of drawing the pages.
     #[inline]
     pub fn extend_single(&mut self, op: Op, hint: u16, pages: impl Iterator<Item = Lpn>) {
-        let before = self.pages.len();
         self.pages.extend(pages);
+        self.end_single(op, hint);
+    }
+
+    /// Makes one-page requests of the pages that were appended to [`Self::pages`] behind the last run.
+    #[inline]
+    pub fn end_single(&mut self, op: Op, hint: u16) {
         let end = self.pages.len() as u32;
         match self.runs.last_mut() {
             Some(run) if run.request_pages == 1 && run.op == op && run.hint == hint => run.end = end,
-            _ if self.pages.len() == before => {}
+            last if last.as_ref().map_or(0, |run| run.end) == end => {}
             _ => self.runs.push(PageRun { op, hint, end, request_pages: 1 }),
         }
     }

@@ -94,8 +94,8 @@ pub trait Layer<P: Payload>: Send {
 
     /// Writes `pages`, in order, with their content; `hint` is the caller's stream hint (0: none).
     ///
-    /// The result does not depend on how a sequence of writes is cut into calls, but for a layer that wants requests
-    /// ([`Ability::Requests`]).
+    /// The result does not depend on how a sequence of writes is cut into calls, except for a layer that wants requests
+    /// ([`Ability::Requests`]). The same holds for reads.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError>;
 
     /// Reads `pages` and appends their content to `out`; a page never written reads as the default.

@@ -2,9 +2,10 @@
 
 use super::payload::RunPayload;
 use super::traffic::Traffic;
+use std::ops::Range;
 use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_trace::Op;
-use wearwell_workload::PageBatch;
+use wearwell_workload::{PageBatch, PageRun};
 
 /// Applies a batch to a layer and counts what was done.
 pub(super) fn apply<P: RunPayload>(
@@ -15,34 +16,58 @@ pub(super) fn apply<P: RunPayload>(
 ) -> Result<(), LayerError> {
     let mut read = Vec::new();
     let by_request = layer.wants_requests();
-    for (run, pages) in batch.iter() {
-        let hint = run.hint.saturating_add(first_hint);
+    let (mut runs, mut start) = (&batch.runs[..], 0);
+    while let [run, others @ ..] = runs {
+        // The layer gets the writes of consecutive runs in one call, unless it wants to know where requests end.
+        let joined = if by_request { 0 } else { others.iter().take_while(|other| joins(run, other)).count() };
+        let end = runs[joined].end as usize;
+        runs = &others[joined..];
+        let (range, hint) = (start..end, run.hint.saturating_add(first_hint));
+        start = end;
         let request = if by_request { run.request_pages.max(1) as usize } else { usize::MAX };
         match run.op {
-            Op::Write => {
-                let data = P::of(batch, run.end as usize - pages.len()..run.end as usize);
-                if (1..=request).contains(&pages.len()) {
-                    layer.write(pages, data, hint)?;
-                    sent.written += pages.len() as u64;
-                    continue;
-                }
-                for (pages, data) in pages.chunks(request).zip(data.chunks(request)) {
-                    layer.write(pages, data, hint)?;
-                    sent.written += pages.len() as u64;
-                }
-            }
+            Op::Write => write(layer, batch, range, (hint, request), sent)?,
             Op::Read => {
+                let pages = &batch.pages[range];
                 read.clear();
                 layer.read(pages, &mut read)?;
                 sent.read += pages.len() as u64;
             }
-            Op::Trim => pages.chunks(request).try_for_each(|pages| -> Result<(), LayerError> {
-                layer.trim(pages)?;
-                sent.trimmed += pages.len() as u64;
-                Ok(())
-            })?,
+            Op::Trim => {
+                batch.pages[range].chunks(request).try_for_each(|pages| -> Result<(), LayerError> {
+                    layer.trim(pages)?;
+                    sent.trimmed += pages.len() as u64;
+                    Ok(())
+                })?
+            }
             Op::Flush => layer.flush()?,
         }
+    }
+    Ok(())
+}
+
+/// True if two runs are writes that a layer may get in one call.
+fn joins(run: &PageRun, other: &PageRun) -> bool {
+    run.op == Op::Write && other.op == Op::Write && run.hint == other.hint
+}
+
+/// Writes the pages of a batch with these positions, at most `request` pages in a call.
+fn write<P: RunPayload>(
+    layer: &mut dyn Layer<P>,
+    batch: &PageBatch,
+    range: Range<usize>,
+    (hint, request): (u16, usize),
+    sent: &mut Traffic,
+) -> Result<(), LayerError> {
+    let (pages, data) = (&batch.pages[range.clone()], P::of(batch, range));
+    if (1..=request).contains(&pages.len()) {
+        layer.write(pages, data, hint)?;
+        sent.written += pages.len() as u64;
+        return Ok(());
+    }
+    for (pages, data) in pages.chunks(request).zip(data.chunks(request)) {
+        layer.write(pages, data, hint)?;
+        sent.written += pages.len() as u64;
     }
     Ok(())
 }

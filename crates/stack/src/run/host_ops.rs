@@ -56,6 +56,7 @@ impl HostOps {
         before.push_back((Box::new(Uniform { pages, random }), overwrites));
         let wants = Wants {
             contents: false,
+            requests: false,
             time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
         };
         let page_bytes = resolved.device.geometry.page_bytes;

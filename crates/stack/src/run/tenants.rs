@@ -4,11 +4,11 @@ use super::error::RunError;
 use super::parts::MakeWorkload;
 use super::source::{Dressed, Scheduled, Source, TraceReplay, Wants};
 use super::traffic::Traffic;
-use crate::build::Stack;
+use crate::build::{Stack, Target};
 use crate::scenario::Scenario;
 use crate::scenario::writers::{component, content_of, trace_of, workload_of};
 use wearwell_base::seed::Seed;
-use wearwell_engine::layer::Payload;
+use wearwell_engine::layer::{LayerExt, Payload};
 use wearwell_workload::{ArrivalConfig, Arrivals};
 
 /// A tenant of a run; the only one where the scenario has `workload` or `trace`.
@@ -60,8 +60,10 @@ pub(crate) fn build<P: Payload>(
     mut own: Option<MakeWorkload>,
     wants: &Wants,
 ) -> Result<Vec<Tenant>, RunError> {
-    let tenant = |(at, logical_pages)| {
-        let source = build_source(scenario, at, own.take(), (logical_pages, stack.page_bytes), wants)?;
+    let tenant = |(at, target): (usize, &Target<P>)| {
+        let logical_pages = target.layer.logical_pages();
+        let wants = Wants { requests: target.layer.wants_requests(), ..wants.clone() };
+        let source = build_source(scenario, at, own.take(), (logical_pages, stack.page_bytes), &wants)?;
         let overwrite = overwrite_seed(scenario, at);
         let rate = scenario.tenant.get(at).map_or(1.0, |tenant| tenant.rate);
         let first_hint = scenario.tenant.get(at).and_then(|tenant| tenant.first_hint).unwrap_or(0);
@@ -75,7 +77,7 @@ pub(crate) fn build<P: Payload>(
             first_hint,
         })
     };
-    stack.targets.iter().map(|target| target.layer.logical_pages()).enumerate().map(tenant).collect()
+    stack.targets.iter().enumerate().map(tenant).collect()
 }
 
 /// What draws the random overwrites of tenant `at` before its workload begins.

@@ -1,44 +1,53 @@
-//! From a trace's volumes and bytes to the pages of the drive.
+//! Pages of the drive for the pages of a trace.
 
 use super::SourceError;
-use crate::scenario::{AddressRule, TraceConfig, VolumeRule};
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use crate::scenario::AddressRule;
 use std::ops::Range;
 use wearwell_base::units::Lpn;
 use wearwell_engine::layer::Content;
-use wearwell_trace::Op;
+use wearwell_trace::{Op, PageMap};
 use wearwell_workload::PageBatch;
 
-/// How a request fails to fit, before it is known which request it was.
+/// Value of a page of the trace that has no number.
+const UNNUMBERED: Lpn = Lpn(u32::MAX);
+
+/// Reason why a request does not fit the drive.
 pub enum Refusal {
     PastEnd { capacity: u64 },
     TooManyPages { pages: u32 },
+    SecondVolume { volume: u32, first: u32 },
 }
 
 impl Refusal {
+    /// Returns the error for request number `request` of the trace `path`, which ends at byte `end`.
     pub fn into_error(self, path: &str, request: u64, end: u64) -> SourceError {
         let path = path.to_owned();
         match self {
             Refusal::PastEnd { capacity } => SourceError::PastEnd { path, request, end, capacity },
             Refusal::TooManyPages { pages } => SourceError::TooManyPages { path, request, pages },
+            Refusal::SecondVolume { volume, first } => {
+                SourceError::SecondVolume { path, request, volume, first }
+            }
         }
     }
 }
 
-/// From a volume's bytes to the drive's pages.
+/// Contents of the pages of a request, by page of the trace.
+pub type Contents<'a> = Option<&'a mut dyn FnMut(u64) -> Content>;
+
+/// Map from pages of the trace to pages of the drive.
 pub struct Addresses {
     rule: AddressRule,
-    volume_rule: VolumeRule,
+    /// True if each write and read becomes a request of the batch; else they are joined.
+    by_request: bool,
     logical_pages: u32,
     page_bytes: u64,
-    /// First byte of each volume, where they lie side by side.
-    bases: HashMap<u32, u64>,
-    first_volume: Option<u32>,
-    /// Pages of the whole trace, for scaling.
-    span_pages: u64,
-    /// Numbers given to pages so far, for compacting.
-    numbers: HashMap<u64, u32>,
+    /// The whole trace on the whole drive.
+    scale: Scale,
+    /// Drive page of each page of the trace, for compacting.
+    numbers: PageMap<Lpn>,
+    /// Pages that have a number.
+    numbered_pages: u32,
     /// One past the last page of the trace so far.
     end_page: u64,
     /// Pages of discards that were passed over, because they had no number.
@@ -46,31 +55,21 @@ pub struct Addresses {
 }
 
 impl Addresses {
+    /// Returns the map for a trace of `span_bytes` bytes on a drive of `logical_pages` pages.
     pub fn new(
-        config: &TraceConfig,
-        volume_bytes: BTreeMap<u32, u64>,
-        logical_pages: u32,
-        page_bytes: u64,
+        rule: AddressRule,
+        by_request: bool,
+        span_bytes: u64,
+        (logical_pages, page_bytes): (u32, u64),
     ) -> Self {
-        let mut bases = HashMap::new();
-        let mut next = 0u64;
-        let mut highest = 0;
-        for (volume, bytes) in volume_bytes {
-            let whole = bytes.div_ceil(page_bytes).saturating_mul(page_bytes);
-            bases.insert(volume, next);
-            next = next.saturating_add(whole);
-            highest = highest.max(whole);
-        }
-        let span = if config.volume_rule == VolumeRule::SideBySide { next } else { highest };
         Addresses {
-            rule: config.address,
-            volume_rule: config.volume_rule,
+            rule,
+            by_request,
             logical_pages,
             page_bytes,
-            bases,
-            first_volume: None,
-            span_pages: (span / page_bytes).max(1),
-            numbers: HashMap::new(),
+            scale: Scale::new(logical_pages, (span_bytes / page_bytes).max(1)),
+            numbers: PageMap::new(UNNUMBERED),
+            numbered_pages: 0,
             end_page: 0,
             unnumbered_trims: 0,
         }
@@ -78,7 +77,7 @@ impl Addresses {
 
     /// Pages that were read or written so far, where they are compacted.
     pub fn numbered_pages(&self) -> u64 {
-        self.numbers.len() as u64
+        self.numbered_pages.into()
     }
 
     /// One past the last page of the trace so far.
@@ -91,118 +90,261 @@ impl Addresses {
         self.unnumbered_trims
     }
 
-    /// Where the volume begins.
-    pub fn base(&mut self, volume: u32, path: &str, request: u64) -> Result<u64, SourceError> {
-        match self.volume_rule {
-            VolumeRule::Overlay => Ok(0),
-            VolumeRule::SideBySide => Ok(self.bases[&volume]),
-            VolumeRule::Single => {
-                let first = *self.first_volume.get_or_insert(volume);
-                if first == volume {
-                    return Ok(0);
-                }
-                Err(SourceError::SecondVolume { path: path.to_owned(), request, volume, first })
-            }
-        }
+    /// True if the map is a table, whose entries are worth prefetching.
+    pub fn is_table(&self) -> bool {
+        self.rule == AddressRule::Compact
     }
 
-    /// Appends the request for the trace's `pages`, in runs of consecutive device pages; where `content` is given, also
-    /// what it says that each of these pages of the trace holds.
+    /// Brings into the cache the places of the entries of a page, for [`Self::prefetch`] later.
+    #[inline]
+    pub fn prefetch_index(&self, page: u64) {
+        self.numbers.prefetch_index(page);
+    }
+
+    /// Brings into the cache the entries of the pages of the trace from `first` to `last`, if these are a few.
+    #[inline]
+    pub fn prefetch(&self, first: u64, last: u64) {
+        self.numbers.prefetch(first);
+        self.numbers.prefetch(last);
+    }
+
+    /// Appends the request for `pages` of the trace, in runs of consecutive drive pages, and the `contents` of these pages.
+    ///
+    /// # Errors
+    /// A request past the end of the drive (`direct`), or one page more than the drive has (`compact`).
+    #[inline]
     pub fn append(
         &mut self,
         batch: &mut PageBatch,
         op: Op,
         hint: u16,
-        Range { start: first, end: last }: Range<u64>,
-        mut content: Option<&mut dyn FnMut(u64) -> Content>,
+        pages: Range<u64>,
+        contents: Contents<'_>,
     ) -> Result<(), Refusal> {
-        let pages = u64::from(self.logical_pages);
-        self.end_page = self.end_page.max(last);
-        if self.rule == AddressRule::Compact && op == Op::Trim {
-            self.append_numbered_trim(batch, hint, first..last);
-            return Ok(());
+        self.end_page = self.end_page.max(pages.end);
+        match self.rule {
+            AddressRule::Compact if op == Op::Trim => self.append_numbered_trim(batch, hint, pages),
+            AddressRule::Compact => return self.append_numbered(batch, op, hint, pages, contents),
+            AddressRule::Direct => return self.append_direct(batch, op, hint, pages, contents),
+            AddressRule::Wrap => self.append_wrapped(batch, op, hint, self.without_repeats(pages), contents),
+            AddressRule::Scale => self.append_scaled(batch, op, hint, self.without_repeats(pages), contents),
         }
-        if self.rule == AddressRule::Direct {
-            if last > pages {
-                return Err(Refusal::PastEnd { capacity: pages * self.page_bytes });
-            }
-            if last > first {
-                batch.push_request(op, hint, Lpn(first as u32), (last - first) as u32);
-                batch.contents.extend(content.into_iter().flat_map(|content| (first..last).map(content)));
-            }
-            return Ok(());
+        Ok(())
+    }
+
+    /// Returns the part of `pages` that a request needs: none has to touch each page of the drive twice.
+    fn without_repeats(&self, pages: Range<u64>) -> Range<u64> {
+        let longest = self.scale.span_pages.max(self.logical_pages.into());
+        pages.start..pages.end.min(pages.start.saturating_add(longest))
+    }
+
+    fn append_direct(
+        &self,
+        batch: &mut PageBatch,
+        op: Op,
+        hint: u16,
+        pages: Range<u64>,
+        contents: Contents<'_>,
+    ) -> Result<(), Refusal> {
+        let logical_pages = u64::from(self.logical_pages);
+        if pages.end > logical_pages {
+            return Err(Refusal::PastEnd { capacity: logical_pages * self.page_bytes });
         }
-        // No request needs to touch any page of the drive twice. Compacted, one that is longer than the drive has too
-        // many pages, and is left to be refused.
-        let longest = if self.rule == AddressRule::Compact { u64::MAX } else { self.span_pages.max(pages) };
-        let last = last.min(first.saturating_add(longest));
-        let mut run: Option<(u32, u32)> = None;
-        for page in first..last {
-            let mapped = self.map(page)?;
-            let is_repeated = run.is_some_and(|(start, length)| start + length - 1 == mapped);
-            if let Some(content) = &mut content {
-                // Of neighbours that fall on one page, the last one's content stays.
+        if !pages.is_empty() {
+            self.push(batch, (op, hint), Lpn(pages.start as u32), (pages.end - pages.start) as u32);
+            batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
+        }
+        Ok(())
+    }
+
+    fn append_wrapped(
+        &self,
+        batch: &mut PageBatch,
+        op: Op,
+        hint: u16,
+        mut pages: Range<u64>,
+        contents: Contents<'_>,
+    ) {
+        let logical_pages = u64::from(self.logical_pages);
+        if logical_pages == 1 {
+            // All pages are the same one, which keeps the last content.
+            pages.start = pages.start.max(pages.end.saturating_sub(1));
+        }
+        batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
+        while !pages.is_empty() {
+            let first = pages.start % logical_pages;
+            let length = (pages.end - pages.start).min(logical_pages - first);
+            self.push(batch, (op, hint), Lpn(first as u32), length as u32);
+            pages.start += length;
+        }
+    }
+
+    fn append_scaled(
+        &self,
+        batch: &mut PageBatch,
+        op: Op,
+        hint: u16,
+        pages: Range<u64>,
+        mut contents: Contents<'_>,
+    ) {
+        let mut runs = Runs::default();
+        let drive_pages = self.scale.drive_pages_from(pages.start);
+        for (page, drive_page) in pages.zip(drive_pages) {
+            let is_repeated = runs.is_last(drive_page);
+            if let Some(content) = &mut contents {
+                // Of neighbours that fall on one page, the last content stays.
                 batch.contents.truncate(batch.contents.len() - usize::from(is_repeated));
                 batch.contents.push(content(page));
             }
-            run = match run {
-                Some((start, length)) if start + length == mapped => Some((start, length + 1)),
-                // Scaling down maps neighbours to the same page, which one request touches once.
-                Some((start, length)) if is_repeated => Some((start, length)),
-                Some((start, length)) => {
-                    batch.push_request(op, hint, Lpn(start), length);
-                    Some((mapped, 1))
-                }
-                None => Some((mapped, 1)),
-            };
+            // Scaling down maps neighbours to the same page, which one request touches once.
+            if !is_repeated {
+                runs.add(drive_page, |first, length| self.push(batch, (op, hint), first, length));
+            }
         }
-        if let Some((start, length)) = run {
-            batch.push_request(op, hint, Lpn(start), length);
+        runs.finish(|first, length| self.push(batch, (op, hint), first, length));
+    }
+
+    /// Appends consecutive drive pages.
+    #[inline]
+    fn push(&self, batch: &mut PageBatch, (op, hint): (Op, u16), first: Lpn, pages: u32) {
+        match self.by_request || op == Op::Trim {
+            true => batch.push_request(op, hint, first, pages),
+            false => batch.extend_single(op, hint, (first.0..first.0 + pages).map(Lpn)),
         }
+    }
+
+    fn append_numbered(
+        &mut self,
+        batch: &mut PageBatch,
+        op: Op,
+        hint: u16,
+        pages: Range<u64>,
+        contents: Contents<'_>,
+    ) -> Result<(), Refusal> {
+        let Addresses { by_request, logical_pages, numbered_pages, .. } = self;
+        let mut runs = Runs::default();
+        self.numbers.visit(pages.clone(), |_, numbers| {
+            // Without an early exit, so that the compiler compares several numbers at a time.
+            if numbers.iter().fold(false, |any, number| any | (*number == UNNUMBERED)) {
+                give_numbers(numbers, numbered_pages, *logical_pages)?;
+            }
+            match by_request {
+                true => numbers.iter().for_each(|number| {
+                    runs.add(number.0, |first, length| batch.push_request(op, hint, first, length));
+                }),
+                false => batch.pages.extend_from_slice(numbers),
+            }
+            Ok(())
+        })?;
+        match by_request {
+            true => runs.finish(|first, length| batch.push_request(op, hint, first, length)),
+            false => batch.end_single(op, hint),
+        }
+        batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
         Ok(())
     }
 
     /// Appends a discard of those of the trace's `pages` that have a number.
     ///
-    /// A discard of what was neither read nor written before gets no numbers: one of a whole disk, before a file system is
-    /// made on it, would use up the drive's pages.
+    /// A discard of pages that were neither read nor written gives them no numbers: one of a whole disk, before a file system is made
+    /// on it, would use up the drive's pages.
     fn append_numbered_trim(&mut self, batch: &mut PageBatch, hint: u16, pages: Range<u64>) {
-        let known = |page: &u64| self.numbers.get(page).copied();
-        let numbered: Vec<u32> = if pages.end - pages.start <= self.numbers.len() as u64 {
-            pages.clone().filter_map(|page| known(&page)).collect()
-        } else {
-            let mut within: Vec<u64> =
-                self.numbers.keys().copied().filter(|page| pages.contains(page)).collect();
-            within.sort_unstable();
-            within.iter().filter_map(known).collect()
-        };
-        let unnumbered = pages.end - pages.start - numbered.len() as u64;
+        let mut runs = Runs::default();
+        let mut numbered = 0;
+        let mut push = |first, length| batch.push_request(Op::Trim, hint, first, length);
+        self.numbers.visit_known(pages.clone(), |_, &mut number| {
+            if number != UNNUMBERED {
+                numbered += 1;
+                runs.add(number.0, &mut push);
+            }
+        });
+        runs.finish(push);
+        let unnumbered = pages.end - pages.start - numbered;
         self.unnumbered_trims = self.unnumbered_trims.saturating_add(unnumbered);
-        for run in numbered.chunk_by(|page, next| page + 1 == *next) {
-            batch.push_request(Op::Trim, hint, Lpn(run[0]), run.len() as u32);
+    }
+}
+
+/// Numbers those of `numbers` that are not numbered yet, in their order.
+#[cold]
+fn give_numbers(numbers: &mut [Lpn], numbered_pages: &mut u32, logical_pages: u32) -> Result<(), Refusal> {
+    for number in numbers {
+        if *number == UNNUMBERED {
+            if *numbered_pages == logical_pages {
+                return Err(Refusal::TooManyPages { pages: logical_pages });
+            }
+            *number = Lpn(*numbered_pages);
+            *numbered_pages += 1;
         }
     }
+    Ok(())
+}
 
-    /// The device page of a page of the trace.
-    fn map(&mut self, page: u64) -> Result<u32, Refusal> {
-        let pages = u64::from(self.logical_pages);
-        match self.rule {
-            AddressRule::Direct => unreachable!("handled by the caller"),
-            AddressRule::Wrap => Ok((page % pages) as u32),
-            AddressRule::Scale => {
-                let scaled = u128::from(page) * u128::from(pages) / u128::from(self.span_pages);
-                Ok(scaled.min(u128::from(pages - 1)) as u32)
-            }
-            AddressRule::Compact => {
-                let number = self.numbers.len() as u32;
-                match self.numbers.entry(page) {
-                    Entry::Occupied(known) => Ok(*known.get()),
-                    Entry::Vacant(_) if number == self.logical_pages => {
-                        Err(Refusal::TooManyPages { pages: self.logical_pages })
-                    }
-                    Entry::Vacant(new) => Ok(*new.insert(number)),
-                }
-            }
+/// Runs of consecutive drive pages, made of single pages.
+#[derive(Default)]
+struct Runs {
+    first: u32,
+    length: u32,
+}
+
+impl Runs {
+    /// True if `page` is the page added last.
+    fn is_last(&self, page: u32) -> bool {
+        self.length > 0 && self.first + self.length - 1 == page
+    }
+
+    /// Adds `page`; calls `push` with the first page and the length of the run before, if `page` begins a new run.
+    #[inline]
+    fn add(&mut self, page: u32, push: impl FnOnce(Lpn, u32)) {
+        if self.length > 0 && self.first + self.length == page {
+            self.length += 1;
+            return;
         }
+        let before = std::mem::replace(self, Runs { first: page, length: 1 });
+        before.finish(push);
+    }
+
+    /// Calls `push` with the run in hand, if there is one.
+    #[inline]
+    fn finish(self, push: impl FnOnce(Lpn, u32)) {
+        if self.length > 0 {
+            push(Lpn(self.first), self.length);
+        }
+    }
+}
+
+/// Drive pages in proportion to pages of the trace: `page * logical_pages / span_pages`.
+struct Scale {
+    logical_pages: u32,
+    span_pages: u64,
+    /// Quotient and remainder of `logical_pages / span_pages`.
+    step: (u64, u64),
+}
+
+impl Scale {
+    fn new(logical_pages: u32, span_pages: u64) -> Self {
+        let pages = u64::from(logical_pages);
+        Scale { logical_pages, span_pages, step: (pages / span_pages, pages % span_pages) }
+    }
+
+    /// Returns the drive pages of `page` and of all pages of the trace behind it. The first one takes a division, the others additions.
+    fn drive_pages_from(&self, page: u64) -> impl Iterator<Item = u32> {
+        // Pages beyond the span fall on the last page of the drive, and so does any quotient from here on.
+        const FAR: u64 = 1 << 32;
+        let pages = u64::from(self.logical_pages);
+        let first = match page.checked_mul(pages) {
+            Some(product) => ((product / self.span_pages).min(FAR), product % self.span_pages),
+            None => {
+                let (product, span) = (u128::from(page) * u128::from(pages), u128::from(self.span_pages));
+                ((product / span).min(FAR.into()) as u64, (product % span) as u64)
+            }
+        };
+        let (span, step, last) = (self.span_pages, self.step, pages - 1);
+        let next = move |&(quotient, remainder): &(u64, u64)| {
+            let remainder = remainder + step.1;
+            let carries = remainder >= span;
+            let quotient = (quotient + step.0 + u64::from(carries)).min(FAR);
+            Some((quotient, if carries { remainder - span } else { remainder }))
+        };
+        std::iter::successors(Some(first), next).map(move |(quotient, _)| quotient.min(last) as u32)
     }
 }

@@ -11,6 +11,7 @@ mod replay;
 mod synthetic;
 #[cfg(test)]
 mod tests;
+mod volumes;
 
 pub use error::SourceError;
 pub(crate) use replay::TraceReplay;
@@ -26,6 +27,8 @@ pub(crate) struct Wants {
     pub contents: bool,
     /// When each request arrives.
     pub time: Option<ArrivalTimes>,
+    /// The pages of each write; else writes and reads that follow each other may be joined.
+    pub requests: bool,
 }
 
 /// What the first pass through a trace told.

@@ -1,26 +1,32 @@
 //! A trace as a source.
 
-use super::addresses::Addresses;
+use super::addresses::{Addresses, Refusal};
 use super::clock::{Late, SORT_WINDOW, Sorter, TraceClock};
 use super::digests::{Digested, Digests, Missing};
+use super::volumes::Volumes;
 use super::{FirstPass, Source, SourceError, Wants};
 use crate::scenario::{AddressRule, Backwards, MissingDigests, TraceConfig, VolumeRule};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use wearwell_base::units::Lpn;
 use wearwell_engine::layer::Content;
-use wearwell_trace::{Op, ReadOptions, RequestBatch, TraceError, TraceReader};
+use wearwell_trace::{CHUNK_REQUESTS, Op, ReadOptions, RequestBatch, TraceCursor, TraceError};
 use wearwell_workload::PageBatch;
 
-/// Requests read from a trace at a time.
-const REQUESTS: usize = 1024;
+/// Distance of the request whose table entries are brought into the cache, from the one in hand.
+const AHEAD: usize = 6;
+
+/// Distance of the request whose table entries are looked up for that.
+const FAR_AHEAD: usize = 12;
 
 /// A trace, begun again at its end.
 pub struct TraceReplay {
     config: TraceConfig,
     path: String,
+    volumes: Volumes,
     addresses: Addresses,
-    page_bytes: u64,
-    reader: TraceReader,
+    page_size: PageSize,
+    cursor: TraceCursor,
     requests: RequestBatch,
     /// Their numbers in the trace, from 1, where they were put into another order.
     numbers: Vec<u64>,
@@ -54,13 +60,20 @@ impl TraceReplay {
             config.address == AddressRule::Scale || config.volume_rule == VolumeRule::SideBySide;
         let volume_bytes = if needs_extent { extent(config)? } else { BTreeMap::new() };
         let page_bytes = u64::from(page_bytes);
+        let (volumes, span_bytes) = Volumes::new(config.volume_rule, &volume_bytes, page_bytes);
         let digests = || Digests::new(page_bytes, config.missing_digests, config.repeat_contents);
         let clock = wants.time.as_ref().map(|clock| TraceClock::new(config.backwards, clock.speed_up));
         Ok(TraceReplay {
             path: config.path.display().to_string(),
-            addresses: Addresses::new(config, volume_bytes, logical_pages, page_bytes),
-            page_bytes,
-            reader: open(config)?,
+            volumes,
+            addresses: Addresses::new(
+                config.address,
+                wants.requests,
+                span_bytes,
+                (logical_pages, page_bytes),
+            ),
+            page_size: PageSize::new(page_bytes),
+            cursor: open(config)?,
             config: config.clone(),
             requests: RequestBatch::default(),
             numbers: Vec::new(),
@@ -78,10 +91,7 @@ impl TraceReplay {
 
     /// Share of the trace that was read in this pass; 0 where its length is not known.
     pub fn share_read(&self) -> f64 {
-        match self.reader.total_bytes() {
-            Some(bytes) if bytes > 0 => self.reader.bytes_read() as f64 / bytes as f64,
-            _ => 0.0,
-        }
+        self.cursor.fraction_read()
     }
 
     /// Pages that were read or written so far; only with the rule `compact`.
@@ -99,8 +109,7 @@ impl TraceReplay {
         self.requests.clear();
         self.next = 0;
         while self.requests.is_empty() {
-            let limit = if self.sorter.is_some() { SORT_WINDOW } else { REQUESTS };
-            let count = self.reader.read_batch(&mut self.requests, limit)?;
+            let count = self.read_chunks()?;
             if let Some(sorter) = &mut self.sorter {
                 sorter.sort(&mut self.requests, self.read + 1, &mut self.numbers);
             }
@@ -112,10 +121,21 @@ impl TraceReplay {
         let carries_digests =
             self.requests.digest_bytes > 0 || self.config.missing_digests == MissingDigests::Unique;
         if self.digests.is_some() && !carries_digests {
-            let format = self.reader.format().name;
+            let format = self.cursor.format().name;
             return Err(SourceError::NoDigests { path: self.path.clone(), format });
         }
         Ok(true)
+    }
+
+    /// Appends a chunk of requests, or as many as are sorted together; returns their number.
+    fn read_chunks(&mut self) -> Result<usize, TraceError> {
+        let chunks = if self.sorter.is_some() { SORT_WINDOW / CHUNK_REQUESTS } else { 1 };
+        for _ in 0..chunks {
+            if self.cursor.read(&mut self.requests)? == 0 {
+                break;
+            }
+        }
+        Ok(self.requests.len())
     }
 
     fn begin_again(&mut self) -> Result<bool, SourceError> {
@@ -123,9 +143,9 @@ impl TraceReplay {
             return Err(SourceError::NoPages { path: self.path.clone() });
         }
         self.passes += 1;
-        self.skipped += self.reader.skipped().count;
+        self.skipped += self.cursor.skipped();
         self.read = 0;
-        self.reader = open(&self.config)?;
+        self.cursor.rewind()?;
         self.digests.iter_mut().for_each(Digests::begin_pass);
         self.clock.iter_mut().for_each(TraceClock::end_pass);
         Ok(false)
@@ -138,55 +158,91 @@ impl TraceReplay {
     }
 
     fn replay(&mut self, at: usize, batch: &mut PageBatch) -> Result<(), SourceError> {
-        let request = self.requests.get(at);
-        let number = self.number(at);
+        let (op, hint, time_ns) = (self.requests.op[at], self.requests.hint[at], self.requests.time_ns[at]);
         if self.passes == 0 {
-            self.first_pass.arrived(request.time_ns);
+            self.first_pass.arrived(time_ns);
         }
-        if let Some(clock) = &mut self.clock {
-            clock.advance(request.time_ns).map_err(|late| self.late(number, late))?;
+        if let Some(clock) = &mut self.clock
+            && let Err(late) = clock.advance(time_ns)
+        {
+            return Err(self.late(self.number(at), late));
         }
-        if request.op == Op::Flush {
-            batch.push_request(Op::Flush, request.hint, Lpn(0), 0);
+        if op == Op::Flush {
+            batch.push_request(Op::Flush, hint, Lpn(0), 0);
             return Ok(());
         }
-        if request.op == Op::Trim && !self.config.trim {
+        if op == Op::Trim && !self.config.trim {
             return Ok(());
         }
         self.asked = true;
-        let (offset, length) = (request.offset_bytes, request.length_bytes);
-        let end = self.addresses.base(request.volume, &self.path, number)?.saturating_add(offset + length);
-        let start = end - length;
+        let (offset, length) = (self.requests.offset_bytes[at], self.requests.length_bytes[at]);
+        let base = match self.volumes.base(self.requests.volume[at]) {
+            Ok(base) => base,
+            Err(refusal) => return Err(refusal.into_error(&self.path, self.number(at), 0)),
+        };
+        let end = base.saturating_add(offset + length);
+        let bytes = end - length..end;
         // A write or read touches every page it overlaps; a trim frees only pages it covers whole.
-        let (first, last) = match request.op {
-            Op::Trim => (start.div_ceil(self.page_bytes), end / self.page_bytes),
-            _ => (start / self.page_bytes, end.div_ceil(self.page_bytes)),
+        let (first, last) = match op {
+            Op::Trim => (self.page_size.ceil(bytes.start), self.page_size.floor(end)),
+            _ => (self.page_size.floor(bytes.start), self.page_size.ceil(end)),
         };
         let pages = first..last.max(first);
-        if self.passes == 0 && request.op == Op::Write {
-            self.first_pass.written_bytes += (pages.end - pages.start) * self.page_bytes;
+        if self.passes == 0 && op == Op::Write {
+            self.first_pass.written_bytes += (pages.end - pages.start) * self.page_size.bytes;
         }
-        let digested = Digested {
-            start,
-            end,
-            digests: self.requests.digests_of(at),
-            digest_bytes: self.requests.digest_bytes,
+        let refusal = match self.digests.is_some() {
+            true => self.append_with_contents(at, batch, pages, bytes)?,
+            false => self.addresses.append(batch, op, hint, pages, None),
         };
-        let refusal = match &mut self.digests {
-            Some(digests) if request.op == Op::Write => {
-                digests.check(&digested).map_err(|missing| missing.into_error(&self.path, number))?;
-                let mut content = |page| digests.content(&digested, page);
-                self.addresses.append(batch, request.op, request.hint, pages, Some(&mut content))
-            }
-            _ => self.addresses.append(batch, request.op, request.hint, pages, None),
-        };
-        if self.passes == 0 {
+        if self.passes == 0 && op == Op::Trim {
             self.first_pass.unnumbered_trims = self.addresses.unnumbered_trims();
         }
-        if self.digests.is_some() {
-            batch.dress(|_| Content::UNKNOWN);
+        refusal.map_err(|refusal| refusal.into_error(&self.path, self.number(at), end))
+    }
+
+    /// Appends a request with its contents in a run that wants them: of writes what the digests say, of others unknown ones.
+    fn append_with_contents(
+        &mut self,
+        at: usize,
+        batch: &mut PageBatch,
+        pages: Range<u64>,
+        bytes: Range<u64>,
+    ) -> Result<Result<(), Refusal>, SourceError> {
+        let number = self.number(at);
+        let TraceReplay { requests, digests, addresses, path, .. } = self;
+        let (op, hint) = (requests.op[at], requests.hint[at]);
+        let digested = Digested {
+            start: bytes.start,
+            end: bytes.end,
+            digests: requests.digests_of(at),
+            digest_bytes: requests.digest_bytes,
+        };
+        let refusal = match digests {
+            Some(digests) if op == Op::Write => {
+                digests.check(&digested).map_err(|missing| missing.into_error(path, number))?;
+                let mut content = |page| digests.content(&digested, page);
+                addresses.append(batch, op, hint, pages, Some(&mut content))
+            }
+            _ => addresses.append(batch, op, hint, pages, None),
+        };
+        batch.dress(|_| Content::UNKNOWN);
+        Ok(refusal)
+    }
+
+    /// Brings into the cache the table entries of the pages of requests that have their turn soon.
+    #[inline]
+    fn prefetch(&self) {
+        // Of requests that follow each other, most are for the same volume.
+        let page = |offset: u64| self.page_size.floor(self.volumes.latest_base().saturating_add(offset));
+        let RequestBatch { offset_bytes, length_bytes, .. } = &self.requests;
+        if let Some(&offset) = offset_bytes.get(self.next + FAR_AHEAD) {
+            self.addresses.prefetch_index(page(offset));
         }
-        refusal.map_err(|refusal| refusal.into_error(&self.path, number, end))
+        if let Some(&offset) = offset_bytes.get(self.next + AHEAD) {
+            let end = offset.saturating_add(length_bytes[self.next + AHEAD]);
+            self.addresses.prefetch(page(offset), page(end.saturating_sub(1)));
+        }
     }
 
     fn late(&self, request: u64, Late { time_ns, before_ns }: Late) -> SourceError {
@@ -220,6 +276,9 @@ impl Source for TraceReplay {
             if self.next == self.requests.len() && !self.read_on()? {
                 break;
             }
+            if self.addresses.is_table() {
+                self.prefetch();
+            }
             self.replay(self.next, batch)?;
             self.next += 1;
             // A flush has no pages, but is a request.
@@ -235,7 +294,7 @@ impl Source for TraceReplay {
     }
 
     fn skipped(&self) -> u64 {
-        self.skipped + self.reader.skipped().count
+        self.skipped + self.cursor.skipped()
     }
 
     fn first_pass(&self) -> Option<FirstPass> {
@@ -251,22 +310,50 @@ impl Source for TraceReplay {
     }
 }
 
-fn open(config: &TraceConfig) -> Result<TraceReader, TraceError> {
+/// Length of the drive's pages, with division by shifting where the length is a power of two.
+struct PageSize {
+    bytes: u64,
+    shift: Option<u32>,
+}
+
+impl PageSize {
+    fn new(bytes: u64) -> Self {
+        PageSize { bytes, shift: bytes.is_power_of_two().then(|| bytes.trailing_zeros()) }
+    }
+
+    /// Returns the page that holds `byte`.
+    #[inline]
+    fn floor(&self, byte: u64) -> u64 {
+        match self.shift {
+            Some(shift) => byte >> shift,
+            None => byte / self.bytes,
+        }
+    }
+
+    /// Returns the first page that begins at `byte` or behind it.
+    #[inline]
+    fn ceil(&self, byte: u64) -> u64 {
+        let page = self.floor(byte);
+        page + u64::from(page * self.bytes < byte)
+    }
+}
+
+fn open(config: &TraceConfig) -> Result<TraceCursor, TraceError> {
     let options = ReadOptions {
         format: config.format.clone(),
         skip_bad: config.skip_bad,
         volumes: config.volumes.clone(),
         options: config.options.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
     };
-    wearwell_trace::open(&config.path, &options)
+    TraceCursor::open(&config.path, &options)
 }
 
 /// One past the highest byte of each volume.
 fn extent(config: &TraceConfig) -> Result<BTreeMap<u32, u64>, TraceError> {
-    let mut reader = open(config)?;
+    let mut cursor = open(config)?;
     let mut requests = RequestBatch::default();
     let mut ends = BTreeMap::new();
-    while reader.read_batch(&mut requests, REQUESTS)? > 0 {
+    while cursor.read(&mut requests)? > 0 {
         for (at, &volume) in requests.volume.iter().enumerate() {
             let end = requests.offset_bytes[at].saturating_add(requests.length_bytes[at]);
             let highest = ends.entry(volume).or_insert(0);

@@ -36,7 +36,7 @@ impl Trace {
 
     /// Contents of the first `passes` passes.
     fn contents(&self, settings: &str, passes: u64) -> Result<Vec<u64>, String> {
-        let wants = Wants { contents: true, time: None };
+        let wants = Wants { contents: true, ..Wants::default() };
         let mut batch = PageBatch::default();
         let mut run = || {
             let mut replay = self.replay(settings, &wants)?;
@@ -52,7 +52,7 @@ impl Trace {
 
     /// Pages and arrival of each of the first requests.
     fn arrivals(&self, settings: &str, speed_up: f64, requests: usize) -> Result<Vec<(u32, u64)>, String> {
-        let wants = Wants { contents: false, time: Some(ArrivalTimes { speed_up, arrivals: None }) };
+        let wants = Wants { time: Some(ArrivalTimes { speed_up, arrivals: None }), ..Wants::default() };
         let mut replay = self.replay(settings, &wants).map_err(|error| error.to_string())?;
         assert_eq!(replay.arrival_ns(), None);
         let mut batch = PageBatch::default();
@@ -182,7 +182,7 @@ fn a_request_is_one_even_without_pages() {
     let lines =
         ["0,F,0,0,0,0", "1,T,0,0,512,0", "2,W,0,0,8192,0", "3,F,0,0,0,0", "4,F,0,0,0,0", "5,R,0,0,512,0"];
     let trace = Trace::new("", &lines);
-    let mut replay = trace.replay("", &Wants { contents: false, time: TIMED }).unwrap();
+    let mut replay = trace.replay("", &Wants { time: TIMED, ..Wants::default() }).unwrap();
     let mut found = Vec::new();
     while replay.passes() == Some(0) {
         let mut batch = PageBatch::default();
@@ -328,7 +328,7 @@ fn tenants_are_built_with_what_a_run_wants() {
         });
         batches.collect::<Vec<_>>()
     };
-    let (plain, all) = (run(&Wants::default()), run(&Wants { contents: true, time }));
+    let (plain, all) = (run(&Wants::default()), run(&Wants { contents: true, time, ..Wants::default() }));
     assert!(plain.iter().zip(&all).all(|(plain, all)| plain.0 == all.0), "what is written stays the same");
     assert_eq!(
         all.iter().map(|(_, contents, ns)| (*contents, *ns)).collect::<Vec<_>>(),

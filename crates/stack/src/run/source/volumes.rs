@@ -1,0 +1,59 @@
+//! Places of a trace's volumes on the drive.
+
+use super::addresses::Refusal;
+use crate::scenario::VolumeRule;
+use std::collections::{BTreeMap, HashMap};
+
+/// First byte of each volume of a trace on the drive.
+pub struct Volumes {
+    rule: VolumeRule,
+    /// First bytes, where the volumes lie side by side.
+    bases: HashMap<u32, u64>,
+    /// Volume of the request before and its first byte.
+    latest: Option<(u32, u64)>,
+}
+
+impl Volumes {
+    /// Returns the places of volumes of `volume_bytes` bytes each, and the bytes of the drive that they span: of all volumes side by
+    /// side, or of the largest.
+    pub fn new(rule: VolumeRule, volume_bytes: &BTreeMap<u32, u64>, page_bytes: u64) -> (Self, u64) {
+        let mut bases = HashMap::new();
+        let (mut next, mut highest) = (0u64, 0);
+        for (&volume, &bytes) in volume_bytes {
+            let whole = bytes.div_ceil(page_bytes).saturating_mul(page_bytes);
+            bases.insert(volume, next);
+            next = next.saturating_add(whole);
+            highest = highest.max(whole);
+        }
+        let span_bytes = if rule == VolumeRule::SideBySide { next } else { highest };
+        (Volumes { rule, bases, latest: None }, span_bytes)
+    }
+
+    /// Returns the first byte of `volume`.
+    ///
+    /// # Errors
+    /// A second volume where the rule allows a single one.
+    #[inline]
+    pub fn base(&mut self, volume: u32) -> Result<u64, Refusal> {
+        match self.latest {
+            Some((latest, base)) if latest == volume => Ok(base),
+            latest => {
+                let base = match (self.rule, latest) {
+                    (VolumeRule::Single, Some((first, _))) => {
+                        return Err(Refusal::SecondVolume { volume, first });
+                    }
+                    (VolumeRule::Single | VolumeRule::Overlay, _) => 0,
+                    (VolumeRule::SideBySide, _) => self.bases[&volume],
+                };
+                self.latest = Some((volume, base));
+                Ok(base)
+            }
+        }
+    }
+
+    /// Returns the first byte of the volume of the request before, 0 before the first request.
+    #[inline]
+    pub fn latest_base(&self) -> u64 {
+        self.latest.map_or(0, |(_, base)| base)
+    }
+}
