@@ -26,7 +26,7 @@ mod writer;
 
 pub use cut::{Cut, convert, cut, cut_while};
 pub use decode::{Decoder, MAX_TRANSFER_BYTES, Sink, Skipped};
-pub use decoded::{CHUNK_REQUESTS, RESIDENT_BYTES, TraceCursor};
+pub use decoded::{CHUNK_REQUESTS, RESIDENT_BYTES, TraceCursor, TraceIdentity};
 pub use describe::*;
 pub use encode::{Content, Encode};
 pub use error::{Bad, Place, TraceError};

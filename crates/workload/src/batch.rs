@@ -20,6 +20,14 @@ pub struct PageRun {
     pub request_pages: u32,
 }
 
+impl PageRun {
+    /// True if both are runs of one-page requests with the same operation and hint.
+    #[inline]
+    fn joins(&self, next: &PageRun) -> bool {
+        self.request_pages == 1 && next.request_pages == 1 && self.op == next.op && self.hint == next.hint
+    }
+}
+
 /// A batch of page operations in order, reused from fill to fill.
 #[derive(Clone, Debug, Default)]
 pub struct PageBatch {
@@ -48,12 +56,16 @@ impl PageBatch {
     /// Appends one request for the pages `first .. first + pages`.
     pub fn push_request(&mut self, op: Op, hint: u16, first: Lpn, pages: u32) {
         self.pages.extend((first.0..first.0 + pages).map(Lpn));
-        let end = self.pages.len() as u32;
+        self.push_run(PageRun { op, hint, end: self.pages.len() as u32, request_pages: pages });
+    }
+
+    /// Makes a run of the pages that were appended to [`Self::pages`] behind the last run; one-page requests join a last run of such
+    /// requests with the same operation and hint.
+    #[inline]
+    pub fn push_run(&mut self, run: PageRun) {
         match self.runs.last_mut() {
-            Some(run) if pages == 1 && run.request_pages == 1 && run.op == op && run.hint == hint => {
-                run.end = end
-            }
-            _ => self.runs.push(PageRun { op, hint, end, request_pages: pages }),
+            Some(last) if last.joins(&run) => last.end = run.end,
+            _ => self.runs.push(run),
         }
     }
 
@@ -69,10 +81,8 @@ impl PageBatch {
     #[inline]
     pub fn end_single(&mut self, op: Op, hint: u16) {
         let end = self.pages.len() as u32;
-        match self.runs.last_mut() {
-            Some(run) if run.request_pages == 1 && run.op == op && run.hint == hint => run.end = end,
-            last if last.as_ref().map_or(0, |run| run.end) == end => {}
-            _ => self.runs.push(PageRun { op, hint, end, request_pages: 1 }),
+        if self.runs.last().map_or(0, |run| run.end) < end {
+            self.push_run(PageRun { op, hint, end, request_pages: 1 });
         }
     }
 

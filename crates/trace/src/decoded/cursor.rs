@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::chunk::Progress;
+use super::identity::TraceIdentity;
 use super::shared::{Next, Shared};
 use super::stream::Stream;
 use crate::error::TraceError;
@@ -16,6 +17,7 @@ use crate::request::RequestBatch;
 pub struct TraceCursor {
     path: PathBuf,
     options: ReadOptions,
+    identity: Option<TraceIdentity>,
     format: &'static Format,
     total_bytes: Option<u64>,
     /// `None` for a pipe.
@@ -34,7 +36,8 @@ impl TraceCursor {
     /// A file that cannot be read, or whose format is not known. Bad lines are reported when they are reached.
     pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TraceError> {
         let path = path.as_ref();
-        let shared = Shared::open(path, options)?;
+        let identity = TraceIdentity::of(path, options);
+        let shared = identity.as_ref().map(|identity| Shared::open(identity, path, options)).transpose()?;
         let (format, stream) = match &shared {
             Some(shared) if !shared.is_too_large() => (shared.format, None),
             _ => {
@@ -45,6 +48,7 @@ impl TraceCursor {
         Ok(TraceCursor {
             path: path.to_owned(),
             options: options.clone(),
+            identity,
             format,
             total_bytes: path
                 .metadata()
@@ -105,6 +109,11 @@ impl TraceCursor {
             self.stream = Some(Stream::new(open(&self.path, &self.options)?, 0)?);
         }
         Ok(())
+    }
+
+    /// Returns the identity of the trace; `None` for a pipe.
+    pub fn identity(&self) -> Option<&TraceIdentity> {
+        self.identity.as_ref()
     }
 
     /// Returns the format of the trace.

@@ -7,10 +7,12 @@
 mod chunk;
 mod column;
 mod cursor;
+mod identity;
 mod shared;
 mod stream;
 
 pub use cursor::TraceCursor;
+pub use identity::TraceIdentity;
 pub use shared::RESIDENT_BYTES;
 
 /// Requests of one chunk.

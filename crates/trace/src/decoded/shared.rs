@@ -1,13 +1,13 @@
 //! Decoded traces that all cursors of the process share.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::SystemTime;
 
 use super::CHUNK_REQUESTS;
 use super::chunk::{Chunk, Progress};
-use super::stream::{is_regular_file, progress_of};
+use super::identity::TraceIdentity;
+use super::stream::progress_of;
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::options::ReadOptions;
@@ -16,34 +16,6 @@ use crate::request::RequestBatch;
 
 /// Memory that decoded traces may take in a process, bytes: about 50 million requests without digests.
 pub const RESIDENT_BYTES: usize = 512 << 20;
-
-/// Identity of a trace: its file as it was when it was opened, and how it is read.
-#[derive(Clone, PartialEq)]
-struct Key {
-    /// A child process has no decoding threads of its parent.
-    process: u32,
-    /// As error messages name it.
-    path: PathBuf,
-    canonical: PathBuf,
-    bytes: u64,
-    modified: Option<SystemTime>,
-    options: ReadOptions,
-}
-
-impl Key {
-    /// Returns the identity of a regular file; `None` for anything else.
-    fn of(path: &Path, options: &ReadOptions) -> Option<Self> {
-        let metadata = path.metadata().ok().filter(|_| is_regular_file(path))?;
-        Some(Key {
-            process: std::process::id(),
-            path: path.to_owned(),
-            canonical: path.canonicalize().ok()?,
-            bytes: metadata.len(),
-            modified: metadata.modified().ok(),
-            options: options.clone(),
-        })
-    }
-}
 
 /// A trace that is decoded once.
 pub struct Shared {
@@ -81,29 +53,33 @@ pub enum Next {
 }
 
 /// Decoded traces of the process, the one used last in the end.
-static TRACES: Mutex<Vec<(Key, Arc<Shared>)>> = Mutex::new(Vec::new());
+static TRACES: Mutex<Vec<(TraceIdentity, Arc<Shared>)>> = Mutex::new(Vec::new());
 
 impl Shared {
-    /// Returns the decoded trace at `path`, which begins to be decoded if it is not known; `None` for a pipe.
+    /// Returns the decoded trace `identity`, which begins to be decoded if it is not known.
     ///
     /// # Errors
     /// As [`open`], for a trace that is not known.
-    pub fn open(path: &Path, options: &ReadOptions) -> Result<Option<Arc<Self>>, TraceError> {
-        let Some(key) = Key::of(path, options) else { return Ok(None) };
+    pub fn open(
+        identity: &TraceIdentity,
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<Arc<Self>, TraceError> {
         let mut traces = lock(&TRACES);
-        if let Some(at) = traces.iter().position(|(known, _)| *known == key) {
+        if let Some(at) = traces.iter().position(|(known, _)| known == identity) {
             let known = traces.remove(at);
+            let shared = known.1.clone();
             traces.push(known);
-            return Ok(traces.last().map(|(_, shared)| shared.clone()));
+            return Ok(shared);
         }
         let reader = open(path, options)?;
         let shared =
             Arc::new(Shared { format: reader.format(), state: Mutex::default(), grown: Condvar::new() });
         let weak = Arc::downgrade(&shared);
         thread::spawn(move || decode(reader, weak));
-        traces.push((key, shared.clone()));
+        traces.push((identity.clone(), shared.clone()));
         forget_oldest(&mut traces);
-        Ok(Some(shared))
+        Ok(shared)
     }
 
     /// Returns what follows the first `chunks` chunks, waiting for it if necessary.
@@ -183,7 +159,7 @@ impl Drop for EndOnPanic {
 }
 
 /// Forgets the traces used longest ago until the others are within [`RESIDENT_BYTES`]; never the last.
-fn forget_oldest(traces: &mut Vec<(Key, Arc<Shared>)>) {
+fn forget_oldest(traces: &mut Vec<(TraceIdentity, Arc<Shared>)>) {
     let mut bytes = 0;
     let kept = traces.iter().rev().take_while(|(_, shared)| {
         bytes += shared.size().0;

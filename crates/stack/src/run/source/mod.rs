@@ -7,7 +7,9 @@ mod addresses;
 mod clock;
 mod digests;
 mod error;
+mod mapped;
 mod replay;
+mod shared;
 mod synthetic;
 #[cfg(test)]
 mod tests;

@@ -3,11 +3,14 @@
 use super::addresses::{Addresses, Refusal};
 use super::clock::{Late, SORT_WINDOW, Sorter, TraceClock};
 use super::digests::{Digested, Digests, Missing};
+use super::mapped::{MappedTrace, Mark, Position};
+use super::shared::{Claim, Key, Recording};
 use super::volumes::Volumes;
 use super::{FirstPass, Source, SourceError, Wants};
 use crate::scenario::{AddressRule, Backwards, MissingDigests, TraceConfig, VolumeRule};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use wearwell_base::units::Lpn;
 use wearwell_engine::layer::Content;
 use wearwell_trace::{CHUNK_REQUESTS, Op, ReadOptions, RequestBatch, TraceCursor, TraceError};
@@ -27,6 +30,7 @@ pub struct TraceReplay {
     addresses: Addresses,
     page_size: PageSize,
     cursor: TraceCursor,
+    passes_kept: Passes,
     requests: RequestBatch,
     /// Their numbers in the trace, from 1, where they were put into another order.
     numbers: Vec<u64>,
@@ -63,6 +67,11 @@ impl TraceReplay {
         let (volumes, span_bytes) = Volumes::new(config.volume_rule, &volume_bytes, page_bytes);
         let digests = || Digests::new(page_bytes, config.missing_digests, config.repeat_contents);
         let clock = wants.time.as_ref().map(|clock| TraceClock::new(config.backwards, clock.speed_up));
+        let cursor = open(config)?;
+        // Times and contents differ from pass to pass.
+        let repeats = wants.time.is_none() && !wants.contents;
+        let key = cursor.identity().filter(|_| repeats).cloned();
+        let key = key.map(|trace| Key::new(trace, config, wants.requests, (logical_pages, page_bytes)));
         Ok(TraceReplay {
             path: config.path.display().to_string(),
             volumes,
@@ -73,7 +82,8 @@ impl TraceReplay {
                 (logical_pages, page_bytes),
             ),
             page_size: PageSize::new(page_bytes),
-            cursor: open(config)?,
+            cursor,
+            passes_kept: Passes::begin(key),
             config: config.clone(),
             requests: RequestBatch::default(),
             numbers: Vec::new(),
@@ -145,6 +155,9 @@ impl TraceReplay {
         self.passes += 1;
         self.skipped += self.cursor.skipped();
         self.read = 0;
+        // A discard of pages that had no number yet is another one in the next pass.
+        let is_repeated = self.passes > 1 || self.addresses.unnumbered_trims() == 0;
+        self.passes_kept.end_pass(is_repeated, self.cursor.skipped());
         self.cursor.rewind()?;
         self.digests.iter_mut().for_each(Digests::begin_pass);
         self.clock.iter_mut().for_each(TraceClock::end_pass);
@@ -271,21 +284,36 @@ impl Missing {
 
 impl Source for TraceReplay {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
+        if let Some((trace, position)) = &mut self.passes_kept.known {
+            if !trace.fill(position, batch, pages) {
+                self.passes += 1;
+                self.skipped += trace.skipped(position);
+                *position = Position::default();
+            }
+            return Ok(());
+        }
         let (wanted, runs) = (batch.pages.len() + pages, batch.runs.len());
+        let mut mark = Mark::end_of(batch);
         while batch.pages.len() < wanted {
-            if self.next == self.requests.len() && !self.read_on()? {
-                break;
+            if self.next == self.requests.len() {
+                self.passes_kept.record(batch, &mut mark);
+                if !self.read_on()? {
+                    break;
+                }
+                self.passes_kept.skip(self.cursor.skipped());
             }
             if self.addresses.is_table() {
                 self.prefetch();
             }
             self.replay(self.next, batch)?;
             self.next += 1;
+            self.passes_kept.end_request(batch, mark);
             // A flush has no pages, but is a request.
             if pages == 1 && batch.runs.len() > runs {
                 break;
             }
         }
+        self.passes_kept.record(batch, &mut mark);
         Ok(())
     }
 
@@ -294,7 +322,11 @@ impl Source for TraceReplay {
     }
 
     fn skipped(&self) -> u64 {
-        self.skipped + self.cursor.skipped()
+        let of_pass = match &self.passes_kept.known {
+            Some((trace, position)) => trace.skipped(position),
+            None => self.cursor.skipped(),
+        };
+        self.skipped + of_pass
     }
 
     fn first_pass(&self) -> Option<FirstPass> {
@@ -307,6 +339,67 @@ impl Source for TraceReplay {
 
     fn final_draw(&mut self) -> u64 {
         self.passes
+    }
+}
+
+/// Passes through a trace that are kept mapped, so that later ones need neither decoding nor mapping.
+struct Passes {
+    /// `None` where no pass is kept.
+    key: Option<Key>,
+    recording: Option<Recording>,
+    /// The operations of each pass from here on, and the position of the next one.
+    known: Option<(Arc<MappedTrace>, Position)>,
+}
+
+impl Passes {
+    fn begin(key: Option<Key>) -> Self {
+        let mut passes = Passes { key, recording: None, known: None };
+        // The first pass counts what is reported of the trace, and is mapped by each run.
+        if let Some(Claim::Record(recording)) = passes.key.as_ref().map(Claim::new) {
+            passes.recording = Some(recording);
+        }
+        passes
+    }
+
+    /// Ends a pass that was mapped, in which `skipped` bad lines were passed over; `is_repeated` if the next pass has the same
+    /// operations.
+    fn end_pass(&mut self, is_repeated: bool, skipped: u64) {
+        match self.recording.take() {
+            Some(mut recording) if !is_repeated => {
+                recording.begin_again();
+                self.recording = Some(recording);
+            }
+            Some(recording) => {
+                self.known = recording.finish(skipped).map(|trace| (trace, Position::default()));
+            }
+            None => match self.key.as_ref().map(Claim::new) {
+                Some(Claim::Known(trace)) => self.known = Some((trace, Position::default())),
+                Some(Claim::Record(recording)) => self.recording = Some(recording),
+                Some(Claim::Unavailable) | None => {}
+            },
+        }
+    }
+
+    #[inline]
+    fn end_request(&mut self, batch: &PageBatch, mark: Mark) {
+        if let Some(recording) = &mut self.recording {
+            recording.end_request(batch, mark);
+        }
+    }
+
+    /// Records what follows `mark` in `batch`, and moves the mark to the end.
+    fn record(&mut self, batch: &PageBatch, mark: &mut Mark) {
+        if self.recording.as_mut().is_some_and(|recording| !recording.record(batch, *mark)) {
+            self.recording = None;
+        }
+        *mark = Mark::end_of(batch);
+    }
+
+    /// Notes that `skipped` bad lines were passed over in front of the next request.
+    fn skip(&mut self, skipped: u64) {
+        if self.recording.as_mut().is_some_and(|recording| !recording.skip(skipped)) {
+            self.recording = None;
+        }
     }
 }
 

@@ -1,0 +1,172 @@
+//! Operations of one pass through a trace, on pages of the drive: kept, so that later passes need no mapping.
+
+use wearwell_base::units::Lpn;
+use wearwell_workload::{PageBatch, PageRun};
+
+/// Pages from which on a stretch is closed.
+const STRETCH_PAGES: usize = 1 << 16;
+
+/// Consecutive operations of a pass.
+#[derive(Default)]
+struct Stretch {
+    pages: Vec<Lpn>,
+    runs: Vec<PageRun>,
+    /// One past the last page of each request that has pages; rising.
+    ends: Vec<u32>,
+    /// Bad lines of the trace passed over up to here, since the beginning of the pass.
+    skipped: u64,
+}
+
+impl Stretch {
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.pages) + size_of_val(&*self.runs) + size_of_val(&*self.ends)
+    }
+}
+
+/// Operations of a whole pass: four bytes a page, four a request and twelve for each change of operation or hint.
+#[derive(Default)]
+pub struct MappedTrace {
+    stretches: Vec<Stretch>,
+    /// Bad lines of the trace passed over in the whole pass.
+    skipped: u64,
+}
+
+/// Position in a mapped trace.
+#[derive(Clone, Copy, Default)]
+pub struct Position {
+    stretch: usize,
+    /// The next page of the stretch, run and request that it belongs to.
+    page: u32,
+    run: usize,
+    request: usize,
+}
+
+impl MappedTrace {
+    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and moves the position behind them;
+    /// false if the end of the pass came first. Of one page wanted, appends exactly one request.
+    pub fn fill(&self, position: &mut Position, batch: &mut PageBatch, pages: usize) -> bool {
+        let wanted = batch.pages.len() + pages;
+        while batch.pages.len() < wanted {
+            let Some(stretch) = self.stretches.get(position.stretch) else { return false };
+            match stretch.runs.get(position.run) {
+                None => *position = Position { stretch: position.stretch + 1, ..Position::default() },
+                // A flush has no pages, but is a request.
+                Some(run) if pages == 1 && run.end == position.page => {
+                    batch.push_run(PageRun { end: batch.pages.len() as u32, ..*run });
+                    position.run += 1;
+                    return true;
+                }
+                Some(_) => stretch.append(position, batch, wanted - batch.pages.len()),
+            }
+        }
+        true
+    }
+
+    /// Bad lines of the trace passed over in a pass up to `position`.
+    pub fn skipped(&self, position: &Position) -> u64 {
+        self.stretches.get(position.stretch).map_or(self.skipped, |stretch| stretch.skipped)
+    }
+}
+
+impl Stretch {
+    /// Appends requests to `batch` until `missing` pages are appended or the stretch ends.
+    fn append(&self, position: &mut Position, batch: &mut PageBatch, missing: usize) {
+        let wanted = position.page.saturating_add(u32::try_from(missing).unwrap_or(u32::MAX));
+        let ends = &self.ends[position.request..];
+        // All ends lie behind the position.
+        let before = if missing == 1 { 0 } else { ends.partition_point(|&end| end < wanted) };
+        let (end, is_rest) = match ends.get(before) {
+            Some(&end) => (end, false),
+            None => (self.pages.len() as u32, true),
+        };
+        position.request = (position.request + before + 1).min(self.ends.len());
+        let begin = position.page;
+        let batch_begin = batch.pages.len() as u32;
+        batch.pages.extend_from_slice(&self.pages[begin as usize..end as usize]);
+        while position.page < end || is_rest {
+            let Some(run) = self.runs.get(position.run) else { break };
+            position.page = run.end.min(end);
+            batch.push_run(PageRun { end: batch_begin + (position.page - begin), ..*run });
+            if run.end > end {
+                break;
+            }
+            position.run += 1;
+        }
+    }
+}
+
+/// Place in a batch behind which operations are recorded.
+#[derive(Clone, Copy)]
+pub struct Mark {
+    pages: usize,
+    runs: usize,
+}
+
+impl Mark {
+    /// The end of `batch`.
+    pub fn end_of(batch: &PageBatch) -> Self {
+        Mark { pages: batch.pages.len(), runs: batch.runs.len() }
+    }
+}
+
+/// A mapped trace in the making.
+#[derive(Default)]
+pub struct Recorder {
+    trace: MappedTrace,
+    /// The last stretch.
+    open: Stretch,
+}
+
+impl Recorder {
+    /// Ends a request whose last page is the last one of `batch`, of which what follows `mark` is yet to be recorded.
+    #[inline]
+    pub fn end_request(&mut self, batch: &PageBatch, mark: Mark) {
+        let end = (self.open.pages.len() + batch.pages.len() - mark.pages) as u32;
+        if self.open.ends.last().copied().unwrap_or(0) < end {
+            self.open.ends.push(end);
+        }
+    }
+
+    /// Records what follows `mark` in `batch`; returns the bytes of memory by which the trace grew, counted by stretches.
+    pub fn record(&mut self, batch: &PageBatch, mark: Mark) -> usize {
+        let shift = |end: u32| (self.open.pages.len() + end as usize - mark.pages) as u32;
+        // The last run before the mark may have been continued behind it.
+        let continued = batch.runs[..mark.runs].last().filter(|run| run.end as usize > mark.pages);
+        let mut open = PageBatch { runs: std::mem::take(&mut self.open.runs), ..PageBatch::default() };
+        for run in continued.into_iter().chain(&batch.runs[mark.runs..]) {
+            open.push_run(PageRun { end: shift(run.end), ..*run });
+        }
+        self.open.runs = open.runs;
+        self.open.pages.extend_from_slice(&batch.pages[mark.pages..]);
+        if self.open.pages.len() < STRETCH_PAGES { 0 } else { self.close() }
+    }
+
+    /// Notes that so many bad lines were passed over up to here; returns the bytes by which the trace grew.
+    pub fn skip(&mut self, skipped: u64) -> usize {
+        if skipped == self.open.skipped {
+            return 0;
+        }
+        let bytes = self.close();
+        self.open.skipped = skipped;
+        bytes
+    }
+
+    /// Ends the stretch; returns its bytes.
+    fn close(&mut self) -> usize {
+        let next = Stretch { skipped: self.open.skipped, ..Stretch::default() };
+        let mut closed = std::mem::replace(&mut self.open, next);
+        closed.pages.shrink_to_fit();
+        closed.runs.shrink_to_fit();
+        closed.ends.shrink_to_fit();
+        let bytes = closed.bytes();
+        self.trace.stretches.push(closed);
+        bytes
+    }
+
+    /// Returns the whole trace, in which `skipped` bad lines were passed over, and the bytes by which it grew.
+    pub fn finish(mut self, skipped: u64) -> (MappedTrace, usize) {
+        let bytes = self.close();
+        self.trace.skipped = skipped;
+        (self.trace, bytes)
+    }
+}

@@ -1,0 +1,35 @@
+//! Identity of a trace within a process.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::stream::is_regular_file;
+use crate::options::ReadOptions;
+
+/// Identity of a trace: its file as it was when it was opened, and how it is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceIdentity {
+    /// A child process has none of its parent's threads, which decode traces.
+    process: u32,
+    /// Path as error messages name it.
+    path: PathBuf,
+    canonical: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+    options: ReadOptions,
+}
+
+impl TraceIdentity {
+    /// Returns the identity of a regular file; `None` for anything else.
+    pub(super) fn of(path: &Path, options: &ReadOptions) -> Option<Self> {
+        let metadata = path.metadata().ok().filter(|_| is_regular_file(path))?;
+        Some(TraceIdentity {
+            process: std::process::id(),
+            path: path.to_owned(),
+            canonical: path.canonicalize().ok()?,
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+            options: options.clone(),
+        })
+    }
+}
