@@ -189,6 +189,7 @@ bench:
 	cargo bench --bench trace
 	cargo bench --bench theory
 	cargo bench --bench stack
+	cargo bench --bench replay
 	cargo bench --bench timing
 	cargo bench --bench dedup
 	cargo bench --bench mapping

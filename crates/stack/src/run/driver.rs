@@ -142,7 +142,10 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     /// Passes through the trace, if a trace is all there is.
     fn passes(&self) -> Option<u64> {
         match &self.tenants[..] {
-            [only] => only.source.passes(),
+            [only] => {
+                let ahead = self.pace.as_ref().map_or(0, Pace::ends_ahead);
+                only.source.passes().map(|passes| passes - ahead)
+            }
             _ => None,
         }
     }
@@ -305,7 +308,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         while taken < pages && is_same(self) && self.end_of_life.is_none() {
             let pace = self.pace.as_mut().expect("asked in timed mode only");
             let (at, due_ns) = match &mut self.tenants[..] {
-                [only] if self.looks_ahead && passes.is_none() => {
+                [only] if self.looks_ahead => {
                     let (layer, left) = (&*self.stack.targets[0].layer, pages - taken);
                     (0, pace.next_of_many(only, layer, left, &mut self.batch)?)
                 }

@@ -36,6 +36,8 @@ pub(crate) struct Pace {
     ahead: VecDeque<(PageBatch, u64)>,
     /// Pages of these.
     ahead_pages: u64,
+    /// True if the last of these is the end of a pass, an empty batch.
+    end_is_ahead: bool,
     /// Kept for their memory.
     spare: Vec<PageBatch>,
     /// Of a single tenant that writes page by page, pages drawn before their turn, and how many of them had it.
@@ -56,14 +58,21 @@ impl Pace {
             waiting: Vec::new(),
             ahead: VecDeque::new(),
             ahead_pages: 0,
+            end_is_ahead: false,
             spare: Vec::new(),
             drawn: PageBatch::default(),
             had_turn: 0,
         })
     }
 
-    /// Puts the next request of the only tenant into `batch`, having drawn others before their turn, but none that would not be drawn
-    /// for `pages` more pages one by one: when it is due.
+    /// Ends of passes that the source has reached and the run has not.
+    pub fn ends_ahead(&self) -> u64 {
+        self.end_is_ahead.into()
+    }
+
+    /// Puts the next request of the only tenant into `batch`, which is left empty at the end of a pass, and returns the time at which it
+    /// is due. Draws later requests before their turn, but none that would not be drawn for `pages` more pages one by one, and none
+    /// of the next pass.
     pub fn next_of_many<P: RunPayload>(
         &mut self,
         tenant: &mut Tenant,
@@ -71,12 +80,13 @@ impl Pace {
         pages: u64,
         batch: &mut PageBatch,
     ) -> Result<u64, RunError> {
-        while self.ahead.len() < AHEAD && self.ahead_pages < pages {
+        while self.ahead.len() < AHEAD && self.ahead_pages < pages && !self.end_is_ahead {
             let mut drawn = self.spare.pop().unwrap_or_default();
             drawn.clear();
             tenant.source.fill(&mut drawn, 1)?;
             drawn.pages.iter().for_each(|&page| layer.foresee(page, false));
             self.ahead_pages += drawn.pages.len() as u64;
+            self.end_is_ahead = drawn.is_empty() && tenant.source.passes().is_some();
             self.ahead.push_back((drawn, tenant.source.arrival_ns().unwrap_or(0)));
         }
         if let Some((near, _)) = self.ahead.get(NEAR) {
@@ -84,6 +94,7 @@ impl Pace {
         }
         let (next, due_ns) = self.ahead.pop_front().expect("one is asked for");
         self.ahead_pages -= next.pages.len() as u64;
+        self.end_is_ahead &= !next.is_empty();
         self.spare.push(std::mem::replace(batch, next));
         Ok(due_ns)
     }

@@ -57,6 +57,11 @@ impl Chunk {
         batch.digest_bytes = self.digest_bytes;
     }
 
+    /// Number of requests.
+    pub fn requests(&self) -> usize {
+        self.op.len()
+    }
+
     /// Bytes of memory that the requests take.
     pub fn bytes(&self) -> usize {
         let columns = [

@@ -30,6 +30,7 @@ pub struct Shared {
 struct State {
     chunks: Vec<Arc<Chunk>>,
     bytes: usize,
+    requests: usize,
     end: Option<End>,
 }
 
@@ -108,7 +109,7 @@ impl Shared {
     /// Bytes that the requests decoded so far take, and their number.
     pub fn size(&self) -> (usize, usize) {
         let state = lock(&self.state);
-        (state.bytes, state.chunks.len() * CHUNK_REQUESTS)
+        (state.bytes, state.requests)
     }
 
     /// True if the trace is too large to keep, so that its beginning need not be kept either.
@@ -120,6 +121,7 @@ impl Shared {
         let mut state = lock(&self.state);
         if let Some(chunk) = chunk {
             state.bytes += chunk.bytes();
+            state.requests += chunk.requests();
             state.chunks.push(Arc::new(chunk));
         }
         state.end = end;

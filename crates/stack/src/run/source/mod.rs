@@ -8,6 +8,8 @@ mod clock;
 mod digests;
 mod error;
 mod mapped;
+#[cfg(test)]
+mod naive_tests;
 mod replay;
 mod shared;
 mod synthetic;

@@ -114,6 +114,12 @@ impl TraceReplay {
         self.addresses.end_page()
     }
 
+    /// True if passes from here on are copied from one that was kept.
+    #[cfg(test)]
+    pub fn keeps_passes(&self) -> bool {
+        self.passes_kept.known.is_some()
+    }
+
     /// Reads the next requests; at the end of the trace goes back to its beginning and reads none.
     fn read_on(&mut self) -> Result<bool, SourceError> {
         self.requests.clear();
