@@ -86,7 +86,8 @@ fn run_holding<P: RunPayload>(
     let wants = Wants {
         contents: resolved.scenario.holds_content(),
         time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
-        ..Wants::default()
+        // On the clock, the pages of a run go to the flash together.
+        requests: resolved.timing.is_some(),
     };
     let scenario = &resolved.scenario;
     // A drive that fails ends a run between any two requests, and a workload of the program's own may do as it likes.

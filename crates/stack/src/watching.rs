@@ -93,7 +93,7 @@ fn watched_holding<P: RunPayload>(
     let foresight = if workload.is_none() { foresight(resolved)? } else { None };
     let noted = Noted { watch: Some(watch.clone()), foresight, ..Noted::default() };
     let stack = build_resolved::<P>(resolved, OwnPolicies { victim, placement }, noted)?;
-    let wants = Wants { contents: resolved.scenario.holds_content(), ..Wants::default() };
+    let wants = Wants { contents: resolved.scenario.holds_content(), requests: true, time: None };
     let tenants = tenants::build(&resolved.scenario, &stack, workload, &wants)?;
     let walk = Walk { stack, tenants, watch, looker, batch: PageBatch::default() };
     walk.run(&resolved.scenario)

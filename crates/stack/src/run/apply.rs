@@ -7,19 +7,23 @@ use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, PageRun};
 
-/// Applies a batch to a layer and counts what was done.
+/// Applies a batch to a layer and counts what was done. The layer gets the writes of consecutive runs in one call if `may_join`, unless
+/// it wants to know where requests end.
 pub(super) fn apply<P: RunPayload>(
     layer: &mut dyn Layer<P>,
     batch: &PageBatch,
     first_hint: u16,
+    may_join: bool,
     sent: &mut Traffic,
 ) -> Result<(), LayerError> {
     let mut read = Vec::new();
     let by_request = layer.wants_requests();
     let (mut runs, mut start) = (&batch.runs[..], 0);
     while let [run, others @ ..] = runs {
-        // The layer gets the writes of consecutive runs in one call, unless it wants to know where requests end.
-        let joined = if by_request { 0 } else { others.iter().take_while(|other| joins(run, other)).count() };
+        let joined = match may_join && !by_request {
+            true => others.iter().take_while(|other| joins(run, other)).count(),
+            false => 0,
+        };
         let end = runs[joined].end as usize;
         runs = &others[joined..];
         let (range, hint) = (start..end, run.hint.saturating_add(first_hint));

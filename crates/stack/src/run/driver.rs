@@ -365,7 +365,10 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         let Tenant { sent, first_hint, .. } = &mut self.tenants[at];
         let before = sent.written;
         P::complete(&mut self.batch);
-        if let Err(error) = apply(&mut *self.stack.targets[at].layer, &self.batch, *first_hint, sent) {
+        // On the clock, the pages of a call go to the flash together.
+        let may_join = self.pace.is_none();
+        let layer = &mut *self.stack.targets[at].layer;
+        if let Err(error) = apply(layer, &self.batch, *first_hint, may_join, sent) {
             return self.outlive(at, before, error);
         }
         let written = sent.written - before;

@@ -62,7 +62,8 @@ pub(crate) fn build<P: Payload>(
 ) -> Result<Vec<Tenant>, RunError> {
     let tenant = |(at, target): (usize, &Target<P>)| {
         let logical_pages = target.layer.logical_pages();
-        let wants = Wants { requests: target.layer.wants_requests(), ..wants.clone() };
+        let requests = wants.requests || target.layer.wants_requests();
+        let wants = Wants { requests, ..wants.clone() };
         let source = build_source(scenario, at, own.take(), (logical_pages, stack.page_bytes), &wants)?;
         let overwrite = overwrite_seed(scenario, at);
         let rate = scenario.tenant.get(at).map_or(1.0, |tenant| tenant.rate);

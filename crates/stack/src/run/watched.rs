@@ -115,7 +115,7 @@ impl<P: RunPayload> Walk<'_, P> {
             source.dress(&mut self.batch);
         }
         P::complete(&mut self.batch);
-        let done = apply(&mut *self.stack.targets[at].layer, &self.batch, *first_hint, sent);
+        let done = apply(&mut *self.stack.targets[at].layer, &self.batch, *first_hint, false, sent);
         let looks = self.looker.look(phase, self.watch.take());
         match done {
             Err(error) if error.is_end_of_life() => Err(Over::EndOfLife(error)),
