@@ -1,14 +1,21 @@
-//! Which pages a trace touches, and what it does to them.
+//! Pages that a trace touches, and what it does to them.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use super::DescribeOptions;
+use super::page::Page;
+use super::page_size::PageSize;
 use super::report::{DiscardDescription, DuplicationDescription, ReuseDescription};
-use super::reuse::{LastWrites, Slot};
+use super::reuse::LastWrites;
+use crate::page_map::PageMap;
 use crate::request::{Digest, Op, Request, is_zero_digest, page_digest};
+
+/// Pages of one write that slots are found for at once.
+const PAGES_AT_ONCE: u64 = 1 << 14;
 
 /// Distinct pages of a volume.
 #[derive(Clone, Copy, Default)]
@@ -22,95 +29,103 @@ pub struct PageCounts {
 }
 
 /// The pages of one volume that were touched.
-#[derive(Default)]
 struct Volume {
-    pages: HashMap<u64, Page, FixedState>,
+    pages: PageMap<Page>,
     counts: PageCounts,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Page {
-    /// Where its last write stands, if there is one.
-    slot: Option<Slot>,
-    was_read: bool,
-    /// Written, and not discarded since.
-    is_live: bool,
 }
 
 /// The pages of all volumes.
 pub struct Footprint {
-    page_bytes: u64,
+    page_size: PageSize,
     volumes: Vec<Volume>,
     last_writes: LastWrites,
+    /// Page writes so far.
+    clock: u64,
     discards: DiscardDescription,
     contents: Contents,
 }
 
 impl Footprint {
-    /// Nothing touched yet.
+    /// Returns a footprint without a page.
     pub fn new(options: &DescribeOptions) -> Self {
         Footprint {
-            page_bytes: options.page_bytes,
+            page_size: PageSize::new(options.page_bytes),
             volumes: Vec::new(),
-            last_writes: LastWrites::new(options.stack_distance),
+            last_writes: LastWrites::new(options.stack_distance, false),
+            clock: 0,
             discards: DiscardDescription { pages: 0, live_pages: 0 },
             contents: Contents::default(),
         }
     }
 
-    /// A further volume; its index.
+    /// Adds a volume; returns its index.
     pub fn add_volume(&mut self) -> usize {
-        self.volumes.push(Volume::default());
+        self.volumes.push(Volume { pages: PageMap::compact(Page::UNTOUCHED), counts: PageCounts::default() });
         self.volumes.len() - 1
     }
 
-    /// Takes note of a request that touches the pages `touched` of `volume`.
+    /// Notes a request that touches the pages `touched` of `volume`.
+    #[inline]
     pub fn add(&mut self, volume: usize, request: &Request, touched: Range<u64>) {
         match request.op {
-            Op::Read => touched.for_each(|page| self.volumes[volume].read(page)),
-            Op::Write => touched.for_each(|page| self.write(volume, page)),
+            Op::Read => self.volumes[volume].read(touched),
+            Op::Write => self.write(volume, touched),
             Op::Trim => self.trim(volume, request),
             Op::Flush => {}
         }
     }
 
-    /// Takes note of written content.
+    /// Notes written content.
     pub fn add_content(&mut self, digests: &[Digest], digest_bytes: u32) {
-        self.contents.add(digests, digest_bytes, self.page_bytes);
+        self.contents.add(digests, digest_bytes, self.page_size.bytes);
     }
 
-    fn write(&mut self, volume: usize, page: u64) {
-        if self.last_writes.is_full() {
-            let new_slot = self.last_writes.renumber();
-            let pages = self.volumes.iter_mut().flat_map(|volume| volume.pages.values_mut());
-            pages.filter_map(|page| page.slot.as_mut()).for_each(|slot| *slot = new_slot(*slot));
+    /// Brings the states of the pages `first` and `last` into the cache.
+    #[inline]
+    pub fn prefetch_pages(&self, volume: usize, first: u64, last: u64) {
+        let pages = &self.volumes[volume].pages;
+        pages.prefetch(first);
+        pages.prefetch(last);
+    }
+
+    /// Brings what a write of `page` needs into the cache, beside its state.
+    #[inline]
+    pub fn prefetch_reuse(&self, volume: usize, page: u64) {
+        self.last_writes.prefetch(self.volumes[volume].pages.get(page));
+    }
+
+    fn write(&mut self, volume: usize, touched: Range<u64>) {
+        let mut start = touched.start;
+        while start < touched.end {
+            let end = touched.end.min(start + PAGES_AT_ONCE);
+            self.make_room((end - start) as usize);
+            let Footprint { volumes, last_writes, clock, .. } = self;
+            let Volume { pages, counts } = &mut volumes[volume];
+            let Ok(()) = pages.visit(start..end, |_, pages| {
+                counts.touched += pages.iter().filter(|page| **page == Page::UNTOUCHED).count() as u64;
+                counts.written += last_writes.write(*clock, pages) as u64;
+                *clock += pages.len() as u64;
+                Ok::<(), Infallible>(())
+            });
+            start = end;
         }
-        let Volume { pages, counts } = &mut self.volumes[volume];
-        let page = pages.entry(page).or_insert_with(|| {
-            counts.touched += 1;
-            Page::default()
-        });
-        counts.written += u64::from(page.slot.is_none());
-        page.slot = Some(self.last_writes.write(page.slot));
-        page.is_live = true;
+    }
+
+    /// Makes room for the slots of `pages` page writes.
+    #[inline]
+    fn make_room(&mut self, pages: usize) {
+        if !self.last_writes.has_room(pages) {
+            let new_slot = self.last_writes.renumber(self.clock, pages);
+            let states = self.volumes.iter_mut().flat_map(|volume| volume.pages.values_mut());
+            states.for_each(|page| page.renumber(&new_slot));
+        }
     }
 
     fn trim(&mut self, volume: usize, request: &Request) {
-        let end = request.offset_bytes.saturating_add(request.length_bytes) / self.page_bytes;
-        let whole = request.offset_bytes.div_ceil(self.page_bytes)..end;
-        let pages = &mut self.volumes[volume].pages;
+        let whole = self.page_size.covered(request.offset_bytes, request.length_bytes);
         self.discards.pages = self.discards.pages.saturating_add(whole.end.saturating_sub(whole.start));
-        let mut kill = |page: &mut Page| {
-            self.discards.live_pages += u64::from(std::mem::take(&mut page.is_live));
-        };
-        // A discard may cover a whole device of which the trace has touched little.
-        if whole.end.saturating_sub(whole.start) > pages.len() as u64 {
-            pages.iter_mut().filter(|(page, _)| whole.contains(page)).for_each(|(_, page)| kill(page));
-        } else {
-            whole.for_each(|page| {
-                pages.get_mut(&page).map(&mut kill);
-            });
-        }
+        let live_pages = &mut self.discards.live_pages;
+        self.volumes[volume].pages.visit_known(whole, |_, page| *live_pages += u64::from(page.discard()));
     }
 
     /// Distinct pages of a volume.
@@ -135,13 +150,16 @@ impl Footprint {
 }
 
 impl Volume {
-    fn read(&mut self, page: u64) {
+    #[inline]
+    fn read(&mut self, touched: Range<u64>) {
         let Volume { pages, counts } = self;
-        let page = pages.entry(page).or_insert_with(|| {
-            counts.touched += 1;
-            Page::default()
+        let Ok(()) = pages.visit(touched, |_, pages| {
+            for page in pages {
+                counts.touched += u64::from(*page == Page::UNTOUCHED);
+                counts.read += u64::from(page.read());
+            }
+            Ok::<(), Infallible>(())
         });
-        counts.read += u64::from(!std::mem::replace(&mut page.was_read, true));
     }
 }
 
