@@ -68,6 +68,15 @@ impl<T: Copy> PageMap<T> {
         self.leaves[self.find(page / LEAF_PAGES) as usize].0[(page % LEAF_PAGES) as usize]
     }
 
+    /// Returns the values of the pages at the beginning of `pages` that lie in one leaf.
+    #[inline]
+    pub fn leaf(&self, pages: Range<u64>) -> &[T] {
+        let number = pages.start / LEAF_PAGES;
+        let from = (pages.start % LEAF_PAGES) as usize;
+        let to = (pages.end - number * LEAF_PAGES).min(LEAF_PAGES) as usize;
+        &self.leaves[self.find(number) as usize].0[from..to]
+    }
+
     /// Returns the value of `page` for a change, if any page of its leaf was ever set.
     #[inline]
     pub fn get_mut(&mut self, page: u64) -> Option<&mut T> {
@@ -188,7 +197,9 @@ impl<T: Copy> PageMap<T> {
     fn grow_table(&mut self, number: u64) {
         let PageMap { near, far, .. } = self;
         if number >= near.len() as u64 {
-            near.resize((number as usize + 1).next_power_of_two(), VACANT_LEAF);
+            let mut longer = table::filled((number as usize + 1).next_power_of_two(), VACANT_LEAF);
+            longer[..near.len()].copy_from_slice(near);
+            *near = longer;
             let reached = far.extract_if(|&number, _| number < near.len() as u64);
             let reached: Vec<_> = reached.collect();
             reached.into_iter().for_each(|(number, leaf)| near[number as usize] = leaf);

@@ -17,6 +17,9 @@ use crate::request::{Digest, Op, Request, is_zero_digest, page_digest};
 /// Pages of one write that slots are found for at once.
 const PAGES_AT_ONCE: u64 = 1 << 14;
 
+/// Pages of one write, at most, for which memory is brought into the cache ahead of the write.
+const PREFETCHED_PAGES: u64 = 32;
+
 /// Distinct pages of a volume.
 #[derive(Clone, Copy, Default)]
 pub struct PageCounts {
@@ -88,10 +91,15 @@ impl Footprint {
         pages.prefetch(last);
     }
 
-    /// Brings what a write of `page` needs into the cache, beside its state.
+    /// Brings what a write of `touched` needs into the cache, beside the states of the pages.
     #[inline]
-    pub fn prefetch_reuse(&self, volume: usize, page: u64) {
-        self.last_writes.prefetch(self.volumes[volume].pages.get(page));
+    pub fn prefetch_reuse(&self, volume: usize, mut touched: Range<u64>) {
+        touched.end = touched.end.min(touched.start + PREFETCHED_PAGES);
+        while touched.start < touched.end {
+            let pages = self.volumes[volume].pages.leaf(touched.clone());
+            pages.iter().for_each(|&page| self.last_writes.prefetch(page));
+            touched.start += pages.len() as u64;
+        }
     }
 
     fn write(&mut self, volume: usize, touched: Range<u64>) {

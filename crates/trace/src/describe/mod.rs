@@ -158,11 +158,16 @@ impl Describer {
         if let Some(&volume) = self.batch_volumes.get(index + PAGES_AHEAD) {
             let offset = batch.offset_bytes[index + PAGES_AHEAD];
             let last = offset.saturating_add(batch.length_bytes[index + PAGES_AHEAD]);
-            self.footprint.prefetch_pages(volume, self.page_size.page_of(offset), self.page_size.page_of(last));
+            self.footprint.prefetch_pages(
+                volume,
+                self.page_size.page_of(offset),
+                self.page_size.page_of(last),
+            );
         }
         if let Some(Op::Write) = batch.op.get(index + REUSE_AHEAD) {
-            let page = self.page_size.page_of(batch.offset_bytes[index + REUSE_AHEAD]);
-            self.footprint.prefetch_reuse(self.batch_volumes[index + REUSE_AHEAD], page);
+            let index = index + REUSE_AHEAD;
+            let touched = self.page_size.touched(batch.offset_bytes[index], batch.length_bytes[index]);
+            self.footprint.prefetch_reuse(self.batch_volumes[index], touched);
         }
     }
 

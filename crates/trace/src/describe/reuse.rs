@@ -114,8 +114,13 @@ impl LastWrites {
     /// If so many distinct pages were written that they could not be told apart.
     pub fn renumber(&mut self, clock: u64, pages: usize) -> impl Fn(Slot) -> Slot + use<> {
         let used = self.next_slot - self.free.set_bits();
-        assert!(used + used / 16 + pages <= MAX_SLOTS, "{used} distinct pages written; describe a sample of the pages");
-        self.clocks = self.free.clear_bits(self.next_slot).map(|slot| self.clock_of(slot)).collect();
+        assert!(
+            used + used / 16 + pages <= MAX_SLOTS,
+            "{used} distinct pages written; describe a sample of the pages"
+        );
+        let mut clocks = table::room(used);
+        clocks.extend(self.free.clear_bits(self.next_slot).map(|slot| self.clock_of(slot)));
+        self.clocks = clocks;
         self.next_slot = used;
         self.lead = clock - used as u64;
         let slots = (SLOTS_PER_PAGE * used + pages).max(FIRST_SLOTS);
