@@ -145,6 +145,12 @@ impl<T: Copy> PageMap<T> {
         self.leaves[1..].iter_mut().flat_map(|leaf| &mut leaf.0)
     }
 
+    /// Brings what [`Self::prefetch`] needs for `page` into the cache.
+    #[inline]
+    pub fn prefetch_index(&self, page: u64) {
+        table::prefetch(self.near.as_ptr().wrapping_add((page / LEAF_PAGES) as usize));
+    }
+
     /// Brings the leaf of `page` into the cache, if it can be found without hashing.
     #[inline]
     pub fn prefetch(&self, page: u64) {

@@ -4,10 +4,17 @@ mod distribution;
 mod footprint;
 mod page;
 mod page_size;
+mod pages;
 mod ranked_bits;
 mod report;
 mod reuse;
+mod sample;
 mod sizes;
+mod spread;
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -18,13 +25,20 @@ use super::request::{Op, RequestBatch};
 use footprint::{Footprint, PageCounts};
 use page_size::PageSize;
 pub use report::*;
+pub use sample::SampleRate;
 use sizes::Sizes;
 
 /// Requests read at a time.
 const BATCH_REQUESTS: usize = 8192;
 
+/// Batches that the decoding thread may be ahead.
+const BATCHES_AHEAD: usize = 4;
+
 /// Requests by which the state of pages is brought into the cache ahead of its use.
 const PAGES_AHEAD: usize = 16;
+
+/// The same for the table in which the state of pages is found.
+const INDEX_AHEAD: usize = 32;
 
 /// The same for what a write needs that depends on the state of its pages.
 const REUSE_AHEAD: usize = 4;
@@ -35,24 +49,38 @@ pub struct DescribeOptions {
     /// Page size, bytes. A request counts for every page it touches, however little of it: starts are rounded
     /// down and ends up. A discard counts as discarding only the pages that it covers whole.
     pub page_bytes: u64,
-    /// Whether to find how many distinct pages were written between two writes of a page, which takes about as
-    /// long as all the rest.
+    /// True to find how many distinct pages were written between two writes of a page.
     pub stack_distance: bool,
+    /// Fraction of the pages that is followed, for traces whose pages do not fit into memory: what concerns distinct pages is then
+    /// estimated. `None` follows all.
+    pub sample: Option<SampleRate>,
 }
 
 impl Default for DescribeOptions {
     fn default() -> Self {
-        DescribeOptions { page_bytes: 4096, stack_distance: true }
+        DescribeOptions { page_bytes: 4096, stack_distance: true, sample: None }
     }
 }
 
-/// Describes all requests that are left in `reader`.
+/// Describes all requests that are left in `reader`, while a thread decodes them.
+///
+/// # Errors
+/// A line or record that cannot be read.
 pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<TraceDescription, TraceError> {
     let mut describer = Describer::new(options);
-    let mut batch = RequestBatch::default();
-    while reader.read_batch(&mut batch, BATCH_REQUESTS)? > 0 {
-        describer.add(&batch);
-    }
+    let decoded = thread::scope(|scope| {
+        let (sender, batches) = sync_channel(BATCHES_AHEAD);
+        let (returner, returned) = channel();
+        let source = &mut *reader;
+        let decoder = scope.spawn(move || decode(source, sender, returned));
+        for batch in batches {
+            describer.add(&batch);
+            // The decoder has ended if it takes no batch back.
+            let _ = returner.send(batch);
+        }
+        decoder.join()
+    });
+    decoded.unwrap_or_else(|panic| resume_unwind(panic))?;
     let mut description = describer.finish();
     description.skipped = reader.skipped().count;
     for (number, name) in reader.volume_names() {
@@ -63,12 +91,28 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
     Ok(description)
 }
 
+/// Sends all requests that are left in `reader`, in batches whose memory comes from `returned` where it can.
+fn decode(
+    reader: &mut TraceReader,
+    sender: SyncSender<RequestBatch>,
+    returned: Receiver<RequestBatch>,
+) -> Result<(), TraceError> {
+    loop {
+        let mut batch = returned.try_recv().unwrap_or_default();
+        // Nothing takes the batch if the describing thread panics.
+        if reader.read_batch(&mut batch, BATCH_REQUESTS)? == 0 || sender.send(batch).is_err() {
+            return Ok(());
+        }
+    }
+}
+
 /// Takes requests in batches and describes them in the end.
 ///
 /// Memory grows with the trace's footprint, not with its length: 6 to 17 bytes for each distinct page touched where pages lie
 /// together, up to 150 where they are scattered, and 20 to 40 for each distinct digest.
 pub struct Describer {
     page_size: PageSize,
+    rate: Option<SampleRate>,
     ops: [Tally; 4],
     first_ns: Option<u64>,
     latest_ns: u64,
@@ -111,6 +155,7 @@ impl Describer {
     pub fn new(options: &DescribeOptions) -> Self {
         Describer {
             page_size: PageSize::new(options.page_bytes),
+            rate: options.sample,
             ops: Default::default(),
             first_ns: None,
             latest_ns: 0,
@@ -144,7 +189,7 @@ impl Describer {
                 Some((last_number, index)) if last_number == number => index,
                 _ => *self.indices.entry(number).or_insert_with(|| {
                     self.volumes.push(Volume { number, ..Default::default() });
-                    self.footprint.add_volume()
+                    self.footprint.add_volume(number)
                 }),
             };
             last = Some((number, index));
@@ -155,6 +200,10 @@ impl Describer {
     /// Brings into the cache what requests soon after `index` need.
     #[inline]
     fn look_ahead(&self, batch: &RequestBatch, index: usize) {
+        if let Some(&volume) = self.batch_volumes.get(index + INDEX_AHEAD) {
+            self.footprint
+                .prefetch_index(volume, self.page_size.page_of(batch.offset_bytes[index + INDEX_AHEAD]));
+        }
         if let Some(&volume) = self.batch_volumes.get(index + PAGES_AHEAD) {
             let offset = batch.offset_bytes[index + PAGES_AHEAD];
             let last = offset.saturating_add(batch.length_bytes[index + PAGES_AHEAD]);
@@ -206,26 +255,29 @@ impl Describer {
         volume.ops[kind].add(&tally);
     }
 
-    /// The description of everything seen.
+    /// Returns the description of all requests added.
     pub fn finish(self) -> TraceDescription {
-        let report = |(index, volume): (usize, &Volume)| volume.report(self.footprint.counts(index));
+        let rate = self.rate;
+        let report = |(index, volume): (usize, &Volume)| volume.report(self.footprint.counts(index), rate);
         let mut volumes: Vec<_> = self.volumes.iter().enumerate().map(report).collect();
         volumes.sort_unstable_by_key(|volume| volume.volume);
-        let sum = |part: fn(&VolumeDescription) -> u64| volumes.iter().map(part).sum::<u64>();
+        let counts = (0..volumes.len()).map(|volume| self.footprint.counts(volume));
+        let counts = counts.fold(PageCounts::default(), PageCounts::plus);
         let [reads, writes, trims, flushes] = &self.ops;
-        let written_pages = sum(|volume| volume.distinct_pages_written);
+        let pages = counts.of_all(rate, reads.pages, writes.pages);
         let duration_ns = self.first_ns.map(|_| self.latest_ns - self.earliest_ns);
         let written_bytes = writes.pages as f64 * self.page_size.bytes as f64;
         let days = duration_ns.filter(|&ns| ns > 0).map(|ns| ns as f64 / 86_400e9);
+        let (reuse, bounds) = self.footprint.reuse();
         TraceDescription {
             requests: self.ops.iter().map(|tally| tally.requests).sum(),
             skipped: 0,
             page_bytes: self.page_size.bytes,
             write_ratio: ratio(writes.requests, reads.requests + writes.requests),
-            distinct_pages_touched: sum(|volume| volume.distinct_pages_touched),
-            distinct_pages_read: sum(|volume| volume.distinct_pages_read),
-            distinct_pages_written: written_pages,
-            overwrite_ratio: ratio(writes.pages, written_pages),
+            distinct_pages_touched: pages.touched,
+            distinct_pages_read: pages.read,
+            distinct_pages_written: pages.written,
+            overwrite_ratio: ratio(writes.pages, pages.written),
             first_time_ns: self.first_ns,
             duration_ns,
             write_bytes_per_day: days.map(|days| written_bytes / days),
@@ -236,10 +288,11 @@ impl Describer {
             writes: writes.report(),
             trims: trims.report(),
             flushes: flushes.requests,
-            reuse: self.footprint.reuse(),
+            reuse,
             discards: self.footprint.discards(),
             duplication: self.footprint.duplication(),
             volumes,
+            sample: self.footprint.sample(counts, bounds),
         }
     }
 }
@@ -263,8 +316,9 @@ impl Tally {
 }
 
 impl Volume {
-    fn report(&self, pages: PageCounts) -> VolumeDescription {
+    fn report(&self, sampled: PageCounts, rate: Option<SampleRate>) -> VolumeDescription {
         let [reads, writes, trims, _] = &self.ops;
+        let pages = sampled.of_all(rate, reads.pages, writes.pages);
         VolumeDescription {
             volume: self.number,
             name: None,
@@ -285,3 +339,6 @@ impl Volume {
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
+
+#[cfg(test)]
+mod tests;

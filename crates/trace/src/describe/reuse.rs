@@ -1,9 +1,11 @@
 //! Time between two writes of a page, in page writes and in distinct pages.
 
-use super::distribution::Values;
+use super::distribution::{Expected, Values};
 use super::page::{MAX_SLOTS, Page, Slot};
 use super::ranked_bits::RankedBits;
-use super::report::ReuseDescription;
+use super::report::{PercentileBounds, ReuseDescription};
+use super::sample::SampleRate;
+use super::spread::Groups;
 use wearwell_base::table;
 
 /// Slots before the first renumbering.
@@ -25,7 +27,8 @@ pub struct LastWrites {
     /// Clock less slot, for the other slots.
     lead: u64,
     next_slot: usize,
-    is_sampled: bool,
+    /// Pages written, in a sample.
+    sampled_pages: Option<Groups>,
     intervals: Values,
     distances: Option<Values>,
 }
@@ -38,9 +41,9 @@ impl LastWrites {
             clocks: Vec::new(),
             lead: 0,
             next_slot: 0,
-            is_sampled,
-            intervals: Values::new(),
-            distances: stack_distance.then(Values::new),
+            sampled_pages: is_sampled.then(Groups::default),
+            intervals: Values::new(is_sampled),
+            distances: stack_distance.then(|| Values::new(is_sampled)),
         }
     }
 
@@ -50,17 +53,17 @@ impl LastWrites {
         self.next_slot + pages <= self.free.len().min(MAX_SLOTS)
     }
 
-    /// Notes that `pages` were written one after the other, the first when `clock` pages had been written before; returns how
-    /// many of them had never been written.
+    /// Notes that `pages`, all of `group`, were written one after the other, the first when `clock` pages had been written before;
+    /// returns how many of them had never been written.
     #[inline]
-    pub fn write(&mut self, clock: u64, pages: &mut [Page]) -> usize {
+    pub fn write(&mut self, clock: u64, group: usize, pages: &mut [Page]) -> usize {
         let first_slot = self.next_slot as Slot;
         let (mut at, mut first_writes) = (0, 0);
         while at < pages.len() {
             let run = Page::run(&pages[at..]);
             match pages[at].slot() {
                 None => first_writes += run,
-                Some(slot) => self.rewrite(clock + at as u64, slot as usize, run),
+                Some(slot) => self.rewrite(clock + at as u64, group, slot as usize, run),
             }
             at += run;
             self.next_slot += run;
@@ -68,7 +71,8 @@ impl LastWrites {
         for (slot, page) in (first_slot..).zip(pages.iter_mut()) {
             page.write(slot);
         }
-        if self.is_sampled {
+        if let Some(sampled_pages) = &mut self.sampled_pages {
+            sampled_pages.add(group, first_writes as u64);
             self.clocks.extend((clock..).take(pages.len()));
         }
         first_writes
@@ -76,19 +80,19 @@ impl LastWrites {
 
     /// Frees `pages` slots from `slot` on, whose pages are written again one after the other from `clock` on.
     #[inline]
-    fn rewrite(&mut self, clock: u64, slot: usize, pages: usize) {
+    fn rewrite(&mut self, clock: u64, group: usize, slot: usize, pages: usize) {
         if let Some(distances) = &mut self.distances {
             // Each page of the run leaves the slots above that of the next, and its new slot joins them: all distances are equal.
             let free_above = self.free.set_bits() - self.free.set_below(slot);
-            distances.record((self.next_slot - slot - 1 - free_above) as u64, pages as u64);
+            distances.record((self.next_slot - slot - 1 - free_above) as u64, pages as u64, group);
         }
         self.free.set(slot, pages);
         let (first, last) = (self.clock_of(slot), self.clock_of(slot + pages - 1));
         if last - first == pages as u64 - 1 {
-            self.intervals.record(clock - first, pages as u64);
+            self.intervals.record(clock - first, pages as u64, group);
         } else {
             for (clock, slot) in (clock..).zip(slot..slot + pages) {
-                self.intervals.record(clock - self.clock_of(slot), 1);
+                self.intervals.record(clock - self.clock_of(slot), 1, group);
             }
         }
     }
@@ -129,7 +133,26 @@ impl LastWrites {
         move |slot| used_below(slot as usize) as Slot
     }
 
-    /// Returns the distributions.
+    /// Returns distributions over all pages, of which a sample at `rate` was followed, and the bounds of their percentiles;
+    /// `clock` pages have been written, of the sample or not.
+    pub fn estimate(
+        &self,
+        rate: SampleRate,
+        clock: u64,
+    ) -> (ReuseDescription, [Option<Vec<PercentileBounds>>; 2]) {
+        let pages = self.sampled_pages.unwrap_or_default();
+        let values = clock as f64 * rate.get() - pages.sum();
+        let expected = Expected { rate, values, pages };
+        let (interval_pages, interval_bounds) = self.intervals.estimate(&expected, 1.0).unzip();
+        let distances =
+            self.distances.as_ref().and_then(|values| values.estimate(&expected, 1.0 / rate.get()));
+        let (stack_distance_pages, distance_bounds) = distances.unzip();
+        let rewrites = rate.scaled(values.max(0.0));
+        let description = ReuseDescription { rewrites, interval_pages, stack_distance_pages };
+        (description, [interval_bounds, distance_bounds])
+    }
+
+    /// Returns the distributions, all pages having been followed.
     pub fn report(&self) -> ReuseDescription {
         ReuseDescription {
             rewrites: self.intervals.len(),
@@ -184,7 +207,7 @@ mod tests {
                 prop_assert!(writes.has_room(count));
                 let run = &mut states[first..first + count];
                 let unwritten = run.iter().filter(|page| page.slot().is_none()).count();
-                prop_assert_eq!(writes.write(pages.len() as u64, run), unwritten);
+                prop_assert_eq!(writes.write(pages.len() as u64, 3, run), unwritten);
                 pages.extend(first..first + count);
             }
             let shown = |distribution: Option<Distribution>| {
