@@ -13,7 +13,7 @@ const LEAF_PAGES: u64 = 16;
 const NEAR_LEAVES: u64 = 1 << 24;
 
 /// Entries of the table for each leaf there is, in a compact map.
-const NEAR_PER_LEAF: u64 = 16;
+const NEAR_PER_LEAF: u64 = 8;
 
 /// Entries that the table of a compact map may always have.
 const NEAR_LEAVES_FREE: u64 = 256;

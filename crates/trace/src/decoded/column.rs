@@ -26,7 +26,7 @@ impl Column {
         for value in values.clone() {
             let above = value - min;
             max = max.max(above);
-            if step != 1 && (step == 0 || above % step != 0) {
+            if step != 1 && (step == 0 || !above.is_multiple_of(step)) {
                 step = greatest_common_divisor(step, above);
             }
         }

@@ -64,7 +64,9 @@ impl Pages {
                         .for_each(|(&page, state)| visit(page, state));
                 } else {
                     pages.for_each(|page| {
-                        map.get_mut(&page).map(|state| visit(page, state));
+                        if let Some(state) = map.get_mut(&page) {
+                            visit(page, state);
+                        }
                     });
                 }
             }
