@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use wearwell_trace::{
-    self, Cut, DescribeOptions, Describer, Op, ReadOptions, RequestBatch, SampleRate, TraceWriter, WriteOptions,
+    self, Cut, DescribeOptions, Describer, Op, ReadOptions, RequestBatch, SampleRate, TraceWriter,
+    WriteOptions,
 };
 
 /// Requests between two looks at Ctrl-C.

@@ -75,8 +75,8 @@ impl Values {
 
     /// Returns the distribution over all pages and the bounds of its percentiles, each value times `unit`; `None` without a value.
     ///
-    /// With the adjustment that the paper of SHARDS calls SHARDS-adj: values that the sample has more or fewer than expected come from a few
-    /// pages that are written very often, and so at the lower end. There they are taken away or added.
+    /// With the adjustment that the paper of SHARDS calls SHARDS-adj: values that the sample has more or fewer than expected come
+    /// from a few pages that are written very often, and so at the lower end. There they are taken away or added.
     pub fn estimate(&self, expected: &Expected, unit: f64) -> Option<(Distribution, Vec<PercentileBounds>)> {
         if self.len() == 0 || expected.values < 1.0 {
             return None;

@@ -108,9 +108,9 @@ fn decode(
 
 /// Takes requests in batches and describes them in the end.
 ///
-/// Memory grows with the trace's footprint, not with its length: 5 bytes for each distinct page touched and 9 to 17 more for each page
-/// written where pages lie together, up to 150 where they are scattered, and 20 to 40 for each distinct digest. In a sample, 40 to
-/// 100 bytes for each sampled page.
+/// Memory grows with the trace's footprint, not with its length: 5 bytes for each distinct page touched and 9 to 17 more for
+/// each page written where pages lie together, up to 150 where they are scattered, and 20 to 40 for each distinct digest. In a
+/// sample, 40 to 100 bytes for each sampled page.
 pub struct Describer {
     page_size: PageSize,
     rate: Option<SampleRate>,
