@@ -56,6 +56,22 @@ def test_describe(samples):
         trace.describe(samples / "msr.csv", "msr", page_bytes=0)
 
 
+def test_describe_sample_of_all_pages_is_exact(samples):
+    exact = trace.describe(samples / "msr.csv", "msr")
+    sampled = trace.describe(samples / "msr.csv", "msr", sample=1)
+    sample = sampled.pop("sample")
+    assert sampled == exact
+    assert sample["rate"] == 1
+    assert sample["sampled_pages"] == exact["distinct_pages_touched"]
+    assert sample["expected_error"]["distinct_pages_touched"] == 0
+
+
+@pytest.mark.parametrize("rate", [0, -0.5, 1.5, float("nan")])
+def test_describe_sample_outside_its_range_is_refused(samples, rate):
+    with pytest.raises(ValueError, match="sample: .* above 0 and at most 1"):
+        trace.describe(samples / "msr.csv", "msr", sample=rate)
+
+
 def test_convert_and_cut(samples, tmp_path):
     target = tmp_path / "out.csv.zst"
     written = trace.convert(samples / "msr.csv", target, "wearwell-csv", format="msr")

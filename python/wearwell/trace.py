@@ -159,6 +159,7 @@ def describe(
     *,
     page_bytes: int = 4096,
     stack_distance: bool = True,
+    sample: float | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Measure a trace: sizes, ratios, footprint, overwriting, reuse, duplication.
@@ -170,14 +171,18 @@ def describe(
     page_bytes : int
         Page size, bytes, in which everything in pages is counted.
     stack_distance : bool
-        Whether to find how many distinct pages were written between two writes of a page, which takes about as long
-        as all the rest.
+        True to find how many distinct pages were written between two writes of a page.
+    sample : float, optional
+        Fraction of the pages to follow, above 0 and at most 1, for traces whose pages do not fit into memory. Pages are
+        sampled by a hash of volume and page number (SHARDS; Waldspurger et al., FAST 2015). Footprint, overwriting,
+        reuse, live discards and duplication are estimated; counts of requests, bytes and sizes stay exact. The key
+        ``sample`` of the result has ``rate``, ``sampled_pages`` and ``expected_error``, for a confidence of 95 %.
     """
     reader = open(path, format, **options)
     core = reader._core  # noqa: SLF001 - its own kind
     size = whole("page_bytes", page_bytes, least=0)
     return json.loads(  # type: ignore[no-any-return]
-        _core.describe_trace(core, page_bytes=size, stack_distance=stack_distance)
+        _core.describe_trace(core, page_bytes=size, stack_distance=stack_distance, sample=sample)
     )
 
 

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use wearwell_trace::{
-    self, Cut, DescribeOptions, Describer, Op, ReadOptions, RequestBatch, TraceWriter, WriteOptions,
+    self, Cut, DescribeOptions, Describer, Op, ReadOptions, RequestBatch, SampleRate, TraceWriter,
+    WriteOptions,
 };
 
 /// Requests between two looks at Ctrl-C.
@@ -161,17 +162,20 @@ pub fn trace_columns(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 
 /// Describes the rest of a trace, as JSON.
 #[pyfunction]
-#[pyo3(signature = (trace, *, page_bytes=4096, stack_distance=true))]
+#[pyo3(signature = (trace, *, page_bytes=4096, stack_distance=true, sample=None))]
 pub fn describe_trace(
     py: Python<'_>,
     trace: &TraceReader,
     page_bytes: u64,
     stack_distance: bool,
+    sample: Option<f64>,
 ) -> PyResult<String> {
     if page_bytes == 0 {
         return Err(PyValueError::new_err("page_bytes is 0"));
     }
-    let mut describer = Describer::new(&DescribeOptions { page_bytes, stack_distance });
+    let sample = sample.map(SampleRate::new).transpose();
+    let sample = sample.map_err(|problem| PyValueError::new_err(format!("sample: {problem}")))?;
+    let mut describer = Describer::new(&DescribeOptions { page_bytes, stack_distance, sample });
     let mut batch = RequestBatch::default();
     loop {
         // The batch goes to and fro, so that its memory is taken once.

@@ -1,4 +1,4 @@
-//! How fast traces are read: requests per second on one core, decompression included.
+//! Speed of reading traces, decompression included, and of describing requests in memory: requests per second on one core.
 //!
 //! `cargo bench --bench trace [requests]` writes traces of made-up requests (2 million unless told otherwise)
 //! to a temporary directory and reads them back.
@@ -81,9 +81,17 @@ fn main() {
         let rate = requests as f64 / read / 1e6;
         println!("{format:>14} {extension:<8} {rate:7.2} M requests/s, {megabytes:6.1} MB");
     }
-    let mut describer = Describer::new(&DescribeOptions::default());
-    let start = Instant::now();
-    describer.add(&batch);
-    let rate = requests as f64 / start.elapsed().as_secs_f64() / 1e6;
-    println!("      describe          {rate:7.2} M requests/s");
+    for (name, sample) in
+        [("describe", None), ("describe a tenth", Some(0.1)), ("describe a hundredth", Some(0.01))]
+    {
+        let sample = sample.map(|rate| SampleRate::new(rate).expect("a rate"));
+        let options = DescribeOptions { sample, ..Default::default() };
+        let seconds = best_seconds(|| {
+            let mut describer = Describer::new(&options);
+            describer.add(&batch);
+            describer.finish();
+        });
+        let rate = requests as f64 / seconds / 1e6;
+        println!("{name:>23} {rate:7.2} M requests/s, {:6.1} ns a request", seconds * 1e9 / requests as f64);
+    }
 }

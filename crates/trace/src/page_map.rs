@@ -12,6 +12,12 @@ const LEAF_PAGES: u64 = 16;
 /// Leaves below this number are found in a table, others by hashing: 1 TiB of 4 KiB pages, 64 MiB of table at most.
 const NEAR_LEAVES: u64 = 1 << 24;
 
+/// Entries of the table for each leaf there is, in a compact map.
+const NEAR_PER_LEAF: u64 = 8;
+
+/// Entries that the table of a compact map may always have.
+const NEAR_LEAVES_FREE: u64 = 256;
+
 /// The leaf that stands for all leaves without a value.
 const VACANT_LEAF: u32 = 0;
 
@@ -33,6 +39,7 @@ pub struct PageMap<T> {
     leaves: Vec<Leaf<T>>,
     /// Leaf number by index in `leaves`.
     numbers: Vec<u64>,
+    is_compact: bool,
 }
 
 impl<T: Copy> PageMap<T> {
@@ -45,13 +52,29 @@ impl<T: Copy> PageMap<T> {
             far: HashMap::default(),
             leaves: vec![leaf],
             numbers: vec![u64::MAX],
+            is_compact: false,
         }
+    }
+
+    /// Returns a map as [`Self::new`] does, whose memory grows with the pages that are set and not with the highest of them: for
+    /// programs that have thousands of maps.
+    pub fn compact(vacant: T) -> Self {
+        PageMap { is_compact: true, ..PageMap::new(vacant) }
     }
 
     /// Returns the value of `page`.
     #[inline]
     pub fn get(&self, page: u64) -> T {
         self.leaves[self.find(page / LEAF_PAGES) as usize].0[(page % LEAF_PAGES) as usize]
+    }
+
+    /// Returns the values of the pages at the beginning of `pages` that lie in one leaf.
+    #[inline]
+    pub fn leaf(&self, pages: Range<u64>) -> &[T] {
+        let number = pages.start / LEAF_PAGES;
+        let from = (pages.start % LEAF_PAGES) as usize;
+        let to = (pages.end - number * LEAF_PAGES).min(LEAF_PAGES) as usize;
+        &self.leaves[self.find(number) as usize].0[from..to]
     }
 
     /// Returns the value of `page` for a change, if any page of its leaf was ever set.
@@ -122,12 +145,10 @@ impl<T: Copy> PageMap<T> {
         self.leaves[1..].iter_mut().flat_map(|leaf| &mut leaf.0)
     }
 
-    /// Brings the place of the leaf of `page` into the cache, if it can be found without hashing: for [`Self::prefetch`] later.
+    /// Brings what [`Self::prefetch`] needs for `page` into the cache.
     #[inline]
     pub fn prefetch_index(&self, page: u64) {
-        if let Some(leaf) = self.near.get((page / LEAF_PAGES) as usize) {
-            table::prefetch(leaf);
-        }
+        table::prefetch(self.near.as_ptr().wrapping_add((page / LEAF_PAGES) as usize));
     }
 
     /// Brings the leaf of `page` into the cache, if it can be found without hashing.
@@ -158,17 +179,37 @@ impl<T: Copy> PageMap<T> {
         }
         self.leaves.push(Leaf([self.vacant; LEAF_PAGES as usize]));
         self.numbers.push(number);
-        if number < NEAR_LEAVES {
-            let index = number as usize;
-            if index >= self.near.len() {
-                let len = (index + 1).next_power_of_two();
-                self.near.resize(len, VACANT_LEAF);
-            }
-            self.near[index] = leaf;
+        if number < self.near_leaves() {
+            self.grow_table(number);
+            self.near[number as usize] = leaf;
         } else {
             self.far.insert(number, leaf);
         }
         leaf
+    }
+
+    /// Returns the number below which leaves are found in a table.
+    fn near_leaves(&self) -> u64 {
+        match self.is_compact {
+            false => NEAR_LEAVES,
+            true => {
+                let affordable = NEAR_LEAVES_FREE.max(self.leaves.len() as u64 * NEAR_PER_LEAF);
+                NEAR_LEAVES.min(affordable.max(self.near.len() as u64))
+            }
+        }
+    }
+
+    /// Makes the table long enough for the leaf `number`, and moves the leaves into the table that it now reaches.
+    fn grow_table(&mut self, number: u64) {
+        let PageMap { near, far, .. } = self;
+        if number >= near.len() as u64 {
+            let mut longer = table::filled((number as usize + 1).next_power_of_two(), VACANT_LEAF);
+            longer[..near.len()].copy_from_slice(near);
+            *near = longer;
+            let reached = far.extract_if(|&number, _| number < near.len() as u64);
+            let reached: Vec<_> = reached.collect();
+            reached.into_iter().for_each(|(number, leaf)| near[number as usize] = leaf);
+        }
     }
 }
 
@@ -182,7 +223,7 @@ mod tests {
     /// Low pages, pages around the end of the table, and pages near the end of the range.
     fn page() -> impl Strategy<Value = u64> {
         let edge = NEAR_LEAVES * LEAF_PAGES;
-        prop_oneof![0u64..100, edge - 40..edge + 40, u64::MAX - 100..u64::MAX - 20]
+        prop_oneof![0u64..100, 3_000u64..20_000, edge - 40..edge + 40, u64::MAX - 100..u64::MAX - 20]
     }
 
     proptest! {
@@ -190,8 +231,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
-        fn page_map_agrees_with_a_tree(steps in proptest::collection::vec((page(), 0u64..20, any::<bool>()), 0..60)) {
-            let mut map = PageMap::new(0u32);
+        fn page_map_agrees_with_a_tree(
+            steps in proptest::collection::vec((page(), 0u64..20, any::<bool>()), 0..60),
+            is_compact: bool,
+        ) {
+            let mut map = if is_compact { PageMap::compact(0u32) } else { PageMap::new(0u32) };
             let mut tree = BTreeMap::new();
             for (value, (first, pages, known_only)) in (1u32..).zip(steps) {
                 let range = first..first + pages;

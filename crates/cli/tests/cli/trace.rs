@@ -31,6 +31,36 @@ fn generated_traces_survive_conversion_and_cutting() {
 }
 
 #[test]
+fn describe_with_sample_shows_expected_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.csv").display().to_string();
+    let generate = ["trace", "generate", &file, "--to", "msr", "--kind", "uniform"];
+    let more = ["--capacity", "16 MiB", "--requests", "20000", "--rate", "1000"];
+    outcome(&[&generate[..], &more[..]].concat(), 0);
+    let describe = |more: &[&str], code: i32| {
+        outcome(&[&["trace", "describe", &file, "--trace-format", "msr"], more].concat(), code)
+    };
+    let (table, _) = describe(&["--sample", "0.5"], 0);
+    for part in
+        ["50.0 % of the pages", "expected errors", "writes of each written page, ±", "expected within"]
+    {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    assert!(!describe(&[], 0).0.contains("expected within"));
+    let json = |more: &[&str]| -> Value {
+        serde_json::from_str(&describe(&[more, &["--format", "json"]].concat(), 0).0).unwrap()
+    };
+    let (exact, half) = (json(&[]), json(&["--sample", "0.5"]));
+    assert_eq!(exact.get("sample"), None);
+    assert_eq!(half["writes"], exact["writes"]);
+    let pages = |found: &Value| found["distinct_pages_written"].as_f64().unwrap();
+    let error = half["sample"]["expected_error"]["distinct_pages_written"].as_f64().unwrap();
+    assert!((pages(&half) - pages(&exact)).abs() <= error * pages(&half), "{half}");
+    let (_, problem) = describe(&["--sample", "2"], 2);
+    assert!(problem.contains("above 0 and at most 1"), "{problem}");
+}
+
+#[test]
 fn bad_lines_are_named_or_counted() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.csv").display().to_string();

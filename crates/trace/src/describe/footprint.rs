@@ -1,14 +1,29 @@
-//! Which pages a trace touches, and what it does to them.
+//! Pages that a trace touches, and what it does to them.
 
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use super::DescribeOptions;
-use super::report::{DiscardDescription, DuplicationDescription, ReuseDescription};
-use super::reuse::{LastWrites, Slot};
+use super::distribution::NORMAL_95;
+use super::page::Page;
+use super::page_size::PageSize;
+use super::pages::Pages;
+use super::report::{
+    DiscardDescription, DuplicationDescription, PercentileBounds, ReuseDescription, SampleDescription,
+    SampleErrors,
+};
+use super::reuse::LastWrites;
+use super::sample::{SampleRate, Sampler};
+use super::spread::Groups;
 use crate::request::{Digest, Op, Request, is_zero_digest, page_digest};
+
+/// Pages of one write that slots are found for at once.
+const PAGES_AT_ONCE: u64 = 1 << 14;
+
+/// Pages of one write, at most, for which memory is brought into the cache ahead of the write.
+const PREFETCHED_PAGES: u64 = 32;
 
 /// Distinct pages of a volume.
 #[derive(Clone, Copy, Default)]
@@ -21,133 +36,208 @@ pub struct PageCounts {
     pub written: u64,
 }
 
+impl PageCounts {
+    /// Returns the sum.
+    pub fn plus(self, other: PageCounts) -> PageCounts {
+        PageCounts {
+            touched: self.touched + other.touched,
+            read: self.read + other.read,
+            written: self.written + other.written,
+        }
+    }
+
+    /// Returns the counts of all pages, of which a sample at `rate` was counted, or all if that is `None`; reads and writes
+    /// touched `read_pages` and `written_pages`, the same pages more than once.
+    pub fn of_all(self, rate: Option<SampleRate>, read_pages: u64, written_pages: u64) -> PageCounts {
+        let Some(rate) = rate else { return self };
+        let scaled = |pages: u64| rate.scaled(pages as f64);
+        let read = scaled(self.read).min(read_pages);
+        let written = scaled(self.written).min(written_pages);
+        let touched = scaled(self.touched).clamp(read.max(written), read.saturating_add(written));
+        PageCounts { touched, read, written }
+    }
+}
+
 /// The pages of one volume that were touched.
-#[derive(Default)]
 struct Volume {
-    pages: HashMap<u64, Page, FixedState>,
+    pages: Pages,
     counts: PageCounts,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Page {
-    /// Where its last write stands, if there is one.
-    slot: Option<Slot>,
-    was_read: bool,
-    /// Written, and not discarded since.
-    is_live: bool,
-}
-
-/// The pages of all volumes.
+/// The pages of all volumes, or a sample of them.
 pub struct Footprint {
-    page_bytes: u64,
+    page_size: PageSize,
+    rate: Option<SampleRate>,
     volumes: Vec<Volume>,
     last_writes: LastWrites,
-    discards: DiscardDescription,
+    /// Page writes so far, of all pages.
+    clock: u64,
+    /// Pages that discards covered whole.
+    discarded: u64,
+    /// Live ones among them.
+    live: Groups,
     contents: Contents,
 }
 
 impl Footprint {
-    /// Nothing touched yet.
+    /// Returns a footprint without a page.
     pub fn new(options: &DescribeOptions) -> Self {
         Footprint {
-            page_bytes: options.page_bytes,
+            page_size: PageSize::new(options.page_bytes),
+            rate: options.sample,
             volumes: Vec::new(),
-            last_writes: LastWrites::new(options.stack_distance),
-            discards: DiscardDescription { pages: 0, live_pages: 0 },
-            contents: Contents::default(),
+            last_writes: LastWrites::new(options.stack_distance, options.sample.is_some()),
+            clock: 0,
+            discarded: 0,
+            live: Groups::default(),
+            contents: Contents::new(options.sample),
         }
     }
 
-    /// A further volume; its index.
-    pub fn add_volume(&mut self) -> usize {
-        self.volumes.push(Volume::default());
+    /// Adds the volume `number`; returns its index.
+    pub fn add_volume(&mut self, number: u32) -> usize {
+        let pages = Pages::new(self.rate.map(|rate| Sampler::new(rate, number)));
+        self.volumes.push(Volume { pages, counts: PageCounts::default() });
         self.volumes.len() - 1
     }
 
-    /// Takes note of a request that touches the pages `touched` of `volume`.
+    /// Notes a request that touches the pages `touched` of `volume`.
+    #[inline]
     pub fn add(&mut self, volume: usize, request: &Request, touched: Range<u64>) {
         match request.op {
-            Op::Read => touched.for_each(|page| self.volumes[volume].read(page)),
-            Op::Write => touched.for_each(|page| self.write(volume, page)),
+            Op::Read => self.volumes[volume].read(touched),
+            Op::Write => self.write(volume, touched),
             Op::Trim => self.trim(volume, request),
             Op::Flush => {}
         }
     }
 
-    /// Takes note of written content.
+    /// Notes written content.
     pub fn add_content(&mut self, digests: &[Digest], digest_bytes: u32) {
-        self.contents.add(digests, digest_bytes, self.page_bytes);
+        self.contents.add(digests, digest_bytes, self.page_size.bytes);
     }
 
-    fn write(&mut self, volume: usize, page: u64) {
-        if self.last_writes.is_full() {
-            let new_slot = self.last_writes.renumber();
-            let pages = self.volumes.iter_mut().flat_map(|volume| volume.pages.values_mut());
-            pages.filter_map(|page| page.slot.as_mut()).for_each(|slot| *slot = new_slot(*slot));
+    /// Brings what [`Self::prefetch_pages`] needs for `page` into the cache.
+    #[inline]
+    pub fn prefetch_index(&self, volume: usize, page: u64) {
+        self.volumes[volume].pages.prefetch_index(page);
+    }
+
+    /// Brings the states of the pages `first` and `last` into the cache.
+    #[inline]
+    pub fn prefetch_pages(&self, volume: usize, first: u64, last: u64) {
+        self.volumes[volume].pages.prefetch(first, last);
+    }
+
+    /// Brings what a write of `touched` needs into the cache, beside the states of the pages.
+    #[inline]
+    pub fn prefetch_reuse(&self, volume: usize, touched: Range<u64>) {
+        let end = touched.end.min(touched.start.saturating_add(PREFETCHED_PAGES));
+        self.volumes[volume].pages.look(touched.start..end, |page| self.last_writes.prefetch(page));
+    }
+
+    fn write(&mut self, volume: usize, touched: Range<u64>) {
+        let mut start = touched.start;
+        while start < touched.end {
+            let end = touched.end.min(start.saturating_add(PAGES_AT_ONCE));
+            self.make_room((end - start) as usize);
+            let Footprint { volumes, last_writes, clock, .. } = self;
+            let Volume { pages, counts } = &mut volumes[volume];
+            pages.visit(start..end, |first, group, pages| {
+                counts.touched += pages.iter().filter(|page| **page == Page::UNTOUCHED).count() as u64;
+                counts.written += last_writes.write(*clock + (first - start), group, pages) as u64;
+            });
+            *clock += end - start;
+            start = end;
         }
-        let Volume { pages, counts } = &mut self.volumes[volume];
-        let page = pages.entry(page).or_insert_with(|| {
-            counts.touched += 1;
-            Page::default()
-        });
-        counts.written += u64::from(page.slot.is_none());
-        page.slot = Some(self.last_writes.write(page.slot));
-        page.is_live = true;
+    }
+
+    /// Makes room for the slots of `pages` page writes.
+    #[inline]
+    fn make_room(&mut self, pages: usize) {
+        if !self.last_writes.has_room(pages) {
+            let new_slot = self.last_writes.renumber(self.clock, pages);
+            self.volumes.iter_mut().for_each(|volume| volume.pages.for_each(|page| page.renumber(&new_slot)));
+        }
     }
 
     fn trim(&mut self, volume: usize, request: &Request) {
-        let end = request.offset_bytes.saturating_add(request.length_bytes) / self.page_bytes;
-        let whole = request.offset_bytes.div_ceil(self.page_bytes)..end;
-        let pages = &mut self.volumes[volume].pages;
-        self.discards.pages = self.discards.pages.saturating_add(whole.end.saturating_sub(whole.start));
-        let mut kill = |page: &mut Page| {
-            self.discards.live_pages += u64::from(std::mem::take(&mut page.is_live));
-        };
-        // A discard may cover a whole device of which the trace has touched little.
-        if whole.end.saturating_sub(whole.start) > pages.len() as u64 {
-            pages.iter_mut().filter(|(page, _)| whole.contains(page)).for_each(|(_, page)| kill(page));
-        } else {
-            whole.for_each(|page| {
-                pages.get_mut(&page).map(&mut kill);
-            });
-        }
+        let whole = self.page_size.covered(request.offset_bytes, request.length_bytes);
+        self.discarded = self.discarded.saturating_add(whole.end.saturating_sub(whole.start));
+        let live = &mut self.live;
+        self.volumes[volume]
+            .pages
+            .visit_known(whole, |group, page| live.add(group, u64::from(page.discard())));
     }
 
-    /// Distinct pages of a volume.
+    /// Returns the distinct pages of a volume, of those that are followed.
     pub fn counts(&self, volume: usize) -> PageCounts {
         self.volumes[volume].counts
     }
 
-    /// When pages were written again.
-    pub fn reuse(&self) -> ReuseDescription {
-        self.last_writes.report()
+    /// Returns when pages were written again, and the bounds of the percentiles where pages were sampled.
+    pub fn reuse(&self) -> (ReuseDescription, [Option<Vec<PercentileBounds>>; 2]) {
+        match self.rate {
+            None => (self.last_writes.report(), [None, None]),
+            Some(rate) => self.last_writes.estimate(rate, self.clock),
+        }
     }
 
-    /// What discards did.
+    /// Returns what discards did.
     pub fn discards(&self) -> DiscardDescription {
-        self.discards.clone()
+        let live = self.rate.map_or(self.live.sum() as u64, |rate| rate.scaled(self.live.sum()));
+        DiscardDescription { pages: self.discarded, live_pages: live.min(self.discarded) }
     }
 
-    /// How much written content repeats.
+    /// Returns how much written content repeats.
     pub fn duplication(&self) -> Option<DuplicationDescription> {
         self.contents.report()
+    }
+
+    /// Returns the sample, if only some pages are followed; `counts` are those of all volumes.
+    pub fn sample(
+        &self,
+        counts: PageCounts,
+        bounds: [Option<Vec<PercentileBounds>>; 2],
+    ) -> Option<SampleDescription> {
+        let rate = self.rate?;
+        let relative = |pages: u64| rate.relative_error(pages).map(|error| NORMAL_95 * error);
+        let live = self.live.sum();
+        let [interval_pages, stack_distance_pages] = bounds;
+        Some(SampleDescription {
+            rate: rate.get(),
+            sampled_pages: counts.touched,
+            expected_error: SampleErrors {
+                distinct_pages_touched: relative(counts.touched),
+                distinct_pages_read: relative(counts.read),
+                distinct_pages_written: relative(counts.written),
+                overwrite_ratio: relative(counts.written),
+                live_pages: (live > 0.0).then(|| NORMAL_95 * self.live.standard_error(rate.get()) / live),
+                unique: relative(self.contents.unique.len() as u64),
+                interval_pages,
+                stack_distance_pages,
+            },
+        })
     }
 }
 
 impl Volume {
-    fn read(&mut self, page: u64) {
+    #[inline]
+    fn read(&mut self, touched: Range<u64>) {
         let Volume { pages, counts } = self;
-        let page = pages.entry(page).or_insert_with(|| {
-            counts.touched += 1;
-            Page::default()
+        pages.visit(touched, |_, _, pages| {
+            for page in pages {
+                counts.touched += u64::from(*page == Page::UNTOUCHED);
+                counts.read += u64::from(page.read());
+            }
         });
-        counts.read += u64::from(!std::mem::replace(&mut page.was_read, true));
     }
 }
 
 /// Content of written pages.
-#[derive(Default)]
 struct Contents {
+    /// Rate at which distinct contents are sampled, by their digests, and the choice.
+    sample: Option<(SampleRate, Sampler)>,
     unique: HashSet<Digest, FixedState>,
     pages: u64,
     zero_pages: u64,
@@ -155,6 +245,16 @@ struct Contents {
 }
 
 impl Contents {
+    fn new(rate: Option<SampleRate>) -> Self {
+        Contents {
+            sample: rate.map(|rate| (rate, Sampler::new(rate, 0))),
+            unique: HashSet::default(),
+            pages: 0,
+            zero_pages: 0,
+            granularity_bytes: 0,
+        }
+    }
+
     fn add(&mut self, digests: &[Digest], digest_bytes: u32, page_bytes: u64) {
         if digests.is_empty() {
             return;
@@ -164,12 +264,18 @@ impl Contents {
         for page in digests.chunks(per_page as usize) {
             self.pages += 1;
             self.zero_pages += u64::from(page.iter().all(|digest| is_zero_digest(digest, digest_bytes)));
-            self.unique.insert(page_digest(page));
+            let content = page_digest(page);
+            let number = u128::from_be_bytes(content);
+            let folded = (number >> 64) as u64 ^ number as u64;
+            if self.sample.is_none_or(|(_, sampler)| sampler.group(folded).is_some()) {
+                self.unique.insert(content);
+            }
         }
     }
 
     fn report(&self) -> Option<DuplicationDescription> {
         let unique = self.unique.len() as u64;
+        let unique = self.sample.map_or(unique, |(rate, _)| rate.scaled(unique as f64).min(self.pages));
         (self.pages > 0).then(|| DuplicationDescription {
             pages: self.pages,
             unique,
@@ -191,7 +297,7 @@ mod tests {
     #[test]
     fn discards_count_whole_live_pages_once() {
         let mut footprint = Footprint::new(&DescribeOptions::default());
-        let volume = footprint.add_volume();
+        let volume = footprint.add_volume(0);
         footprint.add(volume, &request(Op::Write, 0, 4 * 4096), 0..4);
         // Covers pages 1 and 2 whole, 0 and 3 in part.
         footprint.add(volume, &request(Op::Trim, 512, 3 * 4096), 0..4);

@@ -1,9 +1,20 @@
 //! What a trace is like: sizes, footprint, overwriting, reuse, duplication.
 
+mod distribution;
 mod footprint;
+mod page;
+mod page_size;
+mod pages;
+mod ranked_bits;
 mod report;
 mod reuse;
+mod sample;
 mod sizes;
+mod spread;
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -12,11 +23,25 @@ use super::error::TraceError;
 use super::reader::TraceReader;
 use super::request::{Op, RequestBatch};
 use footprint::{Footprint, PageCounts};
+use page_size::PageSize;
 pub use report::*;
+pub use sample::SampleRate;
 use sizes::Sizes;
 
 /// Requests read at a time.
 const BATCH_REQUESTS: usize = 8192;
+
+/// Batches that the decoding thread may be ahead.
+const BATCHES_AHEAD: usize = 4;
+
+/// Requests by which the state of pages is brought into the cache ahead of its use.
+const PAGES_AHEAD: usize = 16;
+
+/// The same for the table in which the state of pages is found.
+const INDEX_AHEAD: usize = 32;
+
+/// The same for what a write needs that depends on the state of its pages.
+const REUSE_AHEAD: usize = 4;
 
 /// How to describe a trace.
 #[derive(Clone, Debug)]
@@ -24,24 +49,38 @@ pub struct DescribeOptions {
     /// Page size, bytes. A request counts for every page it touches, however little of it: starts are rounded
     /// down and ends up. A discard counts as discarding only the pages that it covers whole.
     pub page_bytes: u64,
-    /// Whether to find how many distinct pages were written between two writes of a page, which takes about as
-    /// long as all the rest.
+    /// True to find how many distinct pages were written between two writes of a page.
     pub stack_distance: bool,
+    /// Fraction of the pages that is followed, for traces whose pages do not fit into memory: what concerns distinct pages is then
+    /// estimated. `None` follows all.
+    pub sample: Option<SampleRate>,
 }
 
 impl Default for DescribeOptions {
     fn default() -> Self {
-        DescribeOptions { page_bytes: 4096, stack_distance: true }
+        DescribeOptions { page_bytes: 4096, stack_distance: true, sample: None }
     }
 }
 
-/// Describes all requests that are left in `reader`.
+/// Describes all requests that are left in `reader`, while a thread decodes them.
+///
+/// # Errors
+/// A line or record that cannot be read.
 pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<TraceDescription, TraceError> {
     let mut describer = Describer::new(options);
-    let mut batch = RequestBatch::default();
-    while reader.read_batch(&mut batch, BATCH_REQUESTS)? > 0 {
-        describer.add(&batch);
-    }
+    let decoded = thread::scope(|scope| {
+        let (sender, batches) = sync_channel(BATCHES_AHEAD);
+        let (returner, returned) = channel();
+        let source = &mut *reader;
+        let decoder = scope.spawn(move || decode(source, sender, returned));
+        for batch in batches {
+            describer.add(&batch);
+            // The decoder has ended if it takes no batch back.
+            let _ = returner.send(batch);
+        }
+        decoder.join()
+    });
+    decoded.unwrap_or_else(|panic| resume_unwind(panic))?;
     let mut description = describer.finish();
     description.skipped = reader.skipped().count;
     for (number, name) in reader.volume_names() {
@@ -52,12 +91,29 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
     Ok(description)
 }
 
+/// Sends all requests that are left in `reader`, in batches whose memory comes from `returned` where it can.
+fn decode(
+    reader: &mut TraceReader,
+    sender: SyncSender<RequestBatch>,
+    returned: Receiver<RequestBatch>,
+) -> Result<(), TraceError> {
+    loop {
+        let mut batch = returned.try_recv().unwrap_or_default();
+        // Nothing takes the batch if the describing thread panics.
+        if reader.read_batch(&mut batch, BATCH_REQUESTS)? == 0 || sender.send(batch).is_err() {
+            return Ok(());
+        }
+    }
+}
+
 /// Takes requests in batches and describes them in the end.
 ///
-/// Memory grows with the trace's footprint, not with its length: 30 to 60 bytes for each distinct page touched,
-/// and 20 to 40 for each distinct digest.
+/// Memory grows with the trace's footprint, not with its length: 5 bytes for each distinct page touched and 9 to 17 more for
+/// each page written where pages lie together, up to 150 where they are scattered, and 20 to 40 for each distinct digest. In a
+/// sample, 40 to 100 bytes for each sampled page.
 pub struct Describer {
-    page_bytes: u64,
+    page_size: PageSize,
+    rate: Option<SampleRate>,
     ops: [Tally; 4],
     first_ns: Option<u64>,
     latest_ns: u64,
@@ -65,7 +121,11 @@ pub struct Describer {
     previous_ns: u64,
     out_of_order: u64,
     sizes: [Sizes; 2],
-    volumes: HashMap<u32, Volume, FixedState>,
+    /// Indices in `volumes` by number.
+    indices: HashMap<u32, usize, FixedState>,
+    volumes: Vec<Volume>,
+    /// Index of the volume of each request of a batch.
+    batch_volumes: Vec<usize>,
     footprint: Footprint,
 }
 
@@ -78,26 +138,25 @@ struct Tally {
     sequential: u64,
 }
 
-/// What is counted for each volume.
+/// Counts of one volume.
 #[derive(Default)]
 struct Volume {
+    number: u32,
     ops: [Tally; 4],
     end_bytes: u64,
     /// One past the last byte of the previous request of each operation.
     previous_end: [Option<u64>; 4],
-    /// Its place in the footprint.
-    index: usize,
 }
 
 impl Describer {
-    /// Nothing seen yet.
+    /// Returns a description of no request yet.
     ///
     /// # Panics
     /// If the page size is 0.
     pub fn new(options: &DescribeOptions) -> Self {
-        assert!(options.page_bytes > 0, "pages of 0 bytes");
         Describer {
-            page_bytes: options.page_bytes,
+            page_size: PageSize::new(options.page_bytes),
+            rate: options.sample,
             ops: Default::default(),
             first_ns: None,
             latest_ns: 0,
@@ -105,19 +164,64 @@ impl Describer {
             previous_ns: 0,
             out_of_order: 0,
             sizes: Default::default(),
-            volumes: HashMap::default(),
+            indices: HashMap::default(),
+            volumes: Vec::new(),
+            batch_volumes: Vec::new(),
             footprint: Footprint::new(options),
         }
     }
 
-    /// Takes note of all requests of `batch`.
+    /// Adds all requests of `batch`.
     pub fn add(&mut self, batch: &RequestBatch) {
+        self.find_volumes(&batch.volume);
         for index in 0..batch.len() {
+            self.look_ahead(batch, index);
             self.add_time(batch.time_ns[index]);
             self.add_request(batch, index);
         }
     }
 
+    /// Fills `batch_volumes` for requests to the volumes `numbers`.
+    fn find_volumes(&mut self, numbers: &[u32]) {
+        self.batch_volumes.clear();
+        let mut last = None;
+        for &number in numbers {
+            let index = match last {
+                Some((last_number, index)) if last_number == number => index,
+                _ => *self.indices.entry(number).or_insert_with(|| {
+                    self.volumes.push(Volume { number, ..Default::default() });
+                    self.footprint.add_volume(number)
+                }),
+            };
+            last = Some((number, index));
+            self.batch_volumes.push(index);
+        }
+    }
+
+    /// Brings into the cache what requests soon after `index` need.
+    #[inline]
+    fn look_ahead(&self, batch: &RequestBatch, index: usize) {
+        if let Some(&volume) = self.batch_volumes.get(index + INDEX_AHEAD) {
+            self.footprint
+                .prefetch_index(volume, self.page_size.page_of(batch.offset_bytes[index + INDEX_AHEAD]));
+        }
+        if let Some(&volume) = self.batch_volumes.get(index + PAGES_AHEAD) {
+            let offset = batch.offset_bytes[index + PAGES_AHEAD];
+            let last = offset.saturating_add(batch.length_bytes[index + PAGES_AHEAD]);
+            self.footprint.prefetch_pages(
+                volume,
+                self.page_size.page_of(offset),
+                self.page_size.page_of(last),
+            );
+        }
+        if let Some(Op::Write) = batch.op.get(index + REUSE_AHEAD) {
+            let index = index + REUSE_AHEAD;
+            let touched = self.page_size.touched(batch.offset_bytes[index], batch.length_bytes[index]);
+            self.footprint.prefetch_reuse(self.batch_volumes[index], touched);
+        }
+    }
+
+    #[inline]
     fn add_time(&mut self, time_ns: u64) {
         self.first_ns.get_or_insert(time_ns);
         self.latest_ns = self.latest_ns.max(time_ns);
@@ -126,24 +230,23 @@ impl Describer {
         self.previous_ns = time_ns;
     }
 
+    #[inline]
     fn add_request(&mut self, batch: &RequestBatch, index: usize) {
         let request = batch.get(index);
         let kind = request.op as usize;
-        let volume = self.volumes.entry(request.volume).or_insert_with(|| {
-            let index = self.footprint.add_volume();
-            Volume { index, ..Default::default() }
-        });
+        let volume_index = self.batch_volumes[index];
+        let volume = &mut self.volumes[volume_index];
         let mut tally = Tally { requests: 1, bytes: request.length_bytes, pages: 0, sequential: 0 };
         if request.op != Op::Flush {
             let end = request.offset_bytes.saturating_add(request.length_bytes);
             let previous_end = volume.previous_end[kind].replace(end);
             tally.sequential = u64::from(previous_end == Some(request.offset_bytes));
             volume.end_bytes = volume.end_bytes.max(end);
-            let touched = request.offset_bytes / self.page_bytes..end.div_ceil(self.page_bytes);
+            let touched = self.page_size.touched(request.offset_bytes, request.length_bytes);
             tally.pages = touched.end - touched.start;
-            self.footprint.add(volume.index, &request, touched);
+            self.footprint.add(volume_index, &request, touched);
         }
-        if request.op == Op::Write {
+        if request.op == Op::Write && !batch.digests.is_empty() {
             self.footprint.add_content(batch.digests_of(index), batch.digest_bytes);
         }
         if let Some(sizes) = self.sizes.get_mut(kind) {
@@ -153,27 +256,29 @@ impl Describer {
         volume.ops[kind].add(&tally);
     }
 
-    /// The description of everything seen.
+    /// Returns the description of all requests added.
     pub fn finish(self) -> TraceDescription {
-        let report =
-            |(&number, volume): (&u32, &Volume)| volume.report(number, self.footprint.counts(volume.index));
-        let mut volumes: Vec<_> = self.volumes.iter().map(report).collect();
+        let rate = self.rate;
+        let report = |(index, volume): (usize, &Volume)| volume.report(self.footprint.counts(index), rate);
+        let mut volumes: Vec<_> = self.volumes.iter().enumerate().map(report).collect();
         volumes.sort_unstable_by_key(|volume| volume.volume);
-        let sum = |part: fn(&VolumeDescription) -> u64| volumes.iter().map(part).sum::<u64>();
+        let counts = (0..volumes.len()).map(|volume| self.footprint.counts(volume));
+        let counts = counts.fold(PageCounts::default(), PageCounts::plus);
         let [reads, writes, trims, flushes] = &self.ops;
-        let written_pages = sum(|volume| volume.distinct_pages_written);
+        let pages = counts.of_all(rate, reads.pages, writes.pages);
         let duration_ns = self.first_ns.map(|_| self.latest_ns - self.earliest_ns);
-        let written_bytes = writes.pages as f64 * self.page_bytes as f64;
+        let written_bytes = writes.pages as f64 * self.page_size.bytes as f64;
         let days = duration_ns.filter(|&ns| ns > 0).map(|ns| ns as f64 / 86_400e9);
+        let (reuse, bounds) = self.footprint.reuse();
         TraceDescription {
             requests: self.ops.iter().map(|tally| tally.requests).sum(),
             skipped: 0,
-            page_bytes: self.page_bytes,
+            page_bytes: self.page_size.bytes,
             write_ratio: ratio(writes.requests, reads.requests + writes.requests),
-            distinct_pages_touched: sum(|volume| volume.distinct_pages_touched),
-            distinct_pages_read: sum(|volume| volume.distinct_pages_read),
-            distinct_pages_written: written_pages,
-            overwrite_ratio: ratio(writes.pages, written_pages),
+            distinct_pages_touched: pages.touched,
+            distinct_pages_read: pages.read,
+            distinct_pages_written: pages.written,
+            overwrite_ratio: ratio(writes.pages, pages.written),
             first_time_ns: self.first_ns,
             duration_ns,
             write_bytes_per_day: days.map(|days| written_bytes / days),
@@ -184,10 +289,11 @@ impl Describer {
             writes: writes.report(),
             trims: trims.report(),
             flushes: flushes.requests,
-            reuse: self.footprint.reuse(),
+            reuse,
             discards: self.footprint.discards(),
             duplication: self.footprint.duplication(),
             volumes,
+            sample: self.footprint.sample(counts, bounds),
         }
     }
 }
@@ -211,10 +317,11 @@ impl Tally {
 }
 
 impl Volume {
-    fn report(&self, number: u32, pages: PageCounts) -> VolumeDescription {
+    fn report(&self, sampled: PageCounts, rate: Option<SampleRate>) -> VolumeDescription {
         let [reads, writes, trims, _] = &self.ops;
+        let pages = sampled.of_all(rate, reads.pages, writes.pages);
         VolumeDescription {
-            volume: number,
+            volume: self.number,
             name: None,
             requests: self.ops.iter().map(|tally| tally.requests).sum(),
             end_bytes: self.end_bytes,
@@ -233,3 +340,6 @@ impl Volume {
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
+
+#[cfg(test)]
+mod tests;

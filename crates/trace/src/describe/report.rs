@@ -49,6 +49,53 @@ pub struct TraceDescription {
     pub duplication: Option<DuplicationDescription>,
     /// Each volume, by number.
     pub volumes: Vec<VolumeDescription>,
+    /// Sample from which everything about distinct pages is estimated; `None` if all pages were followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleDescription>,
+}
+
+/// A sample of pages, and how far estimates from it may be from the truth.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SampleDescription {
+    /// Fraction of all pages that were followed.
+    pub rate: f64,
+    /// Pages that were followed, of those that reads or writes touched.
+    pub sampled_pages: u64,
+    /// Expected errors.
+    pub expected_error: SampleErrors,
+}
+
+/// Expected errors of estimates, each for a confidence of 95 %: relative to the estimate, or bounds of the true value. `None` where
+/// there is nothing in the sample to judge by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SampleErrors {
+    /// Of the distinct pages touched, relative.
+    pub distinct_pages_touched: Option<f64>,
+    /// Of the distinct pages read, relative.
+    pub distinct_pages_read: Option<f64>,
+    /// Of the distinct pages written, relative.
+    pub distinct_pages_written: Option<f64>,
+    /// Of the writes of each written page, relative: that of the distinct pages written, as writes are counted.
+    pub overwrite_ratio: Option<f64>,
+    /// Of the live pages that were discarded, relative.
+    pub live_pages: Option<f64>,
+    /// Of the distinct contents, relative.
+    pub unique: Option<f64>,
+    /// Bounds of the percentiles of the interval between two writes of a page.
+    pub interval_pages: Option<Vec<PercentileBounds>>,
+    /// Bounds of the percentiles of the stack distance.
+    pub stack_distance_pages: Option<Vec<PercentileBounds>>,
+}
+
+/// Bounds of the true value of a percentile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PercentileBounds {
+    /// Percent of all values that do not exceed the percentile.
+    pub percent: f64,
+    /// Least value that the percentile may have.
+    pub low: u64,
+    /// Greatest value that the percentile may have.
+    pub high: u64,
 }
 
 /// Requests of one operation.

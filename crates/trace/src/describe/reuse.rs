@@ -1,211 +1,175 @@
-//! How long pages stay unwritten, in writes and in distinct pages.
+//! Time between two writes of a page, in page writes and in distinct pages.
 
-use hdrhistogram::Histogram;
-
-use super::report::{Distribution, ReuseDescription};
-
-/// Slots that share one bitmap word and one count in the tree.
-const SLOTS_PER_WORD: usize = 64;
+use super::distribution::{Expected, Values};
+use super::page::{MAX_SLOTS, Page, Slot};
+use super::ranked_bits::RankedBits;
+use super::report::{PercentileBounds, ReuseDescription};
+use super::sample::SampleRate;
+use super::spread::Groups;
+use wearwell_base::table;
 
 /// Slots before the first renumbering.
 const FIRST_SLOTS: usize = 1 << 16;
 
-/// Percentiles that are reported.
-const PERCENTILES: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
+/// Slots for each page written, after a renumbering: more of them take memory, fewer are used up sooner.
+const SLOTS_PER_PAGE: usize = 4;
 
 /// The last writes of all pages in the order in which they happened.
 ///
-/// Each write takes the next slot and frees the page's former one, so the slots in use are the pages written,
-/// from the longest unwritten to the last. The number of slots in use above a page's own is its stack distance;
-/// a Fenwick tree over words of a bitmap counts them. When the slots run out they are numbered anew
-/// without the free ones, which keeps memory at the footprint's size.
+/// Each page write takes the next slot and frees the page's former one, so the slots in use are the pages written, from the
+/// longest unwritten to the last. The number of slots in use above a page's own is its stack distance. When the slots run out
+/// they are numbered anew without the free ones, which keeps memory at the footprint's size.
 pub struct LastWrites {
-    used: Vec<u64>,
-    /// Fenwick tree of used slots per word, from index 1; empty where stack distances are not wanted.
-    tree: Vec<u32>,
-    /// The clock when each slot was taken.
+    /// Slots whose page was written again.
+    free: RankedBits,
+    /// Clock of each slot that was numbered anew; of all slots where clocks do not follow one another.
     clocks: Vec<u64>,
+    /// Clock less slot, for the other slots.
+    lead: u64,
     next_slot: usize,
-    in_use: usize,
-    /// Page writes so far.
-    clock: u64,
+    /// Pages written, in a sample.
+    sampled_pages: Option<Groups>,
     intervals: Values,
     distances: Option<Values>,
 }
 
-/// A slot of [`LastWrites`].
-pub type Slot = u32;
-
 impl LastWrites {
-    /// Nothing written yet.
-    pub fn new(stack_distance: bool) -> Self {
-        let distances = stack_distance.then(Values::new);
-        let mut writes = LastWrites {
-            used: Vec::new(),
-            tree: Vec::new(),
+    /// Returns an order without a write. With `is_sampled`, clocks may leave out page writes.
+    pub fn new(stack_distance: bool, is_sampled: bool) -> Self {
+        LastWrites {
+            free: RankedBits::new(FIRST_SLOTS, stack_distance),
             clocks: Vec::new(),
+            lead: 0,
             next_slot: 0,
-            in_use: 0,
-            clock: 0,
-            intervals: Values::new(),
-            distances,
-        };
-        writes.resize(FIRST_SLOTS);
-        writes
+            sampled_pages: is_sampled.then(Groups::default),
+            intervals: Values::new(is_sampled),
+            distances: stack_distance.then(|| Values::new(is_sampled)),
+        }
     }
 
-    /// Whether slots have to be numbered anew, with [`Self::renumber`], before the next write.
-    pub fn is_full(&self) -> bool {
-        self.next_slot == self.clocks.len()
+    /// True if `pages` pages can be written before slots have to be numbered anew, with [`Self::renumber`].
+    #[inline]
+    pub fn has_room(&self, pages: usize) -> bool {
+        self.next_slot + pages <= self.free.len().min(MAX_SLOTS)
     }
 
-    /// Takes note of a page write; `former` is the page's slot if it was written before. The new slot.
-    pub fn write(&mut self, former: Option<Slot>) -> Slot {
-        self.clock += 1;
-        if let Some(former) = former {
-            let former = former as usize;
-            self.intervals.record(self.clock - self.clocks[former]);
-            let above = self.in_use - self.used_up_to(former);
-            if let Some(distances) = &mut self.distances {
-                distances.record(above as u64);
+    /// Notes that `pages`, all of `group`, were written one after the other, the first when `clock` pages had been written before;
+    /// returns how many of them had never been written.
+    #[inline]
+    pub fn write(&mut self, clock: u64, group: usize, pages: &mut [Page]) -> usize {
+        let first_slot = self.next_slot as Slot;
+        let (mut at, mut first_writes) = (0, 0);
+        while at < pages.len() {
+            let run = Page::run(&pages[at..]);
+            match pages[at].slot() {
+                None => first_writes += run,
+                Some(slot) => self.rewrite(clock + at as u64, group, slot as usize, run),
             }
-            self.set(former, false);
+            at += run;
+            self.next_slot += run;
         }
-        let slot = self.next_slot;
-        self.clocks[slot] = self.clock;
-        self.set(slot, true);
-        self.next_slot += 1;
-        slot as Slot
+        for (slot, page) in (first_slot..).zip(pages.iter_mut()) {
+            page.write(slot);
+        }
+        if let Some(sampled_pages) = &mut self.sampled_pages {
+            sampled_pages.add(group, first_writes as u64);
+            self.clocks.extend((clock..).take(pages.len()));
+        }
+        first_writes
     }
 
-    /// Numbers the used slots anew from 0 in their order; gives each page's new slot for its old one.
-    pub fn renumber(&mut self) -> impl Fn(Slot) -> Slot + use<> {
-        let old_used = std::mem::take(&mut self.used);
-        let mut ranks = Vec::with_capacity(old_used.len());
-        let mut rank = 0;
-        for word in &old_used {
-            ranks.push(rank);
-            rank += word.count_ones();
+    /// Frees `pages` slots from `slot` on, whose pages are written again one after the other from `clock` on.
+    #[inline]
+    fn rewrite(&mut self, clock: u64, group: usize, slot: usize, pages: usize) {
+        if let Some(distances) = &mut self.distances {
+            // Each page of the run leaves the slots above that of the next, and its new slot joins them: all distances are equal.
+            let free_above = self.free.set_bits() - self.free.set_below(slot);
+            distances.record((self.next_slot - slot - 1 - free_above) as u64, pages as u64, group);
         }
-        let new_slot = move |slot: Slot| {
-            let (word, bit) = (slot as usize / SLOTS_PER_WORD, slot as usize % SLOTS_PER_WORD);
-            ranks[word] + (old_used[word] & ((1 << bit) - 1)).count_ones()
-        };
-        self.keep_used_clocks(&new_slot);
-        new_slot
-    }
-
-    fn keep_used_clocks(&mut self, new_slot: impl Fn(Slot) -> Slot) {
-        // Slots only move down, so nothing is overwritten before it was moved. A free slot goes where the next
-        // used one will go, which then takes its place.
-        for slot in 0..self.next_slot {
-            self.clocks[new_slot(slot as Slot) as usize] = self.clocks[slot];
-        }
-        self.next_slot = self.in_use;
-        self.resize((2 * self.in_use).max(FIRST_SLOTS));
-        for slot in 0..self.in_use {
-            self.used[slot / SLOTS_PER_WORD] |= 1 << (slot % SLOTS_PER_WORD);
-        }
-        self.build_tree();
-    }
-
-    fn resize(&mut self, slots: usize) {
-        let slots = slots.next_multiple_of(SLOTS_PER_WORD);
-        assert!(slots <= Slot::MAX as usize, "more than 2^31 distinct pages written");
-        self.clocks.resize(slots, 0);
-        self.used.clear();
-        self.used.resize(slots / SLOTS_PER_WORD, 0);
-        if self.distances.is_some() {
-            self.tree.clear();
-            self.tree.resize(slots / SLOTS_PER_WORD + 1, 0);
-        }
-    }
-
-    fn build_tree(&mut self) {
-        for index in 1..self.tree.len() {
-            self.tree[index] += self.used[index - 1].count_ones();
-            let parent = index + (index & index.wrapping_neg());
-            if parent < self.tree.len() {
-                self.tree[parent] += self.tree[index];
+        self.free.set(slot, pages);
+        let (first, last) = (self.clock_of(slot), self.clock_of(slot + pages - 1));
+        if last - first == pages as u64 - 1 {
+            self.intervals.record(clock - first, pages as u64, group);
+        } else {
+            for (clock, slot) in (clock..).zip(slot..slot + pages) {
+                self.intervals.record(clock - self.clock_of(slot), 1, group);
             }
         }
     }
 
-    fn set(&mut self, slot: usize, used: bool) {
-        self.used[slot / SLOTS_PER_WORD] ^= 1 << (slot % SLOTS_PER_WORD);
-        self.in_use = if used { self.in_use + 1 } else { self.in_use - 1 };
-        let change = if used { 1 } else { u32::MAX };
-        let mut index = slot / SLOTS_PER_WORD + 1;
-        while index < self.tree.len() {
-            self.tree[index] = self.tree[index].wrapping_add(change);
-            index += index & index.wrapping_neg();
+    #[inline]
+    fn clock_of(&self, slot: usize) -> u64 {
+        self.clocks.get(slot).copied().unwrap_or(slot as u64 + self.lead)
+    }
+
+    /// Brings what a write of `page` needs into the cache.
+    #[inline]
+    pub fn prefetch(&self, page: Page) {
+        if let Some(slot) = page.slot() {
+            self.free.prefetch(slot as usize);
+            table::prefetch(self.clocks.as_ptr().wrapping_add(slot as usize));
         }
     }
 
-    /// Used slots up to and with `slot`.
-    fn used_up_to(&self, slot: usize) -> usize {
-        let (word, bit) = (slot / SLOTS_PER_WORD, slot % SLOTS_PER_WORD);
-        let mut used = (self.used[word] & (u64::MAX >> (SLOTS_PER_WORD - 1 - bit))).count_ones() as usize;
-        let mut index = if self.tree.is_empty() { 0 } else { word };
-        while index > 0 {
-            used += self.tree[index] as usize;
-            index &= index - 1;
-        }
-        used
+    /// Numbers the used slots anew from 0 in their order, with room for `pages` more, when `clock` pages have been written;
+    /// returns each page's new slot for its old one.
+    ///
+    /// # Panics
+    /// If so many distinct pages were written that they could not be told apart.
+    pub fn renumber(&mut self, clock: u64, pages: usize) -> impl Fn(Slot) -> Slot + use<> {
+        let used = self.next_slot - self.free.set_bits();
+        assert!(
+            used + used / 16 + pages <= MAX_SLOTS,
+            "{used} distinct pages written; describe a sample of the pages"
+        );
+        let mut clocks = table::room(used);
+        clocks.extend(self.free.clear_bits(self.next_slot).map(|slot| self.clock_of(slot)));
+        self.clocks = clocks;
+        self.next_slot = used;
+        self.lead = clock - used as u64;
+        let slots = (SLOTS_PER_PAGE * used + pages).max(FIRST_SLOTS);
+        let free = RankedBits::new(slots, self.distances.is_some());
+        let used_below = std::mem::replace(&mut self.free, free).into_clear_below();
+        move |slot| used_below(slot as usize) as Slot
     }
 
-    /// The distributions.
+    /// Returns distributions over all pages, of which a sample at `rate` was followed, and the bounds of their percentiles;
+    /// `clock` pages have been written, of the sample or not.
+    pub fn estimate(
+        &self,
+        rate: SampleRate,
+        clock: u64,
+    ) -> (ReuseDescription, [Option<Vec<PercentileBounds>>; 2]) {
+        let pages = self.sampled_pages.unwrap_or_default();
+        let values = clock as f64 * rate.get() - pages.sum();
+        let expected = Expected { rate, values, pages };
+        let (interval_pages, interval_bounds) = self.intervals.estimate(&expected, 1.0).unzip();
+        let distances =
+            self.distances.as_ref().and_then(|values| values.estimate(&expected, 1.0 / rate.get()));
+        let (stack_distance_pages, distance_bounds) = distances.unzip();
+        let rewrites = rate.scaled(values.max(0.0));
+        let description = ReuseDescription { rewrites, interval_pages, stack_distance_pages };
+        (description, [interval_bounds, distance_bounds])
+    }
+
+    /// Returns the distributions, all pages having been followed.
     pub fn report(&self) -> ReuseDescription {
         ReuseDescription {
-            rewrites: self.intervals.histogram.len(),
+            rewrites: self.intervals.len(),
             interval_pages: self.intervals.report(),
             stack_distance_pages: self.distances.as_ref().and_then(Values::report),
         }
     }
 }
 
-/// Values whose distribution is wanted.
-struct Values {
-    histogram: Histogram<u64>,
-    sum: u128,
-    min: u64,
-    max: u64,
-}
-
-impl Values {
-    fn new() -> Self {
-        let histogram = Histogram::new(3).expect("three digits are allowed");
-        Values { histogram, sum: 0, min: u64::MAX, max: 0 }
-    }
-
-    fn record(&mut self, value: u64) {
-        self.histogram.record(value).expect("the histogram grows as needed");
-        self.sum += u128::from(value);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-    }
-
-    fn report(&self) -> Option<Distribution> {
-        let count = self.histogram.len();
-        // The histogram names the top of a bucket, which may lie above the greatest value there was.
-        let at = |percent| (percent, self.histogram.value_at_percentile(percent).min(self.max));
-        (count > 0).then(|| Distribution {
-            count,
-            min: self.min,
-            max: self.max,
-            mean: self.sum as f64 / count as f64,
-            percentiles: PERCENTILES.into_iter().map(at).collect(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::describe::report::Distribution;
     use proptest::prelude::*;
 
-    /// Pages in the order of their last writes, the last one first: stack distances by looking.
-    fn naive(pages: &[u8]) -> (Vec<u64>, Vec<u64>) {
+    /// Returns intervals and stack distances by searching a list of pages in the order of their last writes, the last one first.
+    fn naive(pages: &[usize]) -> (Vec<u64>, Vec<u64>) {
         let (mut intervals, mut distances, mut stack) = (Vec::new(), Vec::new(), Vec::new());
         for (now, page) in pages.iter().enumerate() {
             if let Some(depth) = stack.iter().position(|other| other == page) {
@@ -227,19 +191,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_stack(
-            pages in proptest::collection::vec(0u8..40, 0..400),
-            renumber_every in 1usize..60,
+        fn last_writes_agree_with_a_list(
+            runs in proptest::collection::vec((0usize..40, 1usize..17), 0..100),
+            renumber_every in 1usize..30,
+            is_sampled: bool,
         ) {
-            let mut writes = LastWrites::new(true);
-            let mut slots = [None; 40];
-            for (now, &page) in pages.iter().enumerate() {
+            let mut writes = LastWrites::new(true, is_sampled);
+            let mut states = [Page::UNTOUCHED; 60];
+            let mut pages = Vec::new();
+            for (now, &(first, count)) in runs.iter().enumerate() {
                 if now % renumber_every == 0 {
-                    let new_slot = writes.renumber();
-                    slots.iter_mut().flatten().for_each(|slot| *slot = new_slot(*slot));
+                    let new_slot = writes.renumber(pages.len() as u64, count);
+                    states.iter_mut().for_each(|page| page.renumber(&new_slot));
                 }
-                let slot = &mut slots[usize::from(page)];
-                *slot = Some(writes.write(*slot));
+                prop_assert!(writes.has_room(count));
+                let run = &mut states[first..first + count];
+                let unwritten = run.iter().filter(|page| page.slot().is_none()).count();
+                prop_assert_eq!(writes.write(pages.len() as u64, 3, run), unwritten);
+                pages.extend(first..first + count);
             }
             let shown = |distribution: Option<Distribution>| {
                 distribution.map(|all| (all.count, all.min, all.max, all.mean))

@@ -9,7 +9,8 @@ use crate::report::{count, grid, pretty, wrapped};
 use serde_json::json;
 use wearwell_stack::{ByteSize, Lifetime};
 use wearwell_trace::{
-    DescribeOptions, Distribution, OpDescription, SizeBucket, TraceDescription, VolumeDescription, describe,
+    DescribeOptions, Distribution, OpDescription, PercentileBounds, SampleDescription, SampleErrors,
+    SampleRate, SizeBucket, TraceDescription, VolumeDescription, describe,
 };
 
 /// Volumes that the table shows; JSON has all of them.
@@ -21,6 +22,7 @@ const SHOWN_VOLUMES: usize = 20;
 Examples:
   wearwell trace describe traces/rocksdb-pgbench-ext4.blkparse.zst
   wearwell trace describe my.csv.gz --trace-format alibaba --volumes 3,7 --format json
+  wearwell trace describe year.csv.zst --trace-format tencent --sample 0.01
   wearwell trace describe my.csv --columns time=ts:us,op=type,offset=lba:512,size=len:bytes --tbw 600")]
 pub struct Args {
     #[command(flatten)]
@@ -28,9 +30,16 @@ pub struct Args {
     /// Page size that footprint and overwriting are counted with, bytes
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
     page_size: u64,
-    /// Leave out the distance in distinct pages between two writes of a page, which takes about as long as the rest
+    /// Leave out the distance in distinct pages between two writes of a page
     #[arg(long)]
     no_stack_distance: bool,
+    /// Follow only this fraction of the pages, above 0 and at most 1: for traces whose pages do not fit into memory
+    ///
+    /// Pages are sampled by a hash of volume and page number (SHARDS; Waldspurger et al., FAST 2015). Footprint, overwriting,
+    /// reuse, live discards and duplication are estimated, each with its expected error; counts of requests, bytes and sizes
+    /// stay exact.
+    #[arg(long, value_name = "RATE")]
+    sample: Option<SampleRate>,
     /// A drive's endurance, terabytes (10^12 bytes) that the host may write: how many years is that, at the trace's rate?
     #[arg(long, value_name = "TB", value_parser = positive)]
     tbw: Option<f64>,
@@ -47,7 +56,11 @@ fn positive(text: &str) -> Result<f64, String> {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let (mut reader, display) = args.input.open()?;
-    let options = DescribeOptions { page_bytes: args.page_size, stack_distance: !args.no_stack_distance };
+    let options = DescribeOptions {
+        page_bytes: args.page_size,
+        stack_distance: !args.no_stack_distance,
+        sample: args.sample,
+    };
     let description = describe(&mut reader, &options).map_err(failure)?;
     display.clear();
     report_skipped(&reader);
@@ -98,43 +111,84 @@ fn table(format: &str, description: &TraceDescription, tbw: Option<f64>) -> Stri
 }
 
 fn facts(description: &TraceDescription, tbw: Option<f64>) -> Vec<Vec<String>> {
+    let errors = description.sample.as_ref().map(|sample| &sample.expected_error);
     let pages = |pages: u64| {
         format!("{} pages ({})", count(pages), ByteSize(pages.saturating_mul(description.page_bytes)))
     };
+    let margin = |part: fn(&SampleErrors) -> Option<f64>| margin(errors.and_then(part));
     let end = description.volumes.iter().map(|volume| volume.end_bytes).max().unwrap_or(0);
     let seconds = description.duration_ns.map(|ns| format!("{:.3} s", ns as f64 / 1e9));
+    let overwrites = description.overwrite_ratio.map_or_else(dash, |ratio| {
+        format!("{ratio:.3} writes of each written page{}", margin(|errors| errors.overwrite_ratio))
+    });
     let mut rows = vec![
         ("Page size", ByteSize(description.page_bytes).to_string()),
         ("Duration", seconds.unwrap_or_else(dash)),
         ("Out of order", format!("{} requests earlier than the one before", count(description.out_of_order))),
         ("Written a day", rate(description, tbw)),
         ("Writes among reads and writes", percent(description.write_ratio)),
-        ("Footprint", pages(description.distinct_pages_touched)),
-        ("  read", pages(description.distinct_pages_read)),
-        ("  written", pages(description.distinct_pages_written)),
+    ];
+    rows.extend(description.sample.as_ref().map(|sample| ("Sample", self::sample(sample))));
+    rows.extend([
         (
-            "Overwrite ratio",
-            description
-                .overwrite_ratio
-                .map_or_else(dash, |ratio| format!("{ratio:.3} writes of each written page")),
+            "Footprint",
+            pages(description.distinct_pages_touched) + &margin(|errors| errors.distinct_pages_touched),
         ),
+        ("  read", pages(description.distinct_pages_read) + &margin(|errors| errors.distinct_pages_read)),
+        (
+            "  written",
+            pages(description.distinct_pages_written) + &margin(|errors| errors.distinct_pages_written),
+        ),
+        ("Overwrite ratio", overwrites),
         ("Rewrite interval", description.reuse.interval_pages.as_ref().map_or_else(dash, distribution)),
-        (
-            "  in distinct pages",
-            description.reuse.stack_distance_pages.as_ref().map_or_else(dash, distribution),
-        ),
+    ]);
+    rows.extend(
+        errors
+            .and_then(|errors| errors.interval_pages.as_deref())
+            .map(|all| ("  expected within", bounds(all))),
+    );
+    rows.push((
+        "  in distinct pages",
+        description.reuse.stack_distance_pages.as_ref().map_or_else(dash, distribution),
+    ));
+    let distances = errors.and_then(|errors| errors.stack_distance_pages.as_deref());
+    rows.extend(distances.map(|all| ("  expected within", bounds(all))));
+    rows.extend([
         ("Discarded whole", pages(description.discards.pages)),
-        ("  of them live", pages(description.discards.live_pages)),
+        ("  of them live", pages(description.discards.live_pages) + &margin(|errors| errors.live_pages)),
         ("End of the highest request", format!("{} ({} bytes)", ByteSize(end), count(end))),
         ("Volumes", count(description.volumes.len() as u64)),
-    ];
+    ]);
     if let Some(duplication) = &description.duplication {
-        let unique = duplication.unique_ratio * 100.0;
+        let unique =
+            format!("{:.2} % unique{}", duplication.unique_ratio * 100.0, margin(|errors| errors.unique));
         let zero = duplication.zero_ratio * 100.0;
         let granularity = ByteSize(duplication.granularity_bytes);
-        rows.push(("Content", format!("{unique:.2} % unique, {zero:.2} % zeros, in units of {granularity}")));
+        rows.push(("Content", format!("{unique}, {zero:.2} % zeros, in units of {granularity}")));
     }
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
+}
+
+/// Returns the sample in words.
+fn sample(sample: &SampleDescription) -> String {
+    let pages = count(sample.sampled_pages);
+    let percent = short(sample.rate * 100.0);
+    format!(
+        "{percent} % of the pages, {pages} of those touched; expected errors are for a confidence of 95 %"
+    )
+}
+
+/// Returns the expected error of an estimate, to be put behind it; nothing where none is known.
+fn margin(relative: Option<f64>) -> String {
+    relative.map_or_else(String::new, |error| format!(", ± {:.2} %", error * 100.0))
+}
+
+/// Returns the bounds of percentiles.
+fn bounds(bounds: &[PercentileBounds]) -> String {
+    let one = |bounds: &PercentileBounds| {
+        format!("{} %: {} to {}", bounds.percent, count(bounds.low), count(bounds.high))
+    };
+    bounds.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// What the trace writes a day, and how long a drive of so many terabytes written would last.

@@ -122,7 +122,7 @@ pub fn written_a_day(
         progress,
     };
     let (mut reader, display) = input.open()?;
-    let options = DescribeOptions { page_bytes: 4096, stack_distance: false };
+    let options = DescribeOptions { stack_distance: false, ..Default::default() };
     let description = describe(&mut reader, &options).map_err(failure)?;
     display.clear();
     description.write_bytes_per_day.filter(|bytes| *bytes > 0.0).ok_or_else(|| {

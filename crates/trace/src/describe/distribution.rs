@@ -1,0 +1,151 @@
+//! Distributions of values, of all pages or estimated from a sample.
+
+use hdrhistogram::Histogram;
+
+use super::report::{Distribution, PercentileBounds};
+use super::sample::SampleRate;
+use super::spread::{Groups, Spread};
+
+/// Percentiles that are reported.
+const PERCENTILES: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
+
+/// Standard errors on either side of an estimate that hold the true value in 95 of 100 cases, of a normal distribution.
+pub const NORMAL_95: f64 = 1.96;
+
+/// Values whose distribution is wanted.
+pub struct Values {
+    histogram: Histogram<u64>,
+    sum: u128,
+    min: u64,
+    max: u64,
+    /// Values of each group, in a sample.
+    spread: Option<Spread>,
+}
+
+/// Properties of a sample of pages from which distributions are estimated.
+pub struct Expected {
+    pub rate: SampleRate,
+    /// Values that the sample would hold if its pages were written as often as all pages are on average.
+    pub values: f64,
+    /// Sampled pages that were written.
+    pub pages: Groups,
+}
+
+impl Values {
+    /// Returns a distribution without a value.
+    pub fn new(is_sampled: bool) -> Self {
+        let histogram = Histogram::new(3).expect("three digits are allowed");
+        Values { histogram, sum: 0, min: u64::MAX, max: 0, spread: is_sampled.then(Spread::default) }
+    }
+
+    /// Counts `value` as often as `times` says, for a page of `group`.
+    #[inline]
+    pub fn record(&mut self, value: u64, times: u64, group: usize) {
+        self.histogram.record_n(value, times).expect("the histogram grows as needed");
+        self.sum += u128::from(value) * u128::from(times);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        if let Some(spread) = &mut self.spread {
+            spread.record(group, value, times);
+        }
+    }
+
+    /// Returns the number of values.
+    pub fn len(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Returns the distribution in numbers; `None` without a value.
+    pub fn report(&self) -> Option<Distribution> {
+        let count = self.len();
+        (count > 0).then(|| Distribution {
+            count,
+            min: self.min,
+            max: self.max,
+            mean: self.sum as f64 / count as f64,
+            percentiles: PERCENTILES.into_iter().map(|percent| (percent, self.at(percent / 100.0))).collect(),
+        })
+    }
+
+    /// Returns the value that the fraction `quantile` of all values does not exceed.
+    fn at(&self, quantile: f64) -> u64 {
+        // The histogram names the top of a bucket, which may lie above the greatest value there was.
+        self.histogram.value_at_quantile(quantile).min(self.max)
+    }
+
+    /// Returns the distribution over all pages and the bounds of its percentiles, each value times `unit`; `None` without a value.
+    ///
+    /// With the adjustment that the paper of SHARDS calls SHARDS-adj: values that the sample has more or fewer than expected come
+    /// from a few pages that are written very often, and so at the lower end. There they are taken away or added.
+    pub fn estimate(&self, expected: &Expected, unit: f64) -> Option<(Distribution, Vec<PercentileBounds>)> {
+        if self.len() == 0 || expected.values < 1.0 {
+            return None;
+        }
+        let scale = |value: f64| (value * unit).round() as u64;
+        let at = |percent| (percent, self.adjusted(percent / 100.0, expected.values));
+        let percentiles = PERCENTILES.map(at);
+        let bounds = percentiles.map(|(percent, value)| {
+            let (low, high) = self.bounds(percent / 100.0, value, expected);
+            // Pages are followed or not in the interval between two writes, too.
+            let uncertainty = |distance: u64| match unit {
+                1.0 => 0.0,
+                _ => NORMAL_95 * ((1.0 - expected.rate.get()) * (distance + 1) as f64).sqrt(),
+            };
+            let low_end = (low as f64 - uncertainty(low)).max(0.0);
+            PercentileBounds { percent, low: scale(low_end), high: scale(high as f64 + uncertainty(high)) }
+        });
+        let distribution = Distribution {
+            count: expected.rate.scaled(expected.values),
+            min: scale(self.min as f64),
+            max: scale(self.max as f64),
+            mean: self.adjusted_sum(expected.values) / expected.values * unit,
+            percentiles: percentiles.map(|(percent, value)| (percent, scale(value as f64))).into(),
+        };
+        Some((distribution, bounds.into()))
+    }
+
+    /// Returns the value that the fraction `quantile` of `expected` values does not exceed.
+    fn adjusted(&self, quantile: f64, expected: f64) -> u64 {
+        let count = self.len() as f64;
+        if expected == count {
+            return self.at(quantile.clamp(0.0, 1.0));
+        }
+        match 1.0 - (1.0 - quantile.min(1.0)) * expected / count {
+            adjusted if adjusted > 0.0 => self.at(adjusted),
+            _ => self.min,
+        }
+    }
+
+    /// Returns values between which the true `quantile` lies in 95 of 100 cases, by the quantiles on either side of it (Woodruff,
+    /// Confidence intervals for medians and other position measures, JASA 47, 1952).
+    fn bounds(&self, quantile: f64, value: u64, expected: &Expected) -> (u64, u64) {
+        let Some(spread) = &self.spread else { return (value, value) };
+        let above = spread.from(value);
+        let fraction = above.sum() / expected.values;
+        // The number of rewrites is that of writes, which is known, less that of pages, which is estimated.
+        let error =
+            above.plus(fraction, &expected.pages).standard_error(expected.rate.get()) / expected.values;
+        let margin = NORMAL_95 * error;
+        let low = self.adjusted(quantile - margin, expected.values);
+        let high = self.adjusted(quantile + margin, expected.values);
+        // What the sample lacks need not be as small as the least value; it may be anything up to what the other values are.
+        let missing = 1.0 - self.len() as f64 / expected.values;
+        let is_in_doubt = missing > 0.0 && quantile <= missing + margin;
+        (low, if is_in_doubt { high.max(self.at((quantile + margin).min(1.0))) } else { high })
+    }
+
+    /// Returns the sum of `expected` values.
+    fn adjusted_sum(&self, expected: f64) -> f64 {
+        let missing = expected - self.len() as f64;
+        if missing >= 0.0 {
+            return self.sum as f64 + missing * self.min as f64;
+        }
+        let (mut sum, mut surplus) = (self.sum as f64, -missing);
+        for bucket in self.histogram.iter_recorded() {
+            let removed = surplus.min(bucket.count_at_value() as f64);
+            sum -= removed * bucket.value_iterated_to() as f64;
+            surplus -= removed;
+        }
+        sum.max(0.0)
+    }
+}

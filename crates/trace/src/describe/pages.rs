@@ -1,0 +1,112 @@
+//! States of the pages of one volume: of all that were touched, or of a sample.
+
+use std::convert::Infallible;
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::page::Page;
+use super::sample::Sampler;
+use crate::page_map::PageMap;
+
+/// States of pages by page number.
+pub enum Pages {
+    All(PageMap<Page>),
+    /// Sampled pages lie far apart, so that each is found by hashing.
+    Sample(HashMap<u64, Page, FixedState>, Sampler),
+}
+
+/// Group of pages where all are followed.
+const ONLY_GROUP: usize = 0;
+
+impl Pages {
+    /// Returns untouched pages: those that `sampler` chooses, or all.
+    pub fn new(sampler: Option<Sampler>) -> Self {
+        match sampler {
+            None => Pages::All(PageMap::compact(Page::UNTOUCHED)),
+            Some(sampler) => Pages::Sample(HashMap::default(), sampler),
+        }
+    }
+
+    /// Calls `visit` with the first page, the group and the states of each stretch of followed pages in `pages`, in order.
+    #[inline]
+    pub fn visit(&mut self, pages: Range<u64>, mut visit: impl FnMut(u64, usize, &mut [Page])) {
+        match self {
+            Pages::All(map) => {
+                let Ok(()) = map.visit(pages, |first, states| {
+                    visit(first, ONLY_GROUP, states);
+                    Ok::<(), Infallible>(())
+                });
+            }
+            Pages::Sample(map, sampler) => {
+                for page in pages {
+                    if let Some(group) = sampler.group(page) {
+                        let state = map.entry(page).or_insert(Page::UNTOUCHED);
+                        visit(page, group, std::slice::from_mut(state));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `visit` with the group and state of each page of `pages` that was touched.
+    pub fn visit_known(&mut self, pages: Range<u64>, mut visit: impl FnMut(usize, &mut Page)) {
+        match self {
+            Pages::All(map) => map.visit_known(pages, |_, state| visit(ONLY_GROUP, state)),
+            Pages::Sample(map, sampler) => {
+                let mut visit =
+                    |page: u64, state: &mut Page| visit(sampler.group(page).unwrap_or(ONLY_GROUP), state);
+                // A discard may cover a whole device of which the trace has touched little.
+                if pages.end.saturating_sub(pages.start) > map.len() as u64 {
+                    map.iter_mut()
+                        .filter(|(page, _)| pages.contains(page))
+                        .for_each(|(&page, state)| visit(page, state));
+                } else {
+                    pages.for_each(|page| {
+                        if let Some(state) = map.get_mut(&page) {
+                            visit(page, state);
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    /// Calls `visit` with the states of all touched pages, and of some that were not touched, in no meaningful order.
+    pub fn for_each(&mut self, visit: impl FnMut(&mut Page)) {
+        match self {
+            Pages::All(map) => map.values_mut().for_each(visit),
+            Pages::Sample(map, _) => map.values_mut().for_each(visit),
+        }
+    }
+
+    /// Brings what [`Self::prefetch`] needs for `page` into the cache.
+    #[inline]
+    pub fn prefetch_index(&self, page: u64) {
+        if let Pages::All(map) = self {
+            map.prefetch_index(page);
+        }
+    }
+
+    /// Brings the states of the pages `first` and `last` into the cache, where that needs no hashing.
+    #[inline]
+    pub fn prefetch(&self, first: u64, last: u64) {
+        if let Pages::All(map) = self {
+            map.prefetch(first);
+            map.prefetch(last);
+        }
+    }
+
+    /// Calls `visit` with the states of `pages`, where that needs no hashing.
+    #[inline]
+    pub fn look(&self, mut pages: Range<u64>, mut visit: impl FnMut(Page)) {
+        if let Pages::All(map) = self {
+            while pages.start < pages.end {
+                let states = map.leaf(pages.clone());
+                states.iter().for_each(|&state| visit(state));
+                pages.start += states.len() as u64;
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A bitmap that counts the set bits below any position in a few cache lines.
+
+use wearwell_base::table;
+
+/// Bits of one word.
+const WORD_BITS: usize = 64;
+
+/// Words of one line: seven, so that the line's own counts fill the rest of its 64 bytes.
+const LINE_WORDS: usize = 7;
+
+/// Bits of one line.
+const LINE_BITS: usize = LINE_WORDS * WORD_BITS;
+
+/// Bits of one count within a line, which is at most 448.
+const COUNT_BITS: usize = 9;
+
+/// Sums that share one group.
+const FAN_OUT: usize = 32;
+
+/// Bits of a line, with the number of set bits before each of its words.
+#[repr(align(64))]
+#[derive(Clone, Copy, Default)]
+struct Line {
+    words: [u64; LINE_WORDS],
+    /// Set bits of the line before word `n`, in the nine bits from `9 * n` on.
+    before: u64,
+}
+
+/// For each word, a one in the counts of all words behind it.
+const BEHIND: [u64; LINE_WORDS] = {
+    let mut behind = [0; LINE_WORDS];
+    let mut word = LINE_WORDS - 1;
+    while word > 0 {
+        word -= 1;
+        behind[word] = behind[word + 1] | 1 << (COUNT_BITS * (word + 1));
+    }
+    behind
+};
+
+/// Set bits under the earlier members of a group, for each of its members.
+#[repr(align(64))]
+#[derive(Clone, Copy, Default)]
+struct Group([u32; FAN_OUT]);
+
+/// A bitmap of fixed length whose bits are set once each.
+///
+/// Set bits below a position are counted as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA 2008), with a
+/// tree of prefix sums of fan-out 32 above the lines, so that setting bits is as cheap as counting them.
+#[derive(Default)]
+pub struct RankedBits {
+    lines: Vec<Line>,
+    /// Prefix sums of lines, then of groups of lines and so on; empty if only single bits are of interest.
+    levels: Vec<Vec<Group>>,
+    set: usize,
+}
+
+/// Position of a bit: its line, its word there, and the bits below it in that word.
+#[inline]
+fn place(bit: usize) -> (usize, usize, u64) {
+    let word = bit / WORD_BITS;
+    let line = word / LINE_WORDS;
+    (line, word - line * LINE_WORDS, (1 << (bit % WORD_BITS)) - 1)
+}
+
+impl Line {
+    /// Returns the number of set bits of the line below a position.
+    #[inline]
+    fn set_below(&self, word: usize, below: u64) -> usize {
+        let before = (self.before >> (COUNT_BITS * word)) as usize & ((1 << COUNT_BITS) - 1);
+        before + (self.words[word] & below).count_ones() as usize
+    }
+}
+
+impl RankedBits {
+    /// Returns at least `bits` clear bits; `is_counted` says whether [`Self::set_below`] will be called.
+    pub fn new(bits: usize, is_counted: bool) -> Self {
+        let lines = bits.div_ceil(LINE_BITS);
+        let mut levels = Vec::new();
+        let mut members = lines;
+        while is_counted && members > 1 {
+            members = members.div_ceil(FAN_OUT);
+            levels.push(vec![Group::default(); members]);
+        }
+        RankedBits { lines: table::filled(lines, Line::default()), levels, set: 0 }
+    }
+
+    /// Returns the number of bits.
+    pub fn len(&self) -> usize {
+        self.lines.len() * LINE_BITS
+    }
+
+    /// Returns the number of set bits.
+    pub fn set_bits(&self) -> usize {
+        self.set
+    }
+
+    /// Returns the number of set bits below `bit`.
+    #[inline]
+    pub fn set_below(&self, bit: usize) -> usize {
+        let (mut member, word, below) = place(bit);
+        let mut set = self.lines[member].set_below(word, below);
+        for level in &self.levels {
+            set += level[member / FAN_OUT].0[member % FAN_OUT] as usize;
+            member /= FAN_OUT;
+        }
+        set
+    }
+
+    /// Sets `count` clear bits from `first` on.
+    #[inline]
+    pub fn set(&mut self, mut first: usize, mut count: usize) {
+        self.set += count;
+        while count > 0 {
+            let in_word = count.min(WORD_BITS - first % WORD_BITS);
+            self.set_in_word(first, in_word);
+            first += in_word;
+            count -= in_word;
+        }
+    }
+
+    #[inline]
+    fn set_in_word(&mut self, first: usize, count: usize) {
+        let (mut member, word, _) = place(first);
+        let line = &mut self.lines[member];
+        let mask = (u64::MAX >> (WORD_BITS - count)) << (first % WORD_BITS);
+        debug_assert_eq!(line.words[word] & mask, 0, "a bit is set twice");
+        line.words[word] |= mask;
+        line.before += BEHIND[word] * count as u64;
+        for level in &mut self.levels {
+            let at = (member % FAN_OUT) as u32;
+            for (index, sum) in (0..).zip(&mut level[member / FAN_OUT].0) {
+                *sum += if index > at { count as u32 } else { 0 };
+            }
+            member /= FAN_OUT;
+        }
+    }
+
+    /// Brings the line of `bit` into the cache.
+    #[inline]
+    pub fn prefetch(&self, bit: usize) {
+        table::prefetch(self.lines.as_ptr().wrapping_add(place(bit).0));
+    }
+
+    /// Returns the clear bits below `end`, in order.
+    pub fn clear_bits(&self, end: usize) -> impl Iterator<Item = usize> {
+        let words = self.lines.iter().flat_map(|line| line.words);
+        words.take(end.div_ceil(WORD_BITS)).enumerate().flat_map(move |(index, word)| {
+            let first = index * WORD_BITS;
+            let within = (end - first).min(WORD_BITS);
+            let mut clear = !word & u64::MAX >> (WORD_BITS - within);
+            std::iter::from_fn(move || {
+                let bit = (clear > 0).then(|| first + clear.trailing_zeros() as usize);
+                clear &= clear.wrapping_sub(1);
+                bit
+            })
+        })
+    }
+
+    /// Returns a function that counts the clear bits below a bit, in one cache line beside the bit's own.
+    pub fn into_clear_below(self) -> impl Fn(usize) -> usize {
+        let mut set = 0;
+        let mut before = Vec::with_capacity(self.lines.len());
+        for line in &self.lines {
+            before.push(set);
+            set += line.set_below(LINE_WORDS - 1, u64::MAX) as u32;
+        }
+        move |bit| {
+            let (line, word, below) = place(bit);
+            bit - before[line] as usize - self.lines[line].set_below(word, below)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranked_bits_agree_with_a_list(
+            bits in 1usize..40_000,
+            runs in proptest::collection::vec((0usize..40_000, 1usize..200), 0..60),
+        ) {
+            let mut ranked = RankedBits::new(bits, true);
+            let mut list = vec![false; ranked.len()];
+            for (first, count) in runs {
+                let run = first.min(bits - 1)..(first + count).min(bits);
+                if run.is_empty() || list[run.clone()].contains(&true) {
+                    continue;
+                }
+                list[run.clone()].fill(true);
+                ranked.set(run.start, run.len());
+            }
+            let mut set = 0;
+            for (bit, &is_set) in list.iter().enumerate() {
+                prop_assert_eq!(ranked.set_below(bit), set);
+                set += usize::from(is_set);
+            }
+            prop_assert_eq!(ranked.set_bits(), set);
+            let clear: Vec<_> = (0..bits).filter(|&bit| !list[bit]).collect();
+            prop_assert_eq!(ranked.clear_bits(bits).collect::<Vec<_>>(), clear.clone());
+            let clear_below = ranked.into_clear_below();
+            for (below, bit) in clear.into_iter().enumerate() {
+                prop_assert_eq!(clear_below(bit), below);
+            }
+        }
+    }
+}
