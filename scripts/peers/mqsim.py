@@ -285,14 +285,15 @@ def scenario(case: str, requests: int, writes: int) -> str:
 def run_ours(program: str, case: str, count: int, writes: int, folder: pathlib.Path, responses: bool) -> Run:
     """Run Wearwell."""
     result, run = run_wearwell(program, scenario(case, count, writes), folder)
-    run.requests = count
-    # Page writes and write amplification of the whole run, as MQSim counts them; filling the drive before reads is not part of it.
+    timing = result["timing"]
+    kinds = list(timing["requests"].values())
+    measured = sum(kind["requests"] for kind in kinds)
+    # A run that only reads lasts until its figures are sure, and makes more requests than it was asked for.
+    run.requests = measured / measured_share(case)
+    # Of the whole run, as MQSim counts them; filling the drive before reads is not part of it.
     run.page_writes = run.page_writes if writes else 0
     run.write_amplification = run.page_writes / writes if writes else None
     if responses:
-        timing = result["timing"]
-        kinds = list(timing["requests"].values())
-        measured = sum(kind["requests"] for kind in kinds)
         run.responses = {
             "requests_per_s": timing["requests_per_s"],
             "mean_us": sum(kind["mean_ns"] * kind["requests"] for kind in kinds) / measured / 1000,
