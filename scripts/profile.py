@@ -93,7 +93,7 @@ CASES = {
     "fleet": "wearwell fleet {fleet}",
     "fleet, check": "wearwell fleet {fleet} --check 20",
     "power": "wearwell power {scenarios}/power.toml --set power.every=50 --drive-writes 40.0",
-    "power, exhaustive": "wearwell power {scenarios}/power.toml --set device.capacity=6MiB --set measure.warm_up=0.5 --drive-writes 0.05 --exhaustive",
+    "power, exhaustive": "wearwell power {scenarios}/power.toml --capacity 6MiB --set measure.warm_up=0.5 --drive-writes 0.05 --exhaustive",
     "report": "wearwell report {result} {result} {result} {result} --output {folder}/report.html",
     "theory, double": "wearwell theory double --class 0.6:0.1 --class 0.3:0.3 --class 0.1:0.6",
     "theory, zipf": "wearwell theory double --zipf 0.99 --pages-per-block 512",
@@ -148,18 +148,25 @@ ww.run("{small}", victim=CostBenefit, **{{"measure.drive_writes": 12.0}})
 '''
 FLEET = """
 years = 5
-draws = 10
+draws = 50
+currency = "EUR"
 [[group]]
 name = "tlc"
-drives = 10_000
+drives = 50_000
+price = 210
 device = {{ preset = "tlc", capacity = "1.92 TB", over_provisioning = 0.15 }}
-ftl = {{ victim = {{ policy = "d_choices", choices = 10 }}, placement = "single" }}
+ftl = {{ victim = {{ policy = "d_choices", choices = 10 }}, placement = "double" }}
 age_years = {{ law = "uniform", low = 0.0, high = 4.0 }}
 [[tenant]]
 name = "databases"
-share = 1.0
+share = 0.5
 drive_writes_per_day = {{ law = "lognormal", median = 0.6, sigma = 0.7 }}
 workload = {{ kind = "hot_cold", hot_writes = {{ law = "uniform", low = 0.7, high = 0.95 }}, hot_space = 0.2 }}
+[[tenant]]
+name = "caches"
+share = 0.5
+drive_writes_per_day = {{ law = "uniform", low = 1.0, high = 2.0 }}
+workload = {{ kind = "zipf", exponent = {{ law = "values", values = [0.99] }} }}
 """
 TRACE_SPAN = 512 << 20
 
@@ -393,12 +400,6 @@ def prepare(folder: pathlib.Path, wearwell: str, used: str) -> dict[str, str]:
     return files
 
 
-def command_of(case: str, options: argparse.Namespace, files: dict[str, str]) -> list[str]:
-    """Return the command of a case."""
-    program, *arguments = shlex.split(CASES[case].format(**files))
-    return [options.binary if program == "wearwell" else options.python, *arguments]
-
-
 def reason_not_to_run(case: str, options: argparse.Namespace) -> str:
     """Return the reason that a case cannot run here; empty if it can."""
     if not CASES[case].startswith("python "):
@@ -447,6 +448,7 @@ def arguments() -> argparse.Namespace:
 def profile_all(cases: list[str], options: argparse.Namespace, folder: pathlib.Path) -> tuple[list[Profile], dict[str, str]]:
     """Measure the cases one after the other; return also the cases that did not run, with reasons."""
     profiles, not_run = [], {}
+    programs = {"wearwell": options.binary, "python": options.python}
     files = prepare(folder, options.binary, " ".join(CASES[case] for case in cases))
     width = max(map(len, cases))
     print(f"{'case':{width}} {'CPU s':>7} {'engine':>7}  largest costs outside the engine (self time)")
@@ -454,7 +456,8 @@ def profile_all(cases: list[str], options: argparse.Namespace, folder: pathlib.P
         reason = reason_not_to_run(case, options)
         try:
             if not reason:
-                profiles.append(measure(case, command_of(case, options, files), folder))
+                program, *rest = shlex.split(CASES[case].format(**files))
+                profiles.append(measure(case, [programs[program], *rest], folder))
                 print(row(profiles[-1], width), flush=True)
         except ProfileError as failure:
             reason = f"FAILED: {failure}"
