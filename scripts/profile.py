@@ -46,7 +46,7 @@ CASES = {
     "run sequential": "wearwell run {drive} --workload sequential --drive-writes 2500.0",
     "run mixed": "wearwell run {mixed} --drive-writes 300.0",
     "run phases": "wearwell run {scenarios}/moving_hot_set.toml --drive-writes 5000.0",
-    "run reads and trims": "wearwell run {drive} --workload uniform --set workload.read_ratio=0.5 --set workload.trim_ratio=0.1 --drive-writes 150.0",
+    "run reads and trims": "wearwell run {drive} --set workload.read_ratio=0.5 --set workload.trim_ratio=0.1 --drive-writes 150.0",
     "run canonical": "wearwell run --drive-writes 45.0",
     "run paper-table1": "wearwell run {scenarios}/paper-table1.toml --drive-writes 700.0",
     "run trace, wrap": "wearwell run {replay} --set trace.address=wrap --drive-writes 400.0",
@@ -93,7 +93,7 @@ CASES = {
     "fleet": "wearwell fleet {fleet}",
     "fleet, check": "wearwell fleet {fleet} --check 20",
     "power": "wearwell power {scenarios}/power.toml --set power.every=50 --drive-writes 40.0",
-    "power, exhaustive": "wearwell power {scenarios}/power.toml --capacity 6MiB --set measure.warm_up=0.1 --drive-writes 0.03 --exhaustive",
+    "power, exhaustive": "wearwell power {scenarios}/power.toml --capacity 6MiB --drive-writes 0.03 --exhaustive",
     "report": "wearwell report {result} {result} {result} {result} --output {folder}/report.html",
     "theory, double": "wearwell theory double --class 0.6:0.1 --class 0.3:0.3 --class 0.1:0.6",
     "theory, zipf": "wearwell theory double --zipf 0.99 --pages-per-block 512",
@@ -268,7 +268,6 @@ def path_of(symbol: str) -> list[str]:
     return [segment for segment in segments if segment and not segment.startswith("{")]
 
 
-STANDARD = {"core", "alloc", "std"}
 ALLOCATOR = re.compile(
     r"(__libc_)?(malloc|calloc|realloc|c?free|memalign|posix_memalign|aligned_alloc|malloc_consolidate|unlink_chunk\S*|sysmalloc|systrim\S*)(@.*)?"
     r"|_int_(malloc|free|realloc|memalign)\S*|__rust_alloc\S*|__rust_dealloc|__rust_realloc|__rdl_\S*|tcache_\S*|sysmalloc\S*|_mid_memalign\S*"
@@ -296,7 +295,7 @@ def group_of(sample: Sample) -> tuple[str, bool]:
     if not segments:
         return symbol, False
     crate = segments[0]
-    if crate in STANDARD and re.search(r"\braw_vec\b|^alloc::alloc::", symbol):
+    if crate in ("core", "alloc", "std") and re.search(r"\braw_vec\b|^alloc::alloc::", symbol):
         return "memory allocation", False
     name = "::".join(segments[1:][-2:]) or crate
     return f"{name} ({crate.removeprefix('wearwell_')})", crate == "wearwell_engine"
