@@ -93,7 +93,7 @@ CASES = {
     "fleet": "wearwell fleet {fleet}",
     "fleet, check": "wearwell fleet {fleet} --check 20",
     "power": "wearwell power {scenarios}/power.toml --set power.every=50 --drive-writes 40.0",
-    "power, exhaustive": "wearwell power {scenarios}/power.toml --capacity 6MiB --drive-writes 0.03 --exhaustive",
+    "power, exhaustive": "wearwell power {scenarios}/power.toml --capacity 6MiB --set measure.warm_up=0.0 --drive-writes 0.02 --exhaustive",
     "report": "wearwell report {result} {result} {result} {result} --output {folder}/report.html",
     "theory, double": "wearwell theory double --class 0.6:0.1 --class 0.3:0.3 --class 0.1:0.6",
     "theory, zipf": "wearwell theory double --zipf 0.99 --pages-per-block 512",
