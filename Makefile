@@ -14,7 +14,7 @@ MUTANTS ?=
 # The minimum Rust version, as the manifest says it.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: demo test test-quick properties power posix live docs-commands reproduce test-rust test-python lint deny advisories msrv docs site build python bench bench-pair build-cost mutants fuzz clean help
+.PHONY: demo test test-quick properties power posix live docs-commands reproduce test-rust test-python lint deny advisories msrv docs site build python bench bench-pair profile build-cost mutants fuzz clean help
 
 help:
 	@echo 'make demo    build Wearwell, replay the shipped trace on a drive until it is steady, print the result'
@@ -37,6 +37,7 @@ help:
 	@echo 'make site    all documents as a web site that needs no network, in $(SITE)'
 	@echo 'make bench   the benchmarks (minutes; see docs/performance.md)'
 	@echo 'make bench-pair BASE=commit   a benchmark of a commit and of this tree by turns (BENCH=engine FILTER=paper RUNS=7)'
+	@echo 'make profile  what each command spends its CPU time on, with perf (minutes; PROFILE="--only theory")'
 	@echo 'make build-cost   what one changed line costs, until its unit tests have run and the command line is built'
 	@echo 'make python  install the Python package into $(VENV)'
 
@@ -202,6 +203,13 @@ FILTER ?= paper
 RUNS ?= 7
 bench-pair:
 	$(PYTHON) scripts/bench_pair.py $(BASE) $(HEAD) --bench $(BENCH) --runs $(RUNS) -- $(FILTER)
+
+# Options of scripts/profile.py. The Python package is built as the program is, so that both can be compared.
+PROFILE ?=
+
+profile: build $(VENV)/.tools
+	$(VENV)/bin/maturin develop --quiet --release
+	$(PYTHON) scripts/profile.py $(PROFILE)
 
 # What compiles when a line changes; `scripts/build_cost.py fresh` measures a fresh clone.
 build-cost:

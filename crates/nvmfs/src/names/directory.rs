@@ -82,14 +82,20 @@ pub(super) fn records_of<N: Nvram>(
     block: u32,
     page: PageId,
 ) -> impl Iterator<Item = Result<Record<'_>>> {
-    let mut is_over = false;
-    let unsound = region.sound_page(page).err().map(Err);
-    let records = record::records(region.page(page), region.inode_limit())
-        .map(move |record| record.map_err(|bad| damaged(dir, block, bad.at)));
-    unsound
-        .into_iter()
-        .chain(records)
-        .take_while(move |record| !std::mem::replace(&mut is_over, record.is_err()))
+    let mut unsound = region.sound_page(page).err();
+    let (bytes, inodes) = (region.page(page), region.inode_limit());
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if at >= BLOCK_BYTES {
+            return None;
+        }
+        let record = match unsound.take() {
+            Some(error) => Err(error),
+            None => record::record_at(bytes, at, inodes).map_err(|bad| damaged(dir, block, bad.at)),
+        };
+        at = record.as_ref().map_or(BLOCK_BYTES, |record| record.at + record.length);
+        Some(record)
+    })
 }
 
 /// Goes through the records from `from` on, until told something.

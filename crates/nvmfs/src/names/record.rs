@@ -40,6 +40,7 @@ fn is_name(name: &[u8]) -> bool {
 }
 
 /// The record at byte `at` of a block. `inodes` is the number of inodes.
+#[inline]
 pub(super) fn record_at(
     block: &[u8; BLOCK_BYTES],
     at: usize,

@@ -197,7 +197,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         };
         self.batches.remove(&number);
         for &(first, pages) in batch.requests.iter().filter(|_| batch.extent.is_none()) {
-            self.in_flight.retain(|block| !(first..first + pages as u64).contains(block));
+            for block in first..first + pages as u64 {
+                self.in_flight.remove(&block);
+            }
         }
         if let Err(error) = written {
             for &page in &batch.pages {
