@@ -191,6 +191,25 @@ fn speeding_a_trace_up_shortens_it_and_lengthens_responses() {
     assert!(timing(&slow).elapsed_ns > 20 * timing(&fast).elapsed_ns);
 }
 
+/// A drive that wears out may end between any two requests, so that no request is drawn before its turn.
+#[test]
+fn timed_replay_with_requests_drawn_ahead_equals_one_request_at_a_time() {
+    let trace = crate::common::root().join("traces/samples/ssdsim.ascii");
+    for address in ["wrap", "compact"] {
+        let text = |device: &str| {
+            format!(
+                "{DRIVE}{device}[trace]\npath = \"{}\"\nformat = \"ssdsim\"\naddress = \"{address}\"\n{MEASURE}[timing]\n",
+                trace.display()
+            )
+        };
+        let ahead = run_text(&text(""));
+        let one_by_one = run_text(&text("wears_out = true\nendurance_cycles = 1000000\n"));
+        assert!(one_by_one.worn_out.is_none_or(|worn_out| worn_out.blocks == 0), "no block wears out");
+        assert_eq!((ahead.timing, ahead.windows), (one_by_one.timing, one_by_one.windows), "{address}");
+        assert_eq!(ahead.final_draw, one_by_one.final_draw);
+    }
+}
+
 #[test]
 fn wrong_settings_are_refused_by_name() {
     let workload = "[workload]\nkind = \"uniform\"\n";
