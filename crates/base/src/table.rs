@@ -8,6 +8,10 @@ pub use aligned::Table;
 #[cfg(target_os = "linux")]
 const HUGE_FROM_BYTES: usize = 4 << 20;
 
+/// The largest page that Linux is built with, a multiple of all others. To ask the system would end a run under valgrind.
+#[cfg(target_os = "linux")]
+const LARGEST_PAGE_BYTES: usize = 64 << 10;
+
 /// `len` copies of `value`, on huge pages where the table is large and the system has them.
 ///
 /// Every access to a table of gigabytes misses the address-translation cache too; 2 MiB pages make random access to
@@ -39,9 +43,8 @@ fn ask_for_huge_pages<T>(table: &mut Vec<T>) {
 #[cfg(target_os = "linux")]
 fn advise_huge_pages(start: *mut u8, bytes: usize) {
     use rustix::mm::{Advice, madvise};
-    let page = rustix::param::page_size();
-    let skip = start.align_offset(page);
-    let whole_pages = (bytes - skip) / page * page;
+    let skip = start.align_offset(LARGEST_PAGE_BYTES);
+    let whole_pages = (bytes - skip) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
     // SAFETY: the range lies within the caller's allocation, and this advice changes no content. A refusal (a kernel without
     // huge pages) leaves ordinary pages.
     let _ = unsafe { madvise(start.wrapping_add(skip).cast(), whole_pages, Advice::LinuxHugepage) };
