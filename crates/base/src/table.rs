@@ -1,8 +1,16 @@
 //! Memory for large tables.
 
+mod aligned;
+
+pub use aligned::Table;
+
 /// Tables from this size on ask for huge pages: two of them, below which there is nothing to gain.
 #[cfg(target_os = "linux")]
 const HUGE_FROM_BYTES: usize = 4 << 20;
+
+/// The largest page that Linux is built with, a multiple of all others. To ask the system would end a run under valgrind.
+#[cfg(target_os = "linux")]
+const LARGEST_PAGE_BYTES: usize = 64 << 10;
 
 /// `len` copies of `value`, on huge pages where the table is large and the system has them.
 ///
@@ -24,20 +32,26 @@ pub fn room<T>(len: usize) -> Vec<T> {
 
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages<T>(table: &mut Vec<T>) {
-    use rustix::mm::{Advice, madvise};
     let memory = table.spare_capacity_mut();
     let bytes = size_of_val(memory);
-    if bytes < HUGE_FROM_BYTES {
-        return;
+    if bytes >= HUGE_FROM_BYTES {
+        advise_huge_pages(memory.as_mut_ptr().cast(), bytes);
     }
-    let page = rustix::param::page_size();
-    let start = memory.as_mut_ptr().cast::<u8>();
-    let skip = start.align_offset(page);
-    let whole_pages = (bytes - skip) / page * page;
-    // SAFETY: the range lies within the vector's own allocation, and this advice changes no content. A refusal
-    // (a kernel without huge pages) leaves ordinary pages.
-    let _ = unsafe { madvise(start.add(skip).cast(), whole_pages, Advice::LinuxHugepage) };
 }
+
+/// Asks for huge pages for memory of a page and more that the caller has allocated and not yet written.
+#[cfg(target_os = "linux")]
+fn advise_huge_pages(start: *mut u8, bytes: usize) {
+    use rustix::mm::{Advice, madvise};
+    let skip = start.align_offset(LARGEST_PAGE_BYTES);
+    let whole_pages = (bytes - skip) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
+    // SAFETY: the range lies within the caller's allocation, and this advice changes no content. A refusal (a kernel without
+    // huge pages) leaves ordinary pages.
+    let _ = unsafe { madvise(start.wrapping_add(skip).cast(), whole_pages, Advice::LinuxHugepage) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise_huge_pages(_start: *mut u8, _bytes: usize) {}
 
 #[cfg(not(target_os = "linux"))]
 fn ask_for_huge_pages<T>(_table: &mut Vec<T>) {}

@@ -170,7 +170,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         let (valid, written) = (self.pool.blocks.valid_pages(victim), self.pool.pages_per_block());
         let mut owners = std::mem::take(&mut self.staged.owners);
         owners.resize(owners.len().max(written as usize), Lpn(0));
-        self.directory.gather(victim, written, &mut owners);
+        self.directory.gather(victim, written, &mut owners, self.prefetch_cleaning);
         let evicted = &owners[..valid as usize];
         self.tell_deaths(evicted);
         for &page in evicted {
@@ -236,14 +236,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             Pages::Listed(&staged.indices[..found])
         } else {
             if D::PAGE_EXACT {
-                self.directory.gather(victim, written, staged.owners_room(written));
+                self.directory.gather(victim, written, staged.owners_room(written), self.prefetch_cleaning);
             }
             Pages::Counted(valid)
         };
         self.pool.medium.read(victim, pages, self.moving_for, &mut staged.data)?;
         self.pool.counters.add_outgoing(self.moving_for, Operation::Read, u64::from(valid));
         // Here rather than before: it passes the time until the map's entries, which gathering asked for, arrive.
-        self.foresee_victim();
+        if self.prefetch_cleaning {
+            self.foresee_victim();
+        }
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::Directory;
 use super::place::{PlaceEach, Writes, place_each};
-use crate::table::{filled, prefetch};
+use crate::table::{Table, prefetch};
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
@@ -17,14 +17,14 @@ const NOWHERE: BlockId = BlockId(u32::MAX);
 ///
 /// Cost: 4 bytes a logical page.
 pub struct BlockTable {
-    blocks: Vec<BlockId>,
+    blocks: Table<BlockId>,
     mapped: u32,
 }
 
 impl BlockTable {
     /// Nothing stored.
     pub fn new(logical_pages: u32) -> Self {
-        BlockTable { blocks: filled(logical_pages as usize, NOWHERE), mapped: 0 }
+        BlockTable { blocks: Table::filled(logical_pages as usize, NOWHERE), mapped: 0 }
     }
 }
 
@@ -110,7 +110,7 @@ impl Directory for BlockTable {
 
     fn prefetch_block(&self, _block: BlockId) {}
 
-    fn gather(&self, _block: BlockId, _written: u32, _owners: &mut [Lpn]) {
+    fn gather(&self, _: BlockId, _: u32, _: &mut [Lpn], _: bool) {
         unreachable!("a directory without page identities cannot list a block's pages");
     }
 

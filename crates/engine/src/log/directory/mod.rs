@@ -1,6 +1,7 @@
 //! Where each logical page is: page by page, or only block by block.
 
 mod block_table;
+mod compact;
 mod marks;
 mod page_table;
 mod place;
@@ -123,8 +124,9 @@ pub trait Directory: Send {
     fn prefetch_block(&self, block: BlockId);
 
     /// Writes the owners of the valid ones of the first `written` pages of `block` to the beginning of `owners`, in
-    /// the order in which the pages were written; `owners` has room for `written`.
-    fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]);
+    /// the order in which the pages were written; `owners` has room for `written`. `prefetch_entries` brings their entries of the
+    /// map into the cache, and changes no result.
+    fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn], prefetch_entries: bool);
 
     /// The same as [`Directory::gather`], with the indices of those pages at the beginning of `indices`, which has as much room;
     /// how many they are.

@@ -1,9 +1,10 @@
 //! A place for every logical page and an owner for every physical one.
 
+use super::compact::valid_owners;
 use super::marks::{WORD, lowest, marks};
 use super::place::{PlaceEach, Writes, place_each, place_next};
 use super::{Directory, Removed};
-use crate::table::{filled, prefetch};
+use crate::table::{Table, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot, ends, leading, run_length};
 use crate::validity::RamBitmap;
 use crate::victim::Blocks;
@@ -24,8 +25,8 @@ const DENSE: usize = 8;
 ///
 /// Cost: 4 bytes a logical page, 4 bytes and a bit a physical page.
 pub struct PageTable {
-    slots: Vec<Slot>,
-    owners: Vec<Lpn>,
+    slots: Table<Slot>,
+    owners: Table<Lpn>,
     validity: RamBitmap,
     divider: Divider,
     mapped: u32,
@@ -35,8 +36,8 @@ impl PageTable {
     /// Nothing stored.
     pub fn new(logical_pages: u32, blocks: u32, pages_per_block: u32) -> Self {
         PageTable {
-            slots: filled(logical_pages as usize, Slot::NONE),
-            owners: filled(blocks as usize * pages_per_block as usize, Lpn(0)),
+            slots: Table::filled(logical_pages as usize, Slot::NONE),
+            owners: Table::filled(blocks as usize * pages_per_block as usize, Lpn(0)),
             validity: RamBitmap::new(blocks, pages_per_block),
             divider: Divider::new(pages_per_block),
             mapped: 0,
@@ -330,9 +331,13 @@ impl Directory for PageTable {
     }
 
     #[inline]
-    fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn]) {
+    fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn], prefetch_entries: bool) {
         let first = self.first_slot(block) as usize;
         let all = &self.owners[first..first + written as usize];
+        if !prefetch_entries {
+            valid_owners(&self.validity, block, all, owners);
+            return;
+        }
         let mut room = owners.iter_mut();
         self.validity.for_each_word(block, written, |pages, mut valid| {
             let pages = &all[pages.start as usize..pages.end as usize];
@@ -454,7 +459,7 @@ mod tests {
     /// What is told of each removed page, its entry, and which physical pages are valid afterwards.
     fn state(table: &PageTable) -> (u32, Vec<Slot>, Vec<bool>) {
         let valid = (0..BLOCKS * BLOCK).map(|slot| table.validity.is_set(Slot(slot))).collect();
-        (table.mapped, table.slots.clone(), valid)
+        (table.mapped, table.slots.to_vec(), valid)
     }
 
     proptest! {

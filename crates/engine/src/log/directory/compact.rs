@@ -1,0 +1,122 @@
+//! Stream compaction: the owners of a block's valid pages, without a branch for each page.
+
+use crate::units::{BlockId, Lpn};
+use crate::validity::RamBitmap;
+
+/// Owners that a vector register holds.
+#[cfg(target_arch = "x86_64")]
+const LANES: usize = 8;
+
+/// Writes those of `owners`, which are of the first pages of `block`, whose pages are valid to the beginning of `room`, in
+/// order, and returns their number. Overwrites `room` beyond them as well; it must be as long as `owners`.
+#[inline(always)]
+pub(super) fn valid_owners(validity: &RamBitmap, block: BlockId, owners: &[Lpn], room: &mut [Lpn]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+        // SAFETY: the processor has the features that the function is compiled for.
+        return unsafe { valid_owners_by_vectors(validity, block, owners, room) };
+    }
+    valid_owners_one_by_one(validity, block, owners, room)
+}
+
+#[inline(always)]
+fn valid_owners_one_by_one(validity: &RamBitmap, block: BlockId, owners: &[Lpn], room: &mut [Lpn]) -> usize {
+    let mut found = 0;
+    validity.for_each_word(block, owners.len() as u32, |pages, valid| {
+        found = compact(&owners[pages.start as usize..pages.end as usize], valid, room, found);
+    });
+    found
+}
+
+/// Appends to the first `found` of `room` the owners with a bit in `valid`, of the first the lowest; returns the new number.
+///
+/// Writes every owner, and moves on behind the valid ones: a branch on the bit would be mispredicted.
+#[inline(always)]
+fn compact(owners: &[Lpn], mut valid: u64, room: &mut [Lpn], mut found: usize) -> usize {
+    for &owner in owners {
+        room[found] = owner;
+        found += (valid & 1) as usize;
+        valid >>= 1;
+    }
+    found
+}
+
+/// The order that brings the lanes with a bit in the index to the front.
+#[cfg(target_arch = "x86_64")]
+static ORDERS: [[u8; LANES]; 1 << LANES] = orders();
+
+#[cfg(target_arch = "x86_64")]
+const fn orders() -> [[u8; LANES]; 1 << LANES] {
+    let mut orders = [[0; LANES]; 1 << LANES];
+    let mut mask = 0;
+    while mask < orders.len() {
+        let (mut lane, mut found) = (0, 0);
+        while lane < LANES {
+            if mask >> lane & 1 == 1 {
+                orders[mask][found] = lane as u8;
+                found += 1;
+            }
+            lane += 1;
+        }
+        mask += 1;
+    }
+    orders
+}
+
+/// The same as [`valid_owners_one_by_one`] for eight owners at a time, by a permutation that a table gives for eight bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt")]
+fn valid_owners_by_vectors(validity: &RamBitmap, block: BlockId, owners: &[Lpn], room: &mut [Lpn]) -> usize {
+    use std::arch::x86_64::{
+        _mm_loadl_epi64, _mm256_cvtepu8_epi32, _mm256_loadu_si256, _mm256_permutevar8x32_epi32,
+        _mm256_storeu_si256,
+    };
+    let room = &mut room[..owners.len()];
+    let mut found = 0;
+    validity.for_each_word(block, owners.len() as u32, |pages, mut valid| {
+        let (vectors, rest) = owners[pages.start as usize..pages.end as usize].as_chunks::<LANES>();
+        for vector in vectors {
+            let mask = valid as u8;
+            // SAFETY: the loads read eight bytes of an order and eight owners. Of the owners before this vector at most all
+            // stand in `room`, which is as long as `owners`, so that eight more have room there.
+            unsafe {
+                let order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(ORDERS[usize::from(mask)].as_ptr().cast()));
+                let packed = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(vector.as_ptr().cast()), order);
+                _mm256_storeu_si256(room.as_mut_ptr().add(found).cast(), packed);
+            }
+            found += mask.count_ones() as usize;
+            valid >>= LANES;
+        }
+        found = compact(rest, valid, room, found);
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Slot;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn compaction_keeps_valid_owners_in_order(
+            numbers in prop::collection::vec(any::<u32>(), 0..=200),
+            valid in prop::collection::vec(any::<bool>(), 200),
+        ) {
+            const BLOCK: BlockId = BlockId(1);
+            let mut validity = RamBitmap::new(3, 200);
+            let owners: Vec<Lpn> = numbers.into_iter().map(Lpn).collect();
+            let mut wanted = Vec::new();
+            for ((&owner, &valid), slot) in owners.iter().zip(&valid).zip(200..) {
+                if valid { wanted.push(owner) } else { validity.clear(Slot(slot)) }
+            }
+            for valid_owners in [valid_owners, valid_owners_one_by_one] {
+                let mut room = vec![Lpn(7); owners.len() + 3];
+                let found = valid_owners(&validity, BLOCK, &owners, &mut room);
+                prop_assert_eq!(&room[..found], &wanted[..]);
+                prop_assert_eq!(&room[owners.len()..], &[Lpn(7); 3][..]);
+            }
+        }
+    }
+}
