@@ -68,10 +68,10 @@ impl Executor for Threads {
             .num_threads(self.count.unwrap_or(0))
             .build()
             .map_err(|error| ExecutorError(format!("cannot start the threads of the study: {error}")))?;
-        // One job at a time to whoever is free: they differ much in length.
+        // Each idle thread takes the next job: neighbours are about equally long, and halves of the list are not.
         pool.install(|| {
             // An early end is the foreman's own wish.
-            let _ = jobs.par_iter().with_max_len(1).try_for_each(|job| match self.one(job, foreman) {
+            let _ = jobs.iter().par_bridge().try_for_each(|job| match self.one(job, foreman) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(()),
             });
