@@ -81,9 +81,9 @@ impl Default for Power {
 /// Effect of one crash on the units (lines or blocks) of a device.
 pub(crate) struct Crash<'a, R> {
     random: &'a mut R,
-    /// Of 8 units that are not mixed, the number that keep their latest content; the rest revert.
+    /// Number of units, out of 8 that are not mixed, that keep their latest content; the rest revert.
     kept_in_8: u64,
-    /// Of 8 units, the number that end as an older version or as a mixture of versions.
+    /// Number of units, out of 8, that end as an older version or as a mixture of versions.
     odd_in_8: u64,
 }
 

@@ -97,7 +97,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// Returns the file system in an open store. Searches for files without a name and removes them;
-    /// [`Nvmfs::mount`] knows them already.
+    /// [`Nvmfs::mount`] gets them from the scan.
     ///
     /// # Errors
     /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.

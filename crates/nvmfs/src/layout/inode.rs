@@ -68,8 +68,8 @@ pub struct Inode {
     /// Blocks on NVRAM plus blocks on the SSD only, including pointers and attributes. Recomputed when the
     /// file system is opened.
     pub blocks: u32,
-    /// Number of times that the inode number was assigned. For the file of inodes: the maximum over all
-    /// inode numbers that were removed.
+    /// Number of times that the inode number was assigned. For the file of inodes: the maximum of this
+    /// value over all removed inodes.
     pub generation: u32,
     /// Device number of a device file; parent of a directory; [`RESERVED_BEHIND_END`] or 0 for a regular
     /// file; otherwise 0.

@@ -101,7 +101,7 @@ impl ModelFs {
         Ok(())
     }
 
-    /// Enters a file that was in `old_parent`.
+    /// Adds the directory entry of a file that was in `old_parent`.
     fn put(&mut self, ino: Ino, old_parent: Ino, to: Place<'_>, caller: &Caller) -> Result<()> {
         self.directory_to_change(to.parent, caller)?.insert(to.name, ino);
         let inode = self.inode_mut(ino)?;

@@ -161,7 +161,7 @@ impl Indexes {
         Ok(found)
     }
 
-    /// Updates the index after a name was entered at a position.
+    /// Updates the index after a name was added at a position.
     pub fn entered<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
         self.update(region, dir, position, |index| index.insert(name, position));
     }

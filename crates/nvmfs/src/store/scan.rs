@@ -266,7 +266,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         };
         self.check_sum(Unit::Page(page), Part::Pointers(start));
         if start >= self.end && self.beyond.is_none() && !self.reserves {
-            // The pointer block was made for a block that was then not written.
+            // The pointer block was allocated for a block that was never written.
             self.beyond = Some(start);
         }
         let (table, span) = (self.store.region.areas.page(page), POINTERS_PER_BLOCK.pow(levels - 1));

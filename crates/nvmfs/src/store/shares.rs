@@ -29,7 +29,7 @@ const MOST_TIMES: u32 = 16;
 
 /// Adaptive length of the dirty list, and the ghosts that determine it.
 pub(super) struct Shares {
-    /// Target length of the dirty list, pages; its limits, which vary, are not applied.
+    /// Target length of the dirty list, pages, before its varying limits are applied.
     dirty_list: u32,
     /// Evicted blocks.
     clean: Ghosts,

@@ -147,7 +147,7 @@ fn nvmfs_placement_rejects_write_through_and_periodic() {
 }
 
 #[test]
-fn full_ssd_accepts_overwrites_in_all_caching_modes() {
+fn full_ssd_accepts_overwrites_with_periodic_and_write_through() {
     for caching in [Caching::Periodic, Caching::WriteThrough] {
         let ssd = Arc::new(MemorySsd::new(24 * 128));
         let mut fs =

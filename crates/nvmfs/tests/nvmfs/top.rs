@@ -108,7 +108,7 @@ fn without_cache_all_writes_are_sent() {
 }
 
 #[test]
-fn timed_run_has_equal_counts() {
+fn timed_run_counts_bytes_sent_to_drive() {
     let top = || json!({ "nvram_share": 0.125, "count_from": "mkfs", "written": 0.25 });
     let (counted, plain) = play(top(), json!({}));
     let mut timed = scenario(top(), json!({}));

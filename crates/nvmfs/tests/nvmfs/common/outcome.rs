@@ -33,7 +33,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// One of this many numbers refers to a file of any type.
+    /// One in this many numbers refers to a file of any type, rather than a suitable one.
     const ANY: usize = 32;
 
     pub fn any(&self, number: usize) -> Ino {

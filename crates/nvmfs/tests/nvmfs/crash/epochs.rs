@@ -1,5 +1,5 @@
-//! NVRAM and SSD of different mounts are detected; devices of the same mount never are, even with a power cut
-//! at any time.
+//! NVRAM and SSD of different mounts are detected as a mismatch; devices of the same mount always match, even
+//! after a power cut at any time.
 
 use crate::crash::cuts::{Cuts, Kept};
 use crate::crash::expected::Expected;
@@ -82,7 +82,7 @@ fn copies_of_other_mounts_are_rejected_naming_the_older() {
 }
 
 #[test]
-fn mismatched_devices_are_unchanged_or_repaired_on_request() {
+fn open_unpaired_repairs_mismatched_devices() {
     let before = Image::fresh(PlacementKind::Nvmfs);
     let after = lived(&before, 1);
     let nvram = PlainNvram::from(before.nvram.clone());

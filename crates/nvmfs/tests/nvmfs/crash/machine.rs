@@ -232,7 +232,8 @@ impl Image {
         machine.close(fs)
     }
 
-    /// Returns a file system without checksums, as of old versions, after an act.
+    /// Returns a file system in the format of old versions, without checksums, in which `act` was
+    /// performed.
     pub fn of_before(placement: PlacementKind, act: impl FnOnce(&mut Fs)) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
         let (machine, nvram) = devices(&empty, Lie::Nothing);
