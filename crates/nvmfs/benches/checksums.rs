@@ -1,8 +1,9 @@
-//! What checksums cost: the same work with all of them, with those of metadata, and with none, in turns.
+//! Cost of checksums: the same work with all checksums, with those of metadata only, and with none, in turns.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench checksums -- [turns]
 //!
-//! NVRAM and SSD are memory, so that nothing but the file system takes time: on a drive, and behind FUSE, the shares are smaller.
+//! NVRAM and SSD are in memory, so that only the file system takes time: on a drive, and behind FUSE, the
+//! relative cost is smaller.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,7 +31,7 @@ const WORK: [&str; 6] = [
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
-/// Seconds of each kind of work.
+/// Returns the seconds of each kind of work.
 fn turn(checksums: Checksums) -> Result<[f64; WORK.len()]> {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
     let format = Format { checksums, ..Format::default() };
@@ -51,7 +52,7 @@ fn turn(checksums: Checksums) -> Result<[f64; WORK.len()]> {
     timed(4, &mut fs, &names)?;
     let begin = Instant::now();
     for _ in 0..4 {
-        // Without checksums the first mount makes those of metadata, so that it has to be told again.
+        // Without checksums, the mount adds those of metadata, so `checksums` is set again.
         let nvram = fs.close();
         fs = Fs::mount(nvram, Arc::clone(&ssd), Options::default()).expect("it was closed").0;
     }
@@ -59,7 +60,7 @@ fn turn(checksums: Checksums) -> Result<[f64; WORK.len()]> {
     Ok(seconds)
 }
 
-/// Each block once, in an order that has none.
+/// Maps numbers to blocks in a scattered order, each block once.
 fn scattered(number: u64) -> u64 {
     number * 40_503 % FILE_BLOCKS
 }

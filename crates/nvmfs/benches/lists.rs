@@ -1,9 +1,9 @@
-//! What shares of the lists that follow the load are worth, and what a larger NVRAM: hit ratios and what goes to the SSD, under the
-//! workloads of the crate.
+//! Effect of adaptive lists, and of a larger NVRAM: hit ratios and traffic to the SSD under the workloads of
+//! this crate.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench lists -- [lists|sizes]
 //!
-//! Counts and no times: equal on every machine.
+//! The results are counts rather than times, and equal on every machine.
 
 use wearwell_base::seed::Seed;
 use wearwell_nvmfs::api::BLOCK_BYTES;
@@ -13,13 +13,13 @@ use wearwell_nvmfs::top::{Machine, MachineError, MachineSettings};
 use wearwell_nvmfs::workload::{FileWorkloadConfig, Fileserver, Fio, Iozone, Order, Postmark};
 
 const MIB: u64 = 1 << 20;
-/// Of the NVRAM unless it is what is changed: a sixteenth of the SSD, as in the paper.
+/// Size of the NVRAM unless it is varied: a sixteenth of the SSD, as in the paper.
 const NVRAM_MIB: u64 = 16;
 const SSD_BLOCKS: u64 = 256 * MIB / BLOCK_BYTES as u64;
-/// Blocks read or written before and while is counted: as many as the SSD has, each.
+/// Blocks read or written before the measurement, and during it: as many as the SSD has, each.
 const BLOCKS: u64 = SSD_BLOCKS;
 
-/// fio: which share of the requests reads, and Zipf's exponent over the files.
+/// fio workload with a fraction of reads, and Zipf's exponent over the files.
 fn fio(read_share: f64, skew: Option<f64>) -> FileWorkloadConfig {
     FileWorkloadConfig::Fio(Fio { read_share, order: skew.map(|_| Order::Zipf), skew, ..Fio::default() })
 }
@@ -42,7 +42,8 @@ fn workloads() -> Vec<(&'static str, FileWorkloadConfig)> {
     ]
 }
 
-/// What is done once the files are made and as much was done already, and the share of the NVRAM that the dirty list then has.
+/// Returns the counts after set-up and warm-up, and the final length of the dirty list as a fraction of the
+/// NVRAM.
 fn played(
     workload: &FileWorkloadConfig,
     nvram_bytes: u64,
@@ -77,7 +78,8 @@ fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "–".into() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
 }
 
-/// Hits of reads and writes in %, blocks to and from the SSD for 100 that users write or read.
+/// Returns hit ratios of reads and writes in %, and blocks to and from the SSD per 100 blocks that users write
+/// or read.
 fn cells(counts: &Counts) -> [String; 4] {
     [
         percent(counts.read_hits, counts.read_blocks),
@@ -107,7 +109,7 @@ fn of_sizes() -> Result<(), MachineError> {
     println!("| NVRAM, % of the files | read hits, % | write hits, % | to the SSD | from the SSD |");
     println!("|---|---:|---:|---:|---:|");
     for mib in [12, 16, 24, 32, 64, 96] {
-        // As many files with each.
+        // The same number of files for each size.
         let files = 150 * MIB / Fio::default().max_bytes;
         let (order, skew) = (Some(Order::Zipf), Some(0.9));
         let workload = Fio { files: Some(files as u32), read_share: 0.5, order, skew, ..Fio::default() };

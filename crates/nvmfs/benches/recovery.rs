@@ -1,10 +1,10 @@
-//! How long mounting takes after the process died, and a quick `fsck` of what was closed, and how much memory they take beside the
-//! NVRAM.
+//! Time of a mount after a crash of the process, and of a quick `fsck` after a clean close, and their memory
+//! use in addition to the NVRAM.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench recovery -- [files] [GiB of NVRAM]
 //!
-//! A million small files in a hundred directories and 4 GiB of NVRAM unless told otherwise, which lie in /dev/shm: so much memory has to be
-//! free.
+//! By default, a million small files in a hundred directories and 4 GiB of NVRAM, all in /dev/shm; this much
+//! memory must be free.
 
 use std::io;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn fill(fs: &mut OnFiles, files: u32) -> Result<()> {
     Ok(())
 }
 
-/// Memory of this process that is no file's, KiB.
+/// Returns the anonymous memory of this process, KiB.
 fn own_memory_kib() -> io::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
@@ -67,7 +67,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     println!("{files} files of 500 bytes made in {:.1} s", begin.elapsed().as_secs_f64());
     let stats = fs.stats();
     println!("{} dirty pages, {} valid blocks on the SSD", stats.dirty_pages, stats.ssd_valid_blocks);
-    // Not closed.
+    // Dropped without a close.
     drop(fs);
     for _ in 0..3 {
         let nvram = MappedNvram::open(directory.path().join("nvram"), Persistence::CacheLines)?;
@@ -96,7 +96,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What `fsck --quick` does; seconds, and those of them for blocks.
+/// Performs a quick `fsck`; returns its seconds, and the part of them spent on blocks.
 fn look(at: &Path, files: u32) -> std::result::Result<[f64; 2], Box<dyn std::error::Error + Send + Sync>> {
     let nvram = MappedNvram::open_private(at.join("nvram"))?;
     let ssd = FileSsd::open(at.join("ssd"), Caching::Cached)?;

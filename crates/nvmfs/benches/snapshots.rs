@@ -1,9 +1,9 @@
-//! What making and deleting snapshots takes, and what a request waits for it.
+//! Time of creating and deleting snapshots, and the delay of requests meanwhile.
 //!
 //!     cargo bench -p wearwell-nvmfs --bench snapshots -- [files] [MiB of the large file]
 //!
-//! A hundred thousand small files and a large one of 2 GiB unless told otherwise. NVRAM and SSD are memory, so that nothing but the file
-//! system takes time.
+//! By default, a hundred thousand small files and a large one of 2 GiB. NVRAM and SSD are in memory, so that
+//! only the file system takes time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
 fn made(files: u32, large_mib: u64) -> std::result::Result<(Fs, Ino, Vec<Ino>), Box<dyn std::error::Error>> {
     let blocks = large_mib * MIB / BLOCK;
-    // Room for both, and for the large file once more.
+    // Space for both, and for a second copy of the large file.
     let ssd = Arc::new(MemorySsd::new(3 * blocks + 4 * u64::from(files)));
     let nvram =
         PlainNvram::new(((256 * MIB + 600 * u64::from(files) + 64 * blocks) as usize).next_multiple_of(4096));
@@ -49,7 +49,7 @@ fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// Writes one block of each of so many places of the large file; microseconds of each.
+/// Writes one block at each of `blocks` places of the large file; returns the microseconds per write.
 fn write_blocks(fs: &mut Fs, ino: Ino, blocks: u64) -> Result<f64> {
     let begin = Instant::now();
     (0..blocks)
@@ -57,7 +57,7 @@ fn write_blocks(fs: &mut Fs, ino: Ino, blocks: u64) -> Result<f64> {
     Ok(us(begin.elapsed()) / blocks as f64)
 }
 
-/// Deletes a snapshot as a mount does; its steps are what requests wait for.
+/// Deletes a snapshot as a mount does; requests wait for at most one step.
 fn delete(fs: &mut Fs, name: &str) -> Result<()> {
     let blocks = fs.store().blocks_of_snapshot(name)?;
     let begin = Instant::now();
@@ -104,7 +104,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let begin = Instant::now();
     fs.unlink(ROOT, b"large", &CALLER)?;
     println!("the large file removed, which the snapshots have: {:.0} us", us(begin.elapsed()));
-    // The newest hands all that the others need down.
+    // The newest snapshot passes down everything that the others need.
     for name in ["third", "second", "first"] {
         delete(&mut fs, name)?;
     }

@@ -1,7 +1,7 @@
-//! What a file system does, as seen by a front end: a mount, a generator of workloads, a test.
+//! Interface of a file system, as used by a front end: a mount, a workload generator or a test.
 //!
-//! Files are named by inode number, times are given by the caller, so that equal calls have equal results. Permissions are
-//! not checked here: a mounted file system leaves that to the kernel.
+//! Files are identified by inode number. The caller passes the time, so equal calls have equal results.
+//! Permissions are not checked here: with a mounted file system, the kernel checks them.
 
 use std::ops::ControlFlow;
 
@@ -18,16 +18,16 @@ pub const MAX_LINKS: u32 = 65_000;
 pub const MAX_FILE_BYTES: u64 = (4 + 512 + 512 * 512 + 512 * 512 * 512) * BLOCK_BYTES as u64;
 /// Longest name of an extended attribute, bytes.
 pub const MAX_XATTR_NAME_BYTES: usize = 255;
-/// Bytes that the extended attributes of a file may take together, each its name, its value and
+/// Maximum total bytes of a file's extended attributes. Each attribute counts its name, its value and
 /// [`XATTR_HEAD_BYTES`].
 pub const MAX_XATTRS_BYTES: usize = 4080;
-/// Bytes that an extended attribute takes besides its name and value.
+/// Overhead of an extended attribute in addition to its name and value, bytes.
 pub const XATTR_HEAD_BYTES: usize = 8;
-/// The extended attribute with the access control list that decides on access to a file.
+/// Extended attribute that holds the access ACL of a file.
 pub const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
-/// The extended attribute of a directory with the list that files in it begin with.
+/// Extended attribute of a directory that holds the default ACL, which new files in the directory inherit.
 pub const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
-/// An access is noted once in this time at least (relatime), ns.
+/// Maximum age of the access time before a read updates it (relatime), ns.
 pub const RELATIME_NS: i64 = 24 * 3600 * 1_000_000_000;
 
 /// Number of an inode; the root directory's is [`ROOT`].
@@ -37,7 +37,7 @@ pub struct Ino(pub u32);
 /// The root directory.
 pub const ROOT: Ino = Ino(1);
 
-/// Why a file system refused.
+/// Error of a file system operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// ENOENT.
@@ -73,26 +73,26 @@ pub enum Error {
     /// EPERM.
     #[error("not permitted: {0}")]
     NotPermitted(&'static str),
-    /// EROFS: of a file as it was in a snapshot.
+    /// EROFS: the file belongs to a snapshot.
     #[error("a snapshot does not change")]
     ReadOnly,
-    /// ESTALE: the snapshot is there no more.
+    /// ESTALE: the snapshot no longer exists.
     #[error("the snapshot was deleted")]
     Stale,
     /// ENODATA: no such extended attribute.
     #[error("no such attribute")]
     NoAttribute,
-    /// ENXIO: no data or hole from here on.
+    /// ENXIO: no data or hole at or after this offset.
     #[error("nothing from this offset on")]
     NothingThere,
     /// EOPNOTSUPP.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
-    /// Not refused: blocks of the SSD are to be read beside other requests, and then it is to be asked again. Only where waiting
-    /// was allowed.
+    /// Not an error: blocks must be read from the SSD first, concurrently with other requests; the caller
+    /// then repeats the call. Returned only if the caller allowed waiting.
     #[error("blocks of the SSD are to be read first")]
     Wait,
-    /// EIO: the file system is damaged; says where.
+    /// EIO: the file system is damaged; the text says where.
     #[error("the file system is damaged: {0}; run fsck")]
     Damaged(String),
     /// EIO: the SSD failed.
@@ -100,10 +100,10 @@ pub enum Error {
     Ssd(#[from] std::io::Error),
 }
 
-/// What operations of a file system return.
+/// Result of a file system operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What kind of file an inode is.
+/// File type of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A regular file.
@@ -122,18 +122,18 @@ pub enum Kind {
     BlockDevice,
 }
 
-/// What is known of a file besides its content.
+/// Attributes of a file: everything but its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes {
-    /// Its number.
+    /// Inode number.
     pub ino: Ino,
-    /// Counts how often the number was given to a new file.
+    /// Number of times that the inode number was assigned to a new file.
     pub generation: u32,
-    /// What it is.
+    /// File type.
     pub kind: Kind,
     /// Permission bits, with set-user-id, set-group-id and sticky: the low 12 bits of the mode.
     pub permissions: u32,
-    /// Links to it.
+    /// Number of hard links.
     pub links: u32,
     /// Owner.
     pub uid: u32,
@@ -141,9 +141,10 @@ pub struct Attributes {
     pub gid: u32,
     /// Device number of a device file, as the kernel encodes it; else 0.
     pub device: u32,
-    /// Bytes.
+    /// Size, bytes.
     pub size_bytes: u64,
-    /// Blocks of [`BLOCK_BYTES`] that it takes, on NVRAM and SSD together, pointers included.
+    /// Blocks of [`BLOCK_BYTES`] that the file uses on NVRAM and SSD together, including blocks of
+    /// pointers.
     pub blocks: u64,
     /// Last access, ns since 1970.
     pub accessed_ns: i64,
@@ -153,18 +154,18 @@ pub struct Attributes {
     pub changed_ns: i64,
 }
 
-/// Who asks, and when.
+/// Identity of the caller, and the time of the call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Caller {
     /// User of new files.
     pub uid: u32,
     /// Group of new files, unless the directory is set-group-id.
     pub gid: u32,
-    /// The time, ns since 1970.
+    /// Time of the call, ns since 1970.
     pub now_ns: i64,
 }
 
-/// A change of attributes; `None` leaves one as it is.
+/// Change of attributes; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// Permission bits (12).
@@ -173,7 +174,7 @@ pub struct Change {
     pub uid: Option<u32>,
     /// Group.
     pub gid: Option<u32>,
-    /// New length: what is cut off is gone, what is added reads as zeros.
+    /// New size: data beyond it is discarded; bytes added at the end read as zeros.
     pub size_bytes: Option<u64>,
     /// Last access, ns since 1970.
     pub accessed_ns: Option<i64>,
@@ -181,153 +182,171 @@ pub struct Change {
     pub modified_ns: Option<i64>,
 }
 
-/// How a rename treats a file that has the new name already.
+/// Treatment of an existing target of a rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rename {
-    /// Replaces it, in one step.
+    /// Replaces the existing file atomically.
     Replace,
-    /// Refuses (RENAME_NOREPLACE).
+    /// Returns an error (RENAME_NOREPLACE).
     Keep,
-    /// Gives it the old name (RENAME_EXCHANGE).
+    /// Gives the existing file the old name (RENAME_EXCHANGE).
     Exchange,
 }
 
-/// What `fallocate` does with a range.
+/// Operation of `fallocate` on a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocate {
-    /// Reserves blocks for its holes: they read as zeros, and writing them needs no more room. Extends the file to its end unless
-    /// `keep_size` (FALLOC_FL_KEEP_SIZE).
+    /// Reserves blocks for the holes of the range: the holes read as zeros, and writing them needs no more
+    /// space. Extends the file to the end of the range unless `keep_size` (FALLOC_FL_KEEP_SIZE) is set.
     Reserve {
-        /// The file keeps its length.
+        /// True if the size of the file does not change.
         keep_size: bool,
     },
-    /// Makes it a hole (FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE).
+    /// Punches a hole (FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE).
     Punch,
-    /// Makes it read as zeros; extends the file unless `keep_size`.
+    /// Zeroes the range; extends the file unless `keep_size` is set.
     Zero {
-        /// The file keeps its length.
+        /// True if the size of the file does not change.
         keep_size: bool,
     },
 }
 
-/// What `lseek` looks for.
+/// Target of `lseek`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seek {
     /// The next byte that has a block.
     Data,
-    /// The next byte that has none; the end of the file counts as one.
+    /// The next byte without a block; the end of the file counts as a hole.
     Hole,
 }
 
-/// How setting an extended attribute treats one that is there.
+/// Treatment of an existing extended attribute when an attribute is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetXattr {
     /// Creates or replaces.
     Either,
-    /// Refuses if it is there (XATTR_CREATE).
+    /// Returns an error if the attribute exists (XATTR_CREATE).
     Create,
-    /// Refuses if it is not (XATTR_REPLACE).
+    /// Returns an error if the attribute does not exist (XATTR_REPLACE).
     Replace,
 }
 
-/// An entry of a directory; `.` and `..` are among them.
+/// Entry of a directory; `.` and `..` are listed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Where to go on after it; never 0.
+    /// Position after this entry, at which a listing resumes; never 0.
     pub next: u64,
-    /// The file.
+    /// Inode number of the file.
     pub ino: Ino,
-    /// What it is.
+    /// File type.
     pub kind: Kind,
-    /// Its name, any bytes but 0 and `/`.
+    /// Name: any bytes except 0 and `/`.
     pub name: &'a [u8],
 }
 
-/// How full a file system is.
+/// Usage of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Blocks for data.
     pub blocks: u64,
-    /// Those not in use.
+    /// Free blocks.
     pub free_blocks: u64,
-    /// Those of them that can be had: what leads to them needs room as well.
+    /// Free blocks that files can use; smaller than `free_blocks` because pointers need space too.
     pub available_blocks: u64,
     /// Inodes.
     pub inodes: u64,
-    /// Those not in use that can be had: their names need room as well.
+    /// Free inodes that files can use; names need space too.
     pub free_inodes: u64,
 }
 
 /// A file system.
 ///
-/// Every operation either happens or returns an error and changes nothing that can be seen, unless it says otherwise.
-/// Where POSIX leaves a choice, these rules hold. [`crate::model`] is the same in code.
+/// An operation either succeeds or returns an error without any visible change, unless its documentation says
+/// otherwise. Where POSIX leaves a choice, the rules below apply. [`crate::model`] implements the same rules in
+/// simple code.
 ///
 /// # Inodes and errors
 ///
-/// An inode number that names no file is [`Error::NotFound`]. Where a directory is asked for, anything else is
-/// [`Error::NotDirectory`], and a directory that was removed while open is [`Error::NotFound`]. Where a regular file
-/// is asked for, a directory is [`Error::IsDirectory`] and anything else [`Error::Invalid`]. When several errors
-/// apply, the first of these is returned: inode, directory, form of the name, [`Error::NotFound`] or
-/// [`Error::Exists`] of the entry, its kind, limits and room.
+/// An inode number without a file is [`Error::NotFound`]. Where a directory is required, any other file type is
+/// [`Error::NotDirectory`], and a directory that was removed while open is [`Error::NotFound`]. Where a regular
+/// file is required, a directory is [`Error::IsDirectory`] and any other type is [`Error::Invalid`].
+///
+/// If several errors apply, the first one in this order is returned: inode, directory, syntax of the name,
+/// [`Error::NotFound`] or [`Error::Exists`] of the entry, file type, limits and space.
 ///
 /// # Names
 ///
-/// 1 to [`MAX_NAME_BYTES`] bytes ([`Error::NameTooLong`]) other than 0 and `/` ([`Error::Invalid`], as is an empty
-/// name). `.` and `..` can be looked up; the root is its own parent. To create them is [`Error::Exists`], to unlink
-/// them [`Error::IsDirectory`], to remove `.` [`Error::Invalid`] and `..` [`Error::NotEmpty`], to rename from or to
-/// them [`Error::Invalid`].
+/// A name has 1 to [`MAX_NAME_BYTES`] bytes ([`Error::NameTooLong`]) other than 0 and `/` ([`Error::Invalid`],
+/// as is an empty name). Looking up `.` and `..` works; the root is its own parent.
+///
+/// Other operations on `.` and `..` fail. Creation returns [`Error::Exists`], unlink [`Error::IsDirectory`],
+/// and a rename from or to these names [`Error::Invalid`]. Removal returns [`Error::Invalid`] for `.` and
+/// [`Error::NotEmpty`] for `..`.
 ///
 /// # Links
 ///
-/// A directory has 2 links and one for each directory in it. Link counts end at [`MAX_LINKS`]
-/// ([`Error::TooManyLinks`]), those of directories too. A file without links, and a removed directory, lives until
-/// the last release; mounting releases everything.
+/// A directory has 2 links plus one for each subdirectory. Link counts of files and directories are limited to
+/// [`MAX_LINKS`] ([`Error::TooManyLinks`]). A file without links, or a removed directory, exists until the last
+/// release; mounting releases all files.
 ///
 /// # Blocks
 ///
-/// A block of a file exists when any of its bytes was written (zeros count) or reserved; [`FileSystem::seek`] tells.
-/// There are none beyond the end but those reserved with [`Allocate::Reserve`] that keeps the size; they count in
-/// [`Attributes::blocks`], and stay when the file grows. Cutting a file, also to the size it has, frees the blocks wholly beyond its
-/// end, and what was cut reads as zeros when the file grows again; growing makes holes. Punching and zeroing free the blocks that the range covers
-/// wholly and write zeros into those blocks that exist and are covered in part.
+/// A block of a file exists if any of its bytes was written (zeros count) or reserved; [`FileSystem::seek`]
+/// finds such blocks. Beyond the end of the file, only blocks reserved by [`Allocate::Reserve`] with
+/// `keep_size` exist. These blocks count in [`Attributes::blocks`] and are kept when the file grows.
+///
+/// Truncation, also to the current size, frees the blocks entirely beyond the end. The removed bytes read as
+/// zeros when the file grows again. Growing a file creates holes. Punching and zeroing free the blocks that the
+/// range covers entirely, and write zeros into existing blocks that the range covers in part.
+///
 /// [`Attributes::blocks`] and the size of a directory depend on the implementation.
 ///
 /// # Times
 ///
-/// A new file has all three times set, its directory the times of modification and change. Writing (not of 0 bytes),
-/// setting the size (even to what it is) and allocating set modification and change; other changes of attributes
-/// (not an empty [`Change`]) and of extended attributes set the change, and a time asked for wins over one implied.
-/// Link, unlink, removal and rename set the change of the files that gain, lose or change a name, and modification
-/// and change of the directories. Reading (not of 0 bytes, but at the end too) sets the access if that is not later
-/// than modification or not later than change, or [`RELATIME_NS`] or more ago. Listing a directory and reading a
-/// link set nothing.
+/// A new file gets all three times; its directory gets modification and change times. Writing (at least 1
+/// byte), setting the size (even to the current size) and allocating set the modification and change times.
+/// Other changes of attributes (except an empty [`Change`]) and of extended attributes set the change time. A
+/// time given explicitly takes precedence over an implied one.
+///
+/// Link, unlink, removal and rename set the change time of the files that gain, lose or change a name, and the
+/// modification and change times of the directories.
+///
+/// Reading (at least 1 byte, also at the end of the file) updates the access time in three cases: if it is not
+/// later than the modification time, not later than the change time, or at least [`RELATIME_NS`] old. Listing a
+/// directory and reading a link update no times.
 ///
 /// # Access control lists
 ///
-/// [`ACCESS_ACL`] of any file but a link ([`Error::Unsupported`]) and [`DEFAULT_ACL`] of a directory (else
-/// [`Error::NotPermitted`]) are lists as Linux has them; another value is [`Error::Invalid`]. Setting the access list sets the permission bits to those
-/// that it shows, as a group's those of the mask, if there is one; a list that the bits say all of is not kept. Setting the bits changes owner,
-/// mask (or else owning group) and others of the list. A new file in a directory with a default list begins with it as its access list,
-/// owner, mask and others limited to the permissions asked for, and a new directory has it as its default list, too. Removing a list leaves the
-/// bits. Who may do what, by lists or bits, is the caller's business.
+/// [`ACCESS_ACL`] of any file except a symbolic link ([`Error::Unsupported`]) and [`DEFAULT_ACL`] of a
+/// directory (otherwise [`Error::NotPermitted`]) hold ACLs in the format of Linux. A malformed value is
+/// [`Error::Invalid`].
+///
+/// Setting the access ACL sets the permission bits accordingly; the group bits come from the mask, if there is
+/// one. An ACL equivalent to the permission bits is not stored. Setting the permission bits changes the ACL's
+/// entries for the owner, for the mask (or else the owning group) and for other users. Removing an ACL leaves
+/// the bits unchanged.
+///
+/// In a directory with a default ACL, a new file inherits that ACL as its access ACL. The entries for owner,
+/// mask and other users are limited to the requested permissions. A new subdirectory also inherits the default
+/// ACL. The caller enforces ACLs and permission bits.
 ///
 /// # Groups
 ///
-/// In a directory that is set-group-id, new files get its group, and new directories the bit too.
+/// In a directory with the set-group-id bit, new files get the group of the directory, and new directories also
+/// get the bit.
 pub trait FileSystem {
-    /// The file called `name` in a directory.
+    /// Returns the attributes of the file called `name` in a directory.
     fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Attributes>;
 
-    /// What is known of a file.
+    /// Returns the attributes of a file.
     fn attributes(&mut self, ino: Ino) -> Result<Attributes>;
 
-    /// Changes attributes, the length among them (regular files only; [`Error::TooLarge`] over [`MAX_FILE_BYTES`]).
-    /// Permission bits over the 12 are ignored.
+    /// Changes attributes, including the size (regular files only; [`Error::TooLarge`] above
+    /// [`MAX_FILE_BYTES`]). Permission bits above the 12 low bits are ignored.
     fn set_attributes(&mut self, ino: Ino, change: &Change, caller: &Caller) -> Result<Attributes>;
 
-    /// Makes a file that is neither a directory nor a link (else [`Error::Invalid`]); `device` matters for device files
-    /// only.
+    /// Creates a file that is neither a directory nor a symbolic link (otherwise [`Error::Invalid`]);
+    /// `device` is used for device files only.
     fn make(
         &mut self,
         parent: Ino,
@@ -338,7 +357,7 @@ pub trait FileSystem {
         caller: &Caller,
     ) -> Result<Attributes>;
 
-    /// Makes a directory.
+    /// Creates a directory.
     fn make_directory(
         &mut self,
         parent: Ino,
@@ -347,56 +366,62 @@ pub trait FileSystem {
         caller: &Caller,
     ) -> Result<Attributes>;
 
-    /// Makes a symbolic link with permissions 0o777. The target has 1 to [`MAX_LINK_TARGET_BYTES`] bytes
-    /// ([`Error::NameTooLong`]), none of them 0 ([`Error::Invalid`], as is an empty one); its length is the link's size.
+    /// Creates a symbolic link with permissions 0o777. The target has 1 to [`MAX_LINK_TARGET_BYTES`] bytes
+    /// ([`Error::NameTooLong`]) other than 0 ([`Error::Invalid`], as is an empty target). The size of the
+    /// link is the length of its target.
     fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes>;
 
-    /// The target of a symbolic link; of anything else [`Error::Invalid`].
+    /// Returns the target of a symbolic link; [`Error::Invalid`] for any other file type.
     fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>>;
 
-    /// Gives a file another name; not a directory ([`Error::NotPermitted`]), nor a file that has no name any more
-    /// ([`Error::NotFound`]).
+    /// Adds a name to a file. Fails for a directory ([`Error::NotPermitted`]) and for a file without any
+    /// name left ([`Error::NotFound`]).
     fn link(&mut self, ino: Ino, parent: Ino, name: &[u8], caller: &Caller) -> Result<Attributes>;
 
-    /// Takes a name from a file that is not a directory. Without names it lives until the last [`FileSystem::release`].
+    /// Removes a name of a file that is not a directory. A file without names exists until the last
+    /// [`FileSystem::release`].
     fn unlink(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()>;
 
     /// Removes an empty directory.
     fn remove_directory(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()>;
 
-    /// Gives a file another name instead of one that it has, in one step.
+    /// Renames a file atomically.
     ///
-    /// If both names are of one file, nothing happens. A directory replaces an empty directory only
-    /// ([`Error::NotDirectory`], [`Error::NotEmpty`]), another file no directory ([`Error::IsDirectory`]). A directory
-    /// does not move into itself or below ([`Error::Invalid`]). [`Rename::Exchange`] asks for both names
-    /// ([`Error::NotFound`]) and takes any kinds.
+    /// Does nothing if both names refer to the same file. A directory can replace only an empty directory
+    /// ([`Error::NotDirectory`], [`Error::NotEmpty`]); any other file cannot replace a directory
+    /// ([`Error::IsDirectory`]). A directory cannot move into itself or below itself ([`Error::Invalid`]).
+    /// [`Rename::Exchange`] requires both names to exist ([`Error::NotFound`]) and accepts any file types.
     fn rename(&mut self, from: (Ino, &[u8]), to: (Ino, &[u8]), how: Rename, caller: &Caller) -> Result<()>;
 
-    /// The file is in use, until [`FileSystem::release`] is called as often.
+    /// Marks the file as in use; each call needs a matching [`FileSystem::release`].
     fn open(&mut self, ino: Ino) -> Result<()>;
 
-    /// One user less; [`Error::Invalid`] if there is none.
+    /// Ends one use of the file; [`Error::Invalid`] if the file is not in use.
     fn release(&mut self, ino: Ino) -> Result<()>;
 
-    /// Reads from `offset` on as much as there is, up to `out.len()` bytes; returns how many.
+    /// Reads up to `out.len()` bytes from `offset`, or up to the end of the file; returns the number of
+    /// bytes.
     fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], caller: &Caller) -> Result<usize>;
 
-    /// Writes all of `data` or as much as there is room for, on the devices ([`Error::NoSpace`]) and below
-    /// [`MAX_FILE_BYTES`] ([`Error::TooLarge`]); an error if nothing could be written. Returns how many bytes.
+    /// Writes `data`, or as much of it as fits on the devices ([`Error::NoSpace`]) and below
+    /// [`MAX_FILE_BYTES`] ([`Error::TooLarge`]). Returns the number of bytes written, or an error if that
+    /// would be 0.
     fn write(&mut self, ino: Ino, offset: u64, data: &[u8], caller: &Caller) -> Result<usize>;
 
-    /// `fallocate`. No bytes at all are [`Error::Invalid`], an end over [`MAX_FILE_BYTES`] is [`Error::TooLarge`].
+    /// Implements `fallocate`. A length of 0 is [`Error::Invalid`]; an end above [`MAX_FILE_BYTES`] is
+    /// [`Error::TooLarge`].
     fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, caller: &Caller) -> Result<()>;
 
-    /// The next data or hole at or after `offset`; [`Error::NothingThere`] from the end of the file on, and where no data
-    /// follows.
+    /// Returns the offset of the next data or hole at or after `offset`. Returns [`Error::NothingThere`] at
+    /// or beyond the end of the file, and if no more data follows.
     fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64>;
 
-    /// What was written to the file survives a power cut.
+    /// Makes all earlier writes to the file durable.
     fn sync(&mut self, ino: Ino) -> Result<()>;
 
-    /// Tells the entries of a directory from `from` on (0: all), until told to break. Entries that are there all the
-    /// while are told once, whatever else comes and goes between calls.
+    /// Passes the entries of a directory to `each`, starting at position `from` (0: the first), until
+    /// `each` returns `Break`. An entry that exists throughout the listing is reported exactly once, even
+    /// if other entries are added or removed between calls.
     fn read_directory(
         &mut self,
         ino: Ino,
@@ -404,11 +429,11 @@ pub trait FileSystem {
         each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// The value of an extended attribute ([`Error::NoAttribute`]).
+    /// Returns the value of an extended attribute, or [`Error::NoAttribute`].
     fn xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Vec<u8>>;
 
-    /// Sets an extended attribute of any file. Names have 1 to [`MAX_XATTR_NAME_BYTES`] bytes
-    /// ([`Error::NameTooLong`]), none of them 0 ([`Error::Invalid`], as is an empty one); what exceeds
+    /// Sets an extended attribute of any file. A name has 1 to [`MAX_XATTR_NAME_BYTES`] bytes
+    /// ([`Error::NameTooLong`]) other than 0 ([`Error::Invalid`], as is an empty name). Exceeding
     /// [`MAX_XATTRS_BYTES`] is [`Error::NoSpace`].
     fn set_xattr(
         &mut self,
@@ -419,12 +444,12 @@ pub trait FileSystem {
         caller: &Caller,
     ) -> Result<()>;
 
-    /// The names of all extended attributes.
+    /// Returns the names of all extended attributes.
     fn xattrs(&mut self, ino: Ino) -> Result<Vec<Vec<u8>>>;
 
     /// Removes an extended attribute.
     fn remove_xattr(&mut self, ino: Ino, name: &[u8], caller: &Caller) -> Result<()>;
 
-    /// How full the file system is.
+    /// Returns the usage of the file system.
     fn statistics(&mut self) -> Result<Statistics>;
 }

@@ -1,4 +1,4 @@
-//! Files and devices that hold the content of NVRAM or an SSD: opened once at a time.
+//! Files and devices that hold the content of NVRAM or an SSD; each has one writer at a time.
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -8,25 +8,25 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What becomes of a file that exists already where a new one is to be.
+/// Treatment of an existing file when a new one is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays as it is, with an error.
+    /// Keeps the existing file and returns an error.
     Refuse,
-    /// Its content is lost. A file in use is refused all the same.
+    /// Discards the content of the existing file. Returns an error if the file is in use.
     Overwrite,
 }
 
-/// What a file or device is opened for.
+/// Access mode of an open file or device.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Reading, with others who read.
+    /// Read-only, shared with other readers.
     Read,
-    /// Reading and writing, alone.
+    /// Read and write, exclusive.
     Write,
 }
 
-/// An opened file or device, which nobody else can open for writing before it is dropped.
+/// Open file or device with a lock: until this is dropped, no other process can open it for writing.
 pub(crate) struct Backing {
     pub(crate) file: File,
     pub(crate) bytes: u64,
@@ -35,29 +35,29 @@ pub(crate) struct Backing {
 }
 
 impl Backing {
-    /// The same, under the same lock.
+    /// Returns a second handle of the same open file, under the same lock.
     pub(crate) fn again(&self) -> io::Result<Backing> {
         Ok(Backing { file: self.file.try_clone()?, ..*self })
     }
 }
 
-/// `error`, told with the path that it is about.
+/// Returns `error` with the path in its message.
 pub(crate) fn at_path(path: &Path, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Whether what begins so holds nothing, so that nobody loses anything by its being overwritten.
+/// True if a file that begins with these bytes is blank (all zeros), so overwriting it loses nothing.
 pub fn is_blank(first: &[u8]) -> bool {
     first.iter().all(|byte| *byte == 0)
 }
 
-/// An error of the given kind about a path.
+/// Returns an error of the given kind about a path.
 pub(crate) fn refusal(path: &Path, kind: io::ErrorKind, problem: &str) -> io::Error {
     io::Error::new(kind, format!("{}: {problem}", path.display()))
 }
 
-/// Makes a file of `bytes` zeros; `flags` are further ones of open(2).
+/// Creates a file of `bytes` zeros; `flags` are additional flags of open(2).
 pub(crate) fn create(path: &Path, bytes: u64, existing: Existing, flags: OFlags) -> io::Result<Backing> {
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let problem = "is not a file; a device is not created but opened";
@@ -71,17 +71,17 @@ pub(crate) fn create(path: &Path, bytes: u64, existing: Existing, flags: OFlags)
     };
     let file = options.open(path).map_err(|error| at_path(path, error))?;
     lock(path, &file, Access::Write)?;
-    // Not truncated when opened: it might have been in use.
+    // `open` does not truncate, because the file might be in use; the lock is taken first.
     file.set_len(0).and_then(|()| file.set_len(bytes)).map_err(|error| at_path(path, error))?;
     Ok(Backing { file, bytes, is_block_device: false, is_character_device: false })
 }
 
-/// Opens a file or device for reading and writing, alone.
+/// Opens a file or device exclusively for reading and writing.
 pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<Backing> {
     open_for(Access::Write, path, flags)
 }
 
-/// Opens a file or device for reading only, together with others who do.
+/// Opens a file or device read-only, shared with other readers.
 pub(crate) fn open_to_read(path: &Path, flags: OFlags) -> io::Result<Backing> {
     open_for(Access::Read, path, flags)
 }
@@ -94,7 +94,7 @@ fn open_for(access: Access, path: &Path, flags: OFlags) -> io::Result<Backing> {
         let problem = "is neither a file nor a device";
         return Err(refusal(path, io::ErrorKind::InvalidInput, problem));
     }
-    // A block device that is mounted refuses to be opened so.
+    // With O_EXCL, opening a mounted block device fails.
     let exclusive = if is_block_device { OFlags::EXCL } else { OFlags::empty() };
     let mut options = OpenOptions::new();
     options.read(true).write(access == Access::Write).custom_flags((flags | exclusive).bits() as i32);
@@ -107,13 +107,14 @@ fn open_for(access: Access, path: &Path, flags: OFlags) -> io::Result<Backing> {
     Ok(Backing { bytes: bytes.map_err(with_path)?, file, is_block_device, is_character_device })
 }
 
-/// How long a lock is waited for: `umount` returns before the server of the mount, which writes the last of it, has ended.
+/// Time to wait for a lock: `umount` returns before the server of the mount has written its last data and
+/// exited.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often it is asked for meanwhile.
+/// Interval between two attempts to take the lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Two users, of whom one writes, would each spoil what the other keeps in memory.
+/// Locks the file: a second user next to a writer would make the cached state of both invalid.
 fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
     let operation = match access {
         Access::Read => FlockOperation::NonBlockingLockShared,
@@ -131,10 +132,10 @@ fn lock(path: &Path, file: &File, access: Access) -> io::Result<()> {
     }
 }
 
-/// Whether somebody has a file or device open as NVRAM or SSD; one that is not there is in nobody's use.
+/// True if a process has the file or device open as NVRAM or SSD; false if it does not exist.
 ///
 /// # Errors
-/// It cannot be opened.
+/// The file cannot be opened.
 pub fn is_in_use(path: &Path) -> io::Result<bool> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -146,7 +147,7 @@ pub fn is_in_use(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Bytes of a DAX device, which cannot seek.
+/// Returns the size of a DAX device, which does not support seeking.
 fn character_device_bytes(file: &File) -> io::Result<u64> {
     let number = file.metadata()?.rdev();
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));

@@ -1,12 +1,15 @@
 //! NVMFS: a file system over NVRAM and an SSD.
 //!
-//! Metadata and hot data live in NVRAM, byte by byte and in place; what cools is written to the SSD in extents of
-//! 512 KiB and never overwritten there. After Qiu and Reddy, "NVMFS: A hybrid file system for improving random write
-//! in NAND-flash SSD" (MSST 2013); section numbers in the documentation are that paper's.
+//! Metadata and hot data live in NVRAM, where they are updated in place at byte granularity. Data that cools is
+//! written to the SSD in extents of 512 KiB, which are never overwritten in place.
 //!
-//! [`api`] is what every file system here offers, [`nvram`] and [`ssd`] are what this one stands on,
-//! [`fs`] is what they make together; [`model`] is the plainest one, to compare it with;
-//! [`workload`] is what is played on all of them, and [`top`] plays it into a simulated stack.
+//! The design follows Qiu and Reddy, "NVMFS: A hybrid file system for improving random write in NAND-flash SSD"
+//! (MSST 2013). Section numbers in the documentation refer to this paper.
+//!
+//! [`api`] is the trait that every file system of this crate implements. [`nvram`] and [`ssd`] are the devices,
+//! and [`fs`] is the file system on top of them. [`model`] is a simple in-memory reference for comparisons.
+//! [`workload`] holds workload generators that run on any of the file systems, and [`top`] runs them over a
+//! simulated SSD stack.
 
 pub mod api;
 #[cfg(target_os = "linux")]

@@ -1,24 +1,24 @@
-//! What may be chosen: when a file system is made, and each time it is opened.
+//! Options for creating a file system, and options for opening it.
 
 use crate::layout::{Checksums, EXTENT_BLOCKS};
 use crate::placement::PlacementKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is fixed when a file system is made.
+/// Settings that are fixed when a file system is created.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Format {
-    /// Tells it apart from others.
+    /// Unique identifier of the file system.
     pub id: u128,
-    /// Inodes at first, more of which come when they are needed; `None` for one in 4 KiB of NVRAM.
+    /// Inodes in the initial table; more are added on demand. `None`: one per 4 KiB of NVRAM.
     pub inodes: Option<u32>,
-    /// Share of the SSD's extents kept free for cleaning.
+    /// Fraction of the SSD's extents kept free for cleaning.
     pub reserve: f64,
-    /// Where data goes.
+    /// Placement policy for data.
     pub placement: PlacementKind,
-    /// The times of the root directory, ns since 1970.
+    /// Timestamps of the root directory, ns since 1970.
     pub now_ns: i64,
-    /// What has checksums.
+    /// Scope of checksums.
     pub checksums: Checksums,
 }
 
@@ -35,79 +35,86 @@ impl Default for Format {
     }
 }
 
-/// Which dirty pages go to the SSD together (section III-B: those of similar update likelihood).
+/// Choice of the dirty pages that go to the SSD together (section III-B: pages of similar update likelihood).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grouping {
-    /// The least recently used ones, whatever they are.
+    /// The least recently used pages, regardless of their update frequency.
     Lru,
-    /// Of the least recently used pages, those that were written about as often since they came to NVRAM, pages that
-    /// cleaning moved apart from others. Each kind goes to the SSD with its own stream.
+    /// Among the least recently used pages, pages with a similar number of writes since they came to NVRAM.
+    /// Pages that cleaning moved form a separate class. Each class has its own stream on the SSD.
     #[default]
     UpdateLikelihood,
 }
 
-/// How the NVRAM is shared between dirty and clean pages.
+/// Division of the NVRAM between dirty and clean pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lists {
-    // The default: the other is better where much is read, but not under every load (docs/design/nvmfs.md).
-    /// By the bounds of flushing alone, which are shares of all pages; clean pages leave in the order of their last use.
+    // `Fixed` is the default: `Adaptive` is better for read-intensive loads, but not for every load
+    // (docs/design/nvmfs.md).
+    /// Division by the flush thresholds alone, which are fractions of all pages; clean pages are evicted in
+    /// LRU order.
     #[default]
     Fixed,
-    /// As the load has it: the bounds of flushing are shares of a dirty list whose length follows what is written or read again soon
-    /// after it left its list. Clean pages that were read once leave before those that were read again.
+    /// Division that adapts to the load. The flush thresholds are fractions of a dirty list whose length
+    /// follows the ghost hits: blocks that are read or written again soon after they left a list. Clean
+    /// pages that were read only once are evicted before pages that were read again.
     Adaptive,
 }
 
-/// When what was written goes on from the NVRAM to the SSD.
+/// Time at which written data goes from the NVRAM to the SSD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Caching {
-    /// When the NVRAM is full of it: from `flush_above` down to `flush_below`.
+    /// When dirty pages reach `flush_above`, until they are down to `flush_below`.
     #[default]
     WriteBack,
-    /// All of it each time that users have written `write_out_share` of the NVRAM, or when the NVRAM is full of it: "other
-    /// file systems have to periodically flush dirty data" (section IV-B). Of `conquest` alone.
+    /// All dirty data, each time that users have written `write_out_share` of the NVRAM, or when dirty
+    /// pages fill the NVRAM: "other file systems have to periodically flush dirty data" (section IV-B).
+    /// `conquest` only.
     Periodic,
-    /// At once: the NVRAM keeps what was written for reading alone. Of `conquest` alone.
+    /// Immediately: the NVRAM keeps written data only as a read cache. `conquest` only.
     WriteThrough,
 }
 
-/// Share of the NVRAM's pages that are written between two write-outs where nothing else is said: 30 s, after which Linux
-/// writes out dirty data and btrfs commits, are 99,000 of the 3,300 random writes a second of the paper's drive, 0.09 of its 4 GiB;
-/// and Linux begins to write out when a tenth of the memory is dirty.
+/// Default fraction of the NVRAM's pages written between two write-outs. Linux writes out dirty data and btrfs
+/// commits after 30 s. In that time, the 3,300 random writes per second of the paper's drive add up to 99,000
+/// writes, 0.09 of its 4 GiB. Linux also starts to write out when a tenth of the memory is dirty.
 const WRITE_OUT_SHARE: f64 = 0.1;
 
-/// How a file system uses its devices; may differ each time it is opened.
+/// Use of the devices by a file system; may differ each time the file system is opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// How the NVRAM is shared between dirty and clean pages.
+    /// Division of the NVRAM between dirty and clean pages.
     pub lists: Lists,
-    /// Share of the NVRAM's pages, or of the dirty list where its length follows the load, that may be dirty before flushing begins
-    /// (section III-B: 80 %).
+    /// Fraction of dirty pages at which flushing begins (section III-B: 80 %). It refers to all NVRAM
+    /// pages, or to the dirty list if the length of that list adapts to the load.
     pub flush_above: f64,
-    /// Share at which it ends (section III-B: 50 %).
+    /// Fraction of dirty pages at which flushing ends (section III-B: 50 %).
     pub flush_below: f64,
-    /// When what was written goes to the SSD. `nvmfs`, which writes whole extents of cold pages, has write-back alone.
+    /// Time at which written data goes to the SSD. `nvmfs` writes whole extents of cold pages and supports
+    /// write-back only.
     pub caching: Caching,
-    /// With `caching = "periodic"`: share of the NVRAM's pages that users write between two write-outs, above 0; 0.1.
+    /// With `caching = "periodic"`: fraction of the NVRAM's pages that users write between two write-outs,
+    /// above 0; default 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_out_share: Option<f64>,
-    /// Recycling begins when more than this share of the extents in use would be saved by packing what is valid...
+    /// Recycling begins if compaction would free more than this fraction of the extents in use ...
     pub recycle_fragmentation: f64,
-    /// ...and less than this share of extents is free (section III-C).
+    /// ... and less than this fraction of the extents is free (section III-C).
     pub recycle_free: f64,
-    /// Which pages are flushed together.
+    /// Choice of the pages that are flushed together.
     pub grouping: Grouping,
-    /// Whether extents that hold nothing are trimmed.
+    /// True if empty extents are trimmed.
     pub trim: bool,
-    /// Largest file that Conquest's placement keeps on NVRAM, bytes.
+    /// Size of the largest file that the `conquest` placement keeps on NVRAM, bytes.
     pub small_file_bytes: u64,
-    /// Bytes of memory for indexes of directories.
+    /// Memory for directory indexes, bytes.
     pub index_bytes: usize,
-    /// Tells this mount from those of copies of the file system: any number, a random one where there may be copies.
+    /// Number that distinguishes this mount from mounts of copies of the file system. Use a random number
+    /// if copies may exist.
     #[serde(skip)]
     pub mark: u64,
 }
@@ -121,7 +128,8 @@ impl Default for Options {
             caching: Caching::default(),
             write_out_share: None,
             recycle_fragmentation: 0.1,
-            // Late: the longer cleaning waits, the less is valid in what it empties.
+            // Cleaning starts late: the longer it waits, the fewer valid blocks remain in the
+            // extents that it empties.
             recycle_free: 0.02,
             grouping: Grouping::default(),
             trim: true,
@@ -132,13 +140,13 @@ impl Default for Options {
     }
 }
 
-/// A setting that cannot be.
+/// Invalid setting.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct OptionError {
-    /// Its name.
+    /// Name of the setting.
     pub key: &'static str,
-    /// What is wrong, and what is allowed.
+    /// Problem with the value, and the allowed values.
     pub problem: String,
 }
 
@@ -150,10 +158,10 @@ fn share(key: &'static str, value: f64) -> Result<(), OptionError> {
 }
 
 impl Options {
-    /// Refuses settings that make no sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<(), OptionError> {
         share("flush_above", self.flush_above)?;
         share("flush_below", self.flush_below)?;
@@ -177,10 +185,10 @@ impl Options {
         }
     }
 
-    /// Refuses what a placement cannot do.
+    /// Checks the settings against a placement.
     ///
     /// # Errors
-    /// Caching of dirty blocks that have no place of their own on the SSD.
+    /// `caching` other than write-back with a placement that does not update blocks of the SSD in place.
     pub fn check_for(&self, placement: PlacementKind) -> Result<(), OptionError> {
         if self.caching == Caching::WriteBack || placement.updates_in_place() {
             return Ok(());
@@ -190,17 +198,18 @@ impl Options {
         Err(OptionError { key: "caching", problem: problem.into() })
     }
 
-    /// Share of the NVRAM's pages that users write between two write-outs; `None` without a period.
+    /// Returns the fraction of the NVRAM's pages that users write between two write-outs; `None` without
+    /// periodic write-out.
     pub(crate) fn write_out_share(&self) -> Option<f64> {
         (self.caching == Caching::Periodic).then(|| self.write_out_share.unwrap_or(WRITE_OUT_SHARE))
     }
 }
 
 impl Format {
-    /// Refuses settings that make no sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<(), OptionError> {
         if (0.0..=0.5).contains(&self.reserve) {
             return Ok(());
@@ -210,12 +219,12 @@ impl Format {
     }
 }
 
-/// Extents that are kept free for cleaning: the share asked for, at least four.
+/// Returns the number of extents kept free for cleaning: `permille` of the usable extents, at least four.
 pub(crate) fn reserved_extents(usable: u32, permille: u16) -> u32 {
     (u64::from(usable) * u64::from(permille)).div_ceil(1000).max(4) as u32
 }
 
-/// Blocks of so many extents.
+/// Returns the number of blocks in `extents` extents.
 pub(crate) fn blocks_of(extents: u32) -> u64 {
     u64::from(extents) * EXTENT_BLOCKS
 }

@@ -1,30 +1,30 @@
-//! Where data is kept: the choice between file systems that share everything else.
+//! Placement policy for data: the only difference between file systems that share everything else.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the blocks of files are kept.
+/// Placement of the blocks of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlacementKind {
-    /// By use: what is written stays on NVRAM while it is hot; what cools moves to the SSD, never over what is there
+    /// By use: hot data stays on NVRAM; cold data moves to the SSD and is never overwritten in place there
     /// (sections III-B and III-C).
     #[default]
     Nvmfs,
-    /// By size, as in Wang et al., "The Conquest file system" (ACM TOS 2006): small files stay on NVRAM for good, blocks of
-    /// large files have a place on the SSD and are written there, over what was there before.
+    /// By size, as in Wang et al., "The Conquest file system" (ACM TOS 2006). Small files stay on NVRAM
+    /// permanently. Blocks of large files have a fixed place on the SSD and are overwritten there in place.
     Conquest,
 }
 
 impl PlacementKind {
-    /// All of them.
+    /// All placement policies.
     pub const ALL: [PlacementKind; 2] = [PlacementKind::Nvmfs, PlacementKind::Conquest];
 
-    /// Whether a block that is on the SSD is written there again, over what was there.
+    /// True if a block on the SSD is overwritten in place.
     pub fn updates_in_place(self) -> bool {
         self == PlacementKind::Conquest
     }
 
-    /// Whether small files stay on NVRAM, used or not.
+    /// True if small files always stay on NVRAM, even if they are cold.
     pub fn keeps_small_files(self) -> bool {
         self == PlacementKind::Conquest
     }

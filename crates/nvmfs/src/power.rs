@@ -1,15 +1,17 @@
-//! A power switch for crash tests, shared by all simulated devices of a machine, and what a cut leaves of them.
+//! Power switch for crash tests, shared by all simulated devices of a machine, and the effect of a power cut on
+//! their content.
 
 use rand::RngCore;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use wearwell_base::seed::below;
 
-/// The power of a simulated machine; clones are handles of the same power.
+/// Power supply of a simulated machine; clones are handles of the same supply.
 ///
-/// Every store, write-back and fence of its NVRAM and every write, trim and flush of its SSD is an event, counted over all
-/// devices together, so that a cut is at one moment for all of them. Once power is off, nothing more reaches the devices;
-/// what runs on still sees its own stores and writes, and so runs into the void without noticing.
+/// Every store, write-back and fence of the NVRAM and every write, trim and flush of the SSD is an event.
+/// Events of all devices are counted together, so a cut happens at one moment for all of them. After the cut,
+/// nothing more reaches the devices. Code that keeps running still sees its own stores and writes and does not
+/// notice the cut.
 #[derive(Clone, Debug)]
 pub struct Power(Arc<State>);
 
@@ -17,12 +19,12 @@ pub struct Power(Arc<State>);
 struct State {
     events: AtomicU64,
     points: AtomicU64,
-    /// Events that take effect.
+    /// Number of events that take effect.
     limit: AtomicU64,
 }
 
 impl Power {
-    /// Power that stays on until it is cut.
+    /// Returns a supply that stays on until it is cut.
     pub fn new() -> Self {
         Power(Arc::new(State {
             events: AtomicU64::new(0),
@@ -41,27 +43,28 @@ impl Power {
         self.cut_at(self.events());
     }
 
-    /// Whether the power is off.
+    /// True if the power is off.
     pub fn is_off(&self) -> bool {
         self.0.events.load(SeqCst) >= self.0.limit.load(SeqCst)
     }
 
-    /// Events that took effect.
+    /// Returns the number of events that took effect.
     pub fn events(&self) -> u64 {
         self.0.events.load(SeqCst).min(self.0.limit.load(SeqCst))
     }
 
-    /// Fences and flushes among them: the moments at which anything becomes safe.
+    /// Returns the number of fences and flushes among the events: the only points at which data becomes
+    /// durable.
     pub fn persistence_points(&self) -> u64 {
         self.0.points.load(SeqCst)
     }
 
-    /// Counts an event; whether it takes effect.
+    /// Counts an event; returns true if the event takes effect.
     pub(crate) fn event(&self) -> bool {
         self.0.events.fetch_add(1, SeqCst) < self.0.limit.load(SeqCst)
     }
 
-    /// Counts a fence or flush; whether it takes effect.
+    /// Counts a fence or flush; returns true if it takes effect.
     pub(crate) fn persistence_point(&self) -> bool {
         let on = self.event();
         self.0.points.fetch_add(u64::from(on), SeqCst);
@@ -75,26 +78,26 @@ impl Default for Power {
     }
 }
 
-/// What one crash leaves of the units of a device: its lines or blocks.
+/// Effect of one crash on the units (lines or blocks) of a device.
 pub(crate) struct Crash<'a, R> {
     random: &'a mut R,
-    /// Of 8 units so many keep their latest content, of those with no odd fate.
+    /// Number of units, out of 8 that are not mixed, that keep their latest content; the rest revert.
     kept_in_8: u64,
-    /// Of 8 units so many end as an older version or a mixture.
+    /// Number of units, out of 8, that end as an older version or as a mixture of versions.
     odd_in_8: u64,
 }
 
 impl<'a, R: RngCore> Crash<'a, R> {
-    /// A crash of some character: with even odds for each of hundreds of units, no image would ever have lost just one of
-    /// them, or kept just one.
+    /// Chooses the odds of one crash at random. With fixed even odds for each of hundreds of units, no
+    /// image would ever have lost, or kept, exactly one unit.
     pub(crate) fn new(random: &'a mut R) -> Self {
         let kept_in_8 = [0, 1, 4, 7, 8][below(random, 5) as usize];
         let odd_in_8 = [0, 1, 4][below(random, 3) as usize];
         Crash { random, kept_in_8, odd_in_8 }
     }
 
-    /// Makes of `unit`, as it was when last safe, what is found of it; `versions` is what it has held since. Parts of `grain`
-    /// bytes are never torn.
+    /// Turns `unit`, which holds the last durable content, into its content after the crash. `versions`
+    /// lists its contents since then. Parts of `grain` bytes are never torn.
     pub(crate) fn leave<V: AsRef<[u8]>>(&mut self, unit: &mut [u8], versions: &[V], grain: usize) {
         if below(self.random, 8) >= self.odd_in_8 {
             if below(self.random, 8) < self.kept_in_8 {
@@ -105,7 +108,7 @@ impl<'a, R: RngCore> Crash<'a, R> {
         let torn = below(self.random, 2) == 0;
         let part_bytes = if torn { grain } else { unit.len() };
         for (at, part) in unit.chunks_mut(part_bytes).enumerate() {
-            // One more than there are versions: what was safe.
+            // The index one past the last version selects the durable content.
             if let Some(version) = versions.get(below(self.random, versions.len() as u64 + 1) as usize) {
                 part.copy_from_slice(&version.as_ref()[at * part_bytes..][..part_bytes]);
             }
@@ -118,7 +121,7 @@ mod tests {
     use super::Power;
 
     #[test]
-    fn so_many_events_take_effect() {
+    fn events_before_cut_take_effect_later_ones_do_not() {
         let power = Power::new();
         let other = power.clone();
         power.cut_at(3);
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn power_is_off_at_once_after_the_last_event() {
+    fn cut_at_last_event_turns_power_off_at_once() {
         let power = Power::new();
         power.cut_at(1);
         assert!(!power.is_off());

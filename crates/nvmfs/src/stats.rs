@@ -1,23 +1,25 @@
-//! What a file system did.
+//! Statistics of a file system.
 
 use crate::ssd::Drive;
 use serde::{Deserialize, Serialize};
 use std::ops::Sub;
 
-/// The extended attribute of a mounted root directory under which its [`Stats`] are read, as JSON.
+/// Extended attribute of a mounted root directory that returns the [`Stats`] as JSON.
 pub const REPORT_XATTR: &str = "user.nvmfs.stats";
 
-/// The extended attribute of a mounted root directory by which it is told to make or delete a snapshot: `create NAME`, `delete NAME`.
+/// Extended attribute of a mounted root directory; setting it to `create NAME` or `delete NAME` creates or
+/// deletes a snapshot.
 pub const ORDER_XATTR: &str = "user.nvmfs.snapshot";
 
-/// A snapshot.
+/// Statistics of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotStats {
-    /// What it is called.
+    /// Name of the snapshot.
     pub name: String,
-    /// When it was made, ns since 1970.
+    /// Creation time, ns since 1970.
     pub created_ns: i64,
-    /// Blocks that it has: some are an older one's when it is deleted, if that needs them, and the rest is free.
+    /// Blocks held by the snapshot. When it is deleted, blocks that an older snapshot needs pass to that
+    /// one; the rest becomes free.
     pub blocks: u64,
 }
 
@@ -27,23 +29,23 @@ pub struct SnapshotStats {
 pub struct Counts {
     /// Blocks read by users.
     pub read_blocks: u64,
-    /// Those of them that were on NVRAM.
+    /// Blocks read by users that were on NVRAM.
     pub read_hits: u64,
-    /// Those of them that were nowhere, and read as zeros.
+    /// Blocks read by users that did not exist and read as zeros.
     pub read_holes: u64,
-    /// Blocks written by users, each piece of a block counting.
+    /// Blocks written by users; each written part of a block counts as one.
     pub written_blocks: u64,
-    /// Those of them that were on NVRAM.
+    /// Blocks written by users that were on NVRAM.
     pub write_hits: u64,
-    /// Those of them that were nowhere, and are on NVRAM since.
+    /// Blocks written by users that did not exist before; they are created on NVRAM.
     pub written_holes: u64,
-    /// Blocks read from the SSD, for users.
+    /// Blocks read from the SSD for users.
     pub ssd_read_blocks: u64,
     /// Blocks read from the SSD for cleaning.
     pub cleaning_read_blocks: u64,
     /// Blocks written to the SSD.
     pub ssd_written_blocks: u64,
-    /// Requests in which they were written.
+    /// Write requests to the SSD.
     pub ssd_writes: u64,
     /// Flushes of the SSD.
     pub ssd_flushes: u64,
@@ -51,7 +53,7 @@ pub struct Counts {
     pub trimmed_blocks: u64,
     /// Trims that the SSD refused.
     pub refused_trims: u64,
-    /// Clean pages that made room for others.
+    /// Clean pages evicted.
     pub evicted_pages: u64,
     /// Blocks read again soon after they were evicted.
     pub clean_ghost_hits: u64,
@@ -59,38 +61,39 @@ pub struct Counts {
     pub dirty_ghost_hits: u64,
     /// Extents recycled.
     pub recycled_extents: u64,
-    /// Valid blocks that had to be moved from them.
+    /// Valid blocks moved out of recycled extents.
     pub moved_blocks: u64,
 }
 
 impl Counts {
-    /// Blocks read by users that were on the SSD.
+    /// Returns the number of blocks read by users that were on the SSD.
     pub fn read_misses(&self) -> u64 {
         self.read_blocks.saturating_sub(self.read_hits + self.read_holes)
     }
 
-    /// Blocks written by users that were on the SSD. Those that were refused for lack of room count as well.
+    /// Returns the number of blocks written by users that were on the SSD, including writes refused for
+    /// lack of space.
     pub fn write_misses(&self) -> u64 {
         self.written_blocks.saturating_sub(self.write_hits + self.written_holes)
     }
 
-    /// Blocks in recycled extents.
+    /// Returns the number of blocks in recycled extents.
     pub fn recycled_blocks(&self) -> u64 {
         self.recycled_extents * crate::layout::EXTENT_BLOCKS
     }
 
-    /// 1 - moved valid blocks / recycled blocks (section IV-D); `None` where nothing was recycled.
+    /// Returns 1 - moved valid blocks / recycled blocks (section IV-D); `None` if nothing was recycled.
     pub fn cleaning_efficiency(&self) -> Option<f64> {
         let recycled = self.recycled_blocks();
         (recycled > 0).then(|| 1.0 - self.moved_blocks as f64 / recycled as f64)
     }
 
-    /// Share of blocks read that were on NVRAM; `None` where nothing was read.
+    /// Returns the fraction of blocks read that were on NVRAM; `None` if nothing was read.
     pub fn read_hit_ratio(&self) -> Option<f64> {
         (self.read_blocks > 0).then(|| self.read_hits as f64 / self.read_blocks as f64)
     }
 
-    /// Share of blocks written that were on NVRAM; `None` where nothing was written.
+    /// Returns the fraction of blocks written that were on NVRAM; `None` if nothing was written.
     pub fn write_hit_ratio(&self) -> Option<f64> {
         (self.written_blocks > 0).then(|| self.write_hits as f64 / self.written_blocks as f64)
     }
@@ -123,88 +126,90 @@ impl Sub for Counts {
     }
 }
 
-/// What checksums showed since the file system was opened.
+/// Results of checksum verification since the file system was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChecksumStats {
-    /// Data has them too.
+    /// True if data has checksums too.
     pub of_data: bool,
-    /// How often something did not have its checksum: reading it, changing it, or looking at everything.
+    /// Checksum mismatches found by reads, by changes and by the scrub.
     pub wrong: u64,
-    /// What that was the last time.
+    /// Description of the last mismatch.
     pub last_wrong: Option<String>,
-    /// How often everything was looked at in the background.
+    /// Completed background scrub passes.
     pub passes: u64,
-    /// Inodes and pages of metadata that were.
+    /// Inodes and metadata pages verified by the scrub.
     pub checked_metadata: u64,
-    /// Blocks of the SSD that were.
+    /// Blocks of the SSD verified by the scrub.
     pub checked_blocks: u64,
 }
 
-/// How things stand, and what was done.
+/// State of the file system and counts since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stats {
-    /// What was done since the file system was opened.
+    /// Counts since the file system was opened.
     pub counts: Counts,
-    /// Share of blocks read that were on NVRAM.
+    /// Fraction of blocks read that were on NVRAM.
     pub read_hit_ratio: Option<f64>,
-    /// Share of blocks written that were on NVRAM.
+    /// Fraction of blocks written that were on NVRAM.
     pub write_hit_ratio: Option<f64>,
     /// 1 - moved valid blocks / recycled blocks.
     pub cleaning_efficiency: Option<f64>,
-    /// Pages of NVRAM.
+    /// Data and metadata pages of the NVRAM.
     pub pages: u32,
-    /// Free ones.
+    /// Free pages.
     pub free_pages: u32,
-    /// Clean ones.
+    /// Clean pages.
     pub clean_pages: u32,
-    /// Those of them that were read once or not at all since they are; none where the lists are fixed.
+    /// Clean pages on probation: read at most once since they became clean; 0 with fixed lists.
     pub probation_pages: u32,
-    /// Dirty ones.
+    /// Dirty pages.
     pub dirty_pages: u32,
-    /// Pages of the dirty list, of which `flush_above` and `flush_below` are shares: all for data where the lists are fixed.
+    /// Length of the dirty list, to which `flush_above` and `flush_below` refer, pages; with fixed lists,
+    /// all pages for data.
     pub dirty_list_pages: u32,
-    /// Pages with directories, pointers, attributes; those with inodes not among them.
+    /// Pages that hold directories, pointers or attributes, not including pages of inodes.
     pub metadata_pages: u32,
-    /// Pages that these may still take.
+    /// Pages that directories, pointers and attributes may still take.
     pub free_metadata_pages: u32,
     /// Extents of the SSD for data.
     pub extents: u32,
-    /// Free ones.
+    /// Free extents.
     pub free_extents: u32,
     /// Valid blocks on the SSD.
     pub ssd_valid_blocks: u64,
-    /// Extents that would be enough for them over extents in use; 1 where none is.
+    /// Extents needed for the valid blocks divided by extents in use; 1 if none is in use.
     pub extent_fill: f64,
     /// Inodes in use.
     pub inodes: u32,
-    /// Those, and most that there is still room for.
+    /// Inodes in use plus the inodes for which there is still space.
     pub inode_limit: u32,
-    /// Pages of inodes that came since it was made.
+    /// Pages of inodes added since the file system was created.
     pub inode_pages: u32,
-    /// Blocks of data in use, on either device or reserved.
+    /// Blocks of data in use: on either device, or reserved.
     pub used_blocks: u64,
-    /// Those of them that are reserved and were not written yet.
+    /// Blocks in use that are reserved and not yet written.
     pub reserved_blocks: u64,
     /// Blocks that data may use.
     pub capacity_blocks: u64,
-    /// Those of them that can still be had: what leads to them needs room on the NVRAM.
+    /// Blocks that can still be allocated; fewer than are unused, because their pointers need space on the
+    /// NVRAM.
     pub available_blocks: u64,
-    /// Blocks that are there for snapshots alone, with what leads to them.
+    /// Blocks used only by snapshots, including their pointers.
     pub snapshot_blocks: u64,
-    /// The snapshots, the oldest first.
+    /// Snapshots, oldest first.
     pub snapshots: Vec<SnapshotStats>,
-    /// Snapshots that were deleted and of which something is still to be freed.
+    /// Deleted snapshots whose blocks are not all freed yet.
     pub snapshots_being_deleted: u32,
-    /// How often something was refused for lack of room since the file system was opened.
+    /// Operations refused for lack of space since the file system was opened.
     pub no_space: u64,
-    /// What was full the last time.
+    /// Resource that was full at the last refusal.
     pub last_no_space: Option<String>,
-    /// What checksums showed, where there are any.
+    /// Checksum results, if checksums are on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksums: Option<ChecksumStats>,
-    /// What the drive did, if it is simulated.
+    /// Statistics of the drive, if it is simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drive: Option<Drive>,
 }

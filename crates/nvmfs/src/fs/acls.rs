@@ -1,6 +1,7 @@
-//! Access control lists: what they and the permission bits have to do with each other.
+//! ACLs and their relation to the permission bits.
 //!
-//! A list that the permission bits say as well is not kept. Where one is, the bits are those that it shows, always: both change at once.
+//! An ACL equivalent to the permission bits is not stored. A stored ACL always agrees with the permission bits:
+//! both are changed atomically.
 
 use super::Nvmfs;
 use super::create::New;
@@ -11,14 +12,14 @@ use crate::ssd::Ssd;
 use crate::store::{Changes, Region};
 use std::ops::Range;
 
-/// The permission bits that lists decide on.
+/// Permission bits that ACLs determine.
 pub(super) const RIGHTS: u32 = 0o777;
 
 fn damaged(ino: Ino) -> Error {
     Error::Damaged(format!("an access control list of inode {} makes no sense", ino.0))
 }
 
-/// A list of a file, and where it stands in NVRAM.
+/// Returns an ACL of a file and its range in the NVRAM.
 fn list_of<N: Nvram>(
     region: &Region<N>,
     ino: Ino,
@@ -36,11 +37,10 @@ fn list_of<N: Nvram>(
     Ok(Some((acl, at + value.start..at + value.end)))
 }
 
-/// An attribute that is a list is to be set: does so in `xattrs`, and returns the permission bits that the file then has, if they
-/// depend on it.
+/// Sets an ACL attribute in `xattrs`; returns the resulting permission bits, if the ACL determines them.
 ///
 /// # Errors
-/// What is no list, or of a file that has none.
+/// A malformed ACL, or a file type without ACLs.
 pub(super) fn set_list(xattrs: &mut Xattrs, inode: &Inode, name: &[u8], value: &[u8]) -> Result<Option<u32>> {
     let acl = Acl::decode(value).ok_or(Error::Invalid("an access control list makes no sense"))?;
     match inode.kind() {
@@ -62,7 +62,7 @@ pub(super) fn set_list(xattrs: &mut Xattrs, inode: &Inode, name: &[u8], value: &
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// The permission bits of a file are going to change, and with them its list.
+    /// Adds the change of the ACL that a change of permission bits implies.
     pub(super) fn change_list(&self, changes: &mut Changes, ino: Ino, permissions: u32) -> Result<()> {
         let inode = self.store.region.inode(ino)?;
         let Some((mut acl, place)) = list_of(&self.store.region, ino, &inode, ACCESS_ACL)? else {
@@ -76,7 +76,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// What a new file gets from the list for new files of its directory: fewer permissions than were asked for, and lists.
+    /// Applies the default ACL of a directory to a new file: limits its permissions and returns its ACLs.
     pub(super) fn inherit<'a>(
         &self,
         parent: Ino,
@@ -101,7 +101,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok((new, xattrs))
     }
 
-    /// Puts right the lists of a file.
+    /// Repairs the ACLs of a file.
     pub(super) fn repair_lists(&mut self, ino: Ino) -> Result<()> {
         let inode = self.store.region.inode(ino)?;
         let Some(xattrs) = right_acls(&self.read_xattrs(ino)?, &inode) else { return Ok(()) };
@@ -112,7 +112,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             self.store.region.fence();
             return self.store.free_metadata_page(ino, page);
         }
-        // No longer than before, so that it needs no room.
+        // The new attributes are no longer than the old ones, so they fit on the page.
         self.store.region.store_page(page, &encode_xattrs(&xattrs));
         self.store.region.fence();
         Ok(())

@@ -1,4 +1,4 @@
-//! What is known of a file, and changing it.
+//! Reading and changing file attributes.
 
 use super::{Nvmfs, PERMISSIONS};
 use crate::api::{
@@ -29,7 +29,7 @@ fn set_attributes(inode: &mut Inode, change: &Change, now_ns: i64) {
 }
 
 impl Inode {
-    /// What is known of the file with this number, if it is in use.
+    /// Returns the attributes of the file with this number, if the inode is in use.
     pub(super) fn attributes(&self, ino: Ino) -> Option<Attributes> {
         let kind = self.kind()?;
         let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
@@ -78,7 +78,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         let inode = changes.inode(&self.store.region, ino)?;
         if change.size_bytes.is_some_and(|size_bytes| size_bytes <= inode.size_bytes) {
-            // What is reserved behind the end goes with what is cut off.
+            // Reserved blocks beyond the end are freed too.
             inode.related = 0;
         }
         set_attributes(inode, change, caller.now_ns);
@@ -90,12 +90,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.attributes_of(ino)
     }
 
-    /// Notes an access, if it is time to (relatime).
+    /// Updates the access time if it is due (relatime).
     pub(super) fn note_access(&mut self, ino: Ino, inode: &Inode, caller: &Caller) -> Result<()> {
         let is_old = caller.now_ns.saturating_sub(inode.accessed_ns) >= RELATIME_NS;
         if inode.accessed_ns <= inode.modified_ns || inode.accessed_ns <= inode.changed_ns || is_old {
             match self.store.keep_inode(ino) {
-                // Reading goes on, and leaves no trace.
+                // Without space for a snapshot, the read succeeds and the access time is not
+                // updated.
                 Err(Error::NoSpace(_)) => return Ok(()),
                 kept => kept?,
             }
@@ -105,7 +106,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// The content of a file was changed, and is safe; the file is now at least so long.
+    /// Updates size and times after the content of a file was changed durably; the size becomes at least
+    /// `size_bytes`.
     pub(super) fn note_change(&mut self, ino: Ino, size_bytes: u64, caller: &Caller) -> Result<()> {
         if self.store.region.inode(ino)?.size_bytes < size_bytes {
             self.set_field(ino, Field::Size, size_bytes)?;

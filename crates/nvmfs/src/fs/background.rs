@@ -1,4 +1,5 @@
-//! Flushing and recycling by a thread: the file system is in use while an extent is written.
+//! Background work (flushing, recycling, trimming, scrub) in a separate thread, while the file system is in
+//! use.
 
 use super::Nvmfs;
 use super::snapshots::BLOCKS_AT_ONCE;
@@ -8,34 +9,34 @@ use crate::ssd::Ssd;
 use crate::store::{Batch, Fetch, Scrub, Trims};
 use std::time::Duration;
 
-/// How long a request waits for others to end what they flush, where there is nothing that it could flush itself.
+/// Time that a request waits for flushes in progress if it cannot flush anything itself.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// A piece of work beside requests.
+/// Unit of work that runs concurrently with requests.
 pub enum Work<S> {
-    /// An extent that is to be written while others use the file system.
+    /// Extent to be written.
     Write(Batch<S>),
-    /// An extent that is to be recycled, and what is to be read of it.
+    /// Extent to be recycled, and the reads that it needs.
     Recycle(u32, Fetch<S>),
     /// Blocks that a request waits for.
     Fetch(Fetch<S>),
-    /// Extents that hold nothing any more.
+    /// Empty extents to be trimmed.
     Trim(Trims<S>),
-    /// Nothing: there will be no room. The request takes what there is, or says why there is none.
+    /// No work, and no space will become free: the request uses the space that exists, or fails.
     Alone,
-    /// Nothing: others make room.
+    /// No work: operations in progress will free space.
     Pause,
-    /// Nothing: a step was done, and there are more.
+    /// No work: one step is done, and more are left.
     Step,
-    /// Blocks that are to be read and compared with their checksums.
+    /// Blocks to be read and verified.
     Check(Scrub<S>),
 }
 
 impl<S: Ssd> Work<S> {
-    /// The slow part.
+    /// Performs the slow part.
     ///
     /// # Errors
-    /// That of the SSD.
+    /// Errors of the SSD.
     pub fn run(&self) -> std::io::Result<()> {
         match self {
             Work::Write(batch) => batch.write(),
@@ -55,9 +56,10 @@ impl<S: Ssd> Work<S> {
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// The next piece of work. Its slow part is run while others use the file system; then call
-    /// [`Nvmfs::end_background`], and this again. Flushing begins when many pages are dirty and goes on until few are; where
-    /// there is nothing to flush, one extent is recycled. `None` if there is nothing to do now, or no room to do it.
+    /// Returns the next unit of work. Run its slow part while the file system is in use; then call
+    /// [`Nvmfs::end_background`], and this again. Flushing begins when many pages are dirty and continues
+    /// until few are. If there is nothing to flush, one extent is recycled. Returns `None` if there is
+    /// nothing to do, or no space to do it.
     ///
     /// # Errors
     /// [`Error::Ssd`], [`Error::Damaged`].
@@ -72,7 +74,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// What deleted snapshots have is freed by and by whatever else is to be done.
+    /// Blocks of deleted snapshots are freed gradually, interleaved with other work.
     fn next_work(&mut self) -> Result<Option<Work<S>>> {
         let deleted = self.go_on_deleting(BLOCKS_AT_ONCE);
         match self.next_for_ssd()? {
@@ -92,7 +94,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if let Some(trims) = self.store.begin_trims() {
             return Ok(Some(Work::Trim(trims)));
         }
-        // Each extent is recycled once at most before there is a pause.
+        // Each extent is recycled at most once before a pause.
         if self.recycled < self.store.usable_extents()
             && self.store.wants_recycling()
             && let Some((extent, fetch)) = self.store.begin_recycling()?
@@ -104,25 +106,26 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(None)
     }
 
-    /// The next piece of looking at everything that has a checksum, to be run and ended as other work. `None` when all was looked
-    /// at once more.
+    /// Returns the next piece of the scrub, to be run and ended like other work; `None` at the end of a
+    /// pass.
     pub fn begin_check(&mut self) -> Option<Work<S>> {
         self.store.begin_scrub().map(Work::Check)
     }
 
-    /// From now on a thread does what is not to be done by requests, as long as there is some: [`Nvmfs::begin_background`].
+    /// Leaves flushing and trimming to a thread that calls [`Nvmfs::begin_background`] as long as there is
+    /// work.
     pub fn leave_to_thread(&mut self) {
         self.auto_settle = false;
         self.store.leave_trims();
     }
 
-    /// Whether the requests that come may be refused with [`Error::Wait`]; then call [`Nvmfs::begin_wait`].
+    /// Sets if later requests may return [`Error::Wait`]; after that, call [`Nvmfs::begin_wait`].
     pub fn allow_waiting(&mut self, may_wait: bool) {
         self.store.allow_waiting(may_wait);
     }
 
-    /// What the request that was just refused with [`Error::Wait`] waits for: to be run while others use the file system, and, when
-    /// waiting is allowed again, ended just before it is asked again.
+    /// Returns the work for which the request that returned [`Error::Wait`] waits. Run it while the file
+    /// system is in use. End it after waiting is allowed again, immediately before the request is repeated.
     pub fn begin_wait(&mut self) -> Work<S> {
         if !self.store.is_room_wanted() {
             return Work::Fetch(self.store.begin_fetch());
@@ -134,16 +137,17 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// What [`Nvmfs::begin_background`] gave was run; if a batch was not written, its pages stay dirty.
+    /// Completes work returned by [`Nvmfs::begin_background`]; if a batch was not written, its pages stay
+    /// dirty.
     ///
     /// # Errors
-    /// That of running it.
+    /// Errors of the work.
     pub fn end_background(&mut self, work: Work<S>, outcome: std::io::Result<()>) -> Result<()> {
         match work {
             Work::Write(batch) => self.store.end_flush(batch, outcome),
             Work::Recycle(extent, fetch) => match self.store.end_recycling(extent, fetch, outcome) {
                 Err(Error::NoSpace(_)) => {
-                    // Enough of it for now.
+                    // Recycling pauses.
                     self.recycled = self.store.usable_extents();
                     Ok(())
                 }

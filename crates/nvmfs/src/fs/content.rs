@@ -1,4 +1,4 @@
-//! Reading and writing files.
+//! Reads and writes of files.
 
 use super::Nvmfs;
 use crate::api::{BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result};
@@ -23,7 +23,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.read(ino, offset, &mut out[..length])?;
         self.note_access(ino, &inode, caller)?;
         if self.store.is_adaptive() {
-            // Reading makes the dirty list shorter. What cannot be flushed stays dirty, and is told to who writes.
+            // A read can shorten the dirty list. If flushing fails, pages stay dirty, and the next
+            // write reports it.
             let _ = self.settle();
         }
         Ok(length)
@@ -56,21 +57,21 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(written)
     }
 
-    /// Before a file grows so that bytes up to `until` belong to it: those between its end and there read as zeros. Behind
-    /// the end of a file, in its last block, may be anything.
+    /// Zeros the bytes between the end of a file and `until` in its last block, before the file grows to
+    /// `until`. Bytes beyond the end in the last block are undefined.
     pub(super) fn clear_tail(&mut self, ino: Ino, until: u64) -> Result<()> {
         let size_bytes = self.file(ino)?.size_bytes;
         let end = until.min(size_bytes.next_multiple_of(BLOCK));
         if size_bytes < end { self.store.zero(ino, size_bytes..end) } else { Ok(()) }
     }
 
-    /// Frees blocks behind the end, which a failed operation may have left, but for those reserved.
+    /// Frees blocks beyond the end left by a failed operation, except reserved blocks.
     pub(super) fn cut_behind_end(&mut self, ino: Ino) -> Result<()> {
         let blocks = self.file(ino)?.size_bytes.div_ceil(BLOCK);
         self.store.end_with(ino, blocks)
     }
 
-    /// Flushes what must be, unless a thread does. Lack of room shows when something is to be written.
+    /// Flushes if necessary, unless a thread does. Lack of space is reported by the next write.
     pub(super) fn settle(&mut self) -> Result<()> {
         if !self.auto_settle {
             return Ok(());

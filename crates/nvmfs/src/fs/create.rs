@@ -1,4 +1,4 @@
-//! New files and new names.
+//! Creation of files and names.
 
 use super::{Nvmfs, PERMISSIONS};
 use crate::api::{
@@ -12,10 +12,10 @@ use crate::store::Changes;
 
 const SET_GROUP_ID: u32 = 0o2000;
 
-/// What is to be made.
+/// Kind of file to create.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum New<'a> {
-    /// A file, pipe, socket or device.
+    /// Regular file, pipe, socket or device.
     File {
         kind: Kind,
         permissions: u32,
@@ -24,7 +24,7 @@ pub(super) enum New<'a> {
     Directory {
         permissions: u32,
     },
-    /// A symbolic link to this.
+    /// Symbolic link to this target.
     Link(&'a [u8]),
 }
 
@@ -37,7 +37,7 @@ impl New<'_> {
         }
     }
 
-    /// The permissions that are asked for; none of a link.
+    /// Returns the requested permissions; `None` for a link.
     pub fn permissions(&mut self) -> Option<&mut u32> {
         match self {
             New::File { permissions, .. } | New::Directory { permissions } => Some(permissions),
@@ -45,7 +45,8 @@ impl New<'_> {
         }
     }
 
-    /// Its inode, but for what comes from caller and directory; `page` holds the target of a long link.
+    /// Returns the initial inode without the fields that depend on caller and directory; `page` holds the
+    /// target of a long link.
     fn inode(&self, parent: Ino, page: Option<u64>) -> Inode {
         let (permissions, links, related) = match self {
             New::File { permissions, device, .. } => (*permissions, 1, *device),
@@ -66,7 +67,7 @@ impl New<'_> {
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Refuses a name that cannot be given in a directory; returns the directory.
+    /// Checks that a name can be added to a directory; returns the directory.
     fn check_new_name(&mut self, parent: Ino, name: &[u8]) -> Result<Inode> {
         let directory = self.directory(parent)?;
         names::check_name(name)?;
@@ -111,7 +112,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.create(parent, name, New::Link(target), caller)
     }
 
-    /// Makes a file with a name.
+    /// Creates a file with a name.
     pub(super) fn create(
         &mut self,
         parent: Ino,
@@ -127,7 +128,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.prepare_to_keep()?;
         let (ino, generation) = self.free_inode()?;
         let (new, xattrs) = self.inherit(parent, &directory, new)?;
-        // Links have a target and no attributes, others the other way round.
+        // Links have a target and no attributes; other files may have attributes.
         let page = match new {
             New::Link(_) => self.target_page(ino, new)?,
             _ => self.xattrs_page(ino, &xattrs)?,
@@ -161,7 +162,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.attributes_of(ino)
     }
 
-    /// A free inode and its generation; if there is none, others are made.
+    /// Returns a free inode and its generation; adds a page of inodes if none is free.
     fn free_inode(&mut self) -> Result<(Ino, u32)> {
         if let Some(found) = self.names.inodes.find_free(&self.store.region)? {
             return Ok(found);
@@ -172,7 +173,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         found.ok_or_else(|| Error::Damaged("new inodes are in use".into()))
     }
 
-    /// A page with the target of a long link, safe.
+    /// Allocates a durable page with the target of a long link.
     fn target_page(&mut self, ino: Ino, new: New<'_>) -> Result<Option<PageId>> {
         let New::Link(target) = new else { return Ok(None) };
         if target.len() <= INLINE_BYTES {
@@ -184,7 +185,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Some(page))
     }
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     pub(super) fn target(&self, ino: Ino) -> Result<Vec<u8>> {
         let inode = self.store.region.inode(ino)?;
         if inode.kind() != Some(Kind::Symlink) {
@@ -199,7 +200,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(self.store.region.sound_page(page)?[..inode.size_bytes as usize].to_vec())
     }
 
-    /// Gives a file another name.
+    /// Adds a name to a file.
     pub(super) fn add_name(
         &mut self,
         ino: Ino,

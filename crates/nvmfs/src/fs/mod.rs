@@ -1,7 +1,7 @@
-//! NVMFS itself: the operations of a file system, over `Names` and a [`Store`].
+//! NVMFS: the operations of a file system, on top of `Names` and a [`Store`].
 //!
-//! An operation on names first finds out whether it can be done, then allocates what it needs, then gathers all its changes
-//! and applies them at once: a power cut leaves all of them or none.
+//! An operation on names first checks that it can succeed, then allocates what it needs, then collects all its
+//! changes and applies them atomically. A power cut leaves either all of its changes or none.
 
 mod acls;
 mod attributes;
@@ -48,31 +48,31 @@ use removal::orphans;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Bits of a mode that are permissions.
+/// Permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 
-/// NVMFS.
+/// NVMFS file system.
 pub struct Nvmfs<N, S> {
     pub(crate) store: Store<N, S>,
     pub(crate) names: Names,
-    /// Whether each write flushes what it must; else a thread does, with [`Nvmfs::begin_background`].
+    /// True if each write flushes as necessary; otherwise a thread does, with [`Nvmfs::begin_background`].
     pub auto_settle: bool,
-    /// Whether flushing has begun and not come to its end.
+    /// True while flushing is in progress.
     is_flushing: bool,
-    /// Extents that the thread recycled since it last had nothing to do.
+    /// Extents that the thread has recycled since it was last idle.
     recycled: u32,
-    /// Pages of inodes that may not be needed any more since there is no snapshot.
+    /// Pages of inodes to check after the last snapshot was deleted: they may be unused.
     inode_pages_to_drop: Vec<u32>,
-    /// How often there was no room, and what was full the last time.
+    /// Number of operations refused for lack of space, and the resource that was full the last time.
     no_space: u64,
     last_no_space: Option<&'static str>,
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Makes a file system: an empty root directory. What was on NVRAM and SSD is lost.
+    /// Creates a file system with an empty root directory. The content of NVRAM and SSD is lost.
     ///
     /// # Errors
-    /// Impossible sizes or settings, a failing SSD.
+    /// Invalid sizes or settings; errors of the SSD.
     pub fn format(
         nvram: N,
         ssd: Arc<S>,
@@ -82,21 +82,22 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Self::over_found(Store::format(nvram, ssd, format, options)?, &[])?)
     }
 
-    /// Opens a file system, after whatever happened to it.
+    /// Opens a file system, after a clean close or a crash.
     ///
     /// # Errors
-    /// Devices that do not hold it, damage that needs fsck.
+    /// Devices that do not hold a file system; damage that needs fsck.
     pub fn mount(nvram: N, ssd: Arc<S>, options: Options) -> std::result::Result<(Self, Found), OpenError> {
         let (store, found) = Store::open(nvram, ssd, options)?;
         Ok((Self::over_found(store, &found.scan.orphans)?, found))
     }
 
-    /// Closes it. Files without a name that are still open are removed when it is mounted again.
+    /// Closes the file system. Open files without a name are removed at the next mount.
     pub fn close(self) -> N {
         self.store.close()
     }
 
-    /// The file system in an open store. Files that had no name any more are looked for and removed; [`Nvmfs::mount`] need not look.
+    /// Returns the file system in an open store. Searches for files without a name and removes them;
+    /// [`Nvmfs::mount`] gets them from the scan.
     ///
     /// # Errors
     /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
@@ -105,7 +106,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Self::over_found(store, &orphans)
     }
 
-    /// The same, given the orphans.
+    /// Like [`Nvmfs::over`], given the orphans.
     fn over_found(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
         let mut fs = Self::to_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
@@ -119,12 +120,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(fs)
     }
 
-    /// Takes the blocks of directories in which there is nothing.
+    /// Frees empty blocks of directories.
     fn drop_empty_blocks(&mut self) -> Result<()> {
         for ino in self.store.region.inos() {
             if self.store.region.raw_inode(ino)?.kind() == Some(Kind::Directory) {
                 match names::drop_empty_blocks(&mut self.store, ino) {
-                    // What is damaged stays as it is, for fsck.
+                    // Damage is left to fsck.
                     Ok(()) | Err(Error::Damaged(_)) => {}
                     Err(error) => return Err(error),
                 }
@@ -133,10 +134,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// The file system in an open store, for [`repair()`]: whatever is wrong stays as it is.
+    /// Returns the file system in an open store without changing anything, for [`repair()`].
     ///
     /// # Errors
-    /// None that a store as such can have.
+    /// Damage that makes inodes unreadable.
     pub fn to_repair(store: Store<N, S>) -> Result<Self> {
         let names = Names::new(&store.region, store.options().index_bytes)?;
         Ok(Nvmfs {
@@ -151,7 +152,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         })
     }
 
-    /// Remembers what was full, if `error` says so.
+    /// Records the full resource if `error` is [`Error::NoSpace`].
     pub fn note_refusal(&mut self, error: &Error) {
         if let Error::NoSpace(reason) = error {
             self.no_space += 1;
@@ -159,17 +160,17 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// The blocks under it.
+    /// Returns the underlying store.
     pub fn store(&self) -> &Store<N, S> {
         &self.store
     }
 
-    /// The same, to be closed.
+    /// Returns the underlying store, to be closed.
     pub fn into_store(self) -> Store<N, S> {
         self.store
     }
 
-    /// How things stand, and what was done.
+    /// Returns the state of the file system and its counts.
     pub fn stats(&self) -> Stats {
         let counts = self.store.counts;
         let (inodes, available_inodes) = (self.used_inodes(), self.available_inodes());
@@ -198,7 +199,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             capacity_blocks: self.store.capacity_blocks(),
             available_blocks: self.store.available_blocks(),
             snapshot_blocks: self.store.snapshot_blocks(),
-            // One that is damaged is fsck's.
+            // Damaged snapshots are reported by fsck.
             snapshots: self.snapshots().unwrap_or_default(),
             snapshots_being_deleted: self.store.going_snapshots() as u32,
             no_space: self.no_space,
@@ -212,12 +213,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.inodes() - u64::from(self.names.inodes.free())
     }
 
-    /// Most files that can still be made.
+    /// Returns the number of files that can still be created.
     fn available_inodes(&self) -> u64 {
         self.store.available_files(self.names.inodes.free().into())
     }
 
-    /// A directory that was not removed.
+    /// Returns a directory that was not removed.
     fn directory(&self, ino: Ino) -> Result<Inode> {
         let inode = self.store.region.inode(ino)?;
         match inode.kind() {
@@ -227,7 +228,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// A regular file.
+    /// Returns a regular file.
     fn file(&self, ino: Ino) -> Result<Inode> {
         let inode = self.store.region.inode(ino)?;
         match inode.kind() {
@@ -237,7 +238,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// The inode that an entry or a parent leads to, which must be in use.
+    /// Returns the inode that an entry or a parent refers to; it must be in use.
     fn inode_of_entry(&self, ino: Ino) -> Result<Inode> {
         self.store
             .region
@@ -245,12 +246,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             .map_err(|_| Error::Damaged(format!("a name leads to inode {}, which is not in use", ino.0)))
     }
 
-    /// The entry of a name that is neither `.` nor `..`.
+    /// Returns the entry of a name other than `.` and `..`.
     fn entry(&mut self, dir: Ino, name: &[u8]) -> Result<names::Found> {
         self.names.find(&self.store.region, dir, name)?.ok_or(Error::NotFound)
     }
 
-    /// A directory with its times of modification and change set.
+    /// Returns a directory with its modification and change times updated.
     fn touch_directory<'a>(
         &self,
         changes: &'a mut Changes,
@@ -372,7 +373,7 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
     }
 
     fn sync(&mut self, ino: Ino) -> Result<()> {
-        // Whatever an operation did is safe when it returns.
+        // Every operation is durable when it returns.
         self.store.region.inode(ino).map(|_| ())
     }
 

@@ -1,4 +1,4 @@
-//! The file system as it was, looked at while it goes on: reading alone.
+//! Read-only view of a snapshot while the live file system is in use.
 
 use super::Nvmfs;
 use crate::api::{
@@ -14,21 +14,23 @@ use std::ops::ControlFlow;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// A snapshot beside the file system that it is of. Files have the numbers that they had.
+/// View of a snapshot in a live file system. Files have the inode numbers that they had at the time of the
+/// snapshot.
 pub struct AsItWas<'a, N, S> {
     fs: &'a mut Nvmfs<N, S>,
     view: u32,
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// The snapshot that [`Store::views`](crate::store::Store::views) gives this number. It has nothing any more, which is
-    /// [`Error::Stale`], once the snapshot is deleted.
+    /// Returns the view of the snapshot with this view number from
+    /// [`Store::views`](crate::store::Store::views). After the snapshot is deleted, all operations return
+    /// [`Error::Stale`].
     pub fn as_it_was(&mut self, view: u32) -> AsItWas<'_, N, S> {
         AsItWas { fs: self, view }
     }
 }
 
-/// The first block of a directory from one on, and its page.
+/// Next existing block of a directory, and its page.
 type NextPage = Result<Option<(u32, PageId)>>;
 
 impl<N: Nvram, S: Ssd> AsItWas<'_, N, S> {
@@ -54,7 +56,7 @@ impl<N: Nvram, S: Ssd> AsItWas<'_, N, S> {
         Ok(directory.page(region, block)?.map(|page| (block as u32, page)))
     }
 
-    /// Calls `each` for the entries of a directory but `.` and `..`, until it breaks.
+    /// Calls `each` for the entries of a directory except `.` and `..`, until it breaks.
     fn list(
         &self,
         (ino, directory): (Ino, &Past),

@@ -1,4 +1,4 @@
-//! Giving blocks to ranges of files, taking them, and finding them.
+//! Allocation, deallocation and search of ranges of files.
 
 use super::Nvmfs;
 use crate::api::{Allocate, BLOCK_BYTES, Caller, Error, Ino, MAX_FILE_BYTES, Result, Seek};
@@ -42,13 +42,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.clear_tail(ino, new_size)?;
         self.note_change(ino, new_size, caller)?;
         if how == (Allocate::Reserve { keep_size: true }) && end > size_bytes {
-            // The last step: until then what is behind the end is cut off when power goes.
+            // This is the last step: until then, a power cut removes blocks beyond the end.
             self.note_reserved_behind_end(ino)?;
         }
         self.settle()
     }
 
-    /// Reserves the holes of a range of blocks. If there is no room, they are holes again.
+    /// Reserves the holes of a range of blocks. If there is not enough space, they become holes again.
     fn reserve(&mut self, ino: Ino, blocks: Range<u64>) -> Result<()> {
         let free = self.store.capacity_blocks().saturating_sub(self.store.used_blocks());
         let holes = self.holes(ino, blocks, free)?;
@@ -59,7 +59,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         reserved
     }
 
-    /// From now on what is reserved behind the end of a file stays when the file system is mounted.
+    /// Marks the file, so that its reserved blocks beyond the end survive a mount.
     fn note_reserved_behind_end(&mut self, ino: Ino) -> Result<()> {
         if self.file(ino)?.related != RESERVED_BEHIND_END {
             let mut changes = Changes::default();
@@ -69,15 +69,15 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// The holes of a range of blocks.
+    /// Returns the holes of a range of blocks.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if they are more than `most` blocks.
+    /// [`Error::NoSpace`] if the holes have more than `most` blocks.
     fn holes(&self, ino: Ino, blocks: Range<u64>, most: u64) -> Result<Vec<Range<u64>>> {
         let region = &self.store.region;
         let (mut holes, mut counted, mut at) = (Vec::new(), 0, blocks.start);
         while let Some(start) = region.next_block(ino, at, blocks.end, false)? {
-            // No further than what there is room for: a hole may be long.
+            // The search is limited to the free space, because a hole may be long.
             let look_until = blocks.end.min(start + (most - counted) + 1);
             at = region.next_block(ino, start, look_until, true)?.unwrap_or(look_until);
             counted += at - start;
@@ -89,7 +89,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(holes)
     }
 
-    /// Makes a range read as zeros: whole blocks of it become holes, others keep their block.
+    /// Makes a range read as zeros: entire blocks become holes, blocks covered in part are kept and zeroed.
     fn punch(&mut self, ino: Ino, range: Range<u64>) -> Result<()> {
         let whole = range.start.next_multiple_of(BLOCK)..range.end / BLOCK * BLOCK;
         if whole.start > whole.end {

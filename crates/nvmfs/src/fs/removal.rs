@@ -1,4 +1,4 @@
-//! Names that go, and files that go with the last of them.
+//! Removal of names, and of files with their last name.
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, Ino, Kind, ROOT, Result};
@@ -9,7 +9,7 @@ use crate::store::{Changes, Region};
 use std::ops::Range;
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// Takes a name from a file that is not a directory.
+    /// Removes a name of a file that is not a directory.
     pub(super) fn remove_name(&mut self, parent: Ino, name: &[u8], caller: &Caller) -> Result<()> {
         self.directory(parent)?;
         names::check_name(name)?;
@@ -38,7 +38,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.remove_entry(parent, name, found, caller)
     }
 
-    /// Refuses what is no directory, or not empty, or the root.
+    /// Fails unless the inode is an empty directory other than the root.
     pub(super) fn check_empty(&self, ino: Ino) -> Result<()> {
         self.directory(ino)?;
         if ino == ROOT {
@@ -58,7 +58,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.remove_if_unused(found.ino)
     }
 
-    /// A file loses a name in a directory: a directory its only one.
+    /// Adds the change of a file that loses a name in a directory; a directory has only one name.
     pub(super) fn lose_name(
         &self,
         changes: &mut Changes,
@@ -77,19 +77,20 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Removes a file that has no name and no user.
+    /// Removes a file that has no name and is not open.
     pub(super) fn remove_if_unused(&mut self, ino: Ino) -> Result<()> {
         if self.store.region.inode(ino)?.links > 0 || self.names.inodes.is_open(ino) {
             return Ok(());
         }
         match self.remove_inode(ino) {
-            // It had no name any more when a snapshot was made, which has no room to keep it: the next mount tries again.
+            // The file was already unnamed at the time of a snapshot that has no space to keep it:
+            // the next mount retries the removal.
             Err(Error::NoSpace(_)) => Ok(()),
             result => result,
         }
     }
 
-    /// Frees all that a file has, then its inode. If that is interrupted, mounting does the rest.
+    /// Frees everything that a file has, then its inode. If interrupted, mounting completes it.
     pub(crate) fn remove_inode(&mut self, ino: Ino) -> Result<()> {
         let inode = self.store.region.inode(ino)?;
         if inode.kind() == Some(Kind::Directory) {
@@ -99,7 +100,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             self.store.cut(ino, 0, u64::MAX)?;
         }
         self.store.drop_xattrs(ino)?;
-        // Mode and links together; the generation stays for the next file of that number.
+        // Clears mode and link count together; the generation is kept for the next file with this
+        // number.
         self.store.free_inode(ino)?;
         self.names.inodes.freed(ino);
         match self.store.region.inodes_beside(ino) {
@@ -108,7 +110,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Gives a page of inodes back that is not needed any more.
+    /// Frees a page of inodes that is no longer needed.
     fn drop_if_unused(&mut self, number: u32, inodes: Range<u32>) -> Result<()> {
         if self.names.inodes.can_go(inodes.clone()) && self.store.drop_inode_page(number)? {
             self.names.inodes.went(inodes);
@@ -116,7 +118,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// The same of all pages of inodes, and of what was made for others and not used: after a power cut.
+    /// Frees all unneeded pages of inodes, and pointer blocks allocated for pages that were not created;
+    /// called after a power cut.
     pub(crate) fn drop_unused_inodes(&mut self) -> Result<()> {
         for number in self.store.region.inode_page_numbers().into_iter().rev() {
             self.drop_inode_page(number)?;
@@ -124,7 +127,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.prune_inode_pages()
     }
 
-    /// The same of one of them.
+    /// Frees one page of inodes if it is not needed.
     pub(super) fn drop_inode_page(&mut self, number: u32) -> Result<()> {
         let first = self.store.region.areas.first_of_page(number);
         match self.store.region.inodes_beside(first) {
@@ -133,12 +136,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Files in use that have no name.
+    /// Returns the files in use that have no name.
     pub(crate) fn orphans(&self) -> Result<Vec<Ino>> {
         orphans(&self.store.region)
     }
 
-    /// Refuses a directory that has no links and yet has entries: it was never removed, and its files would be lost.
+    /// Fails for a directory without links that has entries: it was not removed properly, and its files
+    /// would be lost.
     pub(super) fn check_orphan(&self, ino: Ino) -> Result<()> {
         let is_directory = self.store.region.inode(ino)?.kind() == Some(Kind::Directory);
         if is_directory && !names::is_empty(&self.store.region, ino)? {
@@ -147,10 +151,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// Removes files that had neither name nor user when power was cut or the file system was closed.
+    /// Removes files that had no name when the power was cut or the file system was closed.
     ///
     /// # Errors
-    /// The first of a file that cannot be removed; the others are.
+    /// The first error; the remaining files are still removed.
     pub fn remove_orphans(&mut self, orphans: &[Ino]) -> Result<()> {
         let mut result = Ok(());
         for &ino in orphans {
@@ -161,7 +165,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 }
 
-/// Files in use that have no name.
+/// Returns the files in use that have no name.
 pub(super) fn orphans<N: Nvram>(region: &Region<N>) -> Result<Vec<Ino>> {
     let mut orphans = Vec::new();
     for ino in region.inos() {

@@ -1,4 +1,4 @@
-//! Renaming, with all its cases.
+//! Rename in all its variants.
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, Ino, Kind, MAX_LINKS, ROOT, Rename, Result};
@@ -7,14 +7,14 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;
 
-/// A name in a directory.
+/// Name in a directory.
 #[derive(Clone, Copy)]
 struct Name<'a> {
     parent: Ino,
     name: &'a [u8],
 }
 
-/// A name and the file that has it.
+/// Existing name with its file.
 #[derive(Clone, Copy)]
 struct Named<'a> {
     at: Name<'a>,
@@ -55,7 +55,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// Who has a name, if anybody.
+    /// Returns the file with a name, if it exists.
     fn named<'a>(&mut self, (parent, name): (Ino, &'a [u8])) -> Result<Option<Named<'a>>> {
         names::check_name(name)?;
         if names::is_dots(name) {
@@ -66,7 +66,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Some(Named { at: Name { parent, name }, found, kind }))
     }
 
-    /// A directory does not come into itself or below.
+    /// Fails if a directory would move into itself or below itself.
     fn check_loops(&self, moved: Named<'_>, into: Ino) -> Result<()> {
         if !moved.is_directory() {
             return Ok(());
@@ -84,7 +84,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Err(Error::Damaged(format!("no way leads up from directory {} to the root", into.0)))
     }
 
-    /// A directory that comes to another parent, and not in place of one, is a link more there.
+    /// Checks the link count of the new parent: a directory from another parent adds a link, unless it
+    /// replaces a directory.
     fn check_links(&self, coming: Named<'_>, going: Option<Named<'_>>, to: Ino) -> Result<()> {
         let is_link = coming.is_directory() && coming.at.parent != to;
         let adds = is_link && !going.is_some_and(|going| going.is_directory());
@@ -94,7 +95,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// To a name that nobody has.
+    /// Renames to a name that does not exist.
     fn move_to(&mut self, source: Named<'_>, to: Name<'_>, caller: &Caller) -> Result<()> {
         self.check_loops(source, to.parent)?;
         self.check_links(source, None, to.parent)?;
@@ -111,7 +112,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// To a name that another file loses by it.
+    /// Renames to a name that exists, replacing its file.
     fn replace(&mut self, source: Named<'_>, target: Named<'_>, caller: &Caller) -> Result<()> {
         let (from, to) = (source.at, target.at);
         self.check_loops(source, to.parent)?;
@@ -134,7 +135,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.remove_if_unused(target.found.ino)
     }
 
-    /// Each gets the other's name.
+    /// Exchanges the names of two files.
     fn exchange(&mut self, source: Named<'_>, target: Named<'_>, caller: &Caller) -> Result<()> {
         let (from, to) = (source.at, target.at);
         self.check_loops(source, to.parent)?;
@@ -151,14 +152,15 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// A file comes to another name: both directories and the file change; a directory tells its new parent.
+    /// Adds the changes of a file that gets a new name: its times, both directories, and the parent of a
+    /// directory.
     fn arrive(&self, changes: &mut Changes, moved: Named<'_>, to: Ino, caller: &Caller) -> Result<()> {
         let from = moved.at.parent;
         let link = u32::from(moved.is_directory());
         let left = self.touch_directory(changes, from, caller)?;
         left.links = left.links.saturating_sub(link);
         let joined = self.touch_directory(changes, to, caller)?;
-        // Only a damaged count reaches the end.
+        // Only a damaged count saturates.
         joined.links = joined.links.saturating_add(link);
         let inode = changes.inode(&self.store.region, moved.found.ino)?;
         inode.changed_ns = caller.now_ns;

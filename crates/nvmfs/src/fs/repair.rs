@@ -1,4 +1,4 @@
-//! Putting right what [`crate::names::check`] finds.
+//! Repair of the problems found by [`crate::names::check`].
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
@@ -9,17 +9,18 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;
 
-/// Where files without a name get one.
+/// Directory in which files without a name get one.
 const LOST_AND_FOUND: &[u8] = b"lost+found";
 
-/// Puts right all that is wrong with names, and removes what nobody wants. What has no name and is not empty gets one in
-/// `/lost+found`: `#` and its number. Returns what was wrong.
+/// Repairs all problems with names and removes unused files. A file without a name that is not empty gets a
+/// name in `/lost+found`: `#` and its inode number. Returns the problems.
 ///
 /// # Errors
-/// [`Error::NoSpace`] if there is no room for new names, [`Error::Damaged`] if blocks are not right yet.
+/// [`Error::NoSpace`] if there is no space for new names; [`Error::Damaged`] if blocks are not repaired yet.
 pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result<Vec<NameProblem>> {
     let mut repaired = Vec::new();
-    // Each round puts right what it finds but for files in lost directories: each has at least one less of those.
+    // Each round repairs everything it finds except files in lost directories; the number of lost
+    // directories decreases each round.
     for _ in 0..fs.store.region.inode_limit() {
         let problems = check(&fs.store.region)?;
         if problems.is_empty() {
@@ -30,7 +31,7 @@ pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result
         for ino in of(WrongName::Acl).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect::<Vec<_>>() {
             fs.repair_lists(ino)?;
         }
-        // Their names go in the next round.
+        // Their names are removed in the next round.
         for ino in of(WrongName::Target) {
             fs.remove_inode(ino)?;
         }
@@ -53,15 +54,15 @@ fn set_words<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, problems: &[NameProblem]) -
     }
     fs.store.patch(problems.iter().filter_map(|problem| problem.word));
     if problems.iter().any(|problem| problem.what == WrongName::Xattrs) {
-        // What nothing leads to any more is free.
+        // Blocks that no pointer leads to any more become free.
         fs.store.rescan();
     }
-    // What was known of them in memory may be wrong now.
+    // The in-memory state may be outdated now.
     fs.names = Names::new(&fs.store.region, fs.store.options().index_bytes)?;
     Ok(())
 }
 
-/// Of lost files those that are in no lost directory; one, if all are.
+/// Returns the lost files that are not in a lost directory; if there are none, one of the files.
 fn topmost<N: Nvram, S: Ssd>(fs: &Nvmfs<N, S>, lost: Vec<Ino>) -> Result<Vec<Ino>> {
     let region = &fs.store.region;
     let mut is_below = vec![false; region.inode_limit() as usize];
@@ -71,7 +72,7 @@ fn topmost<N: Nvram, S: Ssd>(fs: &Nvmfs<N, S>, lost: Vec<Ino>) -> Result<Vec<Ino
                 is_below[ino.0 as usize] |= ino != dir;
                 std::ops::ControlFlow::Continue(())
             })
-            // What comes after a bad entry is looked at when the directory has a name.
+            // Entries after a malformed one are examined once the directory has a name.
             .or_else(|error| if matches!(error, Error::Damaged(_)) { Ok(()) } else { Err(error) })?;
         }
     }
@@ -103,7 +104,7 @@ fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) ->
     put_entry(&fs.store.region, &mut changes, room, (ino, kind, &name))?;
     let inode = changes.inode(&fs.store.region, ino)?;
     if kind == Kind::Directory {
-        // The rest of its links, as of the directories in it, is counted in the next round.
+        // Its remaining links, such as those of subdirectories, are counted in the next round.
         inode.related = dir.0;
         changes.inode(&fs.store.region, dir)?.links += 1;
     } else {
@@ -114,14 +115,15 @@ fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) ->
     Ok(())
 }
 
-/// The directory for files without a name, made if needed; the root if something else has its name.
+/// Returns the directory for files without a name, and creates it if necessary; the root if another file has
+/// this name.
 fn lost_and_found<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result<Ino> {
     match fs.lookup(ROOT, LOST_AND_FOUND) {
         Ok(there) if there.kind == Kind::Directory => Ok(there.ino),
         Ok(_) => Ok(ROOT),
         Err(Error::NotFound) => match fs.make_directory(ROOT, LOST_AND_FOUND, 0o700, caller) {
             Ok(made) => Ok(made.ino),
-            // No inode or no page is left for it; a name in the root may still have room.
+            // No inode or page is left for the directory; the root may still have space for a name.
             Err(Error::NoSpace(_)) => Ok(ROOT),
             Err(error) => Err(error),
         },

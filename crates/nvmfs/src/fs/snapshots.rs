@@ -1,4 +1,4 @@
-//! Snapshots are made, listed and deleted.
+//! Creation, listing and deletion of snapshots.
 
 use super::Nvmfs;
 use crate::api::Result;
@@ -11,16 +11,17 @@ use crate::stats::SnapshotStats;
 use crate::store::{Found, OpenError, Store};
 use std::sync::Arc;
 
-/// Blocks that are freed or handed down before requests have their turn.
+/// Blocks freed or passed down in one step, before requests have their turn.
 pub(super) const BLOCKS_AT_ONCE: u64 = 2048;
-/// Pages of inodes that are looked at in a step once the last snapshot is gone.
+/// Pages of inodes examined in one step after the last snapshot was deleted.
 const INODE_PAGES_AT_ONCE: usize = 64;
 
-/// Turns the file system back to one snapshot after the other, and checks the names in each; what is wrong, with the name of the
-/// snapshot. The store is to be one over a copy of the NVRAM, with blocks that are right: it is of no use afterwards.
+/// Rolls the file system back to one snapshot after the other, and checks the names in each; returns the
+/// problems with the names of the snapshots. The store must be a private copy with valid blocks; it is unusable
+/// afterwards.
 ///
 /// # Errors
-/// [`Damaged`](crate::api::Error::Damaged) if a snapshot cannot be turned back.
+/// [`Damaged`](crate::api::Error::Damaged) if rolling back to a snapshot fails.
 pub fn check_snapshots<N: Nvram, S: Ssd>(store: Store<N, S>) -> Result<Vec<(String, NameProblem)>> {
     let mut problems = Vec::new();
     store.look_back(|name, region| {
@@ -31,11 +32,11 @@ pub fn check_snapshots<N: Nvram, S: Ssd>(store: Store<N, S>) -> Result<Vec<(Stri
 }
 
 impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
-    /// The file system as it was when a snapshot was made, to be read. What is stored to the NVRAM, which is to be a copy, is nothing
-    /// that may stay; the SSD is only read.
+    /// Opens a snapshot for reading. `nvram` must be a private copy, since it is modified; the SSD is only
+    /// read.
     ///
     /// # Errors
-    /// Devices that do not hold it or that snapshot, damage that needs fsck.
+    /// Devices that do not hold a file system or this snapshot; damage that needs fsck.
     pub fn mount_snapshot(
         nvram: N,
         ssd: Arc<S>,
@@ -46,15 +47,16 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok((Self::over_found(store, &found.scan.orphans)?, found))
     }
 
-    /// Makes a snapshot of all that is there, at once: what returned before is in it, what comes later is not.
+    /// Creates a snapshot atomically: it contains all operations that returned before, and none that start
+    /// later.
     ///
     /// # Errors
-    /// Those of [`Store::create_snapshot`].
+    /// Errors of [`Store::create_snapshot`].
     pub fn create_snapshot(&mut self, name: &str, now_ns: i64) -> Result<()> {
         self.store.create_snapshot(name, now_ns)
     }
 
-    /// Deletes a snapshot, and frees what it alone has. If that is interrupted, mounting does the rest.
+    /// Deletes a snapshot, and frees the blocks that only it has. If interrupted, mounting completes it.
     ///
     /// # Errors
     /// [`NotFound`](crate::api::Error::NotFound), [`Damaged`](crate::api::Error::Damaged).
@@ -64,7 +66,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(())
     }
 
-    /// From now on a snapshot is there no more; what it has is freed by and by: [`Nvmfs::go_on_deleting`].
+    /// Marks a snapshot as deleted; its blocks are freed gradually by [`Nvmfs::go_on_deleting`].
     ///
     /// # Errors
     /// [`NotFound`](crate::api::Error::NotFound).
@@ -72,15 +74,15 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.store.begin_deleting(name)
     }
 
-    /// Frees about so many blocks of what deleted snapshots have, or looks whether inodes are not needed any more that the last of
-    /// them needed; whether there is more.
+    /// Frees about `blocks` blocks of deleted snapshots. After the last snapshot is gone, frees unneeded
+    /// pages of inodes. Returns true if more remains.
     ///
     /// # Errors
     /// [`Damaged`](crate::api::Error::Damaged).
     pub fn go_on_deleting(&mut self, blocks: u64) -> Result<bool> {
         if self.store.going_snapshots() > 0 {
             self.store.go_on_deleting(blocks)?;
-            // Pages of inodes stay as long as any snapshot may need them.
+            // Pages of inodes are kept as long as a snapshot may need them.
             self.inode_pages_to_drop =
                 if self.store.has_snapshots() { Vec::new() } else { self.store.region.inode_page_numbers() };
             return Ok(self.store.going_snapshots() > 0 || !self.inode_pages_to_drop.is_empty());
@@ -92,7 +94,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(!self.inode_pages_to_drop.is_empty())
     }
 
-    /// The snapshots, the oldest first, each with the blocks that it alone has or shares with older ones.
+    /// Returns the snapshots, oldest first, each with the blocks that it has alone or shares with older
+    /// ones.
     ///
     /// # Errors
     /// [`Damaged`](crate::api::Error::Damaged).

@@ -1,4 +1,4 @@
-//! What a comparison with the model does not reach: mounting, room, flushing, and power cuts.
+//! Tests beyond the comparison with the model: mounting, space, flushing and power cuts.
 
 use super::{Nvmfs, Work};
 use crate::api::{Allocate, Caller, Change, Error, FileSystem, Ino, Kind, ROOT, Rename, SetXattr};
@@ -30,7 +30,7 @@ fn content<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, ino: Ino) -> Vec<u8> {
 }
 
 #[test]
-fn removal_gives_everything_back() {
+fn removal_frees_all_resources() {
     let mut fs = fresh();
     let before = (fs.stats().metadata_pages, fs.stats().used_blocks, fs.stats().inodes);
     for round in 0..100 {
@@ -41,7 +41,7 @@ fn removal_gives_everything_back() {
         fs.set_xattr(file.ino, b"user.a", &[2; 4000], SetXattr::Either, &CALLER).unwrap();
         fs.symlink(ROOT, b"short", b"target", &CALLER).unwrap();
         fs.symlink(ROOT, b"long", &[b'x'; 4095], &CALLER).unwrap();
-        // 3,000,000 to 3,070,000 is in 18 blocks, under two levels of pointers.
+        // The bytes from 3,000,000 to 3,070,000 are in 18 blocks, below two levels of pointers.
         assert_eq!(fs.attributes(file.ino).unwrap().blocks, 18 + 2 + 1);
         for name in [&b"f"[..], b"short", b"long"] {
             fs.unlink(ROOT, name, &CALLER).unwrap();
@@ -52,7 +52,7 @@ fn removal_gives_everything_back() {
 }
 
 #[test]
-fn a_file_without_names_lives_until_released_or_mounted() {
+fn unnamed_open_file_exists_until_release_or_mount() {
     let ssd = Arc::new(MemorySsd::new(4096));
     let mut fs = fresh_on(&ssd);
     let [one, two] = [b"1", b"2"].map(|name| fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER).unwrap().ino);
@@ -75,7 +75,7 @@ fn a_file_without_names_lives_until_released_or_mounted() {
 }
 
 #[test]
-fn what_lies_behind_the_end_never_shows() {
+fn bytes_beyond_end_of_file_are_never_visible() {
     let mut fs = fresh();
     let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     let resize = |fs: &mut Fs, size| {
@@ -98,7 +98,7 @@ fn what_lies_behind_the_end_never_shows() {
 }
 
 #[test]
-fn more_than_the_nvram_holds_goes_to_the_ssd_and_stays_whole() {
+fn data_larger_than_nvram_goes_to_ssd_intact() {
     let mut fs = fresh();
     fs.auto_settle = false;
     let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
@@ -128,7 +128,8 @@ fn more_than_the_nvram_holds_goes_to_the_ssd_and_stays_whole() {
 fn a_block_on_both_devices_counts_once() {
     let mut fs = fresh();
     let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
-    // Four pointers in the inode, 512 in a block of pointers, the rest in four more and one above.
+    // Four pointers are in the inode, 512 in one pointer block, the rest in four more blocks and one above
+    // them.
     let blocks = 2500 + 1 + 4 + 1;
     for part in 0..25 {
         fs.write(ino, part * 100 * 4096, &vec![3; 100 * 4096], &CALLER).unwrap();
@@ -151,7 +152,7 @@ fn a_block_on_both_devices_counts_once() {
 }
 
 #[test]
-fn what_was_read_and_written_is_told_by_where_it_was() {
+fn read_and_write_counts_depend_on_block_location() {
     let mut fs = fresh();
     let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     for part in 0..25 {
@@ -173,7 +174,7 @@ fn what_was_read_and_written_is_told_by_where_it_was() {
 }
 
 #[test]
-fn the_root_is_as_old_as_the_file_system() {
+fn root_has_creation_time_of_file_system() {
     let format = Format { inodes: Some(64), now_ns: 77, ..Format::default() };
     let ssd = Arc::new(MemorySsd::new(4096));
     let fs = Fs::format(PlainNvram::new(NVRAM_BYTES), ssd, &format, Options::default()).unwrap();
@@ -181,7 +182,7 @@ fn the_root_is_as_old_as_the_file_system() {
     assert_eq!((root.accessed_ns, root.modified_ns, root.changed_ns), (77, 77, 77));
 }
 
-/// Operations on names, all kinds of them.
+/// Performs one of a sequence of name operations that covers all types.
 fn play<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, step: usize) {
     let caller = &CALLER;
     let dir = |fs: &mut Nvmfs<N, MemorySsd>, name: &[u8]| fs.lookup(ROOT, name).unwrap().ino;
@@ -213,7 +214,7 @@ fn play<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, step: usize) {
 
 const STEPS: usize = 10;
 
-/// All names with what they lead to, to compare.
+/// Describes all names and their files, for comparison.
 fn tree<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, dir: Ino) -> Vec<String> {
     let mut entries = Vec::new();
     fs.read_directory(dir, 2, &mut |entry| {
@@ -233,7 +234,7 @@ fn tree<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, dir: Ino) -> Vec<String> {
 }
 
 #[test]
-fn power_cuts_leave_each_operation_whole_or_undone() {
+fn power_cut_leaves_each_operation_complete_or_undone() {
     let ssd = Arc::new(MemorySsd::new(4096));
     let mut plain = fresh_on(&ssd);
     let mut states = vec![tree(&mut plain, ROOT)];

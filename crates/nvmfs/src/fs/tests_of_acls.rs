@@ -1,4 +1,4 @@
-//! Damaged access control lists, and what they do meanwhile.
+//! Damaged ACLs: repair, and behaviour before repair.
 
 use super::{Nvmfs, repair};
 use crate::api::{ACCESS_ACL, Caller, Change, DEFAULT_ACL, Error, FileSystem, Ino, Kind, ROOT, SetXattr};
@@ -23,13 +23,13 @@ fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     value
 }
 
-/// Of mode 0o6x4, where x is the mask.
+/// Returns the ACL of mode 0o6x4, where x is the mask.
 fn masked(mask: u16) -> Vec<u8> {
     let nobody = u32::MAX;
     list(&[(1, 6, nobody), (2, 7, 5), (4, 0, nobody), (16, mask, nobody), (32, 4, nobody)])
 }
 
-/// A file of each of these kinds in a file system, each with an attribute besides.
+/// Creates a file system with a file, a directory and a link, each with an additional attribute.
 fn files() -> (Fs, [Ino; 3]) {
     let ssd = Arc::new(MemorySsd::new(8192));
     let mut fs: Fs =
@@ -42,7 +42,7 @@ fn files() -> (Fs, [Ino; 3]) {
     (fs, all)
 }
 
-/// Puts attributes where those of a file are, as they are.
+/// Overwrites the attributes of a file without checks.
 fn plant(fs: &mut Fs, ino: Ino, xattrs: &[(&[u8], &[u8])]) {
     let all: Xattrs = xattrs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
     let at = fs.store.region.field(ino, Field::Xattrs).unwrap();
@@ -51,7 +51,7 @@ fn plant(fs: &mut Fs, ino: Ino, xattrs: &[(&[u8], &[u8])]) {
     fs.store.region.fence();
 }
 
-/// What fsck says of a file, and what attributes it then has.
+/// Runs the repair; returns the number of problems of a file, and its attributes afterwards.
 fn mended(fs: &mut Fs, ino: Ino) -> (usize, Vec<Xattr>) {
     let problems = repair(fs, &CALLER).unwrap();
     assert!(
@@ -66,13 +66,13 @@ fn mended(fs: &mut Fs, ino: Ino) -> (usize, Vec<Xattr>) {
 }
 
 #[test]
-fn lists_that_make_no_sense_go_and_others_follow_the_permissions() {
+fn repair_removes_malformed_acls_and_updates_others_to_permissions() {
     let x: (&[u8], &[u8]) = (b"user.x", b"x");
     let (bad, good): (&[u8], &[u8]) = (&[7; 20], &masked(4));
     let has_x = (b"user.x".to_vec(), b"x".to_vec());
     let access = |mask| (ACCESS_ACL.to_vec(), masked(mask));
     let (mut fs, [file, dir, link]) = files();
-    // Sound: its mode is 0o644.
+    // A valid ACL: the mode is 0o644.
     plant(&mut fs, file, &[x, (ACCESS_ACL, good)]);
     assert_eq!(mended(&mut fs, file), (0, vec![access(4), has_x.clone()]));
     plant(&mut fs, file, &[x, (ACCESS_ACL, &masked(7))]);
@@ -91,9 +91,9 @@ fn lists_that_make_no_sense_go_and_others_follow_the_permissions() {
     assert_eq!(fs.stats().metadata_pages, before - 1, "its page is free");
 }
 
-/// What depends on a list that makes no sense is refused, and changes nothing.
+/// An operation that depends on a malformed ACL fails without any change.
 #[test]
-fn a_damaged_list_is_an_error_where_it_matters() {
+fn damaged_acl_fails_dependent_operations() {
     let (mut fs, [file, dir, _]) = files();
     plant(&mut fs, file, &[(ACCESS_ACL, b"nonsense")]);
     plant(&mut fs, dir, &[(DEFAULT_ACL, b"nonsense")]);
@@ -104,7 +104,7 @@ fn a_damaged_list_is_an_error_where_it_matters() {
     assert!(matches!(fs.lookup(dir, b"new"), Err(Error::NotFound)));
     let of = fs.attributes(file).unwrap();
     assert_eq!((of.permissions, of.size_bytes), (0o644, 0));
-    // Another takes its place.
+    // A new ACL replaces the damaged one.
     fs.set_xattr(file, ACCESS_ACL, &masked(2), SetXattr::Either, &CALLER).unwrap();
     assert_eq!(fs.set_attributes(file, &change, &CALLER).unwrap().permissions, 0o600);
     fs.remove_xattr(dir, DEFAULT_ACL, &CALLER).unwrap();

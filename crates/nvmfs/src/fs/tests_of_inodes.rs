@@ -1,4 +1,4 @@
-//! Inodes come when they are needed, and go when they are not.
+//! Tests of allocating and freeing pages of inodes.
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
@@ -43,16 +43,16 @@ fn assert_whole(fs: &Fs) {
     assert_eq!(check(&fs.store.region).unwrap(), []);
 }
 
-/// Mounted anew, closed before or not.
+/// Mounts the file system again, after a close or without one.
 fn anew(fs: Fs, is_closed: bool) -> Fs {
     let ssd = Arc::clone(fs.store.ssd());
     let nvram = if is_closed { fs.close() } else { fs.into_store().region.into_nvram() };
     Nvmfs::mount(nvram, ssd, Options::default()).unwrap().0
 }
 
-/// Each page is taken when the inodes before it are all used, and each goes when as many others are free besides.
+/// A page is added when all inodes before it are used, and freed when as many others are free besides.
 #[test]
-fn pages_of_inodes_come_and_go() {
+fn inode_pages_are_added_and_freed_on_demand() {
     let mut fs = fresh();
     let in_table = TABLE - 2;
     for number in 0..2000 {
@@ -66,23 +66,23 @@ fn pages_of_inodes_come_and_go() {
     }
     assert_eq!(fs.stats().inodes, 2001);
     assert_whole(&fs);
-    // The last made are in the last pages.
+    // The files created last are on the last pages.
     for number in (1000..2000).rev() {
         remove(&mut fs, number);
     }
-    // Of 986 outside of the table; 31 pages that are full or not, and one that is kept free.
+    // 986 inodes outside of the table: 31 full or partly used pages, and one that is kept in reserve.
     assert_eq!(fs.stats().inode_pages, 31 + 1);
     fs = anew(fs, false);
     assert_whole(&fs);
     (0..1000).rev().for_each(|number| remove(&mut fs, number));
-    // The one that was kept, and pointers that lead to it.
+    // The page kept in reserve, and the pointer block that leads to it.
     assert_eq!((fs.stats().inode_pages, fs.stats().inodes, fs.stats().metadata_pages), (1, 1, 1));
     assert_whole(&fs);
 }
 
-/// A file that comes and goes where the last inode is used takes and gives back nothing each time.
+/// Creating and removing a file at the boundary of a page adds and frees no page each time.
 #[test]
-fn at_the_edge_no_page_comes_and_goes() {
+fn create_and_remove_at_page_boundary_keeps_inode_pages() {
     let mut fs = fresh();
     (0..TABLE - 2 + INODES_PER_PAGE).for_each(|number| make_one(&mut fs, number));
     assert_eq!(fs.stats().inode_pages, 1);
@@ -94,9 +94,9 @@ fn at_the_edge_no_page_comes_and_goes() {
     }
 }
 
-/// The same number is never given with the same generation, also when its page was given back between.
+/// The same number is never used twice with the same generation, even if its page was freed in between.
 #[test]
-fn no_file_is_taken_for_one_before_it() {
+fn inode_number_and_generation_are_never_reused_together() {
     let mut fs = fresh();
     let mut seen = BTreeSet::new();
     for round in 0..6 {
@@ -113,7 +113,7 @@ fn no_file_is_taken_for_one_before_it() {
     assert_whole(&fs);
 }
 
-/// Until the NVRAM is full of names and inodes; what is told of the room is right, and all of it comes back.
+/// Fills the NVRAM with names and inodes; the reported free counts are right, and all space is freed again.
 #[test]
 fn files_can_be_made_until_the_nvram_is_full() {
     let mut fs = fresh();
@@ -128,7 +128,7 @@ fn files_can_be_made_until_the_nvram_is_full() {
         }
     };
     assert!(refused.contains("NVRAM"), "{refused}");
-    // Names of 6 bytes are of the shortest; a few pages are of pointers.
+    // Names of 6 bytes are among the shortest; a few pages hold pointers.
     let told = before.free_inodes;
     assert!(u64::from(made) <= told && u64::from(made) * 100 >= told * 98, "{made} of {told}");
     let full = fs.statistics().unwrap();
@@ -146,9 +146,9 @@ fn files_can_be_made_until_the_nvram_is_full() {
     assert!(after.free_inodes + 300 >= told, "{after:?}, before {told}");
 }
 
-/// What was made on the way to a page of inodes that was not made goes with the next mount.
+/// The next mount frees pointer blocks allocated for a page of inodes that was not created.
 #[test]
-fn what_leads_to_no_page_of_inodes_goes() {
+fn mount_frees_pointer_blocks_without_inode_page() {
     let mut fs = fresh();
     for number in 0..TABLE - 2 + 4 * INODES_PER_PAGE {
         make(&mut fs, number).unwrap();
@@ -161,9 +161,9 @@ fn what_leads_to_no_page_of_inodes_goes() {
     assert_whole(&fs);
 }
 
-/// A page of inodes to which nothing leads any more is lost with its files, and no more than that.
+/// A page of inodes that no pointer leads to is lost with its files, and nothing else is.
 #[test]
-fn a_lost_page_of_inodes_is_found_and_its_names_go() {
+fn lost_inode_page_is_reported_and_its_names_are_removed() {
     let mut fs = fresh();
     (0..200).for_each(|number| make_one(&mut fs, number));
     let at = fs.store.region.field(INODES, Field::Pointers).unwrap() + 8;

@@ -1,4 +1,4 @@
-//! Damaged trees are told and put right; indexes change nothing.
+//! Tests that damaged trees are reported and repaired, and that indexes do not change results.
 
 use super::{Nvmfs, repair};
 use crate::api::{Caller, FileSystem, Ino, Kind, ROOT, Rename};
@@ -38,7 +38,7 @@ fn problems(fs: &Fs) -> Vec<WrongName> {
     check(&fs.store.region).unwrap().into_iter().map(|problem| problem.what).collect()
 }
 
-/// Names come and go in several directories, which all have several blocks.
+/// Adds and removes names in several directories with several blocks each; returns a log of the results.
 fn churn(fs: &mut Fs) -> Vec<String> {
     let caller = at(5);
     let dirs: Vec<Ino> = (0..4)
@@ -66,7 +66,7 @@ fn churn(fs: &mut Fs) -> Vec<String> {
 }
 
 #[test]
-fn indexes_change_nothing_but_the_time() {
+fn indexes_do_not_change_results() {
     let (mut with, mut without, mut tight) = (fresh(64 << 20), fresh(0), fresh(20 << 10));
     let told = churn(&mut with);
     assert!(told == churn(&mut without), "without indexes");
@@ -83,7 +83,7 @@ fn indexes_change_nothing_but_the_time() {
 }
 
 #[test]
-fn cookies_hold_while_names_come_and_go() {
+fn listing_cookies_stay_valid_while_names_change() {
     let mut fs = fresh(1 << 20);
     let caller = at(1);
     for number in 0..500 {
@@ -118,7 +118,7 @@ fn cookies_hold_while_names_come_and_go() {
     assert_eq!((count, seen.len()), (500, 500));
 }
 
-/// `/a/b`, `/a/f` and `/e` with something in each; their numbers.
+/// Creates `/a/b`, `/a/f` and `/e`, with content in each; returns their inode numbers.
 fn tree(fs: &mut Fs) -> [Ino; 4] {
     let caller = at(1);
     let a = fs.make_directory(ROOT, b"a", 0o755, &caller).unwrap().ino;
@@ -130,7 +130,7 @@ fn tree(fs: &mut Fs) -> [Ino; 4] {
     [a, b, f, e]
 }
 
-/// Where the record of a name stands.
+/// Returns the offset of the record of a name.
 fn record_of(fs: &mut Fs, dir: Ino, name: &[u8]) -> usize {
     let found = fs.names.find(&fs.store.region, dir, name).unwrap().unwrap();
     directory::address(&fs.store.region, dir, found.position).unwrap()
@@ -143,7 +143,7 @@ fn mend(fs: &mut Fs) {
 }
 
 #[test]
-fn wrong_numbers_are_set_right() {
+fn wrong_counts_are_repaired() {
     let mut fs = fresh(1 << 20);
     let [a, b, f, e] = tree(&mut fs);
     assert_eq!(problems(&fs), []);
@@ -165,7 +165,7 @@ fn wrong_numbers_are_set_right() {
 }
 
 #[test]
-fn a_bad_entry_goes_and_what_it_led_to_is_found_again() {
+fn malformed_entry_is_removed_and_its_file_recovered() {
     let mut fs = fresh(1 << 20);
     let [a, _, f, _] = tree(&mut fs);
     let at_a = record_of(&mut fs, ROOT, b"a");
@@ -182,7 +182,7 @@ fn a_bad_entry_goes_and_what_it_led_to_is_found_again() {
 }
 
 #[test]
-fn names_of_nothing_twins_and_loops_go() {
+fn dangling_duplicate_and_cyclic_names_are_removed() {
     let mut fs = fresh(1 << 20);
     let [a, b, f, e] = tree(&mut fs);
     let caller = at(2);
@@ -207,7 +207,7 @@ fn names_of_nothing_twins_and_loops_go() {
     let names: Vec<Vec<u8>> = listing(&mut fs, a).into_iter().map(|(.., name)| name).collect();
     assert_eq!(names, [&b"."[..], b"..", b"b", b"f", b"4"]);
     assert_eq!((fs.attributes(f).unwrap().links, fs.attributes(e).unwrap().links), (1, 2));
-    // A directory in itself: nothing else leads to it.
+    // A directory that contains itself and has no other parent.
     let at_b = record_of(&mut fs, a, b"b");
     let deep = record_of(&mut fs, b, b"deep");
     fs.store.region.store_word(at_b, record::head(16, None));
@@ -218,7 +218,7 @@ fn names_of_nothing_twins_and_loops_go() {
 }
 
 #[test]
-fn hostile_directories_do_no_harm() {
+fn arbitrary_directories_do_no_harm() {
     let mut rng = wearwell_base::seed::Seed(3).random();
     for round in 0..60 {
         let mut fs = fresh(if round % 2 == 0 { 1 << 20 } else { 0 });
@@ -229,7 +229,7 @@ fn hostile_directories_do_no_harm() {
         }
         let page = record_of(&mut fs, a, b"b") & !4095;
         let inode = fs.store.region.inode_at(b).unwrap();
-        // As if both had the checksums of what they will be.
+        // Marks both as changing, as if their checksums matched the new content.
         for at in [inode, page] {
             fs.store.region.announce(at);
         }

@@ -1,4 +1,4 @@
-//! Directories give back what they no longer use, and what is told of the room that is left is right.
+//! Tests that directories free unused blocks, and that reported free space is right.
 
 use super::{Nvmfs, Work};
 use crate::api::{Allocate, Caller, Error, FileSystem, Ino, Kind, MAX_LINKS, ROOT, Rename};
@@ -29,7 +29,7 @@ fn name(number: usize) -> Vec<u8> {
     format!("{number:0>246}").into_bytes()
 }
 
-/// Gives a file names in a directory until there is no room, or so many.
+/// Adds names for a file in a directory until there is no space, or up to `most`; returns their number.
 fn link_many(fs: &mut Fs, dir: Ino, most: usize) -> usize {
     let ino = file(fs, b"linked");
     for number in 0..most.min(MAX_LINKS as usize - 1) {
@@ -50,7 +50,7 @@ fn assert_whole(fs: &Fs) {
     assert_eq!(check(&fs.store.region).unwrap(), []);
 }
 
-/// Numbers in an order of their own.
+/// Returns the numbers in ascending, descending and random order.
 fn orders(count: usize) -> [Vec<usize>; 3] {
     let forwards: Vec<usize> = (0..count).collect();
     let backwards = forwards.iter().rev().copied().collect();
@@ -62,7 +62,7 @@ fn orders(count: usize) -> [Vec<usize>; 3] {
     [forwards, backwards, mixed]
 }
 
-/// Writes a file until it is refused; how many bytes.
+/// Writes a file until the write is refused; returns the number of bytes.
 fn write_all(fs: &mut Fs, ino: Ino) -> u64 {
     let mut written = 0;
     loop {
@@ -75,7 +75,7 @@ fn write_all(fs: &mut Fs, ino: Ino) -> u64 {
 }
 
 #[test]
-fn an_emptied_directory_gives_its_nvram_back() {
+fn emptied_directory_frees_its_nvram() {
     for order in 0..3 {
         for in_root in [false, true] {
             let mut fs = fresh(6);
@@ -107,7 +107,7 @@ fn an_emptied_directory_gives_its_nvram_back() {
             assert_whole(&fs);
             let ino = file(&mut fs, b"large");
             let written = write_all(&mut fs, ino);
-            // Its blocks of pointers lower what may stay on NVRAM.
+            // Its pointer blocks reduce the number of pages that may stay dirty.
             assert!(
                 written / 4096 + 40 > room.available_blocks,
                 "{} of {}",
@@ -119,13 +119,13 @@ fn an_emptied_directory_gives_its_nvram_back() {
 }
 
 #[test]
-fn a_mount_takes_the_blocks_of_directories_that_never_shrank() {
+fn mount_frees_empty_blocks_of_old_directories() {
     let mut fs = fresh(6);
     let before = fs.stats().metadata_pages;
     link_many(&mut fs, ROOT, 500);
     let pages = fs.stats().metadata_pages;
     assert!(pages > before + 30);
-    // Records that are free, as they were left once.
+    // Free records, as old versions left them.
     let blocks = fs.attributes(ROOT).unwrap().size_bytes / 4096;
     for block in (1..blocks).filter(|block| *block != 7) {
         let at = fs.store.region.pointer_at(ROOT, block).unwrap().unwrap();
@@ -134,7 +134,7 @@ fn a_mount_takes_the_blocks_of_directories_that_never_shrank() {
     }
     let ssd = Arc::clone(fs.store.ssd());
     let (mut fs, _) = Fs::mount(fs.close(), ssd, Options::default()).unwrap();
-    // Two blocks of the directory, one of pointers.
+    // Two blocks of the directory, and one pointer block.
     assert_eq!((fs.stats().metadata_pages, fs.attributes(ROOT).unwrap().size_bytes), (before + 3, 8 * 4096));
     fs.store.check().unwrap();
     let count = check(&fs.store.region).unwrap().len();
@@ -142,7 +142,7 @@ fn a_mount_takes_the_blocks_of_directories_that_never_shrank() {
 }
 
 #[test]
-fn a_queue_takes_no_more_than_what_is_in_it() {
+fn queue_directory_stays_as_small_as_its_entries() {
     let mut fs = fresh(6);
     let dir = fs.make_directory(ROOT, b"queue", 0o755, &CALLER).unwrap().ino;
     let ino = file(&mut fs, b"f");
@@ -154,13 +154,13 @@ fn a_queue_takes_no_more_than_what_is_in_it() {
         }
         most = most.max(fs.attributes(dir).unwrap().size_bytes / 4096);
     }
-    // 16 names fit into a block.
+    // A block holds 16 names.
     assert!(most <= 9, "{most} blocks for 100 names");
     assert_whole(&fs);
 }
 
 #[test]
-fn names_that_leave_for_another_directory_leave_their_blocks() {
+fn renames_to_another_directory_free_blocks() {
     let mut fs = fresh(6);
     let [one, other] =
         [b"one", b"two"].map(|name| fs.make_directory(ROOT, name, 0o755, &CALLER).unwrap().ino);
@@ -171,7 +171,7 @@ fn names_that_leave_for_another_directory_leave_their_blocks() {
         assert!(fs.stats().metadata_pages <= pages + 3);
     }
     assert_eq!(fs.attributes(one).unwrap().size_bytes, 0);
-    // To a longer name in the same directory: each leaves a block for the next.
+    // Renames to a longer name in the same directory: each frees space for the next.
     for number in 0..500 {
         let long = format!("{number:x>255}");
         fs.rename((other, &name(number)), (other, long.as_bytes()), Rename::Replace, &CALLER).unwrap();
@@ -181,11 +181,11 @@ fn names_that_leave_for_another_directory_leave_their_blocks() {
 }
 
 #[test]
-fn what_is_full_of_metadata_removes_renames_and_writes_on() {
+fn nvram_full_of_metadata_allows_remove_rename_and_write() {
     for mib in [5, 6, 8] {
         let mut fs = fresh(mib);
         let ino = file(&mut fs, b"data");
-        // Blocks of pointers for much more than the NVRAM holds.
+        // Pointer blocks for much more data than the NVRAM holds.
         let end = 3000 * 4096;
         for block in 0..3000 {
             fs.write(ino, block * 4096, &[1; 4096], &CALLER).unwrap();
@@ -193,7 +193,8 @@ fn what_is_full_of_metadata_removes_renames_and_writes_on() {
         let empty = fs.make_directory(ROOT, b"empty", 0o755, &CALLER).unwrap().ino;
         let count = link_many(&mut fs, ROOT, usize::MAX);
         assert!(matches!(fs.link(ino, empty, b"no", &CALLER), Err(Error::NoSpace(_))));
-        // A thread has an extent on its way meanwhile: what it does never takes the room that a write needs.
+        // A background thread has an extent in flight meanwhile, and must never take the space that a
+        // write needs.
         fs.auto_settle = false;
         let mut work = None;
         for at in (0..20_000u64).map(|step| step * 7919 * 4096 % end) {
@@ -220,9 +221,10 @@ fn end_work(fs: &mut Fs, work: &mut Option<Work<MemorySsd>>) {
     }
 }
 
-/// What is reserved can be written however full the file system is of data, of names, or of both, and after a cut.
+/// Reserved blocks can be written even if the file system is full of data, of names or of both, and after a
+/// power cut.
 #[test]
-fn what_is_reserved_can_be_written() {
+fn reserved_blocks_can_always_be_written() {
     const BLOCKS: u64 = 3000;
     for (data_first, is_cut) in [(true, false), (false, false), (true, true)] {
         let ssd = Arc::new(MemorySsd::new(2048));
@@ -232,7 +234,7 @@ fn what_is_reserved_can_be_written() {
         let [reserved, other] = [b"reserved", b"other..."].map(|name| file(&mut fs, name));
         let most = fs.statistics().unwrap().free_blocks - 200;
         let blocks = BLOCKS.min(most);
-        // Some of it is written already, some is within the file.
+        // Some blocks are already written, some are within the file.
         fs.write(reserved, 40 * 4096 + 7, &[1; 9000], &CALLER).unwrap();
         let how = Allocate::Reserve { keep_size: true };
         fs.allocate(reserved, how, 0, blocks * 4096, &CALLER).unwrap();
@@ -265,16 +267,16 @@ fn what_is_reserved_can_be_written() {
     }
 }
 
-/// Where there is no room for all of it, or for what leads to it, nothing stays reserved.
+/// If there is not enough space for all blocks or for their pointers, nothing stays reserved.
 #[test]
-fn what_cannot_be_reserved_leaves_nothing() {
+fn refused_reservation_leaves_nothing() {
     let mut fs = fresh(6);
     let ino = file(&mut fs, b"f");
     fs.write(ino, 0, &[1; 5000], &CALLER).unwrap();
     let before = fs.stats();
     for how in [false, true].map(|keep_size| Allocate::Reserve { keep_size }) {
         let all = before.capacity_blocks - before.used_blocks;
-        // Two levels of pointers, which take pages, and with them room for data.
+        // Two levels of pointers, whose pages reduce the space for data.
         for (from, blocks) in [(0, all + 3), (600, all), (1, all), (MAX_FILE_BLOCKS - all, all)] {
             let refused = fs.allocate(ino, how, from * 4096, blocks * 4096, &CALLER);
             assert!(matches!(refused, Err(Error::NoSpace(_))), "{from} {blocks}: {refused:?}");

@@ -1,4 +1,4 @@
-//! Requests that wait for the SSD while others use the file system.
+//! Requests that wait for the SSD while other requests use the file system.
 
 use super::{Nvmfs, Work};
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 100 };
 const BLOCK: u64 = 4096;
-/// Blocks of the file that is looked at; more than the NVRAM holds.
+/// Blocks of the test file; more than fit on the NVRAM.
 const BLOCKS: u64 = 3000;
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
-/// A file of blocks each filled with its number, the first of which are on the SSD alone.
+/// Creates a file in which each block is filled with its number; its first blocks are only on the SSD.
 fn filled() -> (Fs, Ino) {
-    // Nothing but its place tells whether a block is the right one.
+    // Without data checksums, only its location identifies a block.
     let format = Format { inodes: Some(64), checksums: Checksums::Metadata, ..Format::default() };
     let ssd = Arc::new(MemorySsd::new(4608));
     let mut fs = Nvmfs::format(PlainNvram::new(8 << 20), ssd, &format, Options::default()).unwrap();
@@ -34,7 +34,7 @@ fn put(fs: &mut Fs, ino: Ino, block: u64, byte: u8) {
     assert_eq!(fs.write(ino, block * BLOCK, &[byte; 4096], &CALLER).unwrap(), 4096);
 }
 
-/// Where on the SSD a block is, if it is nowhere else.
+/// Returns the location of a block on the SSD, if it is only there.
 fn place(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
     match fs.store.region.place_of(ino, block).unwrap() {
         Place::Ssd(place) => Some(place),
@@ -42,20 +42,20 @@ fn place(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
     }
 }
 
-/// Uses others, but for the first hundred, until a block is on the SSD alone.
+/// Uses other blocks, except the first hundred, until a block is only on the SSD; returns its location.
 fn drive_out(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
     for other in (100..BLOCKS).cycle().take(40_000) {
         if let Some(place) = place(fs, ino, block) {
             return place;
         }
-        // What is written drives others to the SSD, and what is read those from the NVRAM that are there too.
+        // Writes evict blocks to the SSD; reads evict clean pages from the NVRAM.
         put(fs, ino, other, other as u8);
         read(fs, ino, 100 + (other + 1500) % (BLOCKS - 100)).unwrap();
     }
     panic!("block {block} stays on the NVRAM");
 }
 
-/// A request that waits: what for.
+/// Runs a request that must wait; returns the work that it waits for.
 fn waits<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<MemorySsd> {
     fs.allow_waiting(true);
     assert!(matches!(request(fs), Err(Error::Wait)));
@@ -64,14 +64,14 @@ fn waits<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<Mem
     work
 }
 
-/// A read that waits, up to where its block is read.
+/// Starts a read that waits, and reads its block from the SSD.
 fn read_beside(fs: &mut Fs, ino: Ino, block: u64) -> Work<MemorySsd> {
     let work = waits(fs, |fs| read(fs, ino, block));
     work.run().unwrap();
     work
 }
 
-/// The same request after that.
+/// Repeats a request after its work was run.
 fn again<T>(fs: &mut Fs, work: Work<MemorySsd>, request: impl FnOnce(&mut Fs) -> Result<T>) -> Result<T> {
     fs.allow_waiting(true);
     fs.end_background(work, Ok(())).unwrap();
@@ -90,11 +90,11 @@ fn read(fs: &mut Fs, ino: Ino, block: u64) -> Result<u8> {
 }
 
 #[test]
-fn what_was_read_is_not_read_again() {
+fn repeated_request_uses_fetched_block() {
     let (mut fs, ino) = filled();
     let work = waits(&mut fs, |fs| read(fs, ino, 0));
     work.run().unwrap();
-    // Were it read now, something else would come.
+    // A new read from the SSD would return different content.
     let here = place(&fs, ino, 0).unwrap();
     fs.store.ssd().write(here, &[99; 4096], 0).unwrap();
     assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 0)).unwrap(), 0);
@@ -102,7 +102,7 @@ fn what_was_read_is_not_read_again() {
 }
 
 #[test]
-fn what_was_written_meanwhile_is_found() {
+fn write_during_fetch_is_visible() {
     let (mut fs, ino) = filled();
     let work = waits(&mut fs, |fs| read(fs, ino, 1));
     work.run().unwrap();
@@ -111,7 +111,7 @@ fn what_was_written_meanwhile_is_found() {
 }
 
 #[test]
-fn what_moved_meanwhile_is_read_where_it_is() {
+fn block_moved_during_fetch_is_read_from_new_location() {
     let (mut fs, ino) = filled();
     let work = waits(&mut fs, |fs| read(fs, ino, 1));
     work.run().unwrap();
@@ -124,9 +124,10 @@ fn what_moved_meanwhile_is_read_where_it_is() {
 }
 
 #[test]
-fn what_came_back_to_its_place_with_other_content_is_read_anew() {
+fn block_rewritten_at_same_location_is_read_again() {
     let (mut fs, ino) = filled();
-    // Extents are used in turn: at some time the block is at a place where it was before, and where somebody has read it since.
+    // Extents are used in rotation: eventually the block is at an earlier location again, for which an
+    // older read exists.
     let mut works = BTreeMap::from([(place(&fs, ino, 1).unwrap(), read_beside(&mut fs, ino, 1))]);
     let mut byte = 1;
     let came_back = (0..1000).find_map(|_| {
@@ -147,7 +148,7 @@ fn what_came_back_to_its_place_with_other_content_is_read_anew() {
 }
 
 #[test]
-fn a_write_to_a_part_waits_and_a_whole_one_does_not() {
+fn partial_block_write_waits_and_full_write_does_not() {
     let (mut fs, ino) = filled();
     let ends = |fs: &mut Fs| fs.write(ino, 2 * BLOCK + 4000, &[88; 200], &CALLER);
     let work = waits(&mut fs, ends);
@@ -163,7 +164,7 @@ fn a_write_to_a_part_waits_and_a_whole_one_does_not() {
 }
 
 #[test]
-fn an_error_counts_unless_something_else_is_there() {
+fn read_error_is_ignored_if_location_was_overwritten() {
     let (mut fs, ino) = filled();
     let failed = || Err(std::io::Error::other("the drive failed"));
     let work = waits(&mut fs, |fs| read(fs, ino, 5));
@@ -177,12 +178,12 @@ fn an_error_counts_unless_something_else_is_there() {
 }
 
 #[test]
-fn an_extent_that_changed_while_it_was_read_is_recycled_as_it_is() {
+fn extent_changed_during_read_is_recycled_correctly() {
     let (mut fs, ino) = filled();
     (0..BLOCKS).step_by(3).for_each(|block| put(&mut fs, ino, block, 111));
     let (extent, fetch) = fs.store.begin_recycling().unwrap().expect("extents are fragmented");
     let outcome = fetch.read();
-    // Half of what it holds goes, or moves.
+    // Half of its content is removed or moves.
     (1..BLOCKS).step_by(6).for_each(|block| put(&mut fs, ino, block, 222));
     fs.store.end_recycling(extent, fetch, outcome).unwrap();
     fs.store.check().unwrap();
@@ -196,9 +197,9 @@ fn an_extent_that_changed_while_it_was_read_is_recycled_as_it_is() {
     }
 }
 
-/// A page that was written to while it was on its way goes once more; the older one that comes last changes nothing.
+/// A page written while in flight is flushed again; completing the older batch last has no effect on it.
 #[test]
-fn batches_end_in_any_order() {
+fn batches_complete_in_any_order() {
     let (mut fs, ino) = filled();
     fs.auto_settle = false;
     (0..300).for_each(|block| put(&mut fs, ino, block, 1));
@@ -215,7 +216,7 @@ fn batches_end_in_any_order() {
     }
     fs.store.end_flush(second, written).unwrap();
     fs.store.check().unwrap();
-    // What is on the SSD is what comes back.
+    // The SSD returns the latest content.
     (1000..BLOCKS).for_each(|block| put(&mut fs, ino, block, 3));
     (0..300).for_each(|block| assert_eq!(read(&mut fs, ino, block).unwrap(), 2, "block {block}"));
 }
@@ -238,7 +239,7 @@ fn extents_are_free_while_they_wait_to_be_trimmed() {
     }
     assert!(pieces > 0 && fs.stats().free_extents == free);
     assert_eq!(fs.stats().counts.trimmed_blocks - trimmed, u64::from(free - before) * 128);
-    // Those that wait can be written.
+    // Extents waiting for a trim can be written.
     let ino = fs.make(ROOT, b"g", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, 9));
     fs.unlink(ROOT, b"g", &CALLER).unwrap();

@@ -1,4 +1,5 @@
-//! Extended attributes: those of a file in one page of NVRAM, which is replaced when one changes.
+//! Extended attributes: the attributes of a file are on one page of NVRAM, which is replaced when one of them
+//! changes.
 
 use super::Nvmfs;
 use super::acls::{RIGHTS, set_list};
@@ -22,7 +23,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
     }
 
-    /// A page with some attributes, safe; none if there are none.
+    /// Allocates a durable page with the attributes; `None` if there are none.
     pub(super) fn xattrs_page(&mut self, ino: Ino, xattrs: &Xattrs) -> Result<Option<PageId>> {
         if xattrs.is_empty() {
             return Ok(None);
@@ -33,7 +34,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Ok(Some(page))
     }
 
-    /// Replaces all attributes of a file, and its permission bits if they change with them, in one step.
+    /// Replaces all attributes of a file atomically, together with the permission bits if an ACL changes
+    /// them.
     fn write_xattrs(
         &mut self,
         ino: Ino,
@@ -42,7 +44,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         caller: &Caller,
     ) -> Result<()> {
         self.store.prepare_to_keep()?;
-        // Before it has a page more, which was not there when a snapshot was made.
+        // The inode is copied for a snapshot before the file gets a page that did not exist at the time
+        // of the snapshot.
         self.store.keep_inode(ino)?;
         let page = self.xattrs_page(ino, xattrs)?;
         let pointer = page.map_or(0, |page| Place::Nvram(page).pointer(&self.store.region.areas));
@@ -108,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn attributes_come_back_and_hostile_pages_are_refused(
+        fn attributes_round_trip_and_malformed_pages_are_rejected(
             some in prop::collection::btree_map(prop::collection::vec(1u8.., 1..50), any::<Vec<u8>>(), 0..8),
             at in 0..200usize,
             byte: u8,

@@ -1,6 +1,7 @@
-//! Access control lists, as Linux writes them: the values of two extended attributes.
+//! POSIX ACLs in the format of Linux: the values of two extended attributes.
 //!
-//! Version 2 in 4 bytes, then 8 bytes for each entry: tag, permissions, and the number of the user or group.
+//! A value is the version (2) in 4 bytes, then 8 bytes per entry: tag, permissions, and the number of the user
+//! or group.
 
 use super::inode::Inode;
 use super::xattrs::Xattrs;
@@ -9,12 +10,12 @@ use crate::api::{ACCESS_ACL, DEFAULT_ACL, Kind};
 const VERSION: u32 = 2;
 const HEAD_BYTES: usize = 4;
 const ENTRY_BYTES: usize = 8;
-/// The number in an entry that is of no single user or group.
+/// User or group number of an entry that refers to no specific user or group.
 const NOBODY: u32 = u32::MAX;
-/// Permissions of an entry: read, write, execute.
+/// Permission bits of an entry: read, write, execute.
 const RIGHTS: u16 = 7;
 
-/// Whose an entry is, in the order in which they stand.
+/// Tag of an entry; entries are sorted in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 enum Tag {
@@ -22,7 +23,7 @@ enum Tag {
     User = 0x02,
     OwningGroup = 0x04,
     Group = 0x08,
-    /// What all users and groups but the owner have at most.
+    /// Upper limit of the rights of all entries except the owner and others.
     Mask = 0x10,
     Other = 0x20,
 }
@@ -33,7 +34,7 @@ impl Tag {
         all.into_iter().find(|tag| *tag as u16 == code)
     }
 
-    /// Whether there are any number of such entries, each with its user or group.
+    /// True if an ACL may have any number of such entries, each with a user or group number.
     fn is_named(self) -> bool {
         matches!(self, Tag::User | Tag::Group)
     }
@@ -46,14 +47,15 @@ struct Entry {
     id: u32,
 }
 
-/// A list that makes sense: owner, users, owning group, groups, mask, others in this order; the mask if there are users or groups.
+/// A valid ACL: owner, users, owning group, groups, mask and others, in this order; the mask is required if
+/// there are users or groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acl {
     entries: Vec<Entry>,
 }
 
 impl Acl {
-    /// The list that a value is; `None` if it is none.
+    /// Decodes an ACL; returns `None` for a malformed value.
     pub fn decode(value: &[u8]) -> Option<Acl> {
         let (version, rest) = value.split_first_chunk::<HEAD_BYTES>()?;
         let (chunks, left) = rest.as_chunks::<ENTRY_BYTES>();
@@ -62,7 +64,7 @@ impl Acl {
         }
         let entries = chunks.iter().map(|[t0, t1, r0, r1, id @ ..]| {
             let (tag, rights) = (Tag::of(u16::from_le_bytes([*t0, *t1]))?, u16::from_le_bytes([*r0, *r1]));
-            // The number of others means nothing, whatever it is.
+            // In entries without a user or group, the number is ignored.
             let id = if tag.is_named() { u32::from_le_bytes(*id) } else { NOBODY };
             (rights <= RIGHTS && tag.is_named() == (id != NOBODY)).then_some(Entry { tag, rights, id })
         });
@@ -79,7 +81,7 @@ impl Acl {
         is_ordered && has_each && masks <= 1 && (masks == 1 || !needs_mask)
     }
 
-    /// The value.
+    /// Returns the ACL in the format of Linux.
     pub fn encode(&self) -> Vec<u8> {
         let mut value = VERSION.to_le_bytes().to_vec();
         for Entry { tag, rights, id } in &self.entries {
@@ -90,7 +92,8 @@ impl Acl {
         value
     }
 
-    /// The entries that permission bits show, and where in them: those of the mask as the group's, if there is one.
+    /// Returns the indexes of the entries that the permission bits mirror, each with its shift in the mode.
+    /// The group bits mirror the mask, if there is one.
     fn shown(&self) -> [(usize, u32); 3] {
         let at = |tag| self.entries.iter().position(|entry| entry.tag == tag);
         let group = at(Tag::Mask).or(at(Tag::OwningGroup));
@@ -98,24 +101,24 @@ impl Acl {
         found.map(|(at, shift)| (at.expect("it has each"), shift))
     }
 
-    /// The permission bits that a file with this list shows.
+    /// Returns the permission bits of a file with this ACL.
     pub fn permissions(&self) -> u32 {
         self.shown().iter().map(|(at, shift)| u32::from(self.entries[*at].rights) << shift).sum()
     }
 
-    /// Whether the permission bits say all of it.
+    /// True if the ACL is equivalent to permission bits.
     pub fn is_permissions(&self) -> bool {
         self.entries.len() == 3
     }
 
-    /// The permission bits of the file were changed.
+    /// Updates the ACL after a change of the file's permission bits.
     pub fn set_permissions(&mut self, permissions: u32) {
         for (at, shift) in self.shown() {
             self.entries[at].rights = (permissions >> shift) as u16 & RIGHTS;
         }
     }
 
-    /// The list of a new file for which a program asks so many permissions; the permission bits that it gets.
+    /// Limits the ACL of a new file to the requested permissions; returns the resulting permission bits.
     pub fn limit(&mut self, permissions: u32) -> u32 {
         for (at, shift) in self.shown() {
             self.entries[at].rights &= (permissions >> shift) as u16;
@@ -124,8 +127,9 @@ impl Acl {
     }
 }
 
-/// The attributes of a file with what is wrong with its lists put right: a list that makes no sense, or that such a file cannot have, goes, and one
-/// that shows other permission bits than the file has gets these. `None` if nothing is wrong.
+/// Returns the attributes of a file with its ACLs repaired; `None` if the ACLs are valid. An ACL that is
+/// malformed or not allowed for the file type is removed. An ACL that disagrees with the permission bits is
+/// updated to match them.
 pub fn right_acls(xattrs: &Xattrs, inode: &Inode) -> Option<Xattrs> {
     let mut right = xattrs.clone();
     for name in [ACCESS_ACL, DEFAULT_ACL] {
@@ -151,7 +155,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Entries as bytes: tag, permissions, number.
+    /// Encodes entries of tag, permissions and number.
     fn value(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut value = vec![2, 0, 0, 0];
         for (tag, rights, id) in entries {
@@ -170,7 +174,7 @@ mod tests {
         [(1, 7, NONE), (2, 6, 1000), (4, 5, NONE), (8, 1, 7), (16, 7, NONE), (32, 4, NONE)];
 
     #[test]
-    fn a_list_comes_back_and_shows_its_mask() {
+    fn acl_round_trips_and_group_bits_come_from_mask() {
         let acl = Acl::decode(&value(&FULL)).unwrap();
         assert_eq!(acl.encode(), value(&FULL));
         assert_eq!((acl.permissions(), acl.is_permissions()), (0o774, false));
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn chmod_changes_the_mask_and_a_new_file_has_no_more_than_is_asked_for() {
+    fn chmod_changes_mask_and_new_file_is_limited_to_requested_permissions() {
         let mut acl = Acl::decode(&value(&FULL)).unwrap();
         acl.set_permissions(0o100_640);
         let mut expected = FULL;
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_none() {
+    fn malformed_acls_are_rejected() {
         let good = value(&FULL);
         for length in 0..good.len() {
             assert_eq!(Acl::decode(&good[..length]), None, "{length} bytes");
@@ -226,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hostile_values_are_lists_or_none(mut bytes: Vec<u8>, changes: Vec<(u8, u8)>, permissions in 0..0o10000u32) {
+        fn arbitrary_values_decode_to_valid_acls_or_none(mut bytes: Vec<u8>, changes: Vec<(u8, u8)>, permissions in 0..0o10000u32) {
             if bytes.first().is_some_and(|first| first % 2 == 0) {
                 bytes = value(&FULL);
             }

@@ -1,19 +1,19 @@
-//! Words that carry their own checksum: they change untorn, and so does it.
+//! Words that contain their own checksum: a word is written atomically, so number and checksum change together.
 
-/// Bits of the number in such a word.
+/// Bits of the number in a checked word.
 const NUMBER_BITS: u32 = 40;
-/// Numbers are below this.
+/// Numbers are smaller than this.
 const NUMBERS: u64 = 1 << NUMBER_BITS;
 
-/// A number below 2^40 with 24 bits of its checksum above it; 0 is 0. Larger numbers begin again.
+/// Returns a number below 2^40 with 24 bits of its checksum above it; 0 yields 0. Larger numbers wrap around.
 pub fn checked_word(number: u64) -> u64 {
     let number = number % NUMBERS;
-    // So that 0 has a checksum of 0: memory of zeros says nothing.
+    // XOR makes the checksum of 0 be 0, so zeroed memory is valid.
     let sum = crc32fast::hash(&number.to_le_bytes()) ^ crc32fast::hash(&[0; 8]);
     number | u64::from(sum & 0xff_ffff) << NUMBER_BITS
 }
 
-/// The number of such a word; `None` if it is damaged.
+/// Returns the number in a checked word; `None` if the word is damaged.
 pub fn checked_number(word: u64) -> Option<u64> {
     let number = word % NUMBERS;
     (checked_word(number) == word).then_some(number)
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_and_no_damaged_word_does() {
+    fn numbers_round_trip_and_damaged_words_are_rejected() {
         assert_eq!(checked_word(0), 0);
         for number in [0, 1, 2, 3, 255, 1 << 20, (1 << 33) + 7, NUMBERS - 1] {
             let word = checked_word(number);

@@ -3,25 +3,26 @@
 use super::areas::SIZE_OF_INODE;
 use crate::api::{BLOCK_BYTES, Kind};
 
-/// Pointers in an inode: direct ones, then one to a tree of one, of two and of three levels.
+/// Pointers in an inode: the direct pointers, then one pointer each to a tree of one, two and three levels.
 pub const POINTERS: usize = 7;
-/// Direct pointers among them.
+/// Number of direct pointers.
 pub const DIRECT: usize = 4;
 /// Bytes of a link's target that fit where the pointers would be.
 pub const INLINE_BYTES: usize = POINTERS * 8;
-/// Blocks that the pointers reach.
+/// Maximum blocks that the pointers can address.
 pub const MAX_FILE_BLOCKS: u64 = DIRECT as u64 + 512 + 512 * 512 + 512 * 512 * 512;
 
-/// Most blocks of a directory, 32 GiB: as far as positions of 32 bits reach that count 8 bytes.
+/// Maximum blocks of a directory (32 GiB): the range of 32-bit positions in units of 8 bytes.
 pub const MAX_DIRECTORY_BLOCKS: u32 = u32::MAX / (BLOCK_BYTES / 8) as u32;
 
-/// What a regular file is related to if blocks behind its end are reserved: they are not what an interrupted operation left.
+/// Value of `related` for a regular file with reserved blocks beyond its end. It distinguishes these blocks
+/// from leftovers of an interrupted operation.
 pub const RESERVED_BEHIND_END: u32 = 1;
 
-/// CRC-32 of an inode that is all zeros.
+/// CRC-32 of an all-zero inode.
 const SUM_OF_ZEROS: u32 = 0xc2a8_fa9d;
 
-/// Where a field begins within an inode, bytes.
+/// Offset of a field within an inode, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Field {
@@ -37,7 +38,7 @@ pub enum Field {
     Changed = 40,
     /// [`Inode::blocks`].
     Blocks = 48,
-    /// The checksum of all but itself and the blocks.
+    /// Checksum of the inode without this field and without the block count.
     Sum = 52,
     /// [`Inode::xattrs`].
     Xattrs = 64,
@@ -45,18 +46,18 @@ pub enum Field {
     Pointers = 72,
 }
 
-/// What an inode says.
+/// Decoded content of an inode.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Inode {
-    /// Kind and permissions as in `st_mode`; 0 in an inode that is not in use.
+    /// File type and permissions as in `st_mode`; 0 in a free inode.
     pub mode: u32,
-    /// Links to it; one that is in use and has none is to be removed.
+    /// Number of hard links; an inode in use with 0 links is to be removed.
     pub links: u32,
     /// Owner.
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Bytes.
+    /// Size, bytes.
     pub size_bytes: u64,
     /// Last access, ns since 1970.
     pub accessed_ns: i64,
@@ -64,11 +65,14 @@ pub struct Inode {
     pub modified_ns: i64,
     /// Last change of anything, ns since 1970.
     pub changed_ns: i64,
-    /// Blocks on NVRAM and those on the SSD alone, pointers and attributes among them. Worked out anew when it is opened.
+    /// Blocks on NVRAM plus blocks on the SSD only, including pointers and attributes. Recomputed when the
+    /// file system is opened.
     pub blocks: u32,
-    /// How often the number was given away. Of the file of inodes: at most, of those that it no longer has.
+    /// Number of times that the inode number was assigned. For the file of inodes: the maximum of this
+    /// value over all removed inodes.
     pub generation: u32,
-    /// Device number of a device file; parent of a directory; [`RESERVED_BEHIND_END`] or 0 of a regular file; else 0.
+    /// Device number of a device file; parent of a directory; [`RESERVED_BEHIND_END`] or 0 for a regular
+    /// file; otherwise 0.
     pub related: u32,
     /// Pointer to the page of extended attributes, or 0.
     pub xattrs: u64,
@@ -85,7 +89,7 @@ fn half(bytes: &[u8; SIZE_OF_INODE], at: usize) -> u32 {
 }
 
 impl Inode {
-    /// Reads an inode; any bytes are one.
+    /// Decodes an inode; any bytes are valid.
     pub fn decode(bytes: &[u8; SIZE_OF_INODE]) -> Inode {
         Inode {
             mode: half(bytes, 0),
@@ -104,19 +108,20 @@ impl Inode {
         }
     }
 
-    /// The checksum of an inode's bytes, 0 of zeros. What it does not cover is worked out from what it does.
+    /// Returns the checksum of an inode's bytes; 0 for zeros. The fields that it excludes can be
+    /// recomputed.
     pub fn sum(bytes: &[u8; SIZE_OF_INODE]) -> u32 {
         let mut covered = *bytes;
         covered[Field::Blocks as usize..Field::Sum as usize + 4].fill(0);
         crc32fast::hash(&covered) ^ SUM_OF_ZEROS
     }
 
-    /// The checksum that an inode's bytes say they have.
+    /// Returns the checksum stored in an inode's bytes.
     pub fn sum_in(bytes: &[u8; SIZE_OF_INODE]) -> u32 {
         half(bytes, Field::Sum as usize)
     }
 
-    /// Writes an inode, with its checksum.
+    /// Encodes an inode with its checksum.
     pub fn encode(&self) -> [u8; SIZE_OF_INODE] {
         let mut bytes = [0; SIZE_OF_INODE];
         let halves = [
@@ -148,28 +153,28 @@ impl Inode {
         bytes
     }
 
-    /// What kind of file it is; `None` if its mode says nothing sensible.
+    /// Returns the file type; `None` if the mode is invalid.
     pub fn kind(&self) -> Option<Kind> {
         kind_of(self.mode)
     }
 
-    /// Whether blocks behind the end of a regular file are reserved.
+    /// True if blocks beyond the end of a regular file are reserved.
     pub fn reserves_behind_end(&self) -> bool {
         self.kind() == Some(Kind::File) && self.related == RESERVED_BEHIND_END
     }
 
-    /// Whether it is a symbolic link whose target stands in place of the pointers.
+    /// True for a symbolic link whose target is stored in place of the pointers.
     pub fn is_inline_link(&self) -> bool {
         self.kind() == Some(Kind::Symlink) && self.size_bytes <= INLINE_BYTES as u64
     }
 
-    /// Target of a short symbolic link.
+    /// Returns the target of a short symbolic link.
     pub fn inline_target(&self) -> Vec<u8> {
         let bytes: Vec<u8> = self.pointers.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes[..(self.size_bytes as usize).min(INLINE_BYTES)].to_vec()
     }
 
-    /// Puts the target of a short symbolic link where the pointers would be.
+    /// Stores the target of a short symbolic link in place of the pointers.
     pub fn set_inline_target(&mut self, target: &[u8]) {
         let mut bytes = [0; INLINE_BYTES];
         bytes[..target.len()].copy_from_slice(target);
@@ -178,7 +183,7 @@ impl Inode {
     }
 }
 
-/// Kinds and their bits in a mode.
+/// File types and their bits in a mode.
 const KINDS: [(Kind, u32); 7] = [
     (Kind::Fifo, 0o010_000),
     (Kind::CharacterDevice, 0o020_000),
@@ -189,12 +194,12 @@ const KINDS: [(Kind, u32); 7] = [
     (Kind::Socket, 0o140_000),
 ];
 
-/// The kind that a mode tells; `None` if it tells none.
+/// Returns the file type in a mode; `None` if the type is invalid.
 pub fn kind_of(mode: u32) -> Option<Kind> {
     KINDS.iter().find(|(_, bits)| mode & 0o170_000 == *bits && mode >> 16 == 0).map(|(kind, _)| *kind)
 }
 
-/// The bits of a mode that tell the kind.
+/// Returns the bits of a mode for a file type.
 pub fn kind_bits(kind: Kind) -> u32 {
     KINDS.iter().find(|(one, _)| *one == kind).expect("all kinds are listed").1
 }
@@ -206,14 +211,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_an_inode(bytes: [u8; SIZE_OF_INODE]) {
+        fn arbitrary_bytes_decode_and_encode(bytes: [u8; SIZE_OF_INODE]) {
             let mut expected = bytes;
             expected[Field::Sum as usize..][..4].copy_from_slice(&Inode::sum(&bytes).to_le_bytes());
             prop_assert_eq!(Inode::decode(&bytes).encode(), expected);
         }
 
         #[test]
-        fn any_bit_of_an_inode_counts(bytes: [u8; SIZE_OF_INODE], bit in 0..SIZE_OF_INODE * 8) {
+        fn checksum_detects_any_flipped_bit(bytes: [u8; SIZE_OF_INODE], bit in 0..SIZE_OF_INODE * 8) {
             let mut damaged = bytes;
             damaged[bit / 8] ^= 1 << (bit % 8);
             let is_covered = !(Field::Blocks as usize..Field::Sum as usize + 4).contains(&(bit / 8));
@@ -221,7 +226,7 @@ mod tests {
         }
 
         #[test]
-        fn short_targets_come_back(target in prop::collection::vec(1u8.., 1..=INLINE_BYTES)) {
+        fn short_link_targets_round_trip(target in prop::collection::vec(1u8.., 1..=INLINE_BYTES)) {
             let size_bytes = target.len() as u64;
             let mut inode = Inode { mode: kind_bits(Kind::Symlink) | 0o777, size_bytes, ..Inode::default() };
             inode.set_inline_target(&target);
@@ -231,12 +236,12 @@ mod tests {
     }
 
     #[test]
-    fn an_inode_of_zeros_has_a_checksum_of_zero() {
+    fn zeroed_inode_has_checksum_zero() {
         assert_eq!(Inode::default().encode(), [0; SIZE_OF_INODE]);
     }
 
     #[test]
-    fn kinds_come_back() {
+    fn file_types_round_trip() {
         for (kind, bits) in KINDS {
             assert_eq!(kind_of(bits | 0o7777), Some(kind));
             assert_eq!(kind_bits(kind), bits);

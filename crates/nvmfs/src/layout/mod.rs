@@ -1,4 +1,4 @@
-//! What lies where on the two devices, and how it is written there (section III-E).
+//! On-media layout of both devices (section III-E).
 
 mod acl;
 mod areas;
@@ -28,5 +28,5 @@ pub use snapshot::{
 pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
 pub use xattrs::{Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs, xattr_value};
 
-/// Words of a block of pointers.
+/// Pointers per block of pointers.
 pub const POINTERS_PER_BLOCK: u64 = (crate::api::BLOCK_BYTES / 8) as u64;

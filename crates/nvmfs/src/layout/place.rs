@@ -1,23 +1,25 @@
-//! Where a block of a file is.
+//! Location of a block of a file.
 
 use super::areas::{Areas, EXTENT_BLOCKS, PageId};
 use crate::api::BLOCK_BYTES;
 
-/// The pointer of a block that is reserved: neither an address of a device nor a bit away from one.
+/// Pointer value of a reserved block. It is not a device address, nor a single bit flip away from one.
 const RESERVED: u64 = u64::from_le_bytes(*b"reserved");
-/// The pointer by which a snapshot says that a block was a hole. Not a bit away from the others.
+/// Pointer value by which a snapshot records that a block was a hole. It is not a single bit flip away from
+/// other pointer values.
 const ABSENT: u64 = u64::from_le_bytes(*b"absent!\n");
-/// First address of the NVRAM. Addresses of the SSD, its bytes, are far below (section III-E).
+/// First address of the NVRAM. SSD addresses (byte offsets) are far below it (section III-E).
 pub const NVRAM_BASE: u64 = 0xffff_0000_0000_0000;
 
-/// Where a block of a file is; written as a pointer of 64 bits.
+/// Location of a block of a file; stored as a pointer of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere: it reads as zeros. Pointer 0, which is no block of the SSD, because a label lies there.
+    /// No block: reads as zeros. Stored as pointer 0, which is never a data block of the SSD because the
+    /// label lies there.
     Hole,
-    /// Nowhere, and it reads as zeros, but room for it is kept: it counts as a block of data in use.
+    /// Reserved, without a location: reads as zeros, but counts as a data block in use.
     Reserved,
-    /// Nowhere, in a snapshot: it was a hole, whatever it is now.
+    /// Hole in a snapshot, regardless of the block's current state.
     Absent,
     /// A page of the NVRAM.
     Nvram(PageId),
@@ -26,7 +28,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The place that a pointer names; `None` if there is no such place.
+    /// Decodes a pointer; `None` if it is invalid.
     pub fn of(pointer: u64, areas: &Areas) -> Option<Place> {
         if pointer == 0 {
             return Some(Place::Hole);
@@ -49,12 +51,12 @@ impl Place {
         is_block.then_some(Place::Ssd(number))
     }
 
-    /// Whether it has content: else it reads as zeros.
+    /// True if the block has content; otherwise it reads as zeros.
     pub fn has_content(self) -> bool {
         matches!(self, Place::Nvram(_) | Place::Ssd(_))
     }
 
-    /// The pointer to this place.
+    /// Encodes the location as a pointer.
     pub fn pointer(self, areas: &Areas) -> u64 {
         match self {
             Place::Hole => 0,
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_name_places_and_nothing_else() {
+    fn pointers_round_trip_and_invalid_pointers_are_rejected() {
         let areas = Areas::new(8 << 20, 8192 + 5, 256).unwrap();
         let places = [
             Place::Hole,

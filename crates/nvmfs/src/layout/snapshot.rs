@@ -1,11 +1,12 @@
-//! What stands on the NVRAM of snapshots: pages with a record of each, and, of what changed since, inodes as they were.
+//! On-NVRAM format of snapshots: pages of snapshot records, and copies of the inodes that changed after a
+//! snapshot.
 
 use super::inode::{Inode, POINTERS};
 use crate::api::{BLOCK_BYTES, Error, Result};
 
-/// Bytes of the record of a snapshot. The pointers stand where an inode has them.
+/// Bytes of a snapshot record. Its pointers are at the same offsets as in an inode.
 pub const SNAPSHOT_BYTES: usize = 256;
-/// Records of a page.
+/// Snapshot records per page.
 pub const SNAPSHOTS_PER_PAGE: usize = BLOCK_BYTES / SNAPSHOT_BYTES;
 /// Longest name of a snapshot, bytes.
 pub const MAX_SNAPSHOT_NAME_BYTES: usize = 100;
@@ -14,35 +15,35 @@ const SEQUENCE: usize = 8;
 const CREATED: usize = 24;
 const NAME: usize = 128;
 
-/// The words that say on which pages snapshots are recorded; behind the superblock.
+/// Words after the superblock that list the pages with snapshot records.
 pub struct SnapshotPages;
 
 impl SnapshotPages {
-    /// Where the words stand: each a page's number and 1, with a checksum, or 0.
+    /// Offset of the words. Each word is a page number plus 1 with a checksum, or 0.
     pub const AT: usize = 1536;
-    /// How many there are.
+    /// Number of words.
     pub const COUNT: usize = 8;
 }
 
-/// The record of a snapshot.
+/// Record of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotRecord {
-    /// Counts snapshots: a later one has a larger number.
+    /// Sequence number: later snapshots have larger numbers.
     pub sequence: u64,
-    /// When it was made, ns since 1970.
+    /// Creation time, ns since 1970.
     pub created_ns: i64,
-    /// It is being deleted.
+    /// True while the snapshot is being deleted.
     pub is_going: bool,
-    /// What it is called.
+    /// Name of the snapshot.
     pub name: String,
 }
 
-/// Bytes that are neither the record of a snapshot nor free.
+/// Error: the bytes are neither a snapshot record nor free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRecord;
 
 impl SnapshotRecord {
-    /// As bytes, those of one that keeps nothing yet.
+    /// Encodes the record of a snapshot that holds no blocks yet.
     pub fn encode(&self) -> [u8; SNAPSHOT_BYTES] {
         let mut bytes = [0; SNAPSHOT_BYTES];
         bytes[0] = 1 + u8::from(self.is_going);
@@ -53,13 +54,13 @@ impl SnapshotRecord {
         bytes
     }
 
-    /// The first word of one that is being deleted.
+    /// First word of the record of a snapshot that is being deleted.
     pub const GOING: u64 = 2;
 
-    /// From bytes; `None` if there is none.
+    /// Decodes a record; `None` if the slot is free.
     ///
     /// # Errors
-    /// They make no sense.
+    /// The bytes are malformed.
     pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, NoRecord> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let is_going = match word(0) {
@@ -80,7 +81,7 @@ impl SnapshotRecord {
     }
 }
 
-/// Refuses a name that no snapshot has: it stands in options of a mount and in names of files.
+/// Checks a snapshot name, which must be usable in mount options and file names.
 ///
 /// # Errors
 /// [`Error::Invalid`].
@@ -97,45 +98,46 @@ pub fn check_snapshot_name(name: &str) -> Result<()> {
     }
 }
 
-/// An inode as a snapshot keeps it: the inode, and in the upper half of its mode what is known besides. Of its pointers those
-/// lead somewhere that changed since; for others a later snapshot is asked, and in the end the file system.
+/// Mode of an inode kept by a snapshot, with flags in its upper half. Non-zero pointers of the inode lead to
+/// blocks that changed after the snapshot. For zero pointers, the next later snapshot is consulted, and finally
+/// the live file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept(pub u32);
 
 impl Kept {
-    /// It was not in use.
+    /// Flag: the inode was free.
     pub const FREE: u32 = 1 << 16;
-    /// All that it had is here: the file is gone.
+    /// Flag: the copy is complete, because the file was removed.
     pub const WHOLE: u32 = 1 << 17;
-    /// Its extended attributes did not change.
+    /// Flag: the extended attributes did not change.
     pub const XATTRS_ELSEWHERE: u32 = 1 << 18;
 
-    /// Whether anything is kept here.
+    /// True if an inode is kept in this slot.
     pub fn is_there(self) -> bool {
         self.0 != 0
     }
 
-    /// Whether it is an inode that was in use.
+    /// True if the inode was in use.
     pub fn was_used(self) -> bool {
         self.0 != 0 && self.0 & Kept::FREE == 0
     }
 
-    /// Whether all that it had is here.
+    /// True if the copy is complete.
     pub fn is_whole(self) -> bool {
         self.0 & Kept::WHOLE != 0
     }
 
-    /// Whether its extended attributes did not change.
+    /// True if the extended attributes did not change.
     pub fn are_xattrs_elsewhere(self) -> bool {
         self.0 & Kept::XATTRS_ELSEWHERE != 0
     }
 
-    /// The mode that it had.
+    /// Returns the mode of the inode at the time of the snapshot.
     pub fn mode(self) -> u32 {
         self.0 & 0xffff
     }
 
-    /// What is kept of an inode that is going to change for the first time.
+    /// Returns the initial copy of an inode that is about to change for the first time since the snapshot.
     pub fn inode(inode: &Inode) -> Inode {
         if inode.kind().is_none() {
             return Inode { mode: Kept::FREE, generation: inode.generation, ..Inode::default() };
@@ -152,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_come_back(
+        fn records_round_trip(
             sequence: u64,
             created_ns: i64,
             is_going: bool,
@@ -163,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn hostile_records_are_refused_or_have_a_right_name(first in 0..4u64, bytes: [u8; 128]) {
+        fn arbitrary_records_are_rejected_or_have_a_valid_name(first in 0..4u64, bytes: [u8; 128]) {
             let mut record = [0; SNAPSHOT_BYTES];
             record[..8].copy_from_slice(&first.to_le_bytes());
             record[NAME..].copy_from_slice(&bytes);
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_options_or_files_could_not_have_are_refused() {
+    fn names_unusable_in_options_or_files_are_rejected() {
         for name in ["", ".", "..", ".a", "-a", "a/b", "a,b", "a b", "a\0", "ä", &"x".repeat(101)] {
             assert!(check_snapshot_name(name).is_err(), "{name}");
         }

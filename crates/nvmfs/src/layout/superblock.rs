@@ -1,31 +1,35 @@
-//! The superblock: what a file system is, in its first page of NVRAM, and the label of the SSD that belongs to it.
+//! The superblock: the fixed parameters of a file system, in its first page of NVRAM; and the label of the SSD
+//! that belongs to it.
 
 use super::areas::{Areas, LayoutError};
 use crate::placement::PlacementKind;
 
-/// Bytes of the superblock, checksum included. Behind it in the page stands what changes.
+/// Bytes of the superblock, including its checksum. The rest of its page holds state that changes.
 pub const SUPERBLOCK_BYTES: usize = 64;
-/// What a file system without checksums begins with, as those made before there were any.
+/// First word of a file system without checksums, as created before checksums existed.
 const MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS1");
-/// What one with checksums begins with. A word, so that one changes to the other untorn.
+/// First word of a file system with checksums. A single word, so the format is upgraded atomically.
 const CHECKED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS2");
-/// What one begins with that may have reserved blocks besides. Not a bit away from the others.
+/// First word of a format that also supports reserved blocks. It is not a single bit flip away from the other
+/// magic numbers.
 const RESERVING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS4");
-/// What one begins with that may have pages of inodes besides. Not a bit away from the others.
+/// First word of a format that also supports pages of inodes. It is not a single bit flip away from the other
+/// magic numbers.
 const GROWING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS7");
-/// What one begins with that may have snapshots besides. Not a bit away from the others.
+/// First word of a format that also supports snapshots. It is not a single bit flip away from the other magic
+/// numbers.
 const KEEPING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS8");
 
-/// What a file system that has checksums may have besides: each version all that those before it may.
+/// Format version of a file system with checksums. Each version includes the features of all earlier versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Version {
-    /// Nothing.
+    /// Checksums only.
     Checked,
-    /// Reserved blocks.
+    /// Supports reserved blocks.
     Reserving,
-    /// Pages of inodes.
+    /// Supports pages of inodes.
     Growing,
-    /// Snapshots.
+    /// Supports snapshots.
     #[default]
     Keeping,
 }
@@ -39,10 +43,10 @@ impl Version {
     ];
 }
 
-/// What has checksums.
+/// Scope of checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Checksums {
-    /// Nothing: for what is never opened again. Mounting it makes those of metadata.
+    /// No checksums: for file systems that are never opened again. Mounting adds checksums of metadata.
     None,
     /// Metadata.
     Metadata,
@@ -51,22 +55,22 @@ pub enum Checksums {
     All,
 }
 
-/// Places of metadata that change otherwise than by an update that is whole or not at all: so many words behind the superblock.
+/// Offsets of metadata that is being changed outside of an atomic update, stored in words after the superblock.
 ///
-/// Of what they tell no checksum is known to be right after a power cut; they are worked out anew. All are 0 in a file system
-/// that was closed.
+/// After a power cut, the checksums of the listed metadata may be wrong, so they are recomputed. All words are
+/// 0 in a file system that was closed.
 pub struct Changing;
 
 impl Changing {
-    /// Where the words stand.
+    /// Offset of the words.
     pub const AT: usize = 2048;
-    /// How many there are.
+    /// Number of words.
     pub const COUNT: usize = 256;
 }
 
-/// First and last page of each list, and whether they may be believed; behind the superblock.
+/// First and last page of each list, and a flag for their validity; stored after the superblock.
 ///
-/// Written when the file system is closed, and only then; opening it clears [`ListEnds::CLEAN`] first.
+/// Written only when the file system is closed; opening it clears [`ListEnds::CLEAN`] first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ListEnds {
     /// Most and least recently used page of the clean list.
@@ -76,16 +80,16 @@ pub struct ListEnds {
 }
 
 impl ListEnds {
-    /// Where the word stands that says whether the file system was closed.
+    /// Offset of the word that marks the file system as closed.
     pub const CLEAN_AT: usize = 512;
-    /// Its value if it was.
+    /// Value of this word after a clean close.
     pub const CLEAN: u64 = u64::from_le_bytes(*b"closed!\n");
-    /// Where the ends stand.
+    /// Offset of the ends.
     pub const AT: usize = 520;
-    /// Where the checksum of the page table stands, and of the ends.
+    /// Offset of the checksum of the page table and the ends.
     pub const SUM_AT: usize = 536;
 
-    /// As bytes.
+    /// Encodes the ends.
     pub fn encode(&self) -> [u8; 16] {
         let numbers = [self.clean.0, self.clean.1, self.dirty.0, self.dirty.1];
         let mut bytes = [0; 16];
@@ -95,7 +99,7 @@ impl ListEnds {
         bytes
     }
 
-    /// From bytes; any are some.
+    /// Decodes the ends; any bytes are valid.
     pub fn decode(bytes: &[u8; 16]) -> ListEnds {
         let (chunks, _) = bytes.as_chunks::<4>();
         let number = |at: usize| u32::from_le_bytes(chunks[at]);
@@ -103,28 +107,28 @@ impl ListEnds {
     }
 }
 
-/// Of which mount NVRAM and SSD are: the same on both, unless one of them is a copy of before.
+/// Identifies a mount. The epochs of NVRAM and SSD are equal unless one of the devices is an earlier copy.
 ///
-/// All zeros is one too, of what was never mounted.
+/// All zeros is the epoch of a file system that was never mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Epoch {
-    /// How often the file system was mounted.
+    /// Number of mounts of the file system.
     pub count: u64,
-    /// Tells the mount from one of a copy that was mounted as often.
+    /// Distinguishes this mount from a mount of a copy with the same count.
     pub mark: u64,
 }
 
 impl Epoch {
-    /// Bytes of one, checksum included.
+    /// Bytes of an epoch, including its checksum.
     pub const BYTES: usize = 24;
-    /// Where it stands on NVRAM.
+    /// Offset of the current epoch on NVRAM.
     pub const AT: usize = 1024;
-    /// Where the one stands that the SSD is being given.
+    /// Offset on NVRAM of the epoch that is being written to the SSD.
     pub const NEXT_AT: usize = 1088;
-    /// Where it stands in the first block of the SSD, behind the label.
+    /// Offset of the epoch in the first block of the SSD, after the label.
     pub const LABEL_AT: usize = 64;
 
-    /// As bytes.
+    /// Encodes the epoch.
     pub fn encode(&self) -> [u8; Epoch::BYTES] {
         let mut bytes = [0; Epoch::BYTES];
         bytes[..8].copy_from_slice(&self.count.to_le_bytes());
@@ -134,23 +138,23 @@ impl Epoch {
         bytes
     }
 
-    /// The one that stands at `at`; `None` if it is damaged.
+    /// Decodes the epoch at offset `at`; `None` if it is damaged.
     pub fn decode(bytes: &[u8], at: usize) -> Option<Epoch> {
         let bytes: &[u8; Epoch::BYTES] = bytes.get(at..at + Epoch::BYTES)?.try_into().ok()?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         (word(16) == u64::from(Epoch::sum(bytes))).then(|| Epoch { count: word(0), mark: word(8) })
     }
 
-    /// A checksum that is 0 where all is 0.
+    /// Returns a checksum that is 0 for an epoch of zeros.
     fn sum(bytes: &[u8; Epoch::BYTES]) -> u32 {
         crc32fast::hash(&bytes[..16]) ^ crc32fast::hash(&[0; 16])
     }
 }
 
-/// What a file system is. It never changes after it is made.
+/// Fixed parameters of a file system; set when it is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// Tells file systems apart: the same on NVRAM and SSD.
+    /// Unique identifier of the file system, the same on NVRAM and SSD.
     pub id: u128,
     /// Bytes of NVRAM.
     pub nvram_bytes: u64,
@@ -158,18 +162,18 @@ pub struct Superblock {
     pub ssd_blocks: u64,
     /// Inodes of the table.
     pub inodes: u32,
-    /// Parts of a thousand of the SSD's extents that are kept free for cleaning.
+    /// Fraction of the SSD's extents kept free for cleaning, in thousandths.
     pub reserve_permille: u16,
-    /// Where data goes.
+    /// Placement policy for data.
     pub placement: PlacementKind,
-    /// What has checksums.
+    /// Scope of checksums.
     pub checksums: Checksums,
-    /// Of one that has checksums: what it may have besides.
+    /// Format version, if there are checksums.
     pub version: Version,
 }
 
 impl Superblock {
-    /// As bytes, with a checksum at the end.
+    /// Encodes the superblock, with a checksum at the end.
     pub fn encode(&self) -> [u8; SUPERBLOCK_BYTES] {
         let mut bytes = [0; SUPERBLOCK_BYTES];
         bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
@@ -180,14 +184,16 @@ impl Superblock {
         bytes[44..46].copy_from_slice(&self.reserve_permille.to_le_bytes());
         bytes[46] = self.placement.code();
         bytes[47] = u8::from(self.checksums == Checksums::All);
-        // As if there were no checksums, so that it stays right when there are some later.
+        // The checksum is computed with the magic number of a file system without checksums, so it
+        // stays valid when the format is upgraded.
         let sum = crc32fast::hash(&bytes[..SUPERBLOCK_BYTES - 4]);
         bytes[SUPERBLOCK_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes[..8].copy_from_slice(&self.first_word().to_le_bytes());
         bytes
     }
 
-    /// What it begins with: all that changes of it when a later program mounts it first.
+    /// Returns the magic number: the only word that changes when a newer program mounts the file system for
+    /// the first time.
     pub fn first_word(&self) -> u64 {
         let is_mine = |(version, _): &&(Version, u64)| *version == self.version;
         match self.checksums {
@@ -196,7 +202,7 @@ impl Superblock {
         }
     }
 
-    /// From bytes; `None` if it is no superblock, or damaged.
+    /// Decodes a superblock; `None` if the bytes are not a superblock or are damaged.
     pub fn decode(bytes: &[u8]) -> Option<Superblock> {
         let bytes: &[u8; SUPERBLOCK_BYTES] = bytes.get(..SUPERBLOCK_BYTES)?.try_into().ok()?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
@@ -226,10 +232,10 @@ impl Superblock {
         })
     }
 
-    /// The areas of its NVRAM.
+    /// Returns the areas of the NVRAM.
     ///
     /// # Errors
-    /// Sizes that no file system has.
+    /// Invalid sizes.
     pub fn areas(&self) -> Result<Areas, LayoutError> {
         let has_sums = self.checksums == Checksums::All;
         Areas::with_sums(self.nvram_bytes, self.ssd_blocks, self.inodes, has_sums)
@@ -241,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_epoch_comes_back_and_a_damaged_one_does_not() {
+    fn epoch_round_trips_and_damaged_epoch_is_rejected() {
         assert_eq!(Epoch::decode(&[0; Epoch::BYTES], 0), Some(Epoch::default()));
         let epoch = Epoch { count: 7, mark: 0x1234_5678_9abc_def0 };
         let bytes = epoch.encode();
@@ -255,10 +261,10 @@ mod tests {
     }
 
     #[test]
-    fn a_superblock_comes_back_and_a_damaged_one_does_not() {
+    fn superblock_round_trips_and_damaged_superblock_is_rejected() {
         for checksums in [Checksums::None, Checksums::Metadata, Checksums::All] {
             let versions = [Version::Checked, Version::Reserving, Version::Growing, Version::Keeping];
-            // One without checksums has no version.
+            // Without checksums there is no version.
             let first = if checksums == Checksums::None { 3 } else { 0 };
             versions[first..].iter().for_each(|version| superblock_comes_back(checksums, *version));
         }

@@ -1,7 +1,7 @@
-//! The page of a file's extended attributes.
+//! Page of a file's extended attributes.
 //!
-//! It begins with their number in 8 bytes; each has 4 bytes for the length of its value, 2 for that of its name, 2 that are 0,
-//! its name and its value.
+//! The page begins with the number of attributes in 8 bytes. Each attribute has 4 bytes for the length of its
+//! value, 2 bytes for the length of its name, 2 zero bytes, its name and its value.
 
 use crate::api::{BLOCK_BYTES, Error, MAX_XATTR_NAME_BYTES, MAX_XATTRS_BYTES, Result, XATTR_HEAD_BYTES};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::ops::{ControlFlow, Range};
 /// Extended attributes by name.
 pub type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Refuses a name that no attribute has.
+/// Checks that a name is valid for an extended attribute.
 ///
 /// # Errors
 /// [`Error::Invalid`], [`Error::NameTooLong`].
@@ -24,7 +24,7 @@ pub fn check_xattr_name(name: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses attributes that take more than a page together.
+/// Checks that the attributes fit on a page.
 ///
 /// # Errors
 /// [`Error::NoSpace`].
@@ -36,7 +36,7 @@ pub fn check_xattr_bytes(xattrs: &Xattrs) -> Result<()> {
     Ok(())
 }
 
-/// The page of attributes that take no more than fits.
+/// Encodes attributes, which must fit on a page.
 pub fn encode_xattrs(xattrs: &Xattrs) -> Vec<u8> {
     let mut page = Vec::with_capacity(BLOCK_BYTES);
     page.extend((xattrs.len() as u64).to_le_bytes());
@@ -50,8 +50,8 @@ pub fn encode_xattrs(xattrs: &Xattrs) -> Vec<u8> {
     page
 }
 
-/// Calls `each` with the attributes on a page, each with the place of its value, until told something; `None` if the page makes no
-/// sense as far as that.
+/// Calls `each` with every attribute on a page and the range of its value, until `each` breaks. Returns `None`
+/// if the page is malformed up to that point.
 fn walk<T>(
     page: &[u8; BLOCK_BYTES],
     mut each: impl FnMut(&[u8], Range<usize>) -> ControlFlow<T>,
@@ -73,7 +73,7 @@ fn walk<T>(
     Some(ControlFlow::Continue(()))
 }
 
-/// The attributes on a page; `None` if it makes no sense.
+/// Decodes the attributes of a page; `None` if it is malformed.
 pub fn decode_xattrs(page: &[u8; BLOCK_BYTES]) -> Option<Xattrs> {
     let mut xattrs = Xattrs::new();
     let walked = walk(page, |name, value| match xattrs.insert(name.to_vec(), page[value].to_vec()) {
@@ -83,7 +83,7 @@ pub fn decode_xattrs(page: &[u8; BLOCK_BYTES]) -> Option<Xattrs> {
     walked?.is_continue().then_some(xattrs)
 }
 
-/// Where on a page the value of an attribute stands, if it is there.
+/// Returns the range of an attribute's value on a page, if the attribute exists.
 pub fn xattr_value(page: &[u8; BLOCK_BYTES], wanted: &[u8]) -> Option<Range<usize>> {
     let found = walk(page, |name, value| match name == wanted {
         true => ControlFlow::Break(value),

@@ -1,4 +1,4 @@
-//! Access control lists, as plainly as can be: triples of tag, permissions and number.
+//! ACLs in the model: triples of tag, permissions and number.
 
 use super::{Body, Inode};
 use crate::api::{ACCESS_ACL, DEFAULT_ACL, Error, MAX_XATTRS_BYTES, Result, XATTR_HEAD_BYTES};
@@ -12,7 +12,7 @@ const GROUP: u16 = 8;
 const MASK: u16 = 16;
 const OTHER: u16 = 32;
 
-/// The entries of a list, if it is one.
+/// Decodes an ACL; `None` if it is invalid.
 fn read(value: &[u8]) -> Option<Entries> {
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
     if value.len() < 4 || number(&value[..4]) != 2 || value.len() % 8 != 4 {
@@ -45,7 +45,7 @@ fn write(entries: &Entries) -> Vec<u8> {
     value
 }
 
-/// The entries that permission bits show, and where there.
+/// Returns the entries that the permission bits mirror, with their shifts in the mode.
 fn shown(entries: &mut Entries) -> impl Iterator<Item = (&mut u16, u32)> {
     let has_mask = entries.iter().any(|entry| entry.0 == MASK);
     entries.iter_mut().filter_map(move |(tag, rights, _)| match *tag {
@@ -62,7 +62,8 @@ fn bits(entries: &mut Entries) -> u32 {
 }
 
 impl Inode {
-    /// An attribute that is a list is to be set: what is kept of it, if anything, and the permission bits that the file then has.
+    /// Returns the value to be stored for an ACL attribute (`None` if equivalent to permission bits), and
+    /// the resulting permission bits.
     pub(super) fn list_to_set(&self, name: &[u8], value: &[u8]) -> Result<(Option<Vec<u8>>, u32)> {
         let mut entries = read(value).ok_or(Error::Invalid("no access control list"))?;
         if matches!(self.body, Body::Symlink(_)) {
@@ -78,7 +79,7 @@ impl Inode {
         Ok(((entries.len() > 3).then(|| write(&entries)), permissions))
     }
 
-    /// Sets the permission bits, and with them the list.
+    /// Sets the permission bits, and updates the ACL accordingly.
     pub(super) fn set_permissions(&mut self, permissions: u32) {
         self.permissions = permissions;
         if let Some(value) = self.xattrs.get_mut(ACCESS_ACL) {
@@ -90,10 +91,10 @@ impl Inode {
         }
     }
 
-    /// A new file takes the list for new files of its directory.
+    /// Applies the default ACL of the directory to a new file.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if it is so long that two do not fit, for access and for new files.
+    /// [`Error::NoSpace`] if the ACL is too long to be stored twice, as access and as default ACL.
     pub(super) fn inherit(&mut self, directory: &Inode) -> Result<()> {
         let Some(value) = directory.xattrs.get(DEFAULT_ACL) else { return Ok(()) };
         if matches!(self.body, Body::Symlink(_)) {

@@ -1,30 +1,30 @@
-//! What is in a regular file: blocks and holes.
+//! Content of a regular file: blocks and holes.
 
 use crate::api::BLOCK_BYTES;
 use std::collections::BTreeMap;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// The bytes of a file. Blocks that are not there are holes; bytes at and after the end are zero.
+/// Bytes of a file. Missing blocks are holes; bytes beyond the end are zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     size_bytes: u64,
     blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
 }
 
-/// The part of a block that a range of bytes covers.
+/// Part of a block that a range of bytes covers.
 struct Piece {
     block: u64,
-    /// First byte within the block.
+    /// Offset of the first byte within the block.
     from: usize,
     /// Number of bytes.
     length: usize,
 }
 
-/// Cuts a range of bytes at the edges of blocks.
+/// Splits a range of bytes at block boundaries.
 fn pieces(offset: u64, length: u64) -> impl Iterator<Item = Piece> {
     let end = offset + length;
-    // No pieces, wherever no bytes are.
+    // An empty range has no pieces, even in the middle of a block.
     let blocks = if length == 0 { 0..0 } else { offset / BLOCK..end.div_ceil(BLOCK) };
     blocks.map(move |block| {
         let from = offset.max(block * BLOCK);
@@ -38,12 +38,12 @@ impl Content {
         self.size_bytes
     }
 
-    /// Blocks that exist.
+    /// Returns the number of existing blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks.len() as u64
     }
 
-    /// How many bytes of a write there is room for when `free_blocks` blocks may be added.
+    /// Returns the number of bytes of a write that fit if at most `free_blocks` blocks may be added.
     pub fn room(&self, offset: u64, length: u64, free_blocks: u64) -> u64 {
         let mut free_blocks = free_blocks;
         let mut room = 0;
@@ -59,7 +59,7 @@ impl Content {
         room
     }
 
-    /// Reads up to the end of the file; returns how many bytes.
+    /// Reads up to the end of the file; returns the number of bytes.
     pub fn read(&self, offset: u64, out: &mut [u8]) -> usize {
         let length = self.size_bytes.saturating_sub(offset).min(out.len() as u64);
         let mut done = 0;
@@ -84,7 +84,8 @@ impl Content {
         self.size_bytes = self.size_bytes.max(offset + data.len() as u64);
     }
 
-    /// Gives blocks to the holes of a range, and extends the file to its end unless it is to keep its size.
+    /// Allocates blocks for the holes of a range; extends the file to the end of the range unless
+    /// `keep_size` is set.
     pub fn reserve(&mut self, offset: u64, length: u64, keep_size: bool) {
         for piece in pieces(offset, length) {
             self.block(piece.block);
@@ -94,12 +95,12 @@ impl Content {
         }
     }
 
-    /// Makes a range read as zeros: whole blocks of it become holes, others keep their block.
+    /// Makes a range read as zeros: entire blocks become holes, blocks covered in part are kept and zeroed.
     pub fn punch(&mut self, offset: u64, length: u64) {
         let end = offset + length;
         let (first_whole, end_whole) = (offset.div_ceil(BLOCK), end / BLOCK);
         self.blocks.retain(|block, _| *block < first_whole || *block >= end_whole);
-        // At most two of the blocks left are covered in part.
+        // At most two remaining blocks are covered in part.
         for edge in [offset / BLOCK, end / BLOCK] {
             if let Some(bytes) = self.blocks.get_mut(&edge) {
                 let (from, to) = (offset.max(edge * BLOCK), end.min((edge + 1) * BLOCK));
@@ -110,24 +111,25 @@ impl Content {
         }
     }
 
-    /// Cuts or extends.
+    /// Truncates or extends the file.
     pub fn resize(&mut self, size_bytes: u64) {
         if size_bytes < self.size_bytes {
             let end = self.size_bytes.next_multiple_of(BLOCK);
             self.punch(size_bytes, end - size_bytes);
         }
         if size_bytes <= self.size_bytes {
-            // Those that were reserved behind the end.
+            // Removes blocks reserved beyond the end.
             self.blocks.split_off(&size_bytes.div_ceil(BLOCK));
         }
         self.size_bytes = size_bytes;
     }
 
-    /// The first byte at or after `offset` that has a block (`data`) or has none; `None` if the file ends before.
+    /// Returns the first offset at or after `offset` that has a block (`data`) or has none; `None` if the
+    /// file ends before.
     pub fn seek(&self, offset: u64, data: bool) -> Option<u64> {
         let mut at = offset;
         while at < self.size_bytes && self.blocks.contains_key(&(at / BLOCK)) != data {
-            // From a hole straight to the next block: holes can be long.
+            // From a hole, skips to the next block, because holes can be long.
             let next = at / BLOCK + 1;
             let next =
                 if data { self.blocks.range(next..).next().map_or(u64::MAX, |(n, _)| *n) } else { next };

@@ -1,7 +1,8 @@
-//! The plainest file system: what others are compared with.
+//! Simple reference file system, for comparison with others.
 //!
-//! [`ModelFs`] keeps everything in maps in memory and does what the documentation of [`FileSystem`](crate::api::FileSystem) says, as plainly
-//! as can be; it is slow with many files. Inode numbers are never used again.
+//! [`ModelFs`] holds everything in maps in memory and implements the documentation of
+//! [`FileSystem`](crate::api::FileSystem) as simply as possible; it is slow with many files. Inode numbers are
+//! never reused.
 
 mod acl;
 mod content;
@@ -19,11 +20,12 @@ use std::collections::BTreeMap;
 const PERMISSIONS: u32 = 0o7777;
 const SET_GROUP_ID: u32 = 0o2000;
 
-/// Where [`FileSystem::read_directory`](crate::api::FileSystem::read_directory) goes on after `.` and after `..`.
+/// Listing positions after `.` and after `..`, for
+/// [`FileSystem::read_directory`](crate::api::FileSystem::read_directory).
 const PLACE_AFTER_DOT: u64 = 1;
 const PLACE_AFTER_DOT_DOT: u64 = 2;
 
-/// A file system in memory.
+/// In-memory file system.
 #[derive(Clone, Debug)]
 pub struct ModelFs {
     inodes: BTreeMap<Ino, Inode>,
@@ -61,11 +63,11 @@ struct Directory {
     next_place: u64,
 }
 
-/// What a directory knows of a name.
+/// Directory entry.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     ino: Ino,
-    /// Where a listing goes on after it.
+    /// Listing position after the entry.
     place: u64,
 }
 
@@ -76,12 +78,13 @@ impl Default for ModelFs {
 }
 
 impl ModelFs {
-    /// An empty file system with room for a million blocks and inodes.
+    /// Creates an empty file system with space for 2^20 blocks and inodes.
     pub fn new() -> Self {
         Self::with_capacity(1 << 20, 1 << 20)
     }
 
-    /// An empty file system with room for so many blocks of data and inodes, the root among them.
+    /// Creates an empty file system with space for the given numbers of data blocks and inodes, including
+    /// the root.
     pub fn with_capacity(blocks: u64, inodes: u64) -> Self {
         let root = Inode {
             permissions: 0o755,
@@ -103,7 +106,7 @@ impl ModelFs {
         }
     }
 
-    /// As mounted anew: nobody has a file open, and what has no name is gone.
+    /// Simulates a mount: no file is open, and files without a name are removed.
     pub fn remount(&mut self) {
         self.inodes.retain(|_, inode| inode.links > 0);
         for inode in self.inodes.values_mut() {
@@ -119,7 +122,7 @@ impl ModelFs {
         self.inodes.get_mut(&ino).ok_or(Error::NotFound)
     }
 
-    /// A directory that was not removed.
+    /// Returns a directory that was not removed.
     fn directory(&self, ino: Ino) -> Result<&Directory> {
         let inode = self.inode(ino)?;
         match &inode.body {
@@ -129,7 +132,7 @@ impl ModelFs {
         }
     }
 
-    /// The same to change, with its times of modification and change set.
+    /// Returns a directory for modification, with its modification and change times updated.
     fn directory_to_change(&mut self, ino: Ino, caller: &Caller) -> Result<&mut Directory> {
         self.directory(ino)?;
         let inode = self.inode_mut(ino)?;
@@ -148,7 +151,8 @@ impl ModelFs {
         }
     }
 
-    /// The content of a regular file to change, with the times of modification and change set.
+    /// Returns the content of a regular file for modification, with its modification and change times
+    /// updated.
     fn content_to_change(&mut self, ino: Ino, caller: &Caller) -> Result<&mut Content> {
         self.content(ino)?;
         let inode = self.inode_mut(ino)?;
@@ -192,7 +196,7 @@ impl ModelFs {
         self.capacity_blocks - self.inodes.values().map(used).sum::<u64>()
     }
 
-    /// Makes a file with a name. `links` are those it begins with.
+    /// Creates a file with a name.
     fn create(
         &mut self,
         parent: Ino,
@@ -236,7 +240,7 @@ impl ModelFs {
         self.attributes_of(ino)
     }
 
-    /// Checks that a name can be given in a directory.
+    /// Checks that a name can be added to a directory.
     fn check_new_name(&self, parent: Ino, name: &[u8]) -> Result<()> {
         let directory = self.directory(parent)?;
         check_name(name)?;
@@ -246,13 +250,13 @@ impl ModelFs {
         Ok(())
     }
 
-    /// The file with a name that is neither `.` nor `..`.
+    /// Returns the file with a name other than `.` and `..`.
     fn entry(&self, parent: Ino, name: &[u8]) -> Result<Ino> {
         let slot = self.directory(parent)?.entries.get(name).ok_or(Error::NotFound)?;
         Ok(slot.ino)
     }
 
-    /// A file has lost a name (a directory: its only one); without names and users it is gone.
+    /// Removes a link from a file (a directory loses its only one), and removes the file if it is unused.
     fn lose_name(&mut self, ino: Ino, caller: &Caller) -> Result<()> {
         let inode = self.inode_mut(ino)?;
         inode.changed_ns = caller.now_ns;
@@ -274,7 +278,7 @@ impl Directory {
         Self { parent, entries: BTreeMap::new(), next_place: PLACE_AFTER_DOT_DOT + 1 }
     }
 
-    /// Gives a name to a file, in place of the one that has it.
+    /// Sets the file of a name, replacing an existing entry.
     fn insert(&mut self, name: &[u8], ino: Ino) {
         let place = self.next_place;
         let slot = self.entries.entry(name.to_vec()).or_insert(Slot { ino, place });

@@ -1,4 +1,4 @@
-//! The operations of the model.
+//! File system operations of the model.
 
 use super::{
     Body, Content, Directory, ModelFs, PERMISSIONS, PLACE_AFTER_DOT, PLACE_AFTER_DOT_DOT, check_name, is_dots,

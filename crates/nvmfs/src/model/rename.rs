@@ -1,9 +1,9 @@
-//! Renaming, with all its cases.
+//! Rename in all its variants.
 
 use super::{ModelFs, check_name, is_dots};
 use crate::api::{Caller, Error, Ino, MAX_LINKS, Rename, Result};
 
-/// A name in a directory, and who has it.
+/// Name in a directory, and its file, if it exists.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     parent: Ino,
@@ -63,7 +63,7 @@ impl ModelFs {
         Ok(Place { parent, name, ino })
     }
 
-    /// A file, or a directory that is neither `into` nor above it, can move there.
+    /// Fails if `ino` is `into` or an ancestor of it, since a directory cannot move into itself.
     fn check_loops(&self, ino: Ino, into: Ino) -> Result<()> {
         let mut at = into;
         loop {
@@ -87,7 +87,8 @@ impl ModelFs {
         }
     }
 
-    /// A directory that comes to another parent, and not in place of one, is a link more there.
+    /// Checks the link count of the new parent: a directory from another parent adds a link, unless it
+    /// replaces a directory.
     fn check_links(&self, coming: Ino, going: Option<Ino>, from: Ino, to: Ino) -> Result<()> {
         let goes_directory = match going {
             Some(going) => self.inode(going)?.is_directory(),
@@ -100,7 +101,7 @@ impl ModelFs {
         Ok(())
     }
 
-    /// Enters a file that was in `old_parent`.
+    /// Adds the directory entry of a file that was in `old_parent`.
     fn put(&mut self, ino: Ino, old_parent: Ino, to: Place<'_>, caller: &Caller) -> Result<()> {
         self.directory_to_change(to.parent, caller)?.insert(to.name, ino);
         let inode = self.inode_mut(ino)?;

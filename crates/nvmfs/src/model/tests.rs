@@ -1,10 +1,10 @@
-//! What the comparisons do not see: room, and users after a mount.
+//! Tests beyond the comparisons: capacity, and open files after a mount.
 
 use super::ModelFs;
 use crate::api::{Allocate, Caller, Error, FileSystem, Kind, ROOT};
 
 #[test]
-fn room_is_counted_in_blocks_and_inodes() {
+fn capacity_limits_blocks_and_inodes() {
     let mut fs = ModelFs::with_capacity(3, 2);
     let caller = Caller::default();
     let file = fs.make(ROOT, b"a", Kind::File, 0o644, 0, &caller).unwrap().ino;
@@ -23,7 +23,7 @@ fn room_is_counted_in_blocks_and_inodes() {
 }
 
 #[test]
-fn a_mount_forgets_users_and_files_without_names() {
+fn remount_closes_files_and_removes_unnamed_files() {
     let mut fs = ModelFs::new();
     let caller = Caller::default();
     let gone = fs.make(ROOT, b"a", Kind::File, 0o644, 0, &caller).unwrap().ino;

@@ -1,7 +1,7 @@
-//! The part of fsck that looks at names: entries, link counts and parents, by walking the tree from the root; and at what
-//! else is in pages of metadata.
+//! Name checks of fsck: walks the tree from the root and checks entries, link counts, parents and the other
+//! content of metadata pages.
 //!
-//! What is wrong with blocks is found when a store is opened, and is put right before this.
+//! Problems with blocks are found when the store is opened, and must be repaired before this check.
 
 use super::directory;
 use super::record::{self, Record};
@@ -13,75 +13,75 @@ use foldhash::fast::FixedState;
 use rayon::prelude::*;
 use std::hash::BuildHasher;
 
-/// The word of an inode that has the parent of a directory in its upper half.
+/// Offset of the inode's word whose upper half is the parent of a directory.
 const PARENT_WORD: usize = 56;
 
-/// What is wrong with a name or with what names lead to.
+/// Problem with a name, or with an inode that names lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongName {
     /// There is no root directory.
     #[error("there is no root directory")]
     NoRoot,
-    /// A record of a directory makes no sense.
+    /// A directory record is malformed.
     #[error("it has an entry that makes no sense")]
     Entry,
-    /// An entry leads to an inode that is not in use.
+    /// An entry refers to a free inode.
     #[error("it has an entry for inode {}, which is not in use", .0.0)]
     Unused(Ino),
-    /// An entry tells another kind than its inode.
+    /// The file type of an entry differs from that of its inode.
     #[error("it has an entry that tells another kind than inode {}, to which it leads", .0.0)]
     Kind(Ino),
-    /// An entry has the same name as one before it.
+    /// An entry repeats the name of an earlier entry.
     #[error("it has two entries of one name, the second for inode {}", .0.0)]
     Twice(Ino),
-    /// A directory has a name already, or is the root.
+    /// An entry refers to a directory that already has a name, or to the root.
     #[error("it has an entry for directory {}, which has a name elsewhere", .0.0)]
     SecondParent(Ino),
-    /// A directory's size is not that of its blocks.
+    /// The size of a directory does not match its blocks.
     #[error("it has blocks for {0} bytes, and says another size")]
     Size(u64),
     /// A link count is wrong.
     #[error("it has {0} links, and says another number")]
     Links(u32),
-    /// A directory says another parent.
+    /// A directory records the wrong parent.
     #[error("it is in directory {}, and says another", .0.0)]
     Parent(Ino),
-    /// Its extended attributes make no sense.
+    /// The extended attributes are malformed.
     #[error("its extended attributes make no sense")]
     Xattrs,
-    /// An access control list makes no sense, or shows other permissions than the inode.
+    /// An ACL is malformed, or disagrees with the permission bits of the inode.
     #[error("an access control list makes no sense, or shows other permissions than it has")]
     Acl,
     /// A symbolic link has no target.
     #[error("it is a symbolic link without a target")]
     Target,
-    /// No name leads to it.
+    /// No name leads to the inode.
     #[error("no name leads to it")]
     Lost,
 }
 
-/// Something wrong with names. Put right by [`crate::fs::repair`].
+/// Problem with names. Repaired by [`crate::fs::repair`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("inode {}: {what}", .ino.0)]
 pub struct NameProblem {
-    /// The directory, or the file.
+    /// Inode number of the directory or file.
     pub ino: Ino,
-    /// What is wrong.
+    /// Kind of problem.
     pub what: WrongName,
-    /// The word of NVRAM that puts it right, where one does, and what it is to be.
+    /// Word of NVRAM whose change repairs the problem, if one word suffices, and its new value.
     pub(crate) word: Option<(usize, u64)>,
 }
 
-/// Directories that are looked at together. Which of two that claim the same one is right depends on it, so that it is the same
-/// whatever processors there are.
+/// Directories checked in one parallel batch. A constant, because the batches decide which of two directories
+/// keeps a subdirectory that both claim: the result must not depend on the number of processors.
 const DIRECTORIES_AT_ONCE: usize = 256;
-/// Inodes of which one processor looks at the links at a time.
+/// Inodes whose links one thread checks at a time.
 const INODES_AT_ONCE: usize = 8192;
 
-/// Walks all names, by all processors.
+/// Walks all names, using all processors.
 ///
 /// # Errors
-/// [`crate::api::Error::Damaged`] where pointers lead nowhere, which is to be put right before.
+/// [`crate::api::Error::Damaged`] if pointers are invalid; these must be repaired first.
 pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
     let mut walk = Walk { region, links: vec![0; region.inode_limit() as usize], problems: Vec::new() };
     if region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
@@ -105,15 +105,15 @@ pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
     Ok(walk.problems)
 }
 
-/// What one directory says by itself.
+/// Result of checking one directory on its own.
 struct Directory {
     dir: Ino,
     problems: Vec<NameProblem>,
-    /// Entries that make sense by themselves, in their order.
+    /// Well-formed entries, in order.
     entries: Vec<Named>,
 }
 
-/// An entry that makes sense by itself.
+/// Well-formed entry.
 struct Named {
     position: u32,
     at: usize,
@@ -122,7 +122,7 @@ struct Named {
     kind: Kind,
     hash: u64,
     name_bytes: usize,
-    /// What the inode is to which it leads, if that is in use.
+    /// File type of the inode that the entry refers to; `None` if the inode is free.
     leads_to: Option<Kind>,
 }
 
@@ -179,7 +179,7 @@ impl Directory {
         }
     }
 
-    /// Of several entries of one name only the first stays.
+    /// Keeps only the first of several entries with the same name.
     fn drop_twins<N: Nvram>(&mut self, region: &Region<N>) {
         let mut entries = std::mem::take(&mut self.entries);
         entries.par_sort_by(|one, other| {
@@ -200,14 +200,15 @@ impl Directory {
     }
 }
 
-/// An entry that is to be free.
+/// Returns the problem of an entry whose record is to be freed.
 fn freed(dir: Ino, what: WrongName, at: usize, length: usize) -> NameProblem {
     NameProblem { ino: dir, what, word: Some((at, record::head(length, None))) }
 }
 
 struct Walk<'a, N> {
     region: &'a Region<N>,
-    /// Links of each inode, by names; of a directory that has a name 2 and one for each in it.
+    /// Links of each inode, counted by names; a directory that has a name counts 2 plus one per
+    /// subdirectory.
     links: Vec<u32>,
     problems: Vec<NameProblem>,
 }
@@ -265,7 +266,7 @@ impl<N: Nvram> Walk<'_, N> {
     }
 }
 
-/// What is wrong with inodes, given how many links each has.
+/// Checks inodes against the counted number of links.
 fn of_inodes<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Result<Vec<NameProblem>> {
     let mut problems = Vec::new();
     for ino in inos.iter().copied() {
@@ -290,7 +291,7 @@ fn of_inodes<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Resul
     Ok(problems)
 }
 
-/// What an inode has in pages of its own besides entries.
+/// Checks the metadata pages of an inode other than entries.
 fn metadata<N: Nvram>(
     region: &Region<N>,
     ino: Ino,

@@ -1,7 +1,8 @@
-//! Directories: files whose blocks are pages of metadata on NVRAM, filled with records.
+//! Directories: files whose blocks are metadata pages on NVRAM, filled with records.
 //!
-//! A position counts 8 bytes from the start of a directory. Entries never move, so that a position names an entry as long
-//! as it exists. A block goes when its last entry does, so that any may be missing; a new one takes the first place that is free.
+//! A position is an offset from the start of a directory in units of 8 bytes. Entries never move, so a position
+//! identifies an entry as long as it exists. A block is freed with its last entry, so any block may be missing;
+//! a new block takes the first free number.
 
 use super::record::{self, HEAD_BYTES, Record};
 use crate::api::{BLOCK_BYTES, Error, Ino, Kind, Result};
@@ -9,49 +10,49 @@ use crate::layout::{Field, MAX_DIRECTORY_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::store::Region;
 
-/// Positions of a block.
+/// Positions per block.
 const POSITIONS: u32 = (BLOCK_BYTES / HEAD_BYTES) as u32;
 
-/// An entry that was found.
+/// Entry found by a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Where it begins.
+    /// Position of the entry.
     pub position: u32,
-    /// The file.
+    /// Inode number of the file.
     pub ino: Ino,
 }
 
-/// A free record.
+/// Free record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// Where it begins.
+    /// Position of the record.
     pub position: u32,
     /// Its length, bytes.
     pub bytes: usize,
 }
 
-/// The position of byte `at` of a block.
+/// Returns the position of byte `at` of a block.
 pub(super) fn position(block: u32, at: usize) -> u32 {
     block * POSITIONS + (at / HEAD_BYTES) as u32
 }
 
-/// The block of a position.
+/// Returns the block of a position.
 pub(super) fn block_of(position: u32) -> u32 {
     position / POSITIONS
 }
 
-/// The byte within its block of a position.
+/// Returns the byte offset of a position within its block.
 pub(super) fn byte_of(position: u32) -> usize {
     (position % POSITIONS) as usize * HEAD_BYTES
 }
 
-/// Blocks of a directory.
+/// Returns the number of blocks of a directory.
 pub(super) fn blocks_of<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<u32> {
     let size_bytes = region.word(region.field(dir, Field::Size)?);
     Ok((size_bytes / BLOCK_BYTES as u64).min(MAX_DIRECTORY_BLOCKS.into()) as u32)
 }
 
-/// The page of a block of a directory.
+/// Returns the page of a block of a directory.
 pub(super) fn page_of<N: Nvram>(region: &Region<N>, dir: Ino, block: u32) -> Result<Option<PageId>> {
     match region.pointer_at(dir, block.into())? {
         Some(at) => region.pointer_page(at),
@@ -59,7 +60,7 @@ pub(super) fn page_of<N: Nvram>(region: &Region<N>, dir: Ino, block: u32) -> Res
     }
 }
 
-/// The first block from `from` on and before `end` that is there, and its page.
+/// Returns the first existing block in `from..end`, and its page.
 pub(super) fn next_page<N: Nvram>(
     region: &Region<N>,
     dir: Ino,
@@ -75,7 +76,8 @@ fn damaged(dir: Ino, block: u32, at: usize) -> Error {
     Error::Damaged(format!("directory {} has a bad entry at byte {at} of block {block}", dir.0))
 }
 
-/// The records of a page of a directory, up to the first that makes no sense; none if its checksum is wrong.
+/// Returns the records of a directory page, up to the first malformed record. Yields only an error if the
+/// checksum of the page is wrong.
 pub(super) fn records_of<N: Nvram>(
     region: &Region<N>,
     dir: Ino,
@@ -98,7 +100,7 @@ pub(super) fn records_of<N: Nvram>(
     })
 }
 
-/// Goes through the records from `from` on, until told something.
+/// Calls `each` for the records from position `from` on, until it returns a value.
 pub(super) fn walk<N: Nvram, T>(
     region: &Region<N>,
     dir: Ino,
@@ -109,7 +111,8 @@ pub(super) fn walk<N: Nvram, T>(
     walk_pages(region, dir, from, |next| next_page(region, dir, next, end), each)
 }
 
-/// The same of a directory whose blocks `next_page` tells: the first from a number on, and its page.
+/// Like [`walk`], but `next_page` finds the blocks: it returns the first existing block from a number on, and
+/// its page.
 fn walk_pages<N: Nvram, T>(
     region: &Region<N>,
     dir: Ino,
@@ -133,7 +136,7 @@ fn walk_pages<N: Nvram, T>(
     Ok(None)
 }
 
-/// Finds a name, from front to back.
+/// Finds a name by a linear search.
 pub(super) fn find<N: Nvram>(region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
     walk(region, dir, 0, |position, record| {
         let (ino, _, _) = record.entry.filter(|(_, _, other)| *other == name)?;
@@ -141,7 +144,7 @@ pub(super) fn find<N: Nvram>(region: &Region<N>, dir: Ino, name: &[u8]) -> Resul
     })
 }
 
-/// The first free record of at least so many bytes, from front to back.
+/// Returns the first free record of at least `bytes` bytes, by a linear search.
 pub(super) fn find_slot<N: Nvram>(region: &Region<N>, dir: Ino, bytes: usize) -> Result<Option<Slot>> {
     walk(region, dir, 0, |position, record| slot_of(position, record, bytes))
 }
@@ -151,7 +154,7 @@ fn slot_of(position: u32, record: Record<'_>, bytes: usize) -> Option<Slot> {
     is_slot.then_some(Slot { position, bytes: record.length })
 }
 
-/// The first free record of at least so many bytes in a block.
+/// Returns the first free record of at least `bytes` bytes in a block.
 pub(super) fn slot_in<N: Nvram>(
     region: &Region<N>,
     dir: Ino,
@@ -168,7 +171,7 @@ pub(super) fn slot_in<N: Nvram>(
     Ok(None)
 }
 
-/// Bytes of the largest free record of a block; 0 if there is none.
+/// Returns the size of the largest free record of a block, bytes; 0 if there is none.
 pub(super) fn largest_free<N: Nvram>(region: &Region<N>, dir: Ino, block: u32) -> Result<u16> {
     let Some(page) = page_of(region, dir, block)? else { return Ok(0) };
     let mut largest = 0;
@@ -181,7 +184,7 @@ pub(super) fn largest_free<N: Nvram>(region: &Region<N>, dir: Ino, block: u32) -
     Ok(largest)
 }
 
-/// The entry at a position, if it has that name.
+/// Returns the entry at a position, if it has the given name.
 pub(super) fn entry_at<N: Nvram>(
     region: &Region<N>,
     dir: Ino,
@@ -196,15 +199,15 @@ pub(super) fn entry_at<N: Nvram>(
     Ok(entry.map(|(ino, _, _)| Found { position, ino }))
 }
 
-/// Where the record at a position stands in NVRAM, bytes.
+/// Returns the offset in NVRAM of the record at a position.
 pub(crate) fn address<N: Nvram>(region: &Region<N>, dir: Ino, position: u32) -> Result<usize> {
     let block = block_of(position);
     let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, byte_of(position)))?;
     Ok(region.areas.page(page) + byte_of(position))
 }
 
-/// The run of free records that there will be when the record at a position is freed: its first byte within the block, and
-/// its length.
+/// Returns the run of free records that results from freeing the record at a position: its offset within the
+/// block and its length.
 pub(super) fn free_run<N: Nvram>(region: &Region<N>, dir: Ino, at_position: u32) -> Result<(usize, usize)> {
     let (block, wanted) = (block_of(at_position), byte_of(at_position));
     let page = page_of(region, dir, block)?.ok_or_else(|| damaged(dir, block, wanted))?;
@@ -225,13 +228,13 @@ pub(super) fn free_run<N: Nvram>(region: &Region<N>, dir: Ino, at_position: u32)
     Ok((start, end - start))
 }
 
-/// How many blocks a directory has up to the last that is there before `end`.
+/// Returns the number of blocks up to and including the last existing block before `end`.
 pub(super) fn blocks_before<N: Nvram>(region: &Region<N>, dir: Ino, end: u32) -> Result<u32> {
     let last = region.last_block(dir, end.into())?;
     Ok(last.map_or(0, |block| block as u32 + 1))
 }
 
-/// The blocks in which there is no entry, and nothing else that makes no sense.
+/// Returns the blocks that contain only free, well-formed records.
 pub(super) fn empty_blocks<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<Vec<u32>> {
     let (mut empty, mut next) = (Vec::new(), 0);
     let end = blocks_of(region, dir)?;
@@ -245,7 +248,7 @@ pub(super) fn empty_blocks<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<Vec
     Ok(empty)
 }
 
-/// Whether a directory has no entries.
+/// True if a directory has no entries.
 pub(crate) fn is_empty<N: Nvram>(region: &Region<N>, dir: Ino) -> Result<bool> {
     walk(region, dir, 0, |_, record| record.entry.map(|_| ())).map(|found| found.is_none())
 }
@@ -261,7 +264,8 @@ pub(crate) fn list<N: Nvram>(
     list_pages(region, dir, from, |next| next_page(region, dir, next, end), &mut each)
 }
 
-/// The same of a directory whose blocks `next_page` tells: the first from a number on, and its page.
+/// Like [`list`], but `next_page` finds the blocks: it returns the first existing block from a number on, and
+/// its page.
 pub(crate) fn list_pages<N: Nvram>(
     region: &Region<N>,
     dir: Ino,

@@ -1,12 +1,12 @@
-//! Which inodes are free: a bit for each, and the words that have any.
+//! Set of free inodes: a bitmap, and the set of its non-zero words.
 
 use std::collections::BTreeSet;
 
-/// A set of numbers.
+/// Set of numbers.
 #[derive(Debug, Default)]
 pub(super) struct Free {
     words: Vec<u64>,
-    /// Words that are not 0.
+    /// Indexes of the words that are not 0.
     used: BTreeSet<u32>,
     count: u32,
 }
@@ -16,18 +16,18 @@ impl Free {
         ((number / 64) as usize, 1 << (number % 64))
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether a number is in it.
+    /// True if the set contains a number.
     pub fn has(&self, number: u32) -> bool {
         let (word, bit) = Free::place(number);
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Puts a number in, which may be in it.
+    /// Inserts a number; no effect if it is in the set.
     pub fn insert(&mut self, number: u32) {
         let (word, bit) = Free::place(number);
         if word >= self.words.len() {
@@ -38,7 +38,7 @@ impl Free {
         self.used.insert(word as u32);
     }
 
-    /// Takes a number out, which may not be in it.
+    /// Removes a number; no effect if it is not in the set.
     pub fn remove(&mut self, number: u32) {
         let (word, bit) = Free::place(number);
         if self.has(number) {
@@ -50,10 +50,10 @@ impl Free {
         }
     }
 
-    /// The lowest number from `from` on.
+    /// Returns the lowest number that is `from` or larger.
     pub fn next(&self, from: u32) -> Option<u32> {
         let (word, bit) = Free::place(from);
-        // Those of the same word that are not below it.
+        // Bits of the same word at or above `from`.
         let rest = self.words.get(word).map_or(0, |word| word & !(bit - 1));
         if rest != 0 {
             return Some(word as u32 * 64 + rest.trailing_zeros());
@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_set(changes: Vec<(u16, bool)>, from in prop::collection::vec(0..1200u32, 20)) {
+        fn behaves_like_a_set(changes: Vec<(u16, bool)>, from in prop::collection::vec(0..1200u32, 20)) {
             let (mut free, mut plain) = (Free::default(), BTreeSet::new());
             for (number, is_put) in changes {
                 let number = u32::from(number) % 1100;

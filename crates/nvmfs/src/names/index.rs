@@ -1,7 +1,7 @@
-//! Indexes of large directories, in memory: they make searching fast and change no result.
+//! In-memory indexes of large directories: they speed up searches and do not change results.
 //!
-//! An index knows the position of each name by its hash, and how much room each block has. What it says is looked up in the
-//! directory, so that hashes may collide.
+//! An index maps the hash of each name to its position, and holds the free space of each block. Results are
+//! verified in the directory, so hashes may collide.
 
 use super::directory::{self, Found, Slot};
 use super::room::Room;
@@ -13,22 +13,22 @@ use hashbrown::HashTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 
-/// Directories with fewer blocks are searched as fast without.
+/// Minimum number of blocks of an indexed directory; smaller ones are searched just as fast without an index.
 const FEWEST_BLOCKS: u32 = 2;
-/// Seed of the hashes: any number, but always the same, so that equal runs take equal memory.
+/// Seed of the hashes: a constant, so that equal runs use equal memory.
 const SEED: u64 = 0x6e76_6d66_7321;
 
 /// Index of a directory.
 #[derive(Default)]
 struct Index {
-    /// Hash of a name and its position.
+    /// Hash of each name, and its position.
     entries: HashTable<(u32, u32)>,
     room: Room,
-    /// No block before this one is missing.
+    /// All blocks before this one exist.
     missing_from: u32,
-    /// When it was used last.
+    /// Time of the last use.
     used: u64,
-    /// Its size when it was last counted.
+    /// Memory use when last measured, bytes.
     counted_bytes: usize,
 }
 
@@ -36,13 +36,13 @@ fn hash_of(name: &[u8]) -> u32 {
     FixedState::with_seed(SEED).hash_one(name) as u32
 }
 
-/// The hash that a table wants, of which only 32 bits are kept.
+/// Expands a stored 32-bit hash to the 64 bits that the table expects.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Index {
-    /// Reads a directory; `None` if its index would take more than `most_bytes`.
+    /// Builds the index of a directory; `None` if it would take more than `most_bytes`.
     fn build<N: Nvram>(region: &Region<N>, dir: Ino, most_bytes: usize) -> Result<Option<Index>> {
         let mut index = Index::default();
         let end = directory::blocks_of(region, dir)?;
@@ -85,7 +85,7 @@ impl Index {
         Ok(())
     }
 
-    /// Of several entries of one name, which only a damaged directory has, the first.
+    /// Finds a name. If a damaged directory has several entries of this name, returns the first.
     fn find<N: Nvram>(&self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
         let hash = hash_of(name);
         let candidates = self.entries.iter_hash(spread(hash)).filter(|(other, _)| *other == hash);
@@ -108,12 +108,13 @@ impl Index {
     }
 }
 
-/// The indexes of all directories, within a bound of memory.
+/// Indexes of all directories, within a memory limit.
 pub(crate) struct Indexes {
     indexes: BTreeMap<Ino, Index>,
-    /// Directories by when their index was used last.
+    /// Directories by the time of the last use of their index.
     by_use: BTreeMap<u64, Ino>,
-    /// Directories whose index alone would take too much, or that are damaged: they are searched from front to back.
+    /// Directories that are damaged, or whose index alone would exceed the limit: they are searched
+    /// linearly.
     without: BTreeSet<Ino>,
     most_bytes: usize,
     bytes: usize,
@@ -121,7 +122,7 @@ pub(crate) struct Indexes {
 }
 
 impl Indexes {
-    /// No index yet.
+    /// Creates an empty set of indexes.
     pub fn new(most_bytes: usize) -> Self {
         Indexes {
             indexes: BTreeMap::new(),
@@ -133,7 +134,7 @@ impl Indexes {
         }
     }
 
-    /// The entry of a name.
+    /// Finds the entry of a name.
     pub fn find<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
         match self.index(region, dir)? {
             Some(index) => index.find(region, dir, name),
@@ -141,7 +142,7 @@ impl Indexes {
         }
     }
 
-    /// The first free record of at least so many bytes.
+    /// Returns the first free record of at least `bytes` bytes.
     pub fn slot<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, bytes: usize) -> Result<Option<Slot>> {
         match self.index(region, dir)? {
             Some(index) => index.slot(region, dir, bytes),
@@ -149,7 +150,7 @@ impl Indexes {
         }
     }
 
-    /// The first block of a directory that is missing, or the one after the last.
+    /// Returns the first missing block of a directory, or the block after the last.
     pub fn first_missing<N: Nvram>(&mut self, region: &Region<N>, dir: Ino) -> Result<u32> {
         let end = directory::blocks_of(region, dir)?;
         let from = self.indexes.get(&dir).map_or(0, |index| index.missing_from.min(end));
@@ -160,12 +161,12 @@ impl Indexes {
         Ok(found)
     }
 
-    /// A name was entered at a position.
+    /// Updates the index after a name was added at a position.
     pub fn entered<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
         self.update(region, dir, position, |index| index.insert(name, position));
     }
 
-    /// The name at a position was removed, perhaps with its block.
+    /// Updates the index after the name at a position was removed, possibly with its block.
     pub fn removed<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
         self.update(region, dir, position, |index| {
             index.remove(name, position);
@@ -176,7 +177,7 @@ impl Indexes {
         });
     }
 
-    /// A directory is gone, or was changed otherwise.
+    /// Drops the index of a directory that was removed or changed in another way.
     pub fn forget(&mut self, dir: Ino) {
         self.drop_index(dir);
         self.without.remove(&dir);
@@ -191,20 +192,21 @@ impl Indexes {
     ) {
         let Some(index) = self.indexes.get_mut(&dir) else { return };
         change(index);
-        // An index that cannot be kept right is not kept.
+        // An index that cannot be updated is dropped.
         match index.set_room(region, dir, directory::block_of(position)) {
             Ok(()) => self.count(dir),
             Err(_) => self.drop_index(dir),
         }
     }
 
-    /// The index of a directory, built if there is none; `None` if it is to be searched without.
+    /// Returns the index of a directory, building it if necessary; `None` if the directory is searched
+    /// linearly.
     fn index<N: Nvram>(&mut self, region: &Region<N>, dir: Ino) -> Result<Option<&Index>> {
         if !self.indexes.contains_key(&dir) {
             if directory::blocks_of(region, dir)? < FEWEST_BLOCKS || self.without.contains(&dir) {
                 return Ok(None);
             }
-            // In a damaged directory what comes before the damage can be found without an index.
+            // If a directory is damaged, a linear search still finds entries before the damage.
             match Index::build(region, dir, self.most_bytes) {
                 Ok(Some(index)) => drop(self.indexes.insert(dir, index)),
                 _ => {
@@ -222,7 +224,7 @@ impl Indexes {
         Ok(self.indexes.get(&dir))
     }
 
-    /// Counts the bytes of an index anew, and drops least recently used ones until all fit.
+    /// Updates the memory use of an index, and drops least recently used indexes until all fit.
     fn count(&mut self, dir: Ino) {
         let Some(index) = self.indexes.get_mut(&dir) else { return };
         let bytes = index.bytes();

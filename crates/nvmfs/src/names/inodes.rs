@@ -1,4 +1,4 @@
-//! Which inodes are free, and which are open.
+//! Free and open inodes.
 
 use super::free::Free;
 use crate::api::{Error, Ino, Result};
@@ -7,19 +7,19 @@ use crate::store::Region;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Which inodes are free, and which are open.
+/// Free and open inodes.
 pub(crate) struct Inodes {
-    /// The number in the table given last.
+    /// Inode of the table that was allocated last.
     last: Ino,
-    /// Numbers below are in the table.
+    /// Inode numbers below this are in the table.
     table_end: u32,
     free: Free,
-    /// How often each is open.
+    /// Number of opens of each open inode.
     opens: BTreeMap<Ino, u64>,
 }
 
 impl Inodes {
-    /// Looks which are free.
+    /// Finds the free inodes.
     pub fn new<N: Nvram>(region: &Region<N>) -> Result<Self> {
         let mut free = Free::default();
         for ino in region.inos() {
@@ -30,21 +30,22 @@ impl Inodes {
         Ok(Inodes { last: Ino(0), table_end: region.areas.inodes, free, opens: BTreeMap::new() })
     }
 
-    /// How many are free.
+    /// Returns the number of free inodes.
     pub fn free(&self) -> u32 {
         self.free.count()
     }
 
-    /// A free inode, with the generation that it will have; `None` if none is free. Of the table the first after the one given last;
-    /// if that is full the lowest, so that pages of them become empty. It is free until [`Inodes::given`].
+    /// Returns a free inode and its next generation; `None` if no inode is free. Searches the table from
+    /// the inode allocated last. If the table is full, returns the lowest free inode, so that pages of
+    /// inodes become empty. The inode remains free until [`Inodes::given`].
     pub fn find_free<N: Nvram>(&self, region: &Region<N>) -> Result<Option<(Ino, u32)>> {
         let of_table = |from| self.free.next(from).filter(|number| *number < self.table_end);
         let found = of_table(self.last.0 + 1).or_else(|| self.free.next(0)).map(Ino);
-        // One whose mode was damaged may be in use.
+        // An inode with a corrupt mode may still be allocated.
         found.map(|ino| Ok((ino, region.sound_inode(ino)?.generation.wrapping_add(1)))).transpose()
     }
 
-    /// An inode is now in use.
+    /// Marks an inode as used.
     pub fn given(&mut self, ino: Ino) {
         if ino.0 < self.table_end {
             self.last = ino;
@@ -52,35 +53,36 @@ impl Inodes {
         self.free.remove(ino.0);
     }
 
-    /// An inode is free again.
+    /// Marks an inode as free.
     pub fn freed(&mut self, ino: Ino) {
         self.free.insert(ino.0);
     }
 
-    /// There are these besides, all free.
+    /// Adds the free inodes of a new page.
     pub fn came(&mut self, numbers: Range<u32>) {
         numbers.for_each(|number| self.free.insert(number));
     }
 
-    /// These are there no more.
+    /// Removes the inodes of a page that was removed.
     pub fn went(&mut self, numbers: Range<u32>) {
         numbers.for_each(|number| self.free.remove(number));
     }
 
-    /// Whether these are all free, and as many others besides, so that the next few files need none of them.
+    /// True if these inodes are all free, and at least as many others are free too, so the next few files
+    /// do not need them.
     pub fn can_go(&self, numbers: Range<u32>) -> bool {
         self.free() >= 2 * numbers.len() as u32 && numbers.clone().all(|number| self.free.has(number))
     }
 
-    /// A user more.
+    /// Counts one more open of an inode.
     pub fn open(&mut self, ino: Ino) {
         *self.opens.entry(ino).or_default() += 1;
     }
 
-    /// A user less.
+    /// Counts one open of an inode less.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is none.
+    /// [`Error::Invalid`] if the inode is not open.
     pub fn release(&mut self, ino: Ino) -> Result<()> {
         let opens = self.opens.get_mut(&ino).ok_or(Error::Invalid("nobody has the file open"))?;
         *opens -= 1;
@@ -90,7 +92,7 @@ impl Inodes {
         Ok(())
     }
 
-    /// Whether anybody uses it.
+    /// True if the inode is open.
     pub fn is_open(&self, ino: Ino) -> bool {
         self.opens.contains_key(&ino)
     }

@@ -1,7 +1,7 @@
 //! Names: directories and the inodes that they lead to (section III-E).
 //!
-//! `Names` is what is kept of them in memory. An operation asks it where things are, gathers what is to change in
-//! [`Changes`], applies that at once, and then tells it.
+//! `Names` is the in-memory state. An operation looks up locations in it, collects its changes in [`Changes`],
+//! applies them atomically, and then updates `Names`.
 
 pub mod check;
 pub(crate) mod directory;
@@ -23,23 +23,23 @@ use directory::Slot;
 use index::Indexes;
 use std::ops::ControlFlow;
 
-/// What is kept in memory of directories and inodes.
+/// In-memory state of directories and inodes.
 pub(crate) struct Names {
     pub(crate) indexes: Indexes,
-    /// Which inodes are free and which are open.
+    /// Free and open inodes.
     pub inodes: Inodes,
 }
 
-/// A block that a directory is to get.
+/// New block of a directory.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     page: PageId,
     block: u32,
-    /// Where the pointer to it will stand.
+    /// Offset of the pointer to the block.
     pointer_at: usize,
 }
 
-/// Where an entry is to be made.
+/// Location of a new entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     dir: Ino,
@@ -47,31 +47,31 @@ pub(crate) struct Room {
     growth: Option<Growth>,
 }
 
-/// What a directory no longer uses once an entry is gone.
+/// Pages that a directory no longer uses after an entry was removed.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Vacated {
     dir: Ino,
     pages: Vec<PageId>,
-    /// No block is left.
+    /// True if no block is left.
     is_empty: bool,
 }
 
-/// Whether `name` is `.` or `..`, which are not stored.
+/// True if `name` is `.` or `..`, which are not stored.
 pub(crate) fn is_dots(name: &[u8]) -> bool {
     name == b"." || name == b".."
 }
 
-/// Cookies of a listing before the first entry: after nothing, `.` and `..`.
+/// Listing cookie after `.` and `..`: cookie 0 is the start, 1 follows `.`.
 const AFTER_DOTS: u64 = 2;
 
-/// The cookie of a listing after the entry at a position.
+/// Returns the listing cookie after the entry at a position.
 pub(crate) fn cookie_after(position: u32) -> u64 {
     u64::from(position) + AFTER_DOTS + 1
 }
 
-/// Begins a listing that goes on after cookie `from` with `.` and `..`, which lead to these; the position at which it goes on,
-/// unless that was all.
+/// Lists `.` and `..`, which refer to the given inodes, if they come after cookie `from`. Returns the position
+/// at which the listing continues; `None` if `each` ended the listing.
 pub(crate) fn tell_dots(
     (dot, dots): (Ino, Ino),
     from: u64,
@@ -86,7 +86,7 @@ pub(crate) fn tell_dots(
     u32::try_from(from.saturating_sub(AFTER_DOTS)).ok()
 }
 
-/// Refuses what cannot be a name.
+/// Checks that a name is valid.
 pub(crate) fn check_name(name: &[u8]) -> Result<()> {
     if name.is_empty() || name.iter().any(|byte| matches!(byte, 0 | b'/')) {
         return Err(Error::Invalid("a name is empty, or has a 0 or a slash in it"));
@@ -98,20 +98,21 @@ pub(crate) fn check_name(name: &[u8]) -> Result<()> {
 }
 
 impl Names {
-    /// Reads which inodes are in use.
+    /// Reads the inodes in use.
     pub fn new<N: Nvram>(region: &Region<N>, index_bytes: usize) -> Result<Self> {
         Ok(Names { indexes: Indexes::new(index_bytes), inodes: Inodes::new(region)? })
     }
 
-    /// The entry of a name that is neither `.` nor `..`.
+    /// Finds the entry of a name other than `.` and `..`.
     pub fn find<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
         self.indexes.find(region, dir, name)
     }
 
-    /// Room for an entry, to be used at once: what else an operation needs is allocated before.
+    /// Makes room for an entry. It must be used immediately: other resources of the operation are allocated
+    /// before.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if the directory would need a block and gets none.
+    /// [`Error::NoSpace`] if the directory needs a new block and none is available.
     pub fn make_room<N: Nvram, S: Ssd>(
         &mut self,
         store: &mut Store<N, S>,
@@ -129,7 +130,8 @@ impl Names {
         if store.region.place_of(dir, block.into())? != Place::Hole {
             return Err(Error::Damaged(format!("directory {} has a block behind its end", dir.0)));
         }
-        // Before it has pages more, which were not there when a snapshot was made.
+        // The inode is copied for a snapshot before the directory gets pages that did not exist at the
+        // time of the snapshot.
         store.keep_inode(dir)?;
         let made = store.pointer_for(dir, block.into());
         let made = made.and_then(|pointer_at| Ok((pointer_at, store.new_metadata_page(dir)?)));
@@ -147,12 +149,13 @@ impl Names {
         Ok(Room { dir, slot, growth: Some(Growth { page, block, pointer_at }) })
     }
 
-    /// After the changes were applied: a name has an entry.
+    /// Updates the state after an entry was added and the changes were applied.
     pub fn entered<N: Nvram>(&mut self, region: &Region<N>, room: Room, name: &[u8]) {
         self.indexes.entered(region, room.dir, name, room.slot.position);
     }
 
-    /// After the changes were applied: an entry is gone, and what was used for it alone is free.
+    /// Updates the state after an entry was removed and the changes were applied; frees the pages used only
+    /// for that entry.
     pub fn removed<N: Nvram, S: Ssd>(
         &mut self,
         store: &mut Store<N, S>,
@@ -169,13 +172,13 @@ impl Names {
         pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))
     }
 
-    /// A directory is gone, or was changed otherwise than by these calls.
+    /// Drops the state of a directory that was removed, or changed in another way.
     pub fn forget(&mut self, dir: Ino) {
         self.indexes.forget(dir);
     }
 }
 
-/// Makes an entry.
+/// Adds an entry to the changes.
 pub(crate) fn put_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
@@ -206,7 +209,7 @@ pub(crate) fn put_entry<N: Nvram>(
     Ok(())
 }
 
-/// Makes an entry lead to another file.
+/// Changes the file that an entry refers to.
 pub(crate) fn turn_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
@@ -222,8 +225,9 @@ pub(crate) fn turn_entry<N: Nvram>(
     Ok(())
 }
 
-/// Frees the record of an entry, together with free ones around it, and the block if it has no other, unless room in the same
-/// block is to be used at the same time, which may be one of them. What room is used in the directory is to be in `changes` already.
+/// Frees the record of an entry and merges it with free neighbours; frees the block if it has no other entry.
+/// The block is kept if `used`, a record that the same operation fills, lies in it; `used` may be one of the
+/// merged records and must already be in `changes`.
 pub(crate) fn free_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
@@ -250,7 +254,7 @@ pub(crate) fn free_entry<N: Nvram>(
     Ok(none)
 }
 
-/// Takes the blocks of a directory in which there is nothing: those of directories that were made before they shrank.
+/// Removes the empty blocks of a directory, left by versions that never shrank directories.
 pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: Ino) -> Result<()> {
     for block in directory::empty_blocks(&store.region, dir)? {
         store.prepare_to_keep()?;
@@ -263,7 +267,8 @@ pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: 
     Ok(())
 }
 
-/// A directory loses a block, with the blocks of pointers that lead to no other, and is shorter if it was the last.
+/// Removes a block of a directory, with the blocks of pointers that only lead to it. The directory becomes
+/// shorter if the block was the last.
 fn vacate<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,

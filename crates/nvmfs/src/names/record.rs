@@ -1,45 +1,46 @@
-//! Entries of a directory: records that fill each of its blocks, one after the other, as in ext2.
+//! Directory entries: records that fill each block without gaps, as in ext2.
 
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_NAME_BYTES};
 use crate::layout::{kind_bits, kind_of};
 
-/// Bytes before the name: inode, length of the record, length of the name, kind. Records are multiples of it.
+/// Bytes before the name: inode, length of the record, length of the name, file type. Record sizes are
+/// multiples of this.
 pub(super) const HEAD_BYTES: usize = 8;
-/// Shift between the bits of a kind in a mode and its code in a record.
+/// Shift between the file type bits of a mode and the type code in a record.
 const KIND_SHIFT: u32 = 12;
 
 /// A record of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record<'a> {
-    /// Where it begins in the block, bytes.
+    /// Offset within the block, bytes.
     pub at: usize,
-    /// Its length, bytes.
+    /// Length, bytes.
     pub length: usize,
-    /// What it says; `None` if it is free.
+    /// Entry in the record; `None` if the record is free.
     pub entry: Option<(Ino, Kind, &'a [u8])>,
 }
 
-/// A record that makes no sense.
+/// Malformed record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadRecord {
-    /// Where it begins in the block, bytes.
+    /// Offset within the block, bytes.
     pub at: usize,
-    /// Its length, bytes; `None` if that makes no sense either, so that nothing is known of what follows.
+    /// Length, bytes; `None` if the length is invalid too, so the following records cannot be found.
     pub length: Option<usize>,
 }
 
-/// Bytes of the record of a name.
+/// Returns the size of the record of a name, bytes.
 pub(super) fn record_bytes(name: usize) -> usize {
     (HEAD_BYTES + name).next_multiple_of(HEAD_BYTES)
 }
 
-/// Whether a directory may have a name on its devices.
+/// True if a name is valid in a stored entry.
 fn is_name(name: &[u8]) -> bool {
     let has_bad_byte = name.iter().any(|byte| matches!(byte, 0 | b'/'));
     !name.is_empty() && !has_bad_byte && name != b"." && name != b".."
 }
 
-/// The record at byte `at` of a block. `inodes` is the number of inodes.
+/// Decodes the record at byte `at` of a block; `inodes` is the number of inodes.
 #[inline]
 pub(super) fn record_at(
     block: &[u8; BLOCK_BYTES],
@@ -67,7 +68,7 @@ pub(super) fn record_at(
     Ok(Record { at, length, entry: Some((Ino(ino), kind, name)) })
 }
 
-/// The records of a block, in order. Those that make no sense are among them; after one without a length there is none.
+/// Returns the records of a block in order, including malformed ones; ends after a record of invalid length.
 pub(super) fn records(
     block: &[u8; BLOCK_BYTES],
     inodes: u32,
@@ -87,7 +88,7 @@ pub(super) fn records(
     })
 }
 
-/// The head of a record as a word; `None` for a free one.
+/// Encodes the head of a record as a word; an `entry` of `None` is a free record.
 pub(crate) fn head(length: usize, entry: Option<(Ino, Kind, usize)>) -> u64 {
     let (ino, kind, name) = match entry {
         Some((ino, kind, name)) => (ino.0, kind_bits(kind) >> KIND_SHIFT, name),
@@ -97,7 +98,7 @@ pub(crate) fn head(length: usize, entry: Option<(Ino, Kind, usize)>) -> u64 {
     u64::from(ino) | (length as u64) << 32 | (name as u64) << 48 | u64::from(kind) << 56
 }
 
-/// A record with its name, zeros up to its end.
+/// Encodes a record with its name, padded with zeros.
 pub(super) fn encode(ino: Ino, kind: Kind, name: &[u8]) -> Vec<u8> {
     let length = record_bytes(name.len());
     let mut bytes = Vec::with_capacity(length);
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back() {
+    fn records_round_trip() {
         let names: [(u32, &[u8]); 3] = [(5, b"a"), (6, &[b'x'; 255]), (7, b"12345678")];
         let block = block_of(&names);
         let found: Vec<Record<'_>> = records(&block, 8).map(|record| record.unwrap()).collect();
@@ -140,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hostile_blocks_are_walked_to_an_end(seed: Vec<u64>, changes: Vec<(u16, u8)>) {
+        fn walk_of_arbitrary_blocks_ends(seed: Vec<u64>, changes: Vec<(u16, u8)>) {
             let mut block = block_of(&[(5, b"a"), (6, b"some name"), (7, b"another")]);
             for (word, bytes) in seed.iter().zip(block.chunks_exact_mut(8)) {
                 bytes.copy_from_slice(&word.to_le_bytes());

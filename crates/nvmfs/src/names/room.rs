@@ -1,9 +1,11 @@
-//! The largest free record of each block of a directory, and the first block that has a large enough one.
+//! Free space of a directory: the largest free record of each block, and a search for the first block with
+//! enough space.
 
-/// A tree of maxima over the blocks: its leaves are the blocks, each node above has the larger of two below.
+/// Tree of maxima over the blocks: each leaf is a block, each inner node is the maximum of its two children.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// The root is node 1; node n is above 2n and 2n + 1. The second half are the leaves.
+    /// The root is node 1; the children of node n are 2n and 2n + 1. The second half of the nodes are the
+    /// leaves.
     nodes: Vec<u16>,
 }
 
@@ -12,7 +14,7 @@ impl Room {
         self.nodes.len() / 2
     }
 
-    /// Sets the bytes of a block's largest free record.
+    /// Sets the size of a block's largest free record, bytes.
     pub fn set(&mut self, block: usize, bytes: u16) {
         if block >= self.leaves() {
             self.grow(block + 1);
@@ -35,7 +37,7 @@ impl Room {
         }
     }
 
-    /// The first block with a free record of at least so many bytes, which are not 0.
+    /// Returns the first block with a free record of at least `bytes` bytes; `bytes` must not be 0.
     pub fn first(&self, bytes: u16) -> Option<usize> {
         self.nodes.get(1).filter(|most| **most >= bytes)?;
         let mut node = 1;
@@ -48,7 +50,7 @@ impl Room {
         Some(node - self.leaves())
     }
 
-    /// Bytes of memory.
+    /// Returns the memory use, bytes.
     pub fn bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<u16>()
     }
@@ -61,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_the_one_that_a_scan_finds(sets: Vec<(u8, u16)>, wanted in 1u16..) {
+        fn first_block_matches_linear_scan(sets: Vec<(u8, u16)>, wanted in 1u16..) {
             let (mut room, mut plain) = (Room::default(), vec![0; 256]);
             for (block, bytes) in sets {
                 room.set(block.into(), bytes);

@@ -1,28 +1,28 @@
-//! Writing cache lines back to memory.
+//! Write-back of CPU cache lines to memory.
 
 #[cfg(target_arch = "x86_64")]
 use super::LINE_BYTES;
 
-/// How this processor writes a cache line back.
+/// Instruction that writes back a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheLines {
-    /// Keeps the line in the cache, and does not wait.
+    /// Keeps the line in the cache; unordered until a fence.
     #[cfg(target_arch = "x86_64")]
     Clwb,
-    /// Drops the line, and does not wait.
+    /// Evicts the line; unordered until a fence.
     #[cfg(target_arch = "x86_64")]
     Clflushopt,
-    /// Drops the line, one after the other.
+    /// Evicts the line; executed one line after the other.
     #[cfg(target_arch = "x86_64")]
     Clflush,
-    /// In no way that is known here.
+    /// No known instruction on this architecture.
     #[cfg(not(target_arch = "x86_64"))]
     Unknown,
 }
 
 #[cfg(target_arch = "x86_64")]
 impl CacheLines {
-    /// The best instruction that this processor has.
+    /// Returns the best instruction of this processor.
     pub(super) fn detect() -> Self {
         let cpu = raw_cpuid::CpuId::new();
         match cpu.get_extended_feature_info() {
@@ -32,17 +32,17 @@ impl CacheLines {
         }
     }
 
-    /// Whether lines can be written back at all.
+    /// True if cache lines can be written back.
     pub(super) fn is_known(self) -> bool {
         true
     }
 
-    /// Begins to write back the lines that `bytes` touch.
+    /// Starts the write-back of the lines that contain `bytes`.
     pub(super) fn write_back(self, bytes: &[u8]) {
         let range = bytes.as_ptr_range();
         let first = range.start.wrapping_sub(range.start.addr() % LINE_BYTES);
         let lines = (range.end.addr() - first.addr()).div_ceil(LINE_BYTES);
-        // The case is decided once, outside the loops.
+        // The instruction is selected once, outside the loops.
         match self {
             CacheLines::Clwb => each_line(first, lines, clwb),
             CacheLines::Clflushopt => each_line(first, lines, clflushopt),
@@ -50,7 +50,7 @@ impl CacheLines {
         }
     }
 
-    /// Waits until the lines written back before are in memory.
+    /// Waits until the lines written back before have reached memory.
     pub(super) fn fence(self) {
         // SAFETY: every x86-64 processor has SSE.
         unsafe { std::arch::x86_64::_mm_sfence() }
@@ -63,7 +63,7 @@ fn each_line(first: *const u8, lines: usize, write_back: impl Fn(*const u8)) {
     (0..lines).for_each(|line| write_back(first.wrapping_add(line * LINE_BYTES)));
 }
 
-// A line lies within a page, and each of these lines holds a byte of a slice, so that its address is mapped.
+// A line lies within a page and contains a byte of a slice, so its address is mapped.
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -107,9 +107,10 @@ impl CacheLines {
 mod tests {
     use super::*;
 
-    /// Nothing can be seen of a line that was written back; that no instruction faults, or spoils a byte, can.
+    /// The write-back itself cannot be observed; the test checks that no instruction faults or changes
+    /// content.
     #[test]
-    fn every_instruction_that_there_is_leaves_content_alone() {
+    fn every_write_back_instruction_preserves_content() {
         let bytes: Vec<u8> = (0..1000).map(|at| at as u8).collect();
         let best = CacheLines::detect();
         let all = [CacheLines::Clwb, CacheLines::Clflushopt, CacheLines::Clflush];

@@ -1,4 +1,4 @@
-//! NVRAM that is mapped files: persistent memory devices, or what takes their place.
+//! NVRAM in mapped files: persistent memory devices, or files that stand in for them.
 
 use super::Nvram;
 use super::cache::CacheLines;
@@ -11,32 +11,33 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Types of file systems whose content is memory (statfs(2)).
+/// Types of memory-backed file systems (statfs(2)).
 const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58f6;
 
-/// How stores are made persistent.
+/// Method that makes stores persistent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persistence {
-    /// Cache lines on persistent memory and on file systems in memory, [`Persistence::Msync`] on all others.
+    /// Cache line write-back on persistent memory and on memory-backed file systems, [`Persistence::Msync`]
+    /// on all others.
     #[default]
     Auto,
-    /// Cache lines are written back to memory. Where that is not persistent memory, a power cut loses stores.
+    /// Cache line write-back. Without persistent memory, a power cut loses stores.
     CacheLines,
-    /// Each fence waits until the pages written back before are in the file (msync).
+    /// At each fence, msync of the pages written back before.
     Msync,
 }
 
-/// What fenced stores survive.
+/// Event that fenced stores survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
-    /// A power cut: the file lies on persistent memory (MAP_SYNC), and cache lines are written back to it.
+    /// A power cut: the file is on persistent memory (MAP_SYNC), and cache lines are written back.
     PowerCut,
-    /// The death of the process, not that of the system: stores go to the memory that holds the file.
+    /// A crash of the process, but not of the system: stores go to the memory that holds the file.
     ProcessDeath,
-    /// A power cut, for the price of an msync at each fence.
+    /// A power cut, at the cost of an msync at each fence.
     Msync,
-    /// Nothing: stores go to a copy of the content.
+    /// Nothing: stores go to a private copy of the content.
     Nothing,
 }
 
@@ -51,21 +52,21 @@ impl std::fmt::Display for Guarantee {
     }
 }
 
-/// NVRAM in files or DAX devices, which are locked and mapped while this lives.
+/// NVRAM in files or DAX devices, which stay locked and mapped for the lifetime of this value.
 ///
-/// A file must not be cut short meanwhile by other programs: a store beyond its end would kill the process.
+/// Other programs must not truncate a file meanwhile: a store beyond its end would kill the process.
 pub struct MappedNvram {
     mapping: Mapping,
-    /// Hold the locks.
+    /// Open files, which hold the locks.
     _files: Vec<File>,
     lines: CacheLines,
     guarantee: Guarantee,
-    /// Bytes written back since the last fence, whole pages, where an msync is due.
+    /// Page-aligned ranges written back since the last fence; used with msync.
     due: Vec<Range<usize>>,
 }
 
 impl MappedNvram {
-    /// Makes a file of `bytes` zeros, a multiple of 4096, with all its blocks allocated.
+    /// Creates a file of `bytes` zeros (a multiple of 4096) with all its blocks allocated.
     pub fn create(
         path: impl AsRef<Path>,
         bytes: u64,
@@ -86,8 +87,8 @@ impl MappedNvram {
         MappedNvram::map(vec![Part::whole(path, backing)], persistence)
     }
 
-    /// Opens a file for a look: what is stored is seen here, and never reaches the file. Others may look at the same time,
-    /// and nobody can write it. The pages stored to take memory.
+    /// Opens a file for inspection: stores are visible here, but never reach the file. Other readers may
+    /// open it at the same time; writers cannot. Modified pages take memory.
     pub fn open_private(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let backing = backing::open_to_read(path, OFlags::empty())?;
@@ -95,12 +96,12 @@ impl MappedNvram {
         MappedNvram::map_private(vec![Part::whole(path, backing)])
     }
 
-    /// What fenced stores survive.
+    /// Returns the event that fenced stores survive.
     pub fn guarantee(&self) -> Guarantee {
         self.guarantee
     }
 
-    /// Ranges of files, one after the other.
+    /// Maps ranges of files, one after the other.
     pub(super) fn map(parts: Vec<Part>, persistence: Persistence) -> io::Result<Self> {
         for Part { path, backing, .. } in &parts {
             if !backing.is_block_device && !backing.is_character_device {
@@ -109,7 +110,7 @@ impl MappedNvram {
         }
         let lines = CacheLines::detect();
         let may_sync = persistence != Persistence::Msync && lines.is_known();
-        // What survives is what the weakest of them makes survive.
+        // The guarantee is that of the weakest file.
         let (mapping, guarantee) = match may_sync.then(|| mapping(&parts, Kind::Synchronous)) {
             Some(Ok(mapping)) => (mapping, Guarantee::PowerCut),
             _ => {
@@ -129,7 +130,7 @@ impl MappedNvram {
         Ok(Self::over(mapping, parts, lines, guarantee))
     }
 
-    /// The same for a look.
+    /// Maps ranges of files privately, for inspection.
     pub(super) fn map_private(parts: Vec<Part>) -> io::Result<Self> {
         let mapping = mapping(&parts, Kind::Private)?;
         Ok(Self::over(mapping, parts, CacheLines::detect(), Guarantee::Nothing))
@@ -140,12 +141,13 @@ impl MappedNvram {
         MappedNvram { mapping, _files: files, lines, guarantee, due: Vec::new() }
     }
 
-    /// Waits until the pages that are due are in the file.
+    /// Waits until the ranges that are due have reached the files.
     fn sync(&mut self) -> io::Result<()> {
         self.due.sort_unstable_by_key(|range| range.start);
         let mut due = self.due.drain(..).peekable();
         while let Some(mut range) = due.next() {
-            // Each msync may be a transaction of the file system below.
+            // Adjacent ranges are merged, because each msync may be a transaction of the underlying
+            // file system.
             while let Some(next) = due.next_if(|next| next.start <= range.end) {
                 range.end = range.end.max(next.end);
             }
@@ -167,8 +169,9 @@ impl Nvram for MappedNvram {
     fn store_word(&mut self, at: usize, word: u64) {
         assert!(at.is_multiple_of(8), "a word at {at} may be torn");
         let place = self.mapping.bytes_mut()[at..at + 8].as_mut_ptr().cast::<u64>();
-        // SAFETY: the 8 bytes lie in the mapping, which begins at a page, so that the place is aligned as `at` is; any bytes
-        // are a u64. Volatile, so that the compiler makes one store of it.
+        // SAFETY: the 8 bytes lie in the mapping, which begins at a page boundary, so the address is
+        // aligned because `at` is. Any bytes are a valid u64. The volatile write compiles to a single
+        // store.
         unsafe { place.write_volatile(word.to_le()) }
     }
 
@@ -189,8 +192,8 @@ impl Nvram for MappedNvram {
         }
     }
 
-    /// Panics where an msync fails: what was to be safe is not, nobody knows which part of it, and a second attempt may
-    /// report success without having written anything.
+    /// Panics if an msync fails: data that should be durable is not, and the affected part is unknown. A
+    /// second attempt may report success without having written anything.
     fn fence(&mut self) {
         if self.guarantee != Guarantee::Msync {
             return self.lines.fence();
@@ -201,7 +204,7 @@ impl Nvram for MappedNvram {
     }
 }
 
-/// A range of a file that is to be mapped.
+/// Range of a file to be mapped.
 pub(super) struct Part {
     pub(super) path: PathBuf,
     pub(super) backing: Backing,
@@ -214,7 +217,7 @@ impl Part {
     }
 }
 
-/// The ranges, one after the other.
+/// Maps the ranges, one after the other.
 fn mapping(parts: &[Part], kind: Kind) -> io::Result<Mapping> {
     let pieces = parts.iter().map(|Part { backing, range, .. }| Piece {
         file: &backing.file,
@@ -222,7 +225,7 @@ fn mapping(parts: &[Part], kind: Kind) -> io::Result<Mapping> {
         bytes: (range.end - range.start) as usize,
     });
     Mapping::new(&pieces.collect::<Vec<_>>(), kind).map_err(|(piece, error)| {
-        // Before a piece the room for all of them may have been refused.
+        // An index past the last piece means that the reservation for all pieces failed.
         parts.get(piece).map_or(error.into(), |part| at_path(&part.path, error))
     })
 }
@@ -235,17 +238,18 @@ pub(super) fn check_size(path: &Path, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the file all its blocks: a store to one that cannot be had would kill the process.
+/// Allocates all blocks of the file: a store to a block that cannot be allocated would kill the process.
 fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
-        // Some network file systems cannot; there is nothing else that could be done without writing it all.
+        // Some network file systems do not support this; the only alternative would be to write all
+        // blocks.
         Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
         done => done.map_err(io::Error::from),
     }
 }
 
 fn in_memory(file: &File) -> io::Result<bool> {
-    // The type of the field differs between processors, its 32 bits do not.
+    // The type of the field differs between architectures; its low 32 bits do not.
     let file_system = u64::from(fstatfs(file)?.f_type as u32);
     Ok([TMPFS, RAMFS].contains(&file_system))
 }
@@ -256,7 +260,7 @@ mod tests {
     use std::io::ErrorKind;
 
     #[test]
-    fn content_is_there_when_opened_again_however_it_was_kept() {
+    fn content_survives_reopening_with_every_persistence() {
         for persistence in [Persistence::Auto, Persistence::CacheLines, Persistence::Msync] {
             let folder = tempfile::tempdir().expect("a folder for temporary files");
             let path = folder.path().join("nvram");
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn one_mount_at_a_time() {
+    fn second_open_fails_until_lock_is_released() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("nvram");
         let create = |existing| MappedNvram::create(&path, 8192, existing, Persistence::Auto);
@@ -291,7 +295,7 @@ mod tests {
             assert_eq!(error.to_string(), format!("{}: is in use by another process", path.display()));
         }
         assert_eq!(nvram.bytes()[0], 1);
-        // Whoever is just ending is waited for.
+        // Opening waits for a process that is about to exit.
         let ending = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(100));
             drop(nvram);
@@ -304,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_changes_nothing_and_keeps_writers_away() {
+    fn private_mapping_changes_nothing_and_excludes_writers() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("nvram");
         let mut nvram =
@@ -329,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_region_is_refused() {
+    fn invalid_regions_are_rejected() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("nvram");
         for bytes in [0, 4095, 4097] {
@@ -344,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guarantee_is_that_of_the_file_system() {
+    fn guarantee_depends_on_file_system() {
         let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
         let create = |name, persistence| {
             let path = folder.path().join(name);

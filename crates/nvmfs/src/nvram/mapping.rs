@@ -1,4 +1,4 @@
-//! Files in the address space, one behind the other.
+//! Mapping of several files into one contiguous range of addresses.
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap};
@@ -6,17 +6,18 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-/// Where a mapping begins is a multiple of it: DAX devices ask for it, and huge pages need it.
+/// Alignment of a mapping: DAX devices require it, and huge pages need it.
 pub(super) const ALIGNMENT: usize = 2 << 20;
 
-/// What becomes of stores.
+/// Treatment of stores.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Refused unless all files lie on persistent memory; then fenced cache lines are safe without the file system.
+    /// Stores reach the files, which must all be on persistent memory; fenced cache lines are durable
+    /// without the file system.
     Synchronous,
-    /// They reach the files.
+    /// Stores reach the files.
     Shared,
-    /// They go to copies of pages.
+    /// Stores go to private copies of pages.
     Private,
 }
 
@@ -30,35 +31,36 @@ impl Kind {
     }
 }
 
-/// A range of a file.
+/// Range of a file.
 pub(super) struct Piece<'a> {
     pub(super) file: &'a File,
-    /// Where it begins, in bytes.
+    /// Offset of the range, bytes.
     pub(super) from: u64,
-    /// How long it is; of all pieces but the last a multiple of a page.
+    /// Length of the range, bytes; a multiple of the page size in all pieces but the last.
     pub(super) bytes: usize,
 }
 
-/// Files in the address space.
+/// Contiguous mapping of files.
 pub(super) struct Mapping {
     start: *mut u8,
     bytes: usize,
-    /// What was reserved: the same, with what was needed to align it.
+    /// Reserved range: the mapping and the padding that aligns it.
     reserved: (*mut u8, usize),
 }
 
-// SAFETY: the memory belongs to this value alone and is bound to no thread.
+// SAFETY: this value owns the memory exclusively, and the memory is not bound to a thread.
 unsafe impl Send for Mapping {}
 
 // SAFETY: through a shared reference the memory is only read.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the pieces, the second where the first ends and so on.
+    /// Maps the pieces one after the other.
     ///
     /// # Errors
     ///
-    /// What the kernel says, and of which piece; of their number if it has no room for all.
+    /// The error of the kernel and the index of the piece; the number of pieces if the reservation for all
+    /// of them failed.
     pub(super) fn new(pieces: &[Piece<'_>], kind: Kind) -> Result<Self, (usize, Errno)> {
         let bytes: usize = pieces.iter().map(|piece| piece.bytes).sum();
         let room = bytes.checked_add(ALIGNMENT).ok_or((pieces.len(), Errno::NOMEM))?;
@@ -67,33 +69,34 @@ impl Mapping {
             unsafe { mmap_anonymous(std::ptr::null_mut(), room, ProtFlags::empty(), MapFlags::PRIVATE) };
         let reserved = reserved.map_err(|error| (pieces.len(), error))?.cast::<u8>();
         let start = reserved.wrapping_add(reserved.align_offset(ALIGNMENT));
-        // From here on it is given back if a piece is refused.
+        // From here on, dropping the mapping releases the reservation if a piece is refused.
         let mapping = Mapping { start, bytes, reserved: (reserved, room) };
         let mut at = start;
         for (index, piece) in pieces.iter().enumerate() {
             let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, kind.flags() | MapFlags::FIXED);
-            // SAFETY: the range lies in what was reserved above, and takes the place of nothing else.
+            // SAFETY: the range lies in the reservation above, and replaces nothing else.
             unsafe { mmap(at.cast(), piece.bytes, access, flags, piece.file, piece.from) }
                 .map_err(|error| (index, error))?;
             at = at.wrapping_add(piece.bytes);
         }
-        // SAFETY: the range was just mapped, and this advice changes no content. A refusal leaves ordinary pages.
+        // SAFETY: the range was just mapped, and this advice changes no content. If it is refused,
+        // ordinary pages remain.
         let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
         Ok(mapping)
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped for as long as this lives; stores need `&mut self`. Other processes are kept
-        // away by the lock.
+        // SAFETY: the range is mapped for the lifetime of this value; stores need `&mut self`. The lock
+        // excludes other processes.
         unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
     }
 
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has a reference.
+        // SAFETY: as above, and `&mut self` excludes other references.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 
-    /// Waits until `range`, which begins at a page, is in its files.
+    /// Waits until `range`, which begins at a page boundary, has reached its files.
     pub(super) fn sync(&self, range: Range<usize>) -> io::Result<()> {
         let range = range.start..range.end.min(self.bytes);
         let bytes = &self.bytes()[range];
@@ -105,7 +108,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: reserved by `new`, and no reference is left. It cannot fail for a range that is mapped.
+        // SAFETY: the range was reserved by `new`, and no reference is left. Unmapping a mapped range
+        // cannot fail.
         let _ = unsafe { munmap(self.reserved.0.cast(), self.reserved.1) };
     }
 }

@@ -1,4 +1,4 @@
-//! Memory that keeps its content without power, and when exactly.
+//! Non-volatile memory: the interface, its durability rules, and implementations.
 
 #[cfg(target_os = "linux")]
 mod cache;
@@ -21,29 +21,29 @@ use crate::api::BLOCK_BYTES;
 /// Bytes of a cache line, the unit in which a processor writes memory back.
 pub const LINE_BYTES: usize = 64;
 
-/// A region of NVRAM.
+/// Region of NVRAM.
 ///
-/// A store is seen at once by later loads, but survives a power cut for certain only when its cache lines have been
-/// written back and a fence has followed. Until then it may survive or not, line by line (64 bytes), and within a line
-/// torn at 8 bytes; an aligned word of 8 bytes is never torn.
+/// A store is visible to later loads immediately. It is durable only after its cache lines were written back
+/// and a fence followed. Until then, each line of 64 bytes may or may not survive a power cut. A line may be
+/// torn at multiples of 8 bytes; an aligned word of 8 bytes is never torn.
 pub trait Nvram: Send + Sync {
-    /// What the processor sees. Its length is a multiple of 4096 and never changes.
+    /// Returns the content as the processor sees it. Its length is a multiple of 4096 and never changes.
     fn bytes(&self) -> &[u8];
 
-    /// Stores `bytes` from byte `at` on, all within the region.
+    /// Stores `bytes` at offset `at`; the range must lie within the region.
     fn store(&mut self, at: usize, bytes: &[u8]);
 
-    /// Stores an aligned word of 8 bytes, little-endian, untorn.
+    /// Stores an aligned word of 8 bytes, little-endian, atomically.
     fn store_word(&mut self, at: usize, word: u64);
 
-    /// Begins to write back the cache lines of `length` bytes from `at` on.
+    /// Starts the write-back of the cache lines of `length` bytes at offset `at`.
     fn write_back(&mut self, at: usize, length: usize);
 
-    /// Waits until all lines that were written back before are safe.
+    /// Waits until all lines written back before are durable.
     fn fence(&mut self);
 }
 
-/// A pointer to NVRAM is NVRAM: a test keeps what it lends to a file system.
+/// Implements the trait for a pointer type, so that a test can lend its NVRAM to a file system.
 macro_rules! forward {
     ($pointer:ty) => {
         impl<N: Nvram + ?Sized> Nvram for $pointer {
@@ -73,12 +73,12 @@ macro_rules! forward {
 forward!(Box<N>);
 forward!(&mut N);
 
-/// A region of a size that no region has is a mistake of the program.
+/// Panics if the size is invalid, which is a programming error.
 fn check_region(bytes: usize) {
     assert!(bytes > 0 && bytes.is_multiple_of(BLOCK_BYTES), "{bytes} bytes are no region of NVRAM");
 }
 
-/// The lines that hold `length` bytes from `at` on.
+/// Returns the lines that contain `length` bytes at offset `at`.
 fn lines_of(at: usize, length: usize) -> std::ops::Range<usize> {
     if length == 0 { 0..0 } else { at / LINE_BYTES..(at + length).div_ceil(LINE_BYTES) }
 }

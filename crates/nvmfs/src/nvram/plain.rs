@@ -1,19 +1,19 @@
-//! Ordinary memory in the place of NVRAM.
+//! Ordinary memory used as NVRAM.
 
 use super::{Nvram, check_region};
 use wearwell_base::table;
 
-/// NVRAM of a simulation that never loses power: what was stored is safe.
+/// NVRAM of a simulation without power cuts: every store is durable.
 pub struct PlainNvram(Vec<u8>);
 
 impl PlainNvram {
-    /// `bytes` zeros, a multiple of 4096, on huge pages where the system has them.
+    /// Creates `bytes` zeros (a multiple of 4096), on huge pages if the system provides them.
     pub fn new(bytes: usize) -> Self {
         check_region(bytes);
         PlainNvram(table::filled(bytes, 0))
     }
 
-    /// The content, to be mounted again.
+    /// Returns the content, to be mounted again.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }

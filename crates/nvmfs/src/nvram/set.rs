@@ -1,9 +1,11 @@
-//! NVRAM of several files: which of them belong together, and in which order.
+//! NVRAM in a set of several files, with labels that give the members of the set and their order.
 //!
-//! Each file of a set begins with a label, behind which lies its part of the region. The label says which part of how many it
-//! is, and how often the set was opened, so that a copy of one file of another time is found out. Opening raises the count on
-//! all of them in two steps, so that a power cut in the middle is no false alarm: first all say that they are about to be of the
-//! next count, and then that they are.
+//! Each file of a set begins with a label, followed by its part of the region. The label contains the index of
+//! the part, the number of parts, and the number of times that the set was opened. With this count, an older
+//! copy of one file is detected.
+//!
+//! Opening increments the count on all files in two steps, so that a power cut in between causes no false
+//! alarm. First all labels announce the next count, and then they adopt it.
 
 use super::mapped::{MappedNvram, Part, Persistence};
 use super::mapping::ALIGNMENT;
@@ -16,26 +18,27 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes that the label takes of each file, so that what is behind it can be mapped as devices ask for.
+/// Bytes of the label of each file; aligned so that the data after it can be mapped as devices require.
 pub const LABEL_BYTES: u64 = ALIGNMENT as u64;
-/// Most files of a set.
+/// Maximum number of files of a set.
 pub const MOST_FILES: usize = 64;
 
-/// First bytes of a file of a set. A file system begins otherwise.
+/// First bytes of a file of a set. They differ from the magic numbers of file systems.
 const MAGIC: &[u8; 8] = b"WWNVSET1";
-/// Bytes of what never changes in a label: magic, number of the set, part, parts, bytes of the part, checksum.
+/// Bytes of the fixed part of a label: magic, set identifier, part index, number of parts, bytes of the part,
+/// checksum.
 const FIXED_BYTES: usize = 48;
-/// Where the counts are: of the opening that was begun last, and of the one that was.
+/// Offsets of the counts: of the last opening that was begun, and of the last opening that was completed.
 const COUNTS_AT: [usize; 2] = [64, 72];
 
-/// What a file says of itself.
+/// Label of a file of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Label {
-    /// Number of the set.
+    /// Identifier of the set.
     id: u128,
-    /// Which part, from 0.
+    /// Index of the part, from 0.
     part: u32,
-    /// How many there are.
+    /// Number of parts.
     parts: u32,
     /// Bytes of the region in this file.
     bytes: u64,
@@ -54,7 +57,7 @@ impl Label {
         bytes
     }
 
-    /// What the first bytes of a file say, if they are a label's.
+    /// Decodes a label; `None` if the bytes are not a label.
     fn decode(bytes: &[u8]) -> Option<Label> {
         let id = u128::from_le_bytes(*bytes.get(8..24)?.first_chunk()?);
         let number = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..at + 4)?.first_chunk()?));
@@ -65,7 +68,8 @@ impl Label {
     }
 }
 
-/// A count in a word, which is never torn: a word that is none is damaged.
+/// Encodes a count with its complement in one word, which is written atomically; a damaged word does not
+/// decode.
 fn count_word(count: u32) -> u64 {
     u64::from(!count) << 32 | u64::from(count)
 }
@@ -76,12 +80,12 @@ fn count_in(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl MappedNvram {
-    /// Makes a set of files of equal size with a region of at least `bytes` zeros together, a multiple of 4096; or one of files or devices
-    /// that are there already, if no size is given. A single file has no label.
+    /// Creates a set of files of equal size, with a region of at least `bytes` zeros (a multiple of 4096)
+    /// in total. Without a size, makes a set of existing files or devices. A single file has no label.
     ///
     /// # Errors
     ///
-    /// Files that cannot be made or opened, are given twice, or are too small; more than 64.
+    /// Files that cannot be created or opened, that are given twice or are too small; more than 64 files.
     pub fn create_set(
         paths: &[PathBuf],
         bytes: Option<u64>,
@@ -94,7 +98,7 @@ impl MappedNvram {
             ([path], None) => {
                 let mut nvram = MappedNvram::open(path, persistence)?;
                 refuse_content(path, nvram.bytes(), existing)?;
-                // It belongs to no set any more.
+                // Any old label is erased: the file no longer belongs to a set.
                 nvram.store(0, &[0; BLOCK_BYTES]);
                 nvram.write_back(0, BLOCK_BYTES);
                 nvram.fence();
@@ -134,11 +138,12 @@ impl MappedNvram {
         MappedNvram::map(parts, persistence)
     }
 
-    /// Opens the files of a set, in any order; a single file as ever.
+    /// Opens the files of a set, in any order; a single file is opened without a label.
     ///
     /// # Errors
     ///
-    /// Files that cannot be opened or are given twice; that are not all files of one set, or are of different times.
+    /// Files that cannot be opened, are given twice, are not exactly the files of one set, or are copies of
+    /// different times.
     pub fn open_set(paths: &[PathBuf], persistence: Persistence) -> io::Result<Self> {
         let [_, _, ..] = paths else {
             refuse_part(only(paths)?)?;
@@ -157,11 +162,11 @@ impl MappedNvram {
         MappedNvram::map(ordered(parts, area.bytes()), persistence)
     }
 
-    /// Opens the files of a set for a look, as [`MappedNvram::open_private`].
+    /// Opens the files of a set for inspection, like [`MappedNvram::open_private`].
     ///
     /// # Errors
     ///
-    /// As [`MappedNvram::open_set`].
+    /// Those of [`MappedNvram::open_set`].
     pub fn open_set_private(paths: &[PathBuf]) -> io::Result<Self> {
         let [_, _, ..] = paths else {
             refuse_part(only(paths)?)?;
@@ -179,22 +184,23 @@ fn only(paths: &[PathBuf]) -> io::Result<&Path> {
     paths.first().map(PathBuf::as_path).ok_or_else(none)
 }
 
-/// What a file begins with, if it can be read; mapping tells later why it cannot.
+/// Returns the label of a file, if it can be read; if not, mapping the file reports the reason later.
 fn label_of(path: &Path) -> Option<Label> {
     let mut bytes = [0; FIXED_BYTES];
-    // A DAX device cannot be read but through its mapping, and then has to be told by what the file system finds.
+    // A DAX device can be read only through a mapping; a part of a set is then recognised by the checks of
+    // the file system.
     File::open(path).and_then(|file| file.read_exact_at(&mut bytes, 0)).ok()?;
     Label::decode(&bytes)
 }
 
-/// One file of several, which would be taken for damaged NVRAM.
+/// Refuses one file of a set: it would be mistaken for damaged NVRAM.
 fn refuse_part(path: &Path) -> io::Result<()> {
     let Some(label) = label_of(path) else { return Ok(()) };
     let problem = format!("is file {} of {} of a set; give all of them", label.part + 1, label.parts);
     Err(refusal(path, ErrorKind::InvalidInput, &problem))
 }
 
-/// Nobody loses what is there who has not said so.
+/// Refuses to overwrite existing content without permission.
 fn refuse_content(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<()> {
     let first = bytes.get(..BLOCK_BYTES).unwrap_or(bytes);
     if existing == Existing::Overwrite || backing::is_blank(first) {
@@ -203,7 +209,7 @@ fn refuse_content(path: &Path, bytes: &[u8], existing: Existing) -> io::Result<(
     Err(refusal(path, ErrorKind::AlreadyExists, "holds something already"))
 }
 
-/// The files, and of each what is behind its label.
+/// Opens the files, and returns the part of each after its label.
 fn parts_of(
     paths: &[PathBuf],
     open: impl Fn(&Path) -> io::Result<backing::Backing>,
@@ -214,7 +220,8 @@ fn parts_of(
     }
     let mut known = Vec::new();
     let part = |path: &PathBuf| {
-        // Not by what a lock says, which would blame another process.
+        // Duplicates are detected by device and inode: an error of the lock would blame another
+        // process.
         let same = path.metadata().ok().map(|of| (of.dev(), of.ino()));
         if same.is_some() && known.contains(&same) {
             return Err(refusal(path, ErrorKind::InvalidInput, "is given twice"));
@@ -233,7 +240,7 @@ fn parts_of(
     paths.iter().map(part).collect()
 }
 
-/// Where their labels are.
+/// Returns the labels of the parts.
 fn label_areas(parts: &[Part]) -> io::Result<Vec<Part>> {
     let area = |part: &Part| {
         Ok(Part { path: part.path.clone(), backing: part.backing.again()?, range: 0..LABEL_BYTES })
@@ -241,7 +248,7 @@ fn label_areas(parts: &[Part]) -> io::Result<Vec<Part>> {
     parts.iter().map(area).collect()
 }
 
-/// Whether the files are all of one set and of one time: how often it was opened.
+/// Checks that the files belong to one set and to the same point in time; returns the number of openings.
 fn check_set(parts: &[Part], labels: &[u8]) -> io::Result<u32> {
     let refused = |part: &Part, problem: &str| Err(refusal(&part.path, ErrorKind::InvalidData, problem));
     let mut found: Vec<(Label, [u32; 2])> = Vec::new();
@@ -280,7 +287,8 @@ fn check_set(parts: &[Part], labels: &[u8]) -> io::Result<u32> {
     agreed_count(parts, &found)
 }
 
-/// How often all of them were opened. A cut while it was raised leaves some that are yet to be of the new count, all of which say so.
+/// Returns the number of openings of all files. A power cut during the increment leaves some files at the old
+/// count, but all of these announce the new one.
 fn agreed_count(parts: &[Part], found: &[(Label, [u32; 2])]) -> io::Result<u32> {
     let newest = found.iter().map(|(_, [_, now])| *now).max().unwrap_or(0);
     let stale = found.iter().position(|(_, [next, now])| *now != newest && *next != newest);
@@ -293,7 +301,7 @@ fn agreed_count(parts: &[Part], found: &[(Label, [u32; 2])]) -> io::Result<u32> 
     }
 }
 
-/// The parts in the order that their labels tell.
+/// Sorts the parts by the order in their labels.
 fn ordered(parts: Vec<Part>, labels: &[u8]) -> Vec<Part> {
     let places = labels.chunks_exact(ALIGNMENT).map(|area| Label::decode(area).map_or(0, |label| label.part));
     let mut parts: Vec<(u32, Part)> = places.zip(parts).collect();
@@ -347,10 +355,10 @@ mod tests {
     }
 
     #[test]
-    fn several_files_are_one_region_in_whatever_order_they_are_named() {
+    fn files_of_a_set_form_one_region_in_any_order() {
         let files = Files::new();
         let mut nvram = files.create(&["a", "b", "c"], 7);
-        // A label and a third each.
+        // Each file has a label and a third of the region.
         assert_eq!(nvram.bytes().len() as u64, BYTES);
         let written: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
         nvram.store(0, &written);
@@ -373,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_do_not_make_a_set_are_refused() {
+    fn incomplete_or_mixed_sets_are_rejected() {
         let files = Files::new();
         drop(files.create(&["a", "b", "c"], 7));
         drop(files.create(&["x", "y"], 8));
@@ -396,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_lost_only_when_that_is_said() {
+    fn existing_content_is_overwritten_only_on_request() {
         let files = Files::new();
         drop(files.create(&["a", "b"], 7));
         let create = |names: &[&str], existing| {
@@ -414,19 +422,19 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_another_time_is_found_out_and_a_cut_is_not_taken_for_one() {
+    fn stale_copy_is_rejected_and_power_cut_is_accepted() {
         let files = Files::new();
         drop(files.create(&["a", "b", "c"], 7));
         drop(files.open(&["a", "b", "c"]).expect("all of them"));
         assert_eq!(["a", "b", "c"].map(|name| files.counts(name)), [[Some(1); 2]; 3]);
         std::fs::copy(files.0.path().join("b"), files.0.path().join("old")).expect("a copy");
-        // Cut while the second opening says what it is about to be, and then that it is.
+        // Power cuts while the second opening writes the announcement, and while it writes the count.
         for which in [0, 1] {
             for name in ["a", "b", "c"] {
                 files.set_count(name, which, 2);
                 drop(MappedNvram::open_set_private(&files.paths(&["c", "b", "a"])).expect("a cut"));
                 let outcome = MappedNvram::open_set_private(&files.paths(&["a", "old", "c"])).map(|_| ());
-                // Nothing was changed yet while the first word was written.
+                // Nothing had changed yet while the first word was written.
                 assert_eq!(outcome.is_err(), which == 1, "{which} {name}");
             }
         }
@@ -436,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_label_is_no_label() {
+    fn damaged_label_is_rejected() {
         let files = Files::new();
         drop(files.create(&["a", "b"], 7));
         let at = files.0.path().join("b");

@@ -1,4 +1,4 @@
-//! NVRAM whose power can be cut, for crash tests.
+//! Simulated NVRAM with power cuts, for crash tests.
 
 use super::{LINE_BYTES, Nvram, check_region, lines_of};
 use crate::power::{Crash, Power};
@@ -7,24 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const WORD_BYTES: usize = 8;
-/// Older contents of a line than so many are no longer among its possible ones after a crash. It bounds the memory of a line
-/// that is stored to again and again without a fence.
+/// At most this many old values of a cache line may survive a crash. Bounds the memory of a line that is stored
+/// to repeatedly without a fence.
 const MOST_VERSIONS: usize = 8;
 
 type Line = [u8; LINE_BYTES];
 
-/// A line whose content may be lost.
+/// Cache line with stores that are not durable yet.
 struct Pending {
-    /// What it has held since its content was last safe; the last is what the processor sees.
+    /// Values since the line was last durable; the last one is the current value.
     versions: Vec<Line>,
-    /// Which of them was written back last and waits for a fence.
+    /// Index of the value that was written back last and waits for a fence.
     written_back: Option<usize>,
 }
 
 impl Pending {
     fn push(&mut self, line: Line) {
         if self.versions.len() == MOST_VERSIONS {
-            // What was written back is needed at the fence.
+            // The value written back is needed at the fence, so the next one is dropped instead.
             let drop = usize::from(self.written_back == Some(0));
             self.versions.remove(drop);
             self.written_back = self.written_back.map(|at| at.saturating_sub(1));
@@ -37,16 +37,16 @@ impl Pending {
     }
 }
 
-/// What of NVRAM is safe, and what else may be.
+/// Durable content of the NVRAM, and pending changes.
 struct Safe {
     durable: Vec<u8>,
     pending: BTreeMap<usize, Pending>,
-    /// Those of the pending lines that wait for a fence.
+    /// Pending lines that wait for a fence.
     written_back: BTreeSet<usize>,
 }
 
-/// What a crash of [`SimulatedNvram`] may leave: now, or when power went off. A handle, good also while a file system uses the
-/// NVRAM, and after.
+/// Possible content of a [`SimulatedNvram`] after a crash: now, or at the power cut. A handle that stays valid
+/// while a file system uses the NVRAM, and afterwards.
 #[derive(Clone)]
 pub struct Remains(Arc<Mutex<Safe>>);
 
@@ -55,12 +55,13 @@ impl Remains {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lines that a crash may leave with other content than the processor sees, or saw when power went off.
+    /// Returns the number of lines whose content after a crash may differ from the current value (or the
+    /// value at the power cut).
     pub fn pending_lines(&self) -> usize {
         self.safe().pending.len()
     }
 
-    /// What a crash may leave.
+    /// Returns a random possible content after a crash.
     pub fn crash(&self, random: &mut impl RngCore) -> Vec<u8> {
         let safe = self.safe();
         let mut image = safe.durable.clone();
@@ -71,12 +72,12 @@ impl Remains {
         image
     }
 
-    /// The crash that loses whatever it may.
+    /// Returns the content after a crash that loses every pending store.
     pub fn crash_losing_all(&self) -> Vec<u8> {
         self.safe().durable.clone()
     }
 
-    /// The crash that loses nothing that was stored.
+    /// Returns the content after a crash that keeps every store.
     pub fn crash_keeping_all(&self) -> Vec<u8> {
         let safe = self.safe();
         let mut image = safe.durable.clone();
@@ -87,25 +88,25 @@ impl Remains {
     }
 }
 
-/// NVRAM that knows of each line of 64 bytes what was stored, written back and fenced.
+/// NVRAM that tracks stores, write-backs and fences of each line of 64 bytes.
 ///
-/// A fence makes safe what each line held when it was written back; later stores to it are not covered. After a crash every
-/// line that is not safe is, independently, as it was when last safe, as it was after any store since, or a mixture of
-/// these, word by word of 8 bytes.
+/// A fence makes durable the value that each line had when it was written back; later stores are not covered.
+/// After a crash, each line that is not durable independently has its last durable value, any value since, or a
+/// mixture of these at a granularity of 8 bytes.
 pub struct SimulatedNvram {
-    /// What the processor sees.
+    /// Content as the processor sees it.
     view: Vec<u8>,
     remains: Remains,
     power: Power,
 }
 
 impl SimulatedNvram {
-    /// `bytes` zeros, a multiple of 4096.
+    /// Creates `bytes` zeros (a multiple of 4096).
     pub fn new(bytes: usize, power: Power) -> Self {
         SimulatedNvram::from_image(vec![0; bytes], power)
     }
 
-    /// NVRAM with the content that a crash left.
+    /// Creates NVRAM with the content left by a crash.
     pub fn from_image(image: Vec<u8>, power: Power) -> Self {
         check_region(image.len());
         let view = image.clone();
@@ -113,7 +114,7 @@ impl SimulatedNvram {
         SimulatedNvram { view, remains: Remains(Arc::new(Mutex::new(safe))), power }
     }
 
-    /// What a crash may leave of it.
+    /// Returns a handle of the possible content after a crash.
     pub fn remains(&self) -> Remains {
         self.remains.clone()
     }
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_covers_what_was_written_back_and_nothing_later() {
+    fn fence_covers_earlier_write_backs_but_not_later_stores() {
         let mut nvram = SimulatedNvram::new(4096, Power::new());
         nvram.store_word(0, 1);
         nvram.write_back(0, 8);
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn crashes_show_every_state_of_a_line_and_mixtures() {
+    fn crashes_yield_every_state_of_a_line_and_mixtures() {
         let mut nvram = SimulatedNvram::new(4096, Power::new());
         for value in [1, 2] {
             nvram.store(0, &[value; 16]);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_back_outlives_many_stores() {
+    fn written_back_value_survives_many_later_stores() {
         let mut nvram = SimulatedNvram::new(4096, Power::new());
         nvram.store_word(0, 1);
         nvram.write_back(0, 8);
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn without_power_nothing_takes_effect_but_is_seen() {
+    fn stores_after_power_cut_are_visible_but_not_durable() {
         let power = Power::new();
         power.cut_at(3);
         let mut nvram = SimulatedNvram::new(4096, power.clone());

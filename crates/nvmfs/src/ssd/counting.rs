@@ -1,10 +1,10 @@
-//! An SSD that only counts.
+//! SSD that counts requests and holds no content.
 
 use super::{Ssd, check_range, whole_blocks};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// An SSD that keeps no content: everything reads as zeros.
+/// SSD without content: all reads return zeros.
 #[derive(Default)]
 pub struct CountingSsd {
     blocks: u64,
@@ -14,26 +14,26 @@ pub struct CountingSsd {
     flushes: AtomicU64,
 }
 
-/// What an SSD was asked for.
+/// Counts of requests to an SSD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests to read.
+    /// Read requests.
     pub reads: u64,
-    /// Blocks that they read.
+    /// Blocks read.
     pub read_blocks: u64,
-    /// Requests to write.
+    /// Write requests.
     pub writes: u64,
-    /// Blocks that they wrote.
+    /// Blocks written.
     pub written_blocks: u64,
-    /// Requests to trim.
+    /// Trim requests.
     pub trims: u64,
-    /// Blocks that they trimmed.
+    /// Blocks trimmed.
     pub trimmed_blocks: u64,
-    /// Requests to flush.
+    /// Flush requests.
     pub flushes: u64,
 }
 
-/// Requests of one kind.
+/// Counts of one type of request.
 #[derive(Default)]
 struct Amounts {
     requests: AtomicU64,
@@ -52,12 +52,12 @@ impl Amounts {
 }
 
 impl CountingSsd {
-    /// An SSD of `blocks` blocks.
+    /// Creates an SSD of `blocks` blocks.
     pub fn new(blocks: u64) -> Self {
         CountingSsd { blocks, ..CountingSsd::default() }
     }
 
-    /// What it was asked for so far; requests that were refused do not count.
+    /// Returns the counts so far; refused requests are not counted.
     pub fn counts(&self) -> Counts {
         let (reads, read_blocks) = self.reads.get();
         let (writes, written_blocks) = self.writes.get();
@@ -101,7 +101,7 @@ mod tests {
     use crate::api::BLOCK_BYTES;
 
     #[test]
-    fn what_was_done_is_counted_and_what_was_refused_is_not() {
+    fn completed_requests_are_counted_refused_ones_are_not() {
         let ssd = CountingSsd::new(8);
         let mut out = vec![1; 2 * BLOCK_BYTES];
         ssd.write(0, &out, 3).expect("within");

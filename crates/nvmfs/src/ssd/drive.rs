@@ -1,14 +1,14 @@
-//! What the flash of a simulated drive had to do.
+//! Statistics of the flash of a simulated drive.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a simulated drive did since the file system was opened; pages are its mapping units.
+/// Statistics of a simulated drive since the file system was opened; pages are its mapping units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Drive {
-    /// Its layers, the FTL last.
+    /// Layers of the stack, the FTL last.
     pub layers: Vec<DriveLayer>,
-    /// Programs of the flash over pages that the file system wrote; `None` where it wrote nothing.
+    /// Flash programs divided by pages that the file system wrote; `None` if it wrote nothing.
     pub write_amplification: Option<f64>,
     /// Pages programmed.
     pub programs: u64,
@@ -16,11 +16,11 @@ pub struct Drive {
     pub reads: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Erases of the blocks since the drive was new: the fewest.
+    /// Smallest erase count of a block since the drive was new.
     pub least_erases: u32,
-    /// Their mean.
+    /// Mean erase count of the blocks.
     pub mean_erases: f64,
-    /// The most.
+    /// Largest erase count of a block.
     pub most_erases: u32,
     /// Blocks bad from the factory or worn out.
     pub bad_blocks: u32,
@@ -28,13 +28,13 @@ pub struct Drive {
     pub blocks: u32,
 }
 
-/// What a layer of it did.
+/// Statistics of a layer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriveLayer {
-    /// Its name in the scenario.
+    /// Name of the layer in the scenario.
     pub name: String,
-    /// Pages that were written to it.
+    /// Pages written to the layer.
     pub written_pages: u64,
-    /// Pages that it wrote below for it, by cause.
+    /// Pages that the layer wrote to the layer below, by cause.
     pub writes_below: BTreeMap<String, u64>,
 }

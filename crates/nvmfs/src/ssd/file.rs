@@ -1,4 +1,4 @@
-//! An SSD that is a file or a block device.
+//! SSD in a file or block device.
 
 use super::{Ssd, check_range, whole_blocks};
 use crate::api::BLOCK_BYTES;
@@ -12,16 +12,16 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// BLKDISCARD of linux/fs.h; its argument is an offset and a length, bytes.
+/// BLKDISCARD of linux/fs.h; its argument is an offset and a length in bytes.
 const DISCARD: Opcode = opcode::none(0x12, 119);
 
-/// Whether the kernel keeps blocks of the SSD in memory.
+/// Use of the kernel's page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caching {
     /// Reads and writes go through the page cache.
     #[default]
     Cached,
-    /// They go to the device (O_DIRECT).
+    /// Reads and writes go directly to the device (O_DIRECT).
     Direct,
 }
 
@@ -33,7 +33,7 @@ impl Caching {
         }
     }
 
-    /// Says what was wrong where it was this choice.
+    /// Adds an explanation to errors caused by this setting.
     fn explain(self, path: &Path, error: io::Error) -> io::Error {
         if self == Caching::Direct && error.kind() == io::ErrorKind::InvalidInput {
             let problem = format!("cannot be read and written past the page cache (O_DIRECT): {error}");
@@ -43,18 +43,18 @@ impl Caching {
     }
 }
 
-/// An SSD in a file or block device, which is locked while this lives.
+/// SSD in a file or block device, which stays locked for the lifetime of this value.
 pub struct FileSsd {
     file: File,
     blocks: u64,
     is_device: bool,
     is_direct: bool,
-    /// Trims were refused and are not tried again.
+    /// True after a trim was refused; trims are not tried again.
     cannot_trim: AtomicBool,
 }
 
 impl FileSsd {
-    /// Makes a file of `bytes`, a multiple of 4096. It is sparse: what was not written takes no room.
+    /// Creates a sparse file of `bytes` (a multiple of 4096): unwritten blocks take no space.
     pub fn create(
         path: impl AsRef<Path>,
         bytes: u64,
@@ -67,13 +67,15 @@ impl FileSsd {
         FileSsd::over(path, backing.map_err(|error| caching.explain(path, error))?, caching)
     }
 
-    /// Opens a file or block device; of a device its last blocks of less than 4096 bytes are left alone.
+    /// Opens a file or block device. The remainder of a device after its last whole block of 4096 bytes is
+    /// not used.
     pub fn open(path: impl AsRef<Path>, caching: Caching) -> io::Result<Self> {
         let path = path.as_ref();
         FileSsd::over_existing(path, backing::open(path, caching.flags()), caching)
     }
 
-    /// Opens one for reading only, which others may do at the same time: writes are errors, trims have no effect.
+    /// Opens a file or device read-only, shared with other readers: writes are errors, trims have no
+    /// effect.
     pub fn open_to_read(path: impl AsRef<Path>, caching: Caching) -> io::Result<Self> {
         let path = path.as_ref();
         let ssd = FileSsd::over_existing(path, backing::open_to_read(path, caching.flags()), caching)?;
@@ -101,13 +103,13 @@ impl FileSsd {
             is_direct: caching == Caching::Direct,
             cannot_trim: AtomicBool::new(false),
         };
-        // Some file systems let a file be opened for direct access and then refuse every request.
+        // Some file systems accept O_DIRECT when the file is opened and then refuse every request.
         let mut block = [0; BLOCK_BYTES];
         ssd.read(0, &mut block).map_err(|error| caching.explain(path, backing::at_path(path, error)))?;
         Ok(ssd)
     }
 
-    /// Whether trims have an effect, as far as is known: one that was refused is not an error, and ends them.
+    /// True unless a trim was refused; a refused trim is not an error, but ends trimming.
     pub fn trims(&self) -> bool {
         !self.cannot_trim.load(Relaxed)
     }
@@ -116,7 +118,7 @@ impl FileSsd {
         if !self.is_device {
             return fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes);
         }
-        // SAFETY: this is BLKDISCARD with the argument that it takes; it touches no memory.
+        // SAFETY: this is BLKDISCARD with the argument that it expects; it touches no memory.
         unsafe { ioctl(&self.file, Setter::<DISCARD, [u64; 2]>::new([at, bytes])) }
     }
 }
@@ -182,7 +184,7 @@ fn is_aligned(bytes: &[u8]) -> bool {
     bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
 }
 
-/// Lends a buffer that begins at a multiple of a block, as direct access demands.
+/// Passes a block-aligned buffer to `work`, as direct I/O requires.
 fn with_aligned<T>(bytes: usize, work: impl FnOnce(&mut [u8]) -> T) -> T {
     let mut buffer = vec![0u8; bytes + BLOCK_BYTES];
     let skip = buffer.as_ptr().addr().next_multiple_of(BLOCK_BYTES) - buffer.as_ptr().addr();
@@ -195,21 +197,22 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn content_is_there_when_opened_again_in_either_way() {
+    fn content_survives_reopening_with_and_without_cache() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("ssd");
         let data: Vec<u8> = (0..3 * BLOCK_BYTES + 1).map(|at| (at / 7) as u8).collect();
         for caching in [Caching::Cached, Caching::Direct] {
             let create = || FileSsd::create(&path, 1 << 20, Existing::Overwrite, caching);
             let ssd = match create() {
-                // Where temporary files are in memory there may be no direct access, but a message that says so.
+                // A temporary directory in memory may not support direct I/O; then the message
+                // must say so.
                 Err(error) if caching == Caching::Direct => {
                     assert!(error.to_string().contains("O_DIRECT"), "{error}");
                     continue;
                 }
                 created => created.expect("a new file"),
             };
-            // Of two slices that begin a byte apart one is not aligned.
+            // Two slices that begin a byte apart cannot both be aligned.
             ssd.write(5, &data[1..], 0).expect("within");
             ssd.write(100, &data[..3 * BLOCK_BYTES], 0).expect("within");
             ssd.flush().expect("the file can be synchronised");
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_opened_to_read_stays_as_it_is() {
+    fn read_only_ssd_does_not_change() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("ssd");
         let ssd = FileSsd::create(&path, 1 << 20, Existing::Refuse, Caching::Cached).expect("a new file");
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn trims_free_room_and_leave_neighbours_alone() {
+    fn trims_free_space_and_preserve_neighbours() {
         let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
         let path = folder.path().join("ssd");
         let ssd = FileSsd::create(&path, 1 << 20, Existing::Refuse, Caching::Cached).expect("a new file");
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ssd_is_refused_with_its_path() {
+    fn invalid_ssd_is_rejected_with_its_path() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("ssd");
         let refused = [

@@ -1,4 +1,4 @@
-//! An SSD in memory.
+//! SSD in memory.
 
 use super::{Block, Ssd, check_range, whole_blocks};
 use crate::api::BLOCK_BYTES;
@@ -6,30 +6,30 @@ use hashbrown::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An SSD whose content is in memory: as much as was written and not trimmed. All else reads as zeros.
+/// SSD that holds written and not trimmed blocks in memory. All other blocks read as zeros.
 #[derive(Default)]
 pub struct MemorySsd {
     blocks: u64,
     content: Mutex<Content>,
 }
 
-/// Never iterated over. The hasher's keys are fixed: the content of a simulation needs no defence against its owner.
-/// Copies share blocks until one of them writes there.
+/// Content by block number; never iterated over. The keys of the hasher are fixed: simulated content needs no
+/// protection against hash flooding. Clones share blocks until one of them writes.
 type Content = HashMap<u64, Arc<Block>, foldhash::fast::FixedState>;
 
 impl MemorySsd {
-    /// An SSD of `blocks` blocks.
+    /// Creates an SSD of `blocks` blocks.
     pub fn new(blocks: u64) -> Self {
         MemorySsd { blocks, content: Mutex::default() }
     }
 
-    /// Blocks that take memory.
+    /// Returns the number of blocks held in memory.
     pub fn blocks_held(&self) -> u64 {
         self.content().len() as u64
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
-        // Between two statements the map is whole, whatever became of a thread that used it.
+        // The map is consistent between two statements, so a poisoned lock is harmless.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_taken_for_what_was_written_only() {
+    fn memory_is_used_only_for_written_blocks() {
         let ssd = MemorySsd::new(1 << 40);
         ssd.write(1 << 39, &[1; 3 * BLOCK_BYTES], 0).expect("within");
         assert_eq!(ssd.blocks_held(), 3);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_stays_as_it_was() {
+    fn clone_does_not_see_later_writes() {
         let (ssd, mut content) = (MemorySsd::new(2), [0; BLOCK_BYTES]);
         ssd.write(0, &[1; 2 * BLOCK_BYTES], 0).expect("within");
         let copy = ssd.clone();

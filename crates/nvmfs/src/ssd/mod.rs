@@ -22,35 +22,36 @@ use crate::api::BLOCK_BYTES;
 use std::io;
 use std::sync::Arc;
 
-/// A block of an SSD.
+/// Content of a block of an SSD.
 type Block = [u8; BLOCK_BYTES];
 
-/// A block device of 4 KiB blocks, which may be used by several threads.
+/// Block device of 4 KiB blocks; may be used by several threads.
 ///
-/// What was written or trimmed survives a power cut for certain only when [`Ssd::flush`] has returned after it.
+/// Writes and trims are durable only after a later [`Ssd::flush`] has returned.
 pub trait Ssd: Send + Sync {
-    /// Number of blocks.
+    /// Returns the number of blocks.
     fn blocks(&self) -> u64;
 
-    /// Reads blocks from `first` on into `out`, whose length is a multiple of 4096.
+    /// Reads blocks starting at `first` into `out`, whose length is a multiple of 4096.
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Writes blocks from `first` on. `stream` tells what is likely to be updated together; 0 says nothing.
+    /// Writes blocks starting at `first`. Blocks with the same `stream` are likely to be updated together;
+    /// 0 means unknown.
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()>;
 
-    /// The content of blocks is no longer needed; they read as anything until written again.
+    /// Discards the content of blocks; their content is undefined until they are written again.
     fn trim(&self, first: u64, blocks: u64) -> io::Result<()>;
 
-    /// Makes everything written before survive a power cut.
+    /// Makes all earlier writes durable.
     fn flush(&self) -> io::Result<()>;
 
-    /// What a simulated drive did for it; nothing of any other, whose flash nobody sees.
+    /// Returns the statistics of a simulated drive; `None` for other SSDs.
     fn drive(&self) -> Option<Drive> {
         None
     }
 }
 
-/// A pointer to an SSD is an SSD: a test keeps what it lends to a file system.
+/// Implements the trait for a pointer type, so that a test can lend its SSD to a file system.
 macro_rules! forward {
     ($pointer:ty) => {
         impl<S: Ssd + ?Sized> Ssd for $pointer {
@@ -85,7 +86,8 @@ forward!(Box<S>);
 forward!(Arc<S>);
 forward!(&S);
 
-/// Blocks of a request of `bytes` bytes from block `first` on; refuses what the device of `blocks` blocks does not have.
+/// Returns the number of blocks of a request of `bytes` bytes at block `first`; fails if they are not whole
+/// blocks within the device.
 fn whole_blocks(blocks: u64, first: u64, bytes: usize) -> io::Result<u64> {
     if !bytes.is_multiple_of(BLOCK_BYTES) {
         let problem = format!("{bytes} bytes are no whole blocks of {BLOCK_BYTES} bytes");
@@ -96,7 +98,7 @@ fn whole_blocks(blocks: u64, first: u64, bytes: usize) -> io::Result<u64> {
     Ok(count)
 }
 
-/// Refuses blocks that the device of `blocks` blocks does not have.
+/// Fails if the range exceeds the device of `blocks` blocks.
 fn check_range(blocks: u64, first: u64, count: u64) -> io::Result<()> {
     if first.checked_add(count).is_none_or(|end| end > blocks) {
         let problem = format!("{count} blocks from {first} on: the SSD has {blocks}");

@@ -1,55 +1,55 @@
-//! An SSD whose requests are told to somebody.
+//! SSD wrapper that reports each request.
 
 use super::Ssd;
 use crate::api::BLOCK_BYTES;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// What a request to an SSD does.
+/// Type of a request to an SSD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockOp {
     /// Reads blocks.
     Read,
     /// Writes blocks.
     Write,
-    /// Forgets blocks.
+    /// Discards blocks.
     Trim,
-    /// Makes everything before it safe.
+    /// Makes earlier writes durable.
     Flush,
 }
 
-/// A request to an SSD.
+/// Request to an SSD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockRequest {
-    /// What it does.
+    /// Type of the request.
     pub op: BlockOp,
-    /// The first block; 0 of a flush.
+    /// First block; 0 for a flush.
     pub first: u64,
-    /// How many blocks; 0 of a flush.
+    /// Number of blocks; 0 for a flush.
     pub blocks: u64,
-    /// What a write is likely to be updated with; 0 says nothing.
+    /// Stream of a write; 0 means unknown.
     pub stream: u16,
 }
 
-/// An SSD, each of whose requests goes to a sink as well once it has succeeded, in the order in which they end: to drive a
-/// stack, or to write a trace.
+/// SSD that passes each successful request to a sink, in order of completion: to drive a stack, or to write a
+/// trace.
 pub struct Recorded<S> {
     inner: S,
     sink: Mutex<Box<dyn FnMut(BlockRequest) + Send>>,
 }
 
 impl<S: Ssd> Recorded<S> {
-    /// `inner`, whose requests are told to `sink`. The sink must not use this SSD.
+    /// Wraps `inner` and passes its requests to `sink`. The sink must not use this SSD.
     pub fn new(inner: S, sink: impl FnMut(BlockRequest) + Send + 'static) -> Self {
         Recorded { inner, sink: Mutex::new(Box::new(sink)) }
     }
 
-    /// The SSD itself.
+    /// Returns the wrapped SSD.
     pub fn inner(&self) -> &S {
         &self.inner
     }
 
-    /// The SSD itself; ends the recording.
+    /// Ends the recording and returns the wrapped SSD.
     pub fn into_inner(self) -> S {
         self.inner
     }
@@ -97,7 +97,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn requests_are_told_in_order_unless_refused() {
+    fn successful_requests_are_reported_in_order() {
         let (sender, receiver) = mpsc::channel();
         let ssd = Recorded::new(CountingSsd::new(8), move |request| {
             sender.send(request).expect("the receiver outlives it");

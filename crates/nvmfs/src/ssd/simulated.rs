@@ -1,4 +1,4 @@
-//! An SSD whose power can be cut, for crash tests.
+//! Simulated SSD with power cuts, for crash tests.
 
 use super::{Block, MemorySsd, Ssd, check_range, whole_blocks};
 use crate::api::BLOCK_BYTES;
@@ -9,29 +9,29 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wearwell_base::seed::below;
 
-/// A drive may tear a block between these, but not within.
+/// Bytes of a sector: a drive may tear a block between sectors, but not within a sector.
 const SECTOR_BYTES: usize = 512;
-/// Older contents of a block than so many are no longer among its possible ones after a crash. It bounds the memory of a
-/// block that is written again and again without a flush.
+/// At most this many old values of a block may survive a crash. Bounds the memory of a block that is written
+/// repeatedly without a flush.
 const MOST_VERSIONS: usize = 8;
 
 const ZEROS: &Block = &[0; BLOCK_BYTES];
-/// What trimmed blocks read as, so that a file system that takes them for zeros is found out.
+/// Content of trimmed blocks; not zeros, to expose a file system that expects zeros.
 const GARBAGE: &Block = &[0xA5; BLOCK_BYTES];
 
-/// What became of a block.
+/// Pending change of a block.
 enum Version {
     Written(Box<Block>),
     Trimmed,
 }
 
-/// An SSD with a cache of writes that only a flush empties for certain.
+/// SSD with a volatile write cache that only a flush reliably empties.
 ///
-/// After a crash every block that was written or trimmed since the last flush is, independently, as it was at the flush, as
-/// any write since then left it, or a mixture of these, sector by sector of 512 bytes. What was trimmed reads as 0xA5, or,
-/// after a crash that follows without a flush, as zeros.
+/// After a crash, each block written or trimmed since the last flush independently has its content at the
+/// flush, its content after any later write, or a mixture of these at a granularity of 512 bytes. Trimmed
+/// blocks read as 0xA5; after a crash without a flush in between, they may read as zeros instead.
 pub struct SimulatedSsd {
-    /// What reads see.
+    /// Content as reads see it.
     view: MemorySsd,
     cache: Mutex<Cache>,
     power: Power,
@@ -39,7 +39,7 @@ pub struct SimulatedSsd {
 
 struct Cache {
     durable: MemorySsd,
-    /// What has become of blocks since the last flush.
+    /// Changes of blocks since the last flush.
     pending: BTreeMap<u64, Vec<Version>>,
 }
 
@@ -52,7 +52,7 @@ impl Cache {
         versions.push(version);
     }
 
-    /// What a crash leaves that does `leave` to each block that is pending.
+    /// Returns the content after a crash that applies `leave` to each block with pending changes.
     fn image(&self, mut leave: impl FnMut(&mut Block, &[Version])) -> MemorySsd {
         let image = self.durable.clone();
         let mut content = *ZEROS;
@@ -66,23 +66,24 @@ impl Cache {
 }
 
 impl SimulatedSsd {
-    /// An SSD of `blocks` blocks of zeros.
+    /// Creates an SSD of `blocks` blocks of zeros.
     pub fn new(blocks: u64, power: Power) -> Self {
         SimulatedSsd::from_image(MemorySsd::new(blocks), power)
     }
 
-    /// An SSD with the content that a crash left.
+    /// Creates an SSD with the content left by a crash.
     pub fn from_image(image: MemorySsd, power: Power) -> Self {
         let cache = Cache { durable: image.clone(), pending: BTreeMap::new() };
         SimulatedSsd { view: image, cache: Mutex::new(cache), power }
     }
 
-    /// Blocks that a crash may leave with other content than reads see, or saw when power went off.
+    /// Returns the number of blocks whose content after a crash may differ from the current content (or the
+    /// content at the power cut).
     pub fn pending_blocks(&self) -> usize {
         self.cache().pending.len()
     }
 
-    /// What a crash now, or when power went off, may have left.
+    /// Returns a random possible content after a crash now, or at the power cut.
     pub fn crash(&self, random: &mut impl RngCore) -> MemorySsd {
         let trimmed = if below(random, 2) == 0 { ZEROS } else { GARBAGE };
         let mut crash = Crash::new(random);
@@ -92,12 +93,12 @@ impl SimulatedSsd {
         })
     }
 
-    /// The crash that loses whatever it may.
+    /// Returns the content after a crash that loses every pending change.
     pub fn crash_losing_all(&self) -> MemorySsd {
         self.cache().durable.clone()
     }
 
-    /// The crash that loses nothing that was written.
+    /// Returns the content after a crash that keeps every write.
     pub fn crash_keeping_all(&self) -> MemorySsd {
         self.cache().image(|content, versions| *content = *latest(versions))
     }
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_covers_what_came_before_it() {
+    fn flush_makes_earlier_writes_durable() {
         let ssd = SimulatedSsd::new(4, Power::new());
         ssd.write(0, &[1; 3 * BLOCK_BYTES], 0).expect("within");
         assert_eq!(first_bytes(&ssd.crash_losing_all()), [0, 0, 0, 0]);
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn crashes_lose_keep_and_tear() {
+    fn crashes_lose_keep_and_tear_blocks() {
         let ssd = SimulatedSsd::new(1, Power::new());
         ssd.write(0, &[1; BLOCK_BYTES], 0).expect("within");
         ssd.flush().expect("it cannot fail");
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn without_power_nothing_takes_effect_but_is_seen() {
+    fn writes_after_power_cut_are_visible_but_not_durable() {
         let power = Power::new();
         power.cut_at(2);
         let ssd = SimulatedSsd::new(2, power.clone());

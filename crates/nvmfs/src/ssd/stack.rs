@@ -1,4 +1,4 @@
-//! A simulated drive as the SSD.
+//! Simulated drive used as the SSD.
 
 #[cfg(target_os = "linux")]
 use super::{Caching, FileSsd};
@@ -17,51 +17,52 @@ use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::{LayerError, Reports, no_data};
 use wearwell_stack::{Scenario, Stack};
 
-/// Blocks that go to the stack at once.
+/// Blocks passed to the stack in one batch.
 const BATCH_BLOCKS: u64 = 4096;
 
-/// Why a scenario or a content is of no use as an SSD.
+/// Reason why a scenario or a content store cannot be used as an SSD.
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
-    /// The scenario describes no stack.
+    /// The scenario does not describe a stack.
     #[error(transparent)]
     Scenario(#[from] ConfigError),
-    /// It describes one that cannot be an SSD.
+    /// The stack of the scenario cannot be used as an SSD.
     #[error("{key}: {problem}")]
     Unfit {
-        /// The setting of the scenario.
+        /// Setting of the scenario.
         key: &'static str,
-        /// What is wrong with it.
+        /// Problem with the setting.
         problem: String,
     },
-    /// What holds the content failed.
+    /// The content store failed.
     #[error(transparent)]
     Content(#[from] io::Error),
 }
 
-/// A stack of Wearwell as the drive: it sees every request and counts what its flash does; the content is kept by `S`.
+/// SSD backed by a Wearwell stack: the stack receives every request and counts the operations of its flash; `S`
+/// holds the content.
 ///
-/// The stack lives as long as this value, the content as long as `S` keeps it. To a new stack over old content no block is
-/// written; [`StackSsd::resume`] tells it which are. Of the scenario only the stack matters: what it says of workloads, times
-/// and measuring does not.
+/// The stack lives as long as this value, the content as long as `S`. To a new stack over existing content, no
+/// block counts as written; [`StackSsd::resume`] writes the existing blocks to the stack. Only the stack of the
+/// scenario is used: its workloads, times and measurement settings are ignored.
 pub struct StackSsd<S> {
     content: S,
     blocks: u64,
     stack: Mutex<Counting>,
-    /// What the stack had done for content that was there before.
+    /// Reports of the stack after it was filled with the existing content.
     before: Mutex<Reports>,
 }
 
-/// The stack, and memory for the pages of a batch.
+/// Stack, and a buffer for the pages of a batch.
 struct Counting {
     stack: Stack<()>,
-    /// Mapping units of the drive in a block.
+    /// Mapping units of the drive per block.
     units: u64,
     pages: Vec<Lpn>,
 }
 
 impl Counting {
-    /// Fills in defaults, builds, and refuses what cannot be an SSD.
+    /// Fills in defaults, builds the stack, and refuses scenarios that cannot be an SSD.
     fn build(scenario: &Scenario) -> Result<(Self, u64), StackError> {
         let unfit = |key, problem: &str| Err(StackError::Unfit { key, problem: problem.to_owned() });
         if scenario.holds_content() {
@@ -84,7 +85,7 @@ impl Counting {
         Ok((Counting { stack, units, pages: Vec::new() }, blocks))
     }
 
-    /// Has the stack do something with `blocks`, batch by batch.
+    /// Calls `work` with the stack for `blocks`, batch by batch.
     fn each_batch(
         &mut self,
         blocks: Range<u64>,
@@ -107,7 +108,7 @@ impl Counting {
 }
 
 impl<S: Ssd> StackSsd<S> {
-    /// The stack of `scenario` with its content in `content`, which must be at least as large.
+    /// Builds the stack of `scenario` over `content`, which must be at least as large.
     pub fn over(content: S, scenario: &Scenario) -> Result<Self, StackError> {
         let (stack, blocks) = Counting::build(scenario)?;
         StackSsd::join(content, stack, blocks)
@@ -123,8 +124,8 @@ impl<S: Ssd> StackSsd<S> {
         Ok(StackSsd { content, blocks, stack: Mutex::new(stack), before })
     }
 
-    /// Writes ranges of blocks that have content already to the stack, in this order, as preconditioning. What the stack
-    /// does for it is in its reports, and not in what [`Ssd::drive`] tells, but for the wear.
+    /// Writes ranges of blocks with existing content to the stack, in this order, as preconditioning. These
+    /// operations appear in the reports of the stack. [`Ssd::drive`] excludes them, except for wear.
     pub fn resume(&self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
         let mut stack = self.stack();
         for range in ranges {
@@ -135,35 +136,35 @@ impl<S: Ssd> StackSsd<S> {
         Ok(())
     }
 
-    /// What keeps the content.
+    /// Returns the content store.
     pub fn content(&self) -> &S {
         &self.content
     }
 
-    /// Names of the layers in the order of their reports, the FTL last.
+    /// Returns the names of the layers in the order of their reports, the FTL last.
     pub fn names(&self) -> Vec<String> {
         self.stack().stack.names().map(str::to_owned).collect()
     }
 
-    /// What the layers and the flash have done so far.
+    /// Returns the reports of the layers and the flash so far.
     pub fn reports(&self) -> Reports {
         self.stack().stack.describe()
     }
 
-    /// Recounts everything that the stack counts; an error is a defect of Wearwell.
+    /// Recounts all counters of the stack; an error is a bug in Wearwell.
     pub fn check(&self) -> Result<(), String> {
         self.stack().stack.check()
     }
 
     fn stack(&self) -> MutexGuard<'_, Counting> {
-        // Between two calls the stack is whole, whatever became of a thread that used it.
+        // The stack is consistent between two calls, so a poisoned lock is harmless.
         self.stack.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StackSsd<MemorySsd> {
-    /// The stack of `scenario` with its content in memory, for mounts that live as long as the process; refused if it could
-    /// take more than `max_bytes`.
+    /// Builds the stack of `scenario` with its content in memory, for mounts that end with the process.
+    /// Fails if the content could take more than `max_bytes`.
     pub fn in_memory(scenario: &Scenario, max_bytes: u64) -> Result<Self, StackError> {
         let (stack, blocks) = Counting::build(scenario)?;
         let bytes = blocks * BLOCK_BYTES as u64;
@@ -180,7 +181,8 @@ impl StackSsd<MemorySsd> {
 
 #[cfg(target_os = "linux")]
 impl StackSsd<FileSsd> {
-    /// The stack of `scenario` with its content in a file or block device; a file that does not exist is made.
+    /// Builds the stack of `scenario` with its content in a file or block device; creates the file if it
+    /// does not exist.
     pub fn over_file(path: impl AsRef<Path>, scenario: &Scenario) -> Result<Self, StackError> {
         let (path, (stack, blocks)) = (path.as_ref(), Counting::build(scenario)?);
         let content = if path.exists() {
@@ -249,7 +251,7 @@ impl<S: Ssd> Ssd for StackSsd<S> {
     }
 }
 
-/// What a layer did between two reports.
+/// Returns the activity of a layer between two reports.
 fn of_layer(name: String, now: &Counters, before: &Counters) -> DriveLayer {
     let write = Operation::Write;
     let below = |cause: &Cause| now.outgoing(*cause, write) - before.outgoing(*cause, write);
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stack_sees_each_block_as_so_many_units() {
+    fn each_block_is_several_mapping_units_of_the_stack() {
         for (unit, units) in [(512, 8), (2048, 2), (4096, 1)] {
             let scenario = scenario(&format!("mapping_unit = {unit}"));
             let ssd = StackSsd::in_memory(&scenario, 8 << 20).expect("it fits");
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn overwriting_makes_the_flash_work() {
+    fn overwrites_cause_flash_programs_and_erases() {
         let ssd = StackSsd::over(CountingSsd::new(2048), &scenario("")).expect("it is large enough");
         let data = vec![0; BLOCK_BYTES];
         for turn in 0..3 {
@@ -316,7 +318,7 @@ mod tests {
         assert!(drive.layers[0].writes_below["host"] >= 6144 && drive.write_amplification >= Some(1.0));
         let erases = drive.mean_erases * f64::from(drive.blocks);
         assert!(drive.most_erases > 0 && (erases - nand.erases as f64).abs() < 1e-6, "{drive:?}");
-        // What was there before counts as wear alone.
+        // Of the preconditioning, only the wear is counted.
         ssd.resume(std::iter::once(0..2048)).expect("within");
         let after = ssd.drive().expect("it is simulated");
         assert_eq!((after.programs, after.erases, after.write_amplification), (0, 0, None));
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_ssd_is_refused_with_the_setting() {
+    fn scenarios_unfit_for_an_ssd_are_rejected_with_the_setting() {
         let refused =
             |text: &str| StackSsd::in_memory(&scenario(text), 8 << 20).map(|_| ()).unwrap_err().to_string();
         assert!(refused("mapping_unit = 16384").starts_with("device.mapping_unit: is 16384"));

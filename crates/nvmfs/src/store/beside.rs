@@ -1,8 +1,9 @@
-//! Reading the SSD beside other requests.
+//! Reads of the SSD that run concurrently with other requests.
 //!
-//! A request that needs blocks of the SSD is refused with [`Error::Wait`] before it has changed anything, the blocks are read
-//! while others use the file system, and it is asked again. It finds them by their place. Whatever is written to a place makes
-//! stale what was being read from there, so that a block that moved, and another that came to its place, are read anew.
+//! A request that needs blocks of the SSD returns [`Error::Wait`] before it has changed anything. The blocks
+//! are read while other requests use the file system, and then the request is repeated and finds them by their
+//! location. Writing to a location invalidates reads in progress from it. So a block that moved, or was
+//! replaced by another block, is read again.
 
 use super::sums::data_sum;
 use super::{Region, Store, extents};
@@ -15,22 +16,23 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// How often a request waits for blocks, which may be elsewhere once they are read; then it reads them while all others wait.
+/// Maximum number of times that a request waits for blocks, which may have moved by the time they are read.
+/// After that, the request reads them while all other requests wait.
 const MOST_FETCHES: u32 = 8;
-/// Blocks that are read at once at most.
+/// Maximum number of blocks in one read.
 const PIECE_BLOCKS: u64 = EXTENT_BLOCKS / 2;
 
-/// Blocks that lie one after the other on the SSD.
+/// Contiguous blocks of the SSD.
 struct Piece {
     first: u64,
-    /// Whose they are, each the block of its file.
+    /// Owner of each block: the file and the block number in it.
     owners: Vec<(Ino, u32)>,
-    /// Something else was written there since, or is being written.
+    /// True if the location was overwritten since, or is being overwritten.
     is_stale: AtomicBool,
     content: OnceLock<Content>,
 }
 
-/// What was read, and its checksums, if blocks have them.
+/// Content that was read, and its checksums, if blocks have them.
 struct Content {
     bytes: Vec<u8>,
     sums: Vec<u32>,
@@ -54,7 +56,7 @@ impl Piece {
         let summed = if has_sums { &self.owners[..] } else { &[] };
         let blocks = summed.iter().zip(bytes.chunks(BLOCK_BYTES));
         let sums = blocks.map(|((ino, block), content)| data_sum(*ino, *block, content)).collect();
-        // Nobody else reads the same piece.
+        // No other thread reads the same piece.
         let _ = self.content.set(Content { bytes, sums });
         Ok(())
     }
@@ -62,7 +64,7 @@ impl Piece {
 
 /// Blocks of the SSD that a request waits for.
 pub struct Fetch<S> {
-    /// How often the request waited for blocks, and how much of it is done.
+    /// Number of times that the request waited for blocks, and the bytes of it that are done.
     fetches: u32,
     done: usize,
     pieces: Vec<Arc<Piece>>,
@@ -71,10 +73,10 @@ pub struct Fetch<S> {
 }
 
 impl<S: Ssd> Fetch<S> {
-    /// Reads them. The file system may be used meanwhile.
+    /// Reads the blocks. The file system may be used meanwhile.
     ///
     /// # Errors
-    /// Those of the SSD.
+    /// Errors of the SSD.
     pub fn read(&self) -> io::Result<()> {
         self.pieces.iter().try_for_each(|piece| piece.read(&*self.ssd, self.has_sums))
     }
@@ -82,40 +84,40 @@ impl<S: Ssd> Fetch<S> {
 
 #[cfg(test)]
 impl<S> Fetch<S> {
-    /// As if something else were written to where it reads.
+    /// Simulates an overwrite of the locations that are being read.
     pub fn tell_stale(&self) {
         self.pieces.iter().for_each(|piece| piece.is_stale.store(true, Relaxed));
     }
 }
 
-/// What requests read beside others.
+/// State of concurrent reads.
 #[derive(Default)]
 pub(super) struct Beside {
-    /// Whether the present request may be refused with [`Error::Wait`].
+    /// True if the current request may return [`Error::Wait`].
     may_wait: bool,
-    /// Whether it may wait until there is room for all of it.
+    /// True if the current request may wait until there is space for all of it.
     may_wait_for_room: bool,
-    /// How often it waited for blocks.
+    /// Number of times that the current request waited for blocks.
     fetches: u32,
-    /// Bytes of a read that were read before it last let others go first.
+    /// Bytes of the current read that were done before it last yielded to other requests.
     done: usize,
-    /// It waits until something was flushed.
+    /// True if the request waits for a flush.
     wants_room: bool,
-    /// What it has to wait for.
+    /// Blocks that the request must wait for.
     wanted: Vec<Arc<Piece>>,
-    /// What was read for it, by place.
+    /// Blocks read for the request, sorted by location.
     fetched: Vec<Arc<Piece>>,
-    /// What is being read or was read for any, as long as somebody has it.
+    /// All pieces that are being read or are held for a request.
     all: Vec<Weak<Piece>>,
 }
 
 impl Beside {
-    /// Whether the present request may wait until there is room for all of it.
+    /// True if the current request may wait until there is space for all of it.
     pub fn may_wait_for_room(&self) -> bool {
         self.may_wait_for_room
     }
 
-    /// Something is going to be written to blocks.
+    /// Invalidates reads of blocks that are about to be overwritten.
     pub fn overwrite(&mut self, places: &Range<u64>) {
         self.all.retain(|piece| {
             let Some(piece) = piece.upgrade() else { return false };
@@ -127,14 +129,14 @@ impl Beside {
         });
     }
 
-    /// The piece with this block that was read for the present request.
+    /// Returns the piece with this block that was read for the current request.
     fn fetched(&self, place: u64) -> Option<&Arc<Piece>> {
         let after = self.fetched.partition_point(|piece| piece.first <= place);
         let piece = self.fetched.get(after.checked_sub(1)?)?;
         (piece.places().contains(&place) && !piece.is_stale()).then_some(piece)
     }
 
-    /// A block that is to be read.
+    /// Adds a block to the blocks to be read.
     fn want(&mut self, place: u64, owner: (Ino, u32)) {
         match self.wanted.last_mut().and_then(Arc::get_mut) {
             Some(last) if last.places().end == place && (last.owners.len() as u64) < PIECE_BLOCKS => {
@@ -151,8 +153,8 @@ impl Beside {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Whether the request that comes may be refused with [`Error::Wait`]. Where none may, which is so unless this is called, the
-    /// SSD is read at once. What was read for the last request is forgotten.
+    /// Sets if the next request may return [`Error::Wait`], and discards blocks read for the previous
+    /// request. By default requests do not wait, and the SSD is read synchronously.
     pub fn allow_waiting(&mut self, may_wait: bool) {
         (self.beside.may_wait, self.beside.may_wait_for_room) = (may_wait, may_wait);
         (self.beside.fetches, self.beside.done) = (0, 0);
@@ -161,17 +163,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.beside.fetched.clear();
     }
 
-    /// The request that comes does not wait until there is room for all of it.
+    /// Makes the next request not wait until there is space for all of it.
     pub fn wait_for_no_room(&mut self) {
         self.beside.may_wait_for_room = false;
     }
 
-    /// Whether the request that was refused with [`Error::Wait`] waits until something was flushed.
+    /// True if the request that returned [`Error::Wait`] waits for a flush.
     pub fn is_room_wanted(&self) -> bool {
         self.beside.wants_room
     }
 
-    /// The blocks that the request that was refused with [`Error::Wait`] waits for.
+    /// Returns the blocks that the request that returned [`Error::Wait`] waits for.
     pub fn begin_fetch(&mut self) -> Fetch<S> {
         let wanted = std::mem::take(&mut self.beside.wanted);
         self.beside.all.retain(|piece| piece.strong_count() > 0);
@@ -183,7 +185,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Fetch { fetches, done, pieces, has_sums: self.region.areas.has_sums(), ssd: Arc::clone(&self.ssd) }
     }
 
-    /// Blocks of no request that are to be read, each with whose it is.
+    /// Starts a read of blocks, each with its owner, outside of any request.
     pub(super) fn begin_reading(&mut self, blocks: &[(u64, (Ino, u32))]) -> Fetch<S> {
         self.allow_waiting(false);
         for (place, (ino, block)) in blocks {
@@ -192,10 +194,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.begin_fetch()
     }
 
-    /// It was read, and is there for the request that comes.
+    /// Passes a completed read to the next request.
     ///
     /// # Errors
-    /// That of reading, unless there is something else now where it failed.
+    /// The error of the read, unless one of its locations was overwritten meanwhile.
     pub fn end_fetch(&mut self, fetch: Fetch<S>, outcome: io::Result<()>) -> Result<()> {
         let is_there = |piece: &Arc<Piece>| !piece.is_stale() && piece.content.get().is_some();
         if let Err(error) = outcome
@@ -209,14 +211,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Refuses the present request if it may wait; something has to be flushed first.
+    /// Returns [`Error::Wait`] if the current request may wait, so that pages are flushed first.
     pub(super) fn wait_for_flush(&mut self) -> Result<()> {
         self.beside.wants_room = self.beside.may_wait;
         if self.beside.may_wait { Err(Error::Wait) } else { Ok(()) }
     }
 
-    /// Refuses the present request if it may wait and these blocks of a file, each under the number that `whose` says, are to be
-    /// read first.
+    /// Returns [`Error::Wait`] if the current request may wait and some of these blocks must be read first.
+    /// `whose` returns the inode number under which a block of the file is found.
     ///
     /// # Errors
     /// [`Error::Wait`]; [`Error::Damaged`].
@@ -239,12 +241,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.beside.wanted.is_empty() { Ok(()) } else { Err(Error::Wait) }
     }
 
-    /// Bytes of the present read that were read in an earlier attempt.
+    /// Returns the bytes of the current read that were done in an earlier attempt.
     pub(super) fn done_before(&self) -> usize {
         self.beside.done
     }
 
-    /// So many bytes of the present read are done, which is long: others go first, if it is one that waited before.
+    /// Yields to other requests after `done` bytes of a long read, if the read has waited before.
     pub(super) fn let_others_go_first(&mut self, done: usize) -> Result<()> {
         if self.beside.may_wait && self.beside.fetches > 0 {
             self.beside.done = done;
@@ -253,7 +255,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Reads blocks of files that lie one after the other on the SSD, and compares them with their checksums.
+    /// Reads blocks of files that are contiguous on the SSD, and verifies their checksums.
     ///
     /// # Errors
     /// [`Error::Ssd`]; [`Error::Damaged`] if a checksum is wrong.

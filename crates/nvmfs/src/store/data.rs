@@ -1,4 +1,4 @@
-//! Reading and writing a file's blocks (section III-B).
+//! Reads and writes of file blocks (section III-B).
 
 use super::pages::{self, State};
 use super::region::Changes;
@@ -11,33 +11,35 @@ use std::ops::Range;
 
 /// Blocks written between two fences.
 const CHUNK_BLOCKS: u64 = EXTENT_BLOCKS / 2;
-/// Bytes that are brought from the SSD before other requests have their turn.
+/// Bytes read from the SSD before other requests have their turn.
 const BYTES_AT_ONCE: usize = 128 << 10;
-/// Pages of pointers that a chunk may need besides: two ways of up to three levels.
+/// Additional pages of pointers that a chunk may need: two paths of up to three levels.
 const POINTER_PAGES: u32 = 6;
-/// Why writing over what is there is refused.
+/// Reason for refusing to overwrite a block.
 const FULL_WITH_SNAPSHOTS: &str =
     "all blocks for data are in use, and what was there is to be kept for a snapshot";
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// A block that was given a page to which nothing points yet.
+/// Block with a newly allocated page that no pointer refers to yet.
 struct Fresh {
     at: usize,
     page: PageId,
     block: u64,
-    /// Where it was.
+    /// Previous location of the block.
     was: Place,
-    /// Where the pointer to that is to be kept for a snapshot.
+    /// Offset of the snapshot's pointer that is to keep the previous location.
     kept_at: Option<usize>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Fills `out` with a file's bytes from `offset` on, holes as zeros. What is read from the SSD stays on NVRAM as clean.
+    /// Fills `out` with the bytes of a file from `offset`; holes read as zeros. Blocks read from the SSD
+    /// stay on NVRAM as clean pages.
     pub fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8]) -> Result<()> {
         self.read_of(|_, _| Ok(ino), offset, out)
     }
 
-    /// The same of a file whose blocks are each found under the number that `whose` says.
+    /// Like [`Store::read`], for a file whose blocks are found under the inode numbers that `whose`
+    /// returns.
     pub(super) fn read_of(
         &mut self,
         whose: impl Fn(&Region<N>, u64) -> Result<Ino>,
@@ -85,7 +87,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Refuses a page that holds another block than the pointer to it says.
+    /// Fails if a page does not hold the block that the pointer to it belongs to.
     fn check_page(&self, page: PageId, ino: Ino, block: u64) -> Result<()> {
         let is_data =
             matches!(pages::state_of(&self.region, page), State::Clean | State::Dirty | State::Kept);
@@ -95,7 +97,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Err(led_astray(ino, block))
     }
 
-    /// The same of a block of the SSD.
+    /// Fails if a block of the SSD is not the block that the pointer to it belongs to.
     fn check_block(&self, place: u64, ino: Ino, block: u64) -> Result<()> {
         match extents::owner_of(&self.region, place) == (ino, block as u32) {
             true => Ok(()),
@@ -103,7 +105,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// How many blocks from `block` on, up to `most` and an extent's worth, lie one after the other on the SSD, of the same number.
+    /// Returns the number of blocks from `block` on that are contiguous on the SSD and have the same inode
+    /// number, limited to `most` and a chunk.
     fn run_on_ssd(
         &self,
         whose: &impl Fn(&Region<N>, u64) -> Result<Ino>,
@@ -122,7 +125,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(blocks)
     }
 
-    /// Reads blocks that lie one after the other, and keeps them as clean pages where there is room.
+    /// Reads contiguous blocks, and keeps them as clean pages if there is space.
     fn read_run(
         &mut self,
         ino: Ino,
@@ -145,13 +148,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         kept
     }
 
-    /// Keeps blocks that were read from the SSD: the inode then points to NVRAM, and the page remembers the SSD.
+    /// Keeps blocks read from the SSD on NVRAM: the inode then points to NVRAM, and the page table
+    /// remembers the location on the SSD.
     fn keep_run(&mut self, ino: Ino, block: u64, first: u64, content: &[u8]) -> Result<()> {
         let (chunks, _) = content.as_chunks::<BLOCK_BYTES>();
         if !self.make_room_for_cache(chunks.len() as u32)? {
             return Ok(());
         }
-        // Those between the two stand in the same block of pointers, or nearly all.
+        // The pointers between these two are in the same block of pointers, or nearly all of them.
         for ends in [block, block + chunks.len() as u64 - 1] {
             let at = self.region.pointer_at(ino, ends)?.expect("it was read through it");
             self.region.announce(at);
@@ -178,11 +182,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Writes `data` from `offset` on; returns how much of it there was room for. It is safe on return; blocks that were
-    /// holes or on the SSD change as a whole, others may be found half written after a power cut before that.
+    /// Writes `data` at `offset`; returns the number of bytes for which there was space. The data is
+    /// durable on return. A power cut before that leaves blocks that were holes or on the SSD either old or
+    /// new; other blocks may be partly written.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if there was no room for anything; [`Error::TooLarge`] beyond the largest file.
+    /// [`Error::NoSpace`] if there was no space at all; [`Error::TooLarge`] beyond the largest file.
     pub fn write(&mut self, ino: Ino, offset: u64, data: &[u8]) -> Result<usize> {
         self.wait_for_room(blocks_of_range(offset, data.len()).count() as u32 + POINTER_PAGES)?;
         self.wait_for(&|_: &Region<N>, _| Ok(ino), partial_blocks(offset, data.len()).into_iter().flatten())?;
@@ -210,7 +215,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let data = &data[..self.room_for(ino, keeper, offset, data.len())?];
         let state = self.state_of_new(ino, offset + data.len() as u64)?;
         self.counts.written_blocks += blocks_of_range(offset, data.len()).count() as u64;
-        // Its size and times are going to change.
+        // The size and times of the inode are about to change.
         self.region.announce(self.region.inode_at(ino)?);
         let mut fresh = Vec::new();
         let mut done = 0;
@@ -234,7 +239,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Makes room for a write; how many of its bytes there is room for.
+    /// Makes room for a write; returns the number of its bytes that fit.
     fn room_for(&mut self, ino: Ino, keeper: Option<Ino>, offset: u64, length: usize) -> Result<usize> {
         let blocks = blocks_of_range(offset, length);
         if blocks.end > MAX_FILE_BLOCKS {
@@ -245,7 +250,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 self.room_for(ino, keeper, offset, most as usize)
             };
         }
-        // Those of pointers twice if a snapshot is to have what was there.
+        // Twice the pages of pointers if a snapshot keeps the old blocks.
         let pointer_pages = POINTER_PAGES * (1 + u32::from(keeper.is_some()));
         self.make_room(blocks.clone().count() as u32 + pointer_pages)?;
         let mut holes = 0;
@@ -263,12 +268,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(length)
     }
 
-    /// Whether a snapshot has still to be given where a block is.
+    /// True if a snapshot must still record the location of a block.
     fn is_to_be_kept(&self, keeper: Option<Ino>, block: u64) -> Result<bool> {
         keeper.map_or(Ok(false), |kept| Ok(self.region.place_of(kept, block)? == Place::Hole))
     }
 
-    /// Writes within one block: in place if it is on NVRAM and no snapshot's, else to a fresh page.
+    /// Writes within one block: in place if the block is on NVRAM and not kept by a snapshot, otherwise to
+    /// a new page.
     fn write_block(
         &mut self,
         (ino, keeper): (Ino, Option<Ino>),
@@ -311,7 +317,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// A page is about to be written: it becomes the most recently used dirty one, and a copy on the SSD is invalid.
+    /// Marks a page as most recently used dirty page before it is written, and invalidates its copy on the
+    /// SSD.
     fn dirty(&mut self, page: PageId) -> Result<()> {
         pages::set_flushing(&mut self.region, page, 0);
         let writes = pages::writes_of(&self.region, page).saturating_add(1);
@@ -330,7 +337,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Turns pointers to fresh pages, whose content is safe, and frees where they pointed to, or gives it to a snapshot.
+    /// Switches pointers to new pages whose content is durable, and frees the old locations or passes them
+    /// to a snapshot.
     fn turn_to(&mut self, (ino, keeper): (Ino, Option<Ino>), fresh: Vec<Fresh>, state: State) -> Result<()> {
         if fresh.is_empty() {
             return Ok(());
@@ -369,7 +377,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Bytes of a file become zeros where there are blocks; holes stay holes.
+    /// Zeroes the existing blocks of a range; holes remain.
     pub fn zero(&mut self, ino: Ino, range: Range<u64>) -> Result<()> {
         let mut at = range.start;
         while at < range.end {
@@ -388,7 +396,7 @@ fn led_astray(ino: Ino, block: u64) -> Error {
     Error::Damaged(format!("block {block} of inode {} is not where its pointer leads", ino.0))
 }
 
-/// The blocks at both ends of a range of bytes of which it touches a part only.
+/// Returns the first and last block of a range of bytes if the range covers them only in part.
 fn partial_blocks(offset: u64, length: usize) -> [Option<u64>; 2] {
     let (first, end) = (offset / BLOCK, offset + length as u64);
     let last = (!end.is_multiple_of(BLOCK)).then_some(end / BLOCK);
@@ -396,7 +404,7 @@ fn partial_blocks(offset: u64, length: usize) -> [Option<u64>; 2] {
     [first, last]
 }
 
-/// The blocks that a range of bytes touches.
+/// Returns the blocks that a range of bytes touches.
 fn blocks_of_range(offset: u64, length: usize) -> Range<u64> {
     offset / BLOCK..(offset + length as u64).div_ceil(BLOCK)
 }

@@ -1,7 +1,8 @@
-//! NVRAM and SSD of one mount: a copy of either of another time is found out.
+//! Mount epochs: detect that NVRAM or SSD is a copy from another time.
 //!
-//! Each mount raises the epoch on both. The NVRAM says first which it will be, so that a cut between the two leaves a pair that
-//! is known for one; the SSD is then of the epoch that the NVRAM tells, or of the one that it was about to get.
+//! Each mount increments the epoch on both devices. The NVRAM first announces the next epoch, so that a power
+//! cut between the two writes leaves a valid pair. The SSD then has either the current epoch of the NVRAM or
+//! the announced one.
 
 use super::Store;
 use crate::api::BLOCK_BYTES;
@@ -9,22 +10,22 @@ use crate::layout::Epoch;
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// First bytes of the SSD, followed by the file system's number.
+/// First bytes of the SSD, followed by the identifier of the file system.
 const LABEL: &[u8; 16] = b"Wearwell NVMFS\r\n";
-/// Bytes of the label, with number and checksum.
+/// Bytes of the label, including identifier and checksum.
 const LABEL_BYTES: usize = 36;
 
-/// Which NVRAM and SSD of a file system are opened together.
+/// Rule for opening an NVRAM and an SSD together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pair {
-    /// Those that belong together.
+    /// Both must be from the same mount.
     OfOneMount,
-    /// Any.
+    /// They may be from different mounts of the file system.
     OfAnyMounts,
 }
 
 impl Pair {
-    /// The epoch of a pair; of any two the later one.
+    /// Returns the epoch of a pair; if any pair is allowed, the latest epoch.
     pub(super) fn epoch(self, nvram: &[u8], ssd: Option<Epoch>) -> Result<Epoch, NoPair> {
         let [now, next] = [Epoch::AT, Epoch::NEXT_AT].map(|at| Epoch::decode(nvram, at));
         match ssd {
@@ -36,10 +37,10 @@ impl Pair {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// From now on both devices are of another mount than any copy that was made of them.
+    /// Starts a new epoch on both devices, which distinguishes them from all earlier copies.
     ///
     /// # Errors
-    /// A failing SSD.
+    /// Errors of the SSD.
     pub fn begin_epoch(&mut self) -> std::io::Result<()> {
         let epoch = Epoch { count: self.epoch.count.saturating_add(1), mark: self.options.mark };
         self.region.store(Epoch::NEXT_AT, &epoch.encode());
@@ -52,20 +53,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// NVRAM and SSD of one file system, one of them a copy of another time.
+/// Error: NVRAM and SSD are of the same file system, but one of them is a copy from another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "NVRAM and SSD do not belong together: {}; or `wearwell nvmfs fsck --repair --unpaired` takes them as they are, and whatever was changed between the two is wrong",
     told(*.nvram, *.ssd)
 )]
 pub struct NoPair {
-    /// Of which mount the NVRAM is, if it can be read.
+    /// Epoch of the NVRAM, if it can be read.
     pub nvram: Option<Epoch>,
-    /// Of which the SSD is.
+    /// Epoch of the SSD, if it can be read.
     pub ssd: Option<Epoch>,
 }
 
-/// What is wrong with two that are no pair, and what would be right.
+/// Describes the mismatch, and which device would match.
 fn told(nvram: Option<Epoch>, ssd: Option<Epoch>) -> String {
     let (Some(nvram), Some(ssd)) = (nvram, ssd) else {
         let which = if nvram.is_none() { "NVRAM" } else { "SSD" };
@@ -94,7 +95,7 @@ fn label(id: u128) -> [u8; LABEL_BYTES] {
     label
 }
 
-/// Writes the SSD's first block, all that matters of it in one sector, and waits until it is safe.
+/// Writes the first block of the SSD, with all its data in one sector, and makes it durable.
 pub(super) fn write_label<S: Ssd>(ssd: &S, id: u128, epoch: Epoch) -> std::io::Result<()> {
     let mut block = vec![0; BLOCK_BYTES];
     block[..LABEL_BYTES].copy_from_slice(&label(id));
@@ -103,7 +104,7 @@ pub(super) fn write_label<S: Ssd>(ssd: &S, id: u128, epoch: Epoch) -> std::io::R
     ssd.flush()
 }
 
-/// Refuses an SSD of another file system; of which mount it is, if that is not damaged.
+/// Returns the epoch of the SSD, if it is not damaged; fails if the SSD belongs to another file system.
 pub(super) fn read_label<S: Ssd>(ssd: &S, id: u128) -> std::io::Result<Result<Option<Epoch>, &'static str>> {
     let mut block = vec![0; BLOCK_BYTES];
     ssd.read(0, &mut block)?;

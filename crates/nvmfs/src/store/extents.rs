@@ -1,5 +1,5 @@
-//! The SSD in extents of 128 blocks: written whole, never over what is there, recycled when too little in them is valid
-//! (section III-C).
+//! Allocation of the SSD in extents of 128 blocks. Extents are written as a whole, never in place, and recycled
+//! when too few of their blocks are valid (section III-C).
 
 use super::region::Region;
 use crate::api::Ino;
@@ -7,38 +7,40 @@ use crate::layout::EXTENT_BLOCKS;
 use crate::nvram::Nvram;
 use std::collections::{BTreeSet, VecDeque};
 
-/// An extent that is being written, or holds the label.
+/// Marks an extent that is being written, or holds the label.
 const HELD: u16 = u16::MAX;
-/// An extent that is in the queue of free ones.
+/// Marks an extent in the queue of free extents.
 const FREE: u16 = u16::MAX - 1;
 
-/// Which blocks of the SSD are in use, and by whom.
+/// Blocks of the SSD in use, and their owners.
 ///
-/// Owners and bits lie in NVRAM but need not survive: after a power cut they are worked out anew.
+/// The owners and the bitmap are in NVRAM but need not survive a power cut: they are recomputed after it.
 pub struct Extents {
     /// Valid blocks of each extent, or [`FREE`] or [`HELD`].
     valid: Vec<u16>,
     free: VecDeque<u32>,
-    /// Those that are to be trimmed before they join the queue, and how many are or are being trimmed.
+    /// Empty extents to be trimmed before they join the queue, and the number of extents not trimmed yet
+    /// (waiting or in progress).
     to_trim: VecDeque<u32>,
     untrimmed: u32,
     valid_blocks: u64,
-    /// Those that are not emptied, as something in them cannot be moved.
+    /// Extents that are not recycled, because a block in them cannot be moved.
     aside: BTreeSet<u32>,
 }
 
-/// The extent of a block.
+/// Returns the extent of a block.
 pub fn extent_of(block: u64) -> u32 {
     (block / EXTENT_BLOCKS) as u32
 }
 
-/// First block of an extent.
+/// Returns the first block of an extent.
 pub fn first_block(extent: u32) -> u64 {
     u64::from(extent) * EXTENT_BLOCKS
 }
 
 impl Extents {
-    /// Extents of which none is in use but the label's; the owners and bits in NVRAM are all zeros.
+    /// Creates the state in which only the label's extent is in use; the owners and the bitmap in NVRAM
+    /// must be all zeros.
     pub fn empty(extents: u32) -> Self {
         let mut valid = vec![0; extents as usize];
         valid[0] = HELD;
@@ -53,7 +55,8 @@ impl Extents {
         }
     }
 
-    /// Extents without a valid block become free, the lowest to be used first; after the owners were told.
+    /// Marks extents without valid blocks as free, to be used in ascending order; called after all owners
+    /// are known.
     pub fn find_free(&mut self) {
         self.free.clear();
         for (extent, valid) in self.valid.iter_mut().enumerate() {
@@ -64,22 +67,22 @@ impl Extents {
         }
     }
 
-    /// Free extents, those that are still to be trimmed included.
+    /// Returns the number of free extents, including those not trimmed yet.
     pub fn free(&self) -> u32 {
         self.free.len() as u32 + self.untrimmed
     }
 
-    /// Those of them that are not just being trimmed.
+    /// Returns the number of free extents except those being trimmed right now.
     pub fn to_take(&self) -> u32 {
         (self.free.len() + self.to_trim.len()) as u32
     }
 
-    /// Whether some are just being trimmed.
+    /// True if some extents are being trimmed right now.
     pub fn are_being_trimmed(&self) -> bool {
         self.untrimmed as usize > self.to_trim.len()
     }
 
-    /// An extent that holds nothing any more is to be trimmed first.
+    /// Queues an empty extent for trimming.
     pub fn trim_first(&mut self, extent: u32) {
         self.aside.remove(&extent);
         self.valid[extent as usize] = HELD;
@@ -87,55 +90,57 @@ impl Extents {
         self.untrimmed += 1;
     }
 
-    /// Takes up to `most` extents that are to be trimmed.
+    /// Takes up to `most` extents from the trim queue.
     pub fn take_to_trim(&mut self, most: usize) -> Vec<u32> {
         let count = most.min(self.to_trim.len());
         self.to_trim.drain(..count).collect()
     }
 
-    /// One of them was.
+    /// Returns a trimmed extent to the free extents.
     pub fn trimmed(&mut self, extent: u32) {
         self.untrimmed -= 1;
         self.give_back(extent);
     }
 
-    /// The free extents in the order in which they will be used.
+    /// Returns the free extents in the order of their use.
     pub fn free_ones(&self) -> impl Iterator<Item = u32> + '_ {
         self.free.iter().copied()
     }
 
-    /// Extents for data: all but the label's.
+    /// Returns the number of extents for data: all but the label's.
     pub fn usable(&self) -> u32 {
         self.valid.len() as u32 - 1
     }
 
-    /// Valid blocks.
+    /// Returns the number of valid blocks.
     pub fn valid_blocks(&self) -> u64 {
         self.valid_blocks
     }
 
-    /// Extents in use that would be enough if they were full, as a share of those in use; 1 where none is. Section III-C
-    /// calls it the fragmentation ratio, ideal to actual extent usage; the lower it is the more fragmented they are.
+    /// Returns the number of extents that the valid blocks would fill, as a fraction of the extents in use;
+    /// 1 if none is in use. This is the fragmentation ratio of section III-C (ideal to actual extent
+    /// usage): lower means more fragmented.
     pub fn fill(&self) -> f64 {
         let used = u64::from(self.usable() - self.free());
         let ideal = self.valid_blocks.div_ceil(EXTENT_BLOCKS);
         if used == 0 { 1.0 } else { ideal as f64 / used as f64 }
     }
 
-    /// Takes a free extent to be written.
+    /// Allocates a free extent to be written.
     pub fn take(&mut self) -> Option<u32> {
         let untrimmed = || {
             let extent = self.to_trim.pop_front()?;
             self.untrimmed -= 1;
             Some(extent)
         };
-        // To write one is as good as to trim it.
+        // Writing an extent has the same effect as trimming it.
         let extent = self.free.pop_front().or_else(untrimmed)?;
         self.valid[extent as usize] = HELD;
         Some(extent)
     }
 
-    /// An extent whose free blocks are to be used one by one: a free one, or the emptiest.
+    /// Allocates an extent whose free blocks are to be used one by one: a free extent, or else the one with
+    /// the fewest valid blocks.
     pub fn open(&mut self) -> Option<u32> {
         match self.take() {
             Some(extent) => {
@@ -146,19 +151,19 @@ impl Extents {
         }
     }
 
-    /// An extent that was taken holds nothing after all, or nothing any more.
+    /// Returns an empty extent to the free extents.
     pub fn give_back(&mut self, extent: u32) {
         self.aside.remove(&extent);
         self.valid[extent as usize] = FREE;
         self.free.push_back(extent);
     }
 
-    /// An extent that was taken has been written; its blocks are still to be [`Extents::claim`]ed.
+    /// Marks an allocated extent as written; its blocks must then be [`Extents::claim`]ed.
     pub fn written(&mut self, extent: u32) {
         self.valid[extent as usize] = 0;
     }
 
-    /// A block now holds `file_block` of a file.
+    /// Records that a block holds `file_block` of a file.
     pub fn claim<N: Nvram>(&mut self, region: &mut Region<N>, block: u64, ino: Ino, file_block: u32) {
         set_bit(region, block, true);
         note_owner(region, block, (ino, file_block));
@@ -166,7 +171,8 @@ impl Extents {
         self.valid_blocks += 1;
     }
 
-    /// A block holds nothing any more. Returns its extent if that is now empty: it can be trimmed and given back.
+    /// Records that a block holds nothing any more. Returns its extent if that is now empty and can be
+    /// trimmed and freed.
     pub fn release<N: Nvram>(&mut self, region: &mut Region<N>, block: u64) -> Option<u32> {
         set_bit(region, block, false);
         note_owner(region, block, (Ino(0), 0));
@@ -177,7 +183,8 @@ impl Extents {
         (*valid == 0).then_some(extent)
     }
 
-    /// The extent in use with the fewest valid blocks, the lowest of several; none that is full, or set aside.
+    /// Returns the extent in use with the fewest valid blocks (the lowest in case of a tie); full extents
+    /// and extents set aside are excluded.
     pub fn emptiest(&self) -> Option<u32> {
         let used = self.valid.iter().enumerate().filter(|(_, valid)| u64::from(**valid) < EXTENT_BLOCKS);
         let is_aside = |extent: usize| !self.aside.is_empty() && self.aside.contains(&(extent as u32));
@@ -185,17 +192,17 @@ impl Extents {
         used.min_by_key(|(_, valid)| **valid).map(|(extent, _)| extent as u32)
     }
 
-    /// Whether there may be something to be won by emptying an extent.
+    /// True if recycling an extent may free space.
     pub fn can_be_emptied(&self, extent: u32) -> bool {
         u64::from(self.valid[extent as usize]) < EXTENT_BLOCKS && !self.aside.contains(&extent)
     }
 
-    /// An extent is not emptied, until nothing in it is valid any more.
+    /// Excludes an extent from recycling until nothing in it is valid.
     pub fn set_aside(&mut self, extent: u32) {
         self.aside.insert(extent);
     }
 
-    /// Number of extents by valid blocks, from 0 to 128.
+    /// Returns the number of extents by valid blocks, from 0 to 128.
     pub fn histogram(&self) -> Vec<u32> {
         let mut counts = vec![0; EXTENT_BLOCKS as usize + 1];
         for valid in self.valid.iter().filter(|valid| u64::from(**valid) <= EXTENT_BLOCKS) {
@@ -205,13 +212,13 @@ impl Extents {
     }
 }
 
-/// Whose block is in a block of the SSD; inode 0 for nobody's.
+/// Returns the owner of a block of the SSD; inode 0 if it has none.
 pub fn owner_of<N: Nvram>(region: &Region<N>, block: u64) -> (Ino, u32) {
     let at = region.areas.owner(block);
     (Ino(region.half(at)), region.half(at + 4))
 }
 
-/// A block of the SSD is of another inode from now on.
+/// Changes the inode that owns a block of the SSD.
 pub fn give<N: Nvram>(region: &mut Region<N>, block: u64, ino: Ino) {
     region.note_half(region.areas.owner(block), ino.0);
 }
@@ -222,7 +229,7 @@ fn note_owner<N: Nvram>(region: &mut Region<N>, block: u64, (ino, file_block): (
     region.note_half(at + 4, file_block);
 }
 
-/// Whether the bitmap says that a block of the SSD is in use.
+/// True if a block of the SSD is in use according to the bitmap.
 pub fn bit<N: Nvram>(region: &Region<N>, block: u64) -> bool {
     let at = region.areas.ssd_bitmap() + (block / 8) as usize;
     region.bytes()[at] >> (block % 8) & 1 == 1

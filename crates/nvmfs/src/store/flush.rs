@@ -1,4 +1,5 @@
-//! Dirty pages go to the SSD, an extent at a time, and become clean (sections III-B and III-D).
+//! Flushing: writes dirty pages to the SSD, an extent at a time, after which they are clean (sections III-B and
+//! III-D).
 
 use super::pages::{self, State};
 use super::sums::data_sum;
@@ -10,27 +11,29 @@ use crate::options::Grouping;
 use crate::ssd::Ssd;
 use std::sync::{Arc, OnceLock};
 
-/// Extents kept for what cleaning moves: flushing does not take the last ones before it has cleaned, if there is room for it.
+/// Extents reserved for recycling: flushing recycles first, if there is space for it, rather than use the last
+/// ones.
 pub(super) const LAST_EXTENTS: u32 = 2;
-/// Extents' worth of pages, from the least recently used on, among which a group is looked for.
+/// Size of the window of least recently used pages from which a group is chosen, in extents.
 const WINDOW_EXTENTS: usize = 8;
 /// Pages of an extent.
 pub(super) const EXTENT_PAGES: usize = EXTENT_BLOCKS as usize;
 
-/// Batches that are on their way at the same time.
+/// Maximum number of batches in flight.
 const MOST_BATCHES: usize = 64;
 
-/// An extent on its way to the SSD. Nothing is lost with it: its pages stay dirty until it is [`Store::end_flush`]ed.
+/// Extent in flight to the SSD. Its pages stay dirty until [`Store::end_flush`], so losing a batch loses no
+/// data.
 pub struct Batch<S> {
-    /// Tells it from others on their way: a page that was written to meanwhile may be in a later one.
+    /// Number of the batch among those in flight: a page written meanwhile may be in a later batch too.
     number: u8,
-    /// The extent that was taken for it; none where blocks have their places.
+    /// Extent allocated for the batch; `None` if blocks have fixed places.
     pub(super) extent: Option<u32>,
-    /// First blocks of the requests, and their pages.
+    /// First block and number of pages of each request.
     pub(super) requests: Vec<(u64, usize)>,
     pub(super) pages: Vec<PageId>,
     pub(super) content: Vec<u8>,
-    /// Whose blocks they are, where blocks of the SSD have checksums, and these, once it is written.
+    /// Owners of the blocks, if SSD blocks have checksums; and the checksums, once computed.
     owners: Vec<(Ino, u32)>,
     sums: OnceLock<Vec<u32>>,
     pub(super) stream: u16,
@@ -38,10 +41,10 @@ pub struct Batch<S> {
 }
 
 impl<S: Ssd> Batch<S> {
-    /// Writes it, and waits until it is safe. The file system may be used meanwhile.
+    /// Writes the batch and makes it durable. The file system may be used meanwhile.
     ///
     /// # Errors
-    /// Those of the SSD.
+    /// Errors of the SSD.
     pub fn write(&self) -> std::io::Result<()> {
         self.sums();
         let mut rest = &self.content[..];
@@ -53,7 +56,7 @@ impl<S: Ssd> Batch<S> {
         self.ssd.flush()
     }
 
-    /// The checksums of its pages; none if blocks of the SSD have none.
+    /// Returns the checksums of the pages; empty if SSD blocks have none.
     fn sums(&self) -> &[u32] {
         let (blocks, _) = self.content.as_chunks::<BLOCK_BYTES>();
         let sum = |(owner, block): (&(Ino, u32), &[u8; BLOCK_BYTES])| data_sum(owner.0, owner.1, block);
@@ -62,18 +65,18 @@ impl<S: Ssd> Batch<S> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Whether flushing should begin: so many pages are dirty, or they are to be written all the same.
+    /// True if flushing should begin: too many pages are dirty, or a write-out is due.
     pub fn wants_flush(&self) -> bool {
         let is_full = self.pages.count(State::Dirty) > self.high_mark(self.dirty_list_pages());
         !self.is_view && (is_full || self.is_write_out_due())
     }
 
-    /// Whether flushing, once begun, should go on.
+    /// True if flushing, once begun, should continue.
     pub fn flush_goes_on(&self) -> bool {
         self.pages.count(State::Dirty) > self.low_mark(self.dirty_list_pages()) || self.is_write_out_due()
     }
 
-    /// Flushes from the upper bound to the lower, and recycles; for a file system without a thread for that.
+    /// Flushes down to the lower threshold, and recycles; for a file system without a background thread.
     pub fn settle(&mut self) -> Result<()> {
         if !self.wants_flush() {
             return Ok(());
@@ -84,15 +87,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.recycle()
     }
 
-    /// Whether there is an extent's worth of dirty pages, or they are to be written however few they are.
+    /// True if dirty pages fill an extent, or if a write-out is due regardless of their number.
     pub(super) fn can_flush(&self) -> bool {
         self.pages.count(State::Dirty) >= EXTENT_BLOCKS as u32 || self.is_write_out_due()
     }
 
-    /// Writes one extent and waits for it.
+    /// Flushes one extent synchronously.
     pub(super) fn flush_round(&mut self) -> Result<()> {
         let Some(batch) = self.begin_flush()? else {
-            // What others are writing may be all that there is.
+            // Batches in flight may hold all dirty pages.
             if self.others_make_room() {
                 self.wait_for_flush()?;
             }
@@ -102,15 +105,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.end_flush(batch, written)
     }
 
-    /// Whether there will be room without anybody beginning anything: extents are being written or trimmed.
+    /// True if operations in progress will free pages or extents: extents are being written or trimmed.
     pub fn others_make_room(&self) -> bool {
         !self.batches.is_empty() || self.extents.are_being_trimmed()
     }
 
-    /// Takes an extent and the pages that are to go there; `None` if there are too few.
+    /// Allocates an extent and selects the pages for it; `None` if too few pages are dirty.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if there is no free extent and cleaning makes none.
+    /// [`Error::NoSpace`] if no extent is free and recycling frees none.
     pub fn begin_flush(&mut self) -> Result<Option<Batch<S>>> {
         if self.batches.len() == MOST_BATCHES {
             return Ok(None);
@@ -119,7 +122,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return self.begin_flush_home();
         }
         while self.extents.to_take() <= LAST_EXTENTS {
-            // After a power cut every page is dirty: one of the last extents makes some clean, and so room for cleaning.
+            // After a power cut all pages are dirty: using one of the last extents makes some pages
+            // clean, which gives recycling space.
             if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? && self.extents.to_take() > 0 {
                 break;
             }
@@ -131,7 +135,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(Some(self.batch(Some(extent), requests, pages, stream)))
     }
 
-    /// Takes the content of pages for a batch.
+    /// Copies the content of pages into a batch.
     pub(super) fn batch(
         &mut self,
         extent: Option<u32>,
@@ -159,7 +163,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Batch { number, extent, requests, pages, content, owners, sums, stream, ssd }
     }
 
-    /// An extent's worth of dirty pages, the least recently used first, that are likely to be updated alike.
+    /// Selects an extent's worth of dirty pages with similar update likelihood, least recently used first.
     fn choose(&self) -> Option<(Vec<PageId>, u16)> {
         let grouping = self.options.grouping;
         let window = match grouping {
@@ -180,15 +184,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut stream = 0;
         if grouping == Grouping::UpdateLikelihood {
             stream = fullest(&candidates);
-            // Those of the class that has most, then its neighbours; in each the least recently used first.
+            // Pages of the most frequent class first, then the neighbouring classes; within a
+            // class, least recently used first.
             candidates.sort_by_key(|(class, _)| class.abs_diff(stream));
         }
         candidates.truncate(EXTENT_PAGES);
         Some((candidates.into_iter().map(|(_, page)| page).collect(), stream))
     }
 
-    /// The pages of an extent that was written become clean, at the least recently used end; those that were written to
-    /// meanwhile stay dirty. If it could not be written, all do.
+    /// Completes a flush: pages of the written extent become clean, at the LRU end of their list. Pages
+    /// written meanwhile stay dirty. If the write failed, all pages stay dirty.
     pub fn end_flush(&mut self, batch: Batch<S>, written: std::io::Result<()>) -> Result<()> {
         let number = batch.number;
         let sent = |store: &Self, page| {
@@ -215,7 +220,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.counts.ssd_flushes += 1;
         self.counts.ssd_written_blocks += batch.pages.len() as u64;
         let mut kept = 0;
-        // The least recently used one comes last, at the very end of the list.
+        // In reverse order, so that the least recently used page ends at the LRU end of the list.
         for (number, &page) in batch.pages.iter().enumerate().rev() {
             if !sent(self, page) {
                 continue;
@@ -235,7 +240,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             kept += 1;
         }
         if self.region.areas.has_sums() {
-            // Before a pointer leads to what they are of.
+            // The checksums must be durable before pointers lead to the blocks.
             self.region.fence();
         }
         if let (Some(extent), 0) = (batch.extent, kept) {
@@ -244,7 +249,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// A page has a place on the SSD now.
+    /// Records the location of a page's copy on the SSD.
     pub(super) fn give_copy(&mut self, page: PageId, block: u64) {
         let (ino, file_block) = pages::owner_of(&self.region, page);
         self.extents.claim(&mut self.region, block, ino, file_block);
@@ -252,7 +257,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// How likely a page is to be updated, by what is known: moved by cleaning, written once, a few times, often.
+/// Returns the update class of a page by its writes: moved by recycling, written once, a few times, or often.
 fn likelihood(writes: u8) -> u16 {
     match writes {
         0 => 1,
@@ -262,7 +267,7 @@ fn likelihood(writes: u8) -> u16 {
     }
 }
 
-/// The class with most candidates, the coldest of several.
+/// Returns the class with the most candidates; the coldest class in case of a tie.
 fn fullest(candidates: &[(u16, PageId)]) -> u16 {
     let mut counts = [0; 5];
     for (class, _) in candidates {

@@ -1,32 +1,35 @@
-//! Which blocks left a list lately.
+//! Ghost entries: blocks that recently left a list.
 //!
-//! A hash table of fingerprints, each with the number of its departure, by which it grows too old without anybody removing it;
-//! as in Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023). In memory alone.
+//! A hash table of fingerprints, each with the sequence number of its departure, so that entries expire without
+//! being removed. See Yang et al., "FIFO queues are all you need for cache eviction" (SOSP 2023). Held in
+//! memory only.
 
 use crate::api::Ino;
 
-/// Ghosts that share a bucket; a new one takes the place of the oldest.
+/// Entries per bucket; a new entry replaces the oldest.
 const BUCKET: usize = 8;
-/// Ghosts a bucket for which the table is made: of more than eight by chance, 2 in 100 are forgotten early.
+/// Average number of entries per bucket that sizes the table; with it, 2 % of the entries are lost early to
+/// full buckets.
 const USUAL: usize = 5;
 
-/// The blocks that left a list last.
+/// Blocks that recently left a list.
 pub(super) struct Ghosts {
-    /// Fingerprint above, number of the departure below; 0 where there is none.
+    /// Fingerprint in the upper half, sequence number of the departure in the lower half; 0 if empty.
     table: Vec<u64>,
-    /// Departures so far; counts anew after 2^32.
+    /// Number of departures; wraps around after 2^32.
     departures: u32,
-    /// Those that may still be there: `departures`, or as many as there were before it counted anew.
+    /// Number of departures, saturating instead of wrapping around.
     most: u32,
 }
 
 impl Ghosts {
-    /// None yet, of `most` blocks at a time. Takes 13 bytes for each; the system gives them when they are written to.
+    /// Creates an empty table for the last `most` blocks. Reserves 13 bytes per block; the memory is
+    /// committed on first use.
     pub fn new(most: u32) -> Self {
         Ghosts { table: vec![0; (most as usize).div_ceil(USUAL) * BUCKET], departures: 0, most: 0 }
     }
 
-    /// A block left the list.
+    /// Records that a block left the list.
     pub fn insert(&mut self, ino: Ino, block: u32) {
         let Some((print, at)) = self.find(ino, block) else { return };
         self.departures = self.departures.wrapping_add(1);
@@ -34,7 +37,7 @@ impl Ghosts {
         let departures = self.departures;
         let bucket = &mut self.table[at..at + BUCKET];
         let oldest = |entry: &u64| match *entry {
-            // The same block, or nothing, before anything else.
+            // An entry of the same block or an empty slot is replaced first.
             entry if entry == 0 || (entry >> 32) as u32 == print => u32::MAX,
             entry => departures.wrapping_sub(entry as u32),
         };
@@ -42,7 +45,7 @@ impl Ghosts {
         *place = u64::from(print) << 32 | u64::from(departures);
     }
 
-    /// Whether a block is among the last `reach` that left; it is then no longer.
+    /// True if a block is among the last `reach` that left; removes its entry.
     pub fn take(&mut self, ino: Ino, block: u32, reach: u32) -> bool {
         let Some((print, at)) = self.find(ino, block) else { return false };
         let departures = self.departures;
@@ -53,12 +56,13 @@ impl Ghosts {
         age < reach
     }
 
-    /// How many there are of the last `reach` that left; those that were taken count.
+    /// Returns the number of departures among the last `reach`, including entries removed since.
     pub fn count(&self, reach: u32) -> u32 {
         self.most.min(reach)
     }
 
-    /// A block's fingerprint, which is not 0, and where its bucket begins; nothing in a table without buckets.
+    /// Returns the fingerprint of a block, which is not 0, and the start of its bucket; `None` if the table
+    /// is empty.
     fn find(&self, ino: Ino, block: u32) -> Option<(u32, usize)> {
         let hash = mix(u64::from(ino.0) << 32 | u64::from(block));
         let buckets = (self.table.len() / BUCKET) as u64;
@@ -67,7 +71,7 @@ impl Ghosts {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Computes the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -79,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ghosts_are_found_once_and_grow_too_old() {
+    fn ghosts_are_found_once_and_expire() {
         let mut ghosts = Ghosts::new(10);
         (0..4).for_each(|block| ghosts.insert(Ino(1), block));
         assert!(!ghosts.take(Ino(2), 3, 10), "of another file");
@@ -90,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_leaves_again_is_young_again_and_there_once() {
+    fn second_departure_of_block_replaces_the_first() {
         let mut ghosts = Ghosts::new(10);
         (0..4).for_each(|block| ghosts.insert(Ino(1), block));
         ghosts.insert(Ino(1), 0);
@@ -99,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_keeps_nearly_all_and_no_more_than_it_has_room_for() {
+    fn table_keeps_nearly_all_entries_within_its_capacity() {
         let mut ghosts = Ghosts::new(10_000);
         (0..50_000).for_each(|block| ghosts.insert(Ino(1), block));
         let kept = (40_000..50_000).filter(|block| ghosts.take(Ino(1), *block, 10_000)).count();
@@ -109,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn departures_count_anew_after_the_last_number() {
+    fn departure_count_wraps_around() {
         let mut ghosts = Ghosts::new(10);
         ghosts.departures = u32::MAX - 1;
         (0..4).for_each(|block| ghosts.insert(Ino(1), block));

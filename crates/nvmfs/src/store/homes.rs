@@ -1,9 +1,9 @@
-//! The placement of Conquest: small files stay on NVRAM, blocks of large ones have places on the SSD and are written there
-//! in place. NVRAM that small files leave caches the others, as [`Caching`](crate::options::Caching) says, and there is nothing
-//! to clean.
+//! Placement of Conquest: small files stay on NVRAM; blocks of large files have fixed places on the SSD, where
+//! they are overwritten in place. NVRAM not used by small files caches the other blocks, as set by
+//! [`Caching`](crate::options::Caching). There is no recycling.
 //!
-//! After Wang, Kuenning, Reiher and Popek, "The Conquest file system" (ACM TOS 2006), as a rival on the same ground; what is
-//! not the placement is NVMFS's.
+//! After Wang, Kuenning, Reiher and Popek, "The Conquest file system" (ACM TOS 2006), as a baseline for
+//! comparison: all but the placement is shared with NVMFS.
 
 use super::flush::{Batch, EXTENT_PAGES};
 use super::pages::{self, State};
@@ -14,14 +14,14 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// What the pages of a file of this size are.
+    /// Returns the state of the pages of a file of this size.
     pub(super) fn state_by_size(&self, size_bytes: u64) -> State {
         let keeps = self.superblock.placement.keeps_small_files();
         if keeps && size_bytes <= self.options.small_file_bytes { State::Kept } else { State::Dirty }
     }
 
-    /// What new pages of a file are that is written up to byte `end`. One that grows too large for NVRAM is kept there no
-    /// longer.
+    /// Returns the state of new pages of a file that is written up to byte `end`. If the file becomes too
+    /// large for NVRAM, its pages are no longer kept there.
     pub(super) fn state_of_new(&mut self, ino: Ino, end: u64) -> Result<State> {
         if !self.superblock.placement.keeps_small_files() {
             return Ok(State::Dirty);
@@ -40,7 +40,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(state)
     }
 
-    /// The least recently used dirty pages, in the order of their places, which those get that have none.
+    /// Selects the least recently used dirty pages for a flush, ordered by their places; pages without a
+    /// place get one.
     pub(super) fn begin_flush_home(&mut self) -> Result<Option<Batch<S>>> {
         self.begin_write_out();
         let mut chosen = Vec::with_capacity(EXTENT_PAGES);
@@ -53,7 +54,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             next = self.pages.more_recent(&self.region, page);
         }
         self.go_on_with_write_out(chosen.len());
-        // Blocks without a place get them in the order of the file.
+        // Blocks without a place get places in the order of the file.
         chosen.sort_by_key(|page| pages::owner_of(&self.region, *page));
         for &page in &chosen {
             if pages::copy_of(&self.region, page) == 0 {
@@ -72,9 +73,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(Some(self.batch(None, requests, chosen, 0)))
     }
 
-    /// A block of the SSD that is in no use: the next of the open extent, of a free one, or of the emptiest.
+    /// Allocates a place on the SSD: the next free block of the open extent, of a free extent, or of the
+    /// extent with the fewest valid blocks.
     fn new_home(&mut self) -> Result<u64> {
-        // The rest of the open extent, then another one, of which all that is free may be in flight.
+        // First the rest of the open extent, then another extent, whose free blocks may all be in
+        // flight.
         for _ in 0..2 {
             let (extent, from) = match self.open_extent {
                 Some(open) => open,

@@ -1,6 +1,7 @@
-//! Inodes that come when they are needed: pages of them, which are the blocks of a file that is in no directory.
+//! Inodes beyond the table: pages of inodes, allocated on demand as blocks of a file that is in no directory.
 //!
-//! Where an inode stands is one look into a table in memory, which a walk through the pointers of that file makes when it is opened.
+//! An in-memory table maps the number of each page to its location; it is built from the pointers of that file
+//! when the file system is opened.
 
 use super::Store;
 use super::noted::Unit;
@@ -13,12 +14,12 @@ use crate::ssd::Ssd;
 use std::ops::Range;
 
 impl<N: Nvram> Region<N> {
-    /// Numbers of inodes are below this.
+    /// Returns the upper bound (exclusive) of the existing inode numbers.
     pub fn inode_limit(&self) -> u32 {
         self.areas.inodes + self.inode_pages.end() * INODES_PER_PAGE
     }
 
-    /// The numbers of all inodes that there are, in use or not.
+    /// Returns the numbers of all inodes, in use or not.
     pub fn inos(&self) -> impl Iterator<Item = Ino> + use<N> {
         let numbers: Vec<u32> = self.inode_pages.numbers().collect();
         let first = self.areas.first_of_page(0).0;
@@ -29,19 +30,20 @@ impl<N: Nvram> Region<N> {
         (1..first).chain(numbers.into_iter().flat_map(of_page)).map(Ino)
     }
 
-    /// The page of inodes in which an inode is, and those that are in it; `None` of one in the table.
+    /// Returns the number of the page that contains an inode, and the inodes of this page; `None` for an
+    /// inode of the table.
     pub fn inodes_beside(&self, ino: Ino) -> Option<(u32, Range<u32>)> {
         let (number, _) = self.areas.paged_inode(ino)?;
         let first = self.areas.first_of_page(number).0;
         self.inode_pages.page(number).map(|_| (number, first..first + INODES_PER_PAGE))
     }
 
-    /// The numbers of the pages of inodes.
+    /// Returns the numbers of the pages of inodes.
     pub fn inode_page_numbers(&self) -> Vec<u32> {
         self.inode_pages.numbers().collect()
     }
 
-    /// First byte of an inode.
+    /// Returns the offset of an inode.
     pub fn inode_at(&self, ino: Ino) -> Result<usize> {
         if let Some(at) = self.areas.inode(ino) {
             return Ok(at);
@@ -54,7 +56,7 @@ impl<N: Nvram> Region<N> {
         Ok(self.areas.page(page) + index * SIZE_OF_INODE)
     }
 
-    /// What has a checksum of its own and the byte at `at` in it.
+    /// Returns the checksummed unit that contains the byte at `at`.
     pub fn unit_of(&self, at: usize) -> Option<Unit> {
         let areas = &self.areas;
         let Some(offset) = at.checked_sub(areas.data) else {
@@ -70,7 +72,7 @@ impl<N: Nvram> Region<N> {
         Some(Unit::Inode(Ino(areas.first_of_page(number).0 + index)))
     }
 
-    /// Makes what is only noted of inodes outside of the table survive.
+    /// Writes back volatile changes of inodes outside of the table.
     pub(super) fn save_inode_pages(&mut self) {
         for number in self.inode_page_numbers() {
             let page = self.inode_pages.page(number).expect("it has this number");
@@ -78,7 +80,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Whether there is such a thing.
+    /// True if the unit exists.
     pub(super) fn is_there(&self, unit: Unit) -> bool {
         match unit {
             Unit::Inode(ino) => self.inode_at(ino).is_ok(),
@@ -86,7 +88,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Before it is known which pages hold inodes: finds the one in which an inode is, as the pointers say.
+    /// Finds the page of an inode through the pointers; used before the pages of inodes are known.
     pub(super) fn find_inode_page(&mut self, ino: Ino) {
         let Some((number, _)) = self.areas.paged_inode(ino) else { return };
         if let Some(page) = self.page_by_pointers(INODES, number.into()) {
@@ -96,13 +98,13 @@ impl<N: Nvram> Region<N> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// How many inodes there are, in use or not.
+    /// Returns the number of inodes, in use or not.
     pub fn inodes(&self) -> u64 {
         let paged = u64::from(self.pages.count(State::Inodes)) * u64::from(INODES_PER_PAGE);
         u64::from(self.region.areas.inodes) - 1 + paged
     }
 
-    /// Another page of inodes, all free, which is safe; their numbers.
+    /// Adds a durable page of free inodes; returns their numbers.
     ///
     /// # Errors
     /// [`Error::NoSpace`].
@@ -120,7 +122,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 return Err(error);
             }
         };
-        // Of no number and generation were there two, also if there was such a page before.
+        // Inherits the highest generation of removed inodes, so that a number and generation are never
+        // used twice.
         let generation = self.region.sound_inode(INODES)?.generation;
         let free = Inode { generation, ..Inode::default() }.encode();
         self.region.store(self.region.areas.page(page), &free.repeat(INODES_PER_PAGE as usize));
@@ -142,14 +145,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// Gives a page of inodes back, all of which are free; whether that was done. It is not if one of them is damaged, or there are
-    /// snapshots.
+    /// Frees a page of inodes, all of which are free. Returns false, and keeps the page, if one of its
+    /// inodes is damaged or snapshots exist.
     ///
     /// # Errors
     /// [`Error::Damaged`].
     pub fn drop_inode_page(&mut self, number: u32) -> Result<bool> {
         if !self.snapshots.is_empty() {
-            // To be there where one of them is looked at.
+            // A snapshot may refer to one of these inodes.
             return Ok(false);
         }
         let first = self.region.areas.first_of_page(number).0;
@@ -157,7 +160,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !inodes.clone().all(|ino| self.region.is_sound(Unit::Inode(ino))) {
             return Ok(false);
         }
-        // None of them may be noted as changing once it is gone.
+        // No note may refer to one of these inodes after they are gone.
         self.region.sum_up_all();
         let mut file = self.region.sound_inode(INODES)?;
         for ino in inodes {
@@ -176,7 +179,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Takes blocks of pointers that were made for a page of inodes that then was not made.
+    /// Frees blocks of pointers that were allocated for a page of inodes which was not created.
     ///
     /// # Errors
     /// [`Error::Damaged`].

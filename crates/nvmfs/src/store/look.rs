@@ -1,4 +1,4 @@
-//! What is where, for whoever wants to look at it: it costs a walk over everything.
+//! Report of the location of every block; computing it walks all lists and blocks.
 
 use super::{State, Store, extents, pages};
 use crate::api::Ino;
@@ -9,21 +9,21 @@ use crate::ssd::Ssd;
 /// A block of a file.
 pub type FileBlock = (Ino, u32);
 
-/// What is where.
+/// Locations of all blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Blocks of files on the NVRAM that are nowhere else, those used last first.
+    /// Blocks that are only on the NVRAM, most recently used first.
     pub dirty: Vec<FileBlock>,
-    /// Those that are on the SSD too, in the same order.
+    /// Blocks on the NVRAM that are also on the SSD, most recently used first.
     pub clean: Vec<FileBlock>,
-    /// Pages of the NVRAM that are free.
+    /// Number of free pages of the NVRAM.
     pub free_pages: u32,
-    /// Of each block of the SSD, whose it is, if it is valid.
+    /// Owner of each block of the SSD, if the block is valid.
     pub ssd: Vec<Option<FileBlock>>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// What is where now.
+    /// Returns the current locations of all blocks.
     pub fn look(&self) -> Look {
         let owned = |block: u64| {
             let owner = extents::owner_of(&self.region, block);
@@ -37,7 +37,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// The blocks of a list, from the most recently used on.
+    /// Returns the blocks of a list, most recently used first.
     fn listed(&self, state: State) -> Vec<FileBlock> {
         let mut at = self.pages.last(state);
         let mut blocks: Vec<FileBlock> = std::iter::from_fn(|| {

@@ -1,4 +1,4 @@
-//! Where a file's blocks are: pointers in the inode, and trees of blocks of pointers on NVRAM (section III-E).
+//! Block map of files: pointers in the inode, and trees of pointer blocks on NVRAM (section III-E).
 
 use super::extents;
 use super::pages::{self, State};
@@ -9,21 +9,21 @@ use crate::layout::{DIRECT, Field, INODES, MAX_FILE_BLOCKS, POINTERS, POINTERS_P
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// Places freed between two fences: bounds the memory that a large file's removal takes.
+/// Maximum number of locations freed between two fences: bounds the memory for removing a large file.
 const FREED_AT_ONCE: usize = 4096;
 
-/// The way to a block's pointer.
+/// Path to the pointer of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Way {
-    /// The pointer in the inode.
+    /// Index of the pointer in the inode.
     slot: usize,
-    /// Levels of blocks of pointers below it.
+    /// Levels of pointer blocks below that pointer.
     levels: u32,
-    /// Number of the block under that pointer.
+    /// Number of the block within the tree below that pointer.
     rest: u64,
 }
 
-/// Blocks under a tree of so many levels.
+/// Returns the number of blocks that a tree of this many levels addresses.
 pub(super) fn reach(levels: u32) -> u64 {
     POINTERS_PER_BLOCK.pow(levels)
 }
@@ -43,7 +43,7 @@ fn way_to(block: u64) -> Option<Way> {
     None
 }
 
-/// The first block under a pointer of the inode, and the levels below it.
+/// Returns the first block below a pointer of the inode, and the number of levels below it.
 pub(crate) fn slot_start(slot: usize) -> (u64, u32) {
     if slot < DIRECT {
         return (slot as u64, 0);
@@ -52,19 +52,19 @@ pub(crate) fn slot_start(slot: usize) -> (u64, u32) {
     (DIRECT as u64 + (1..levels).map(reach).sum::<u64>(), levels)
 }
 
-/// What goes with a block of metadata.
+/// Pages that are freed together with a metadata block.
 #[derive(Debug)]
 pub(crate) struct Loose {
-    /// The pointer that leads to all of it and to nothing else.
+    /// Offset of the topmost pointer that leads only to these pages.
     pub at: usize,
-    /// Its number, if it stands in the inode.
+    /// Index of that pointer, if it is in the inode.
     pub slot: Option<usize>,
-    /// The block's page, if there is one, and those of pointers that lead to no other block.
+    /// Page of the block, if it exists, and pointer blocks that lead to no other block.
     pub pages: Vec<PageId>,
 }
 
 impl<N: Nvram> Region<N> {
-    /// The page of pointers that a pointer above a leaf leads to.
+    /// Returns the page of pointers that a non-leaf pointer leads to.
     pub(crate) fn pointer_page(&self, at: usize) -> Result<Option<PageId>> {
         match self.place(self.word(at))? {
             Place::Hole => Ok(None),
@@ -73,7 +73,8 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Where the pointer to a file's block stands, if there are blocks of pointers as far as that.
+    /// Returns the offset of the pointer to a file's block; `None` if a pointer block on the path is
+    /// missing.
     pub fn pointer_at(&self, ino: Ino, block: u64) -> Result<Option<usize>> {
         let Some(way) = way_to(block) else { return Ok(None) };
         let mut at = self.field(ino, Field::Pointers)? + 8 * way.slot;
@@ -84,7 +85,8 @@ impl<N: Nvram> Region<N> {
         Ok(Some(at))
     }
 
-    /// The page of a block, as the pointers say, whatever the pages on the way are: before it is known.
+    /// Returns the page of a block by its pointers alone, without checking the states of the pages on the
+    /// path, which are not known yet.
     pub(super) fn page_by_pointers(&self, ino: Ino, block: u64) -> Option<PageId> {
         let page_at = |at| match self.place(self.word(at)) {
             Ok(Place::Nvram(page)) => Some(page),
@@ -99,7 +101,7 @@ impl<N: Nvram> Region<N> {
         page_at(at)
     }
 
-    /// Where a file's block is.
+    /// Returns the location of a file's block.
     pub fn place_of(&self, ino: Ino, block: u64) -> Result<Place> {
         match self.pointer_at(ino, block)? {
             Some(at) => self.place(self.word(at)),
@@ -107,7 +109,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// The first block from `block` on, and before `end`, that has a place, if `wanted`, or has none.
+    /// Returns the first block in `block..end` that exists, or, if `wanted` is false, that does not exist.
     pub fn next_block(&self, ino: Ino, block: u64, end: u64, wanted: bool) -> Result<Option<u64>> {
         let mut block = block;
         while block < end {
@@ -123,7 +125,7 @@ impl<N: Nvram> Region<N> {
         Ok(None)
     }
 
-    /// The last block before `end` that has a place.
+    /// Returns the last existing block before `end`.
     pub(crate) fn last_block(&self, ino: Ino, end: u64) -> Result<Option<u64>> {
         let base = self.field(ino, Field::Pointers)?;
         for slot in (0..POINTERS).rev() {
@@ -135,7 +137,8 @@ impl<N: Nvram> Region<N> {
         Ok(None)
     }
 
-    /// The same below the pointer at `at`, under which lies what begins with block `start`.
+    /// Like [`Region::last_block`], within the tree below the pointer at `at`, whose first block is
+    /// `start`.
     fn last_below(&self, at: usize, start: u64, levels: u32, end: u64) -> Result<Option<u64>> {
         if start >= end || self.word(at) == 0 {
             return Ok(None);
@@ -154,7 +157,8 @@ impl<N: Nvram> Region<N> {
         Ok(None)
     }
 
-    /// What goes with a block of metadata. A pointer at `used` counts as one that leads somewhere, whatever stands there.
+    /// Finds the pages that are freed together with a metadata block. A pointer at `used` counts as
+    /// non-zero, whatever its value.
     pub(crate) fn loosen(&self, ino: Ino, block: u64, used: Option<usize>) -> Result<Loose> {
         let way = way_to(block).ok_or(Error::TooLarge)?;
         let base = self.field(ino, Field::Pointers)? + 8 * way.slot;
@@ -180,7 +184,7 @@ impl<N: Nvram> Region<N> {
         Ok(Loose { at: top, slot: (top == base).then_some(way.slot), pages })
     }
 
-    /// All places that a file's pointers lead to, those of blocks of pointers included.
+    /// Returns all locations that a file's pointers lead to, including pointer blocks.
     pub(crate) fn places(&self, ino: Ino) -> Result<Vec<Place>> {
         let base = self.field(ino, Field::Pointers)?;
         let mut places = Vec::new();
@@ -190,7 +194,7 @@ impl<N: Nvram> Region<N> {
         Ok(places)
     }
 
-    /// Appends all that is reached through the pointer at `at`, what it leads to included.
+    /// Appends all locations reached through the pointer at `at`, including its target.
     pub(super) fn gather(&self, at: usize, levels: u32, places: &mut Vec<Place>) -> Result<()> {
         if levels > 0 {
             if let Some(page) = self.pointer_page(at)? {
@@ -208,7 +212,8 @@ impl<N: Nvram> Region<N> {
         Ok(())
     }
 
-    /// If blocks of pointers are missing on the way to `block`: blocks from it on that therefore have no place.
+    /// If pointer blocks are missing on the path to `block`, returns the number of blocks from `block` on
+    /// that are holes for this reason.
     fn missing(&self, ino: Ino, block: u64) -> Result<Option<u64>> {
         let Some(way) = way_to(block) else { return Ok(Some(u64::MAX)) };
         let mut at = self.field(ino, Field::Pointers)? + 8 * way.slot;
@@ -224,13 +229,14 @@ impl<N: Nvram> Region<N> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Where the pointer to a file's block stands; blocks of pointers that are missing are made, of pages for which room was
-    /// made: three at most.
+    /// Returns the offset of the pointer to a file's block. Allocates missing pointer blocks, at most
+    /// three; the caller must have made room for them.
     pub(super) fn make_pointer(&mut self, ino: Ino, block: u64) -> Result<usize> {
         self.make_way(ino, block, 0)
     }
 
-    /// The same of the pointer so many levels above the block's, which is not above those of the inode.
+    /// Like [`Store::make_pointer`], for the pointer `above` levels above the block's, at most up to the
+    /// inode.
     pub(super) fn make_way(&mut self, ino: Ino, block: u64, above: u32) -> Result<usize> {
         let way = way_to(block).ok_or(Error::TooLarge)?;
         let mut at = self.region.field(ino, Field::Pointers)? + 8 * way.slot;
@@ -239,7 +245,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 Some(page) => page,
                 None => {
                     let page = self.take_metadata_page(ino)?;
-                    // Its zeros must be safe before anything leads to it.
+                    // The zeros of the new page must be durable before a pointer leads to
+                    // it.
                     self.region.fence();
                     let pointer = Place::Nvram(page).pointer(&self.region.areas);
                     self.region.store_word(at, pointer);
@@ -252,7 +259,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(at)
     }
 
-    /// Where the pointer to a block of a directory is to stand; blocks of pointers on the way are made and are safe.
+    /// Returns the offset for the pointer to a block of a directory; allocates missing pointer blocks and
+    /// makes them durable.
     pub(crate) fn pointer_for(&mut self, ino: Ino, block: u64) -> Result<usize> {
         self.make_room((POINTERS - DIRECT) as u32)?;
         let at = self.make_pointer(ino, block)?;
@@ -260,7 +268,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(at)
     }
 
-    /// Blocks of pointers above a block that was not written after all go, if they lead nowhere else.
+    /// Frees the pointer blocks above a block that was not written in the end, if they lead to nothing
+    /// else.
     pub(crate) fn prune(&mut self, ino: Ino, block: u64) -> Result<()> {
         if self.region.place_of(ino, block)? != Place::Hole {
             return Ok(());
@@ -273,11 +282,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         loose.pages.into_iter().try_for_each(|page| self.free_metadata_page(ino, page))
     }
 
-    /// A file's blocks from `first` up to `end` become holes; blocks of pointers that are then empty go too, if the
-    /// range covers all that they reach.
+    /// Turns a file's blocks in `first..end` into holes, and frees pointer blocks if the range covers all
+    /// their blocks.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if a snapshot is to be given them and has no room for the way there: `Store::prepare_to_cut`.
+    /// [`Error::NoSpace`] if the blocks must be passed to a snapshot and there is no space for its pointer
+    /// blocks: see `Store::prepare_to_cut`.
     pub fn cut(&mut self, ino: Ino, first: u64, end: u64) -> Result<()> {
         if (first, end) != (0, u64::MAX) {
             self.prepare_to_cut(ino, first, end)?;
@@ -301,7 +311,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.free_places(ino, &mut freed)
     }
 
-    /// The same below the pointer at `at`, under which lies what begins with block `start`.
+    /// Like [`Store::cut`], within the tree below the pointer at `at`, whose first block is `start`.
     fn cut_tree(
         &mut self,
         ino: Ino,
@@ -327,7 +337,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         if is_whole {
             self.region.gather(at, levels, freed)?;
-            // One word cuts off all below it.
+            // Clearing one pointer removes the whole tree below it.
             self.region.store_word(at, 0);
             if freed.len() >= FREED_AT_ONCE {
                 self.free_places(ino, freed)?;
@@ -336,7 +346,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Frees places of a file that nothing points to any more.
+    /// Frees locations of a file that no pointer leads to any more.
     pub(super) fn free_places(&mut self, ino: Ino, places: &mut Vec<Place>) -> Result<()> {
         self.region.fence();
         for place in places.drain(..) {
@@ -345,7 +355,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Frees a place of a file that nothing points to any more, which is safe; with it the copy on the SSD.
+    /// Frees a location of a file, and its copy on the SSD. That no pointer leads to it must be durable.
     pub(super) fn free_place(&mut self, ino: Ino, place: Place) -> Result<()> {
         match place {
             Place::Hole | Place::Absent => Ok(()),
@@ -384,7 +394,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// The copy of a page on the SSD is no longer wanted.
+    /// Releases the copy of a page on the SSD.
     pub(super) fn drop_copy(&mut self, page: PageId) {
         let copy = pages::copy_of(&self.region, page);
         self.pages.set_copy(&mut self.region, page, 0);
@@ -397,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_block_has_a_way_of_its_own() {
+    fn every_block_has_a_unique_path() {
         let edges = [0, 3, 4, 515, 516, 516 + 512 * 512 - 1, 516 + 512 * 512, MAX_FILE_BLOCKS - 1];
         for block in edges {
             let way = way_to(block).unwrap();

@@ -1,7 +1,8 @@
-//! Blocks of files on NVRAM and SSD: where they are, how they are read and written, how they move.
+//! Block store on NVRAM and SSD: location, reading, writing and migration of file blocks.
 //!
-//! One rule keeps this whole without a log: a pointer is a word of 8 bytes, which is never torn, and it is turned to a
-//! place only when what lies there is safe; the place that it pointed to is used again only when the turn is safe.
+//! One rule ensures crash consistency of data without a log. A pointer is a word of 8 bytes, which is written
+//! atomically, and it is changed only after the content of its new target is durable. The old target is reused
+//! only after the change is durable.
 
 mod beside;
 mod data;
@@ -59,70 +60,71 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use write_out::WriteOut;
 
-/// What has a wrong checksum.
+/// Checksum mismatches found so far.
 #[derive(Clone, Debug, Default)]
 struct Wrongs {
-    /// How often such a thing was found.
+    /// Number of mismatches.
     pub count: u64,
-    /// The last of them.
+    /// Description of the last mismatch.
     pub last: Option<String>,
 }
 
 impl Wrongs {
-    /// One more was found.
+    /// Records a mismatch.
     pub fn note(&mut self, what: String) {
         self.count += 1;
         self.last = Some(what);
     }
 }
 
-/// Blocks of files on NVRAM and SSD.
+/// Block store on NVRAM and SSD.
 pub struct Store<N, S> {
     /// The NVRAM.
     pub region: Region<N>,
     pages: Pages,
-    /// The shares of the lists, where they follow the load.
+    /// Target length of the dirty list, if it adapts to the load.
     shares: Option<shares::Shares>,
     extents: Extents,
-    /// Blocks of files that are reserved and were not written yet.
+    /// Blocks of files that are reserved and not yet written.
     reserved_blocks: u64,
-    /// The snapshots, the oldest first, and the blocks that they have.
+    /// Snapshots, oldest first, and the number of blocks that they hold.
     snapshots: Vec<Snapshot>,
     snapshot_blocks: u64,
-    /// The number by which the last of them is looked at.
+    /// Number of the last snapshot view that was opened.
     last_view: u32,
-    /// It is a look at a snapshot: the SSD is only read.
+    /// True if the store is a view of a snapshot: it only reads the SSD.
     is_view: bool,
     ssd: Arc<S>,
     superblock: Superblock,
-    /// Of which mount it is.
+    /// Epoch of the mount.
     epoch: Epoch,
     options: Options,
-    /// What was done.
+    /// Counts of operations.
     pub counts: Counts,
-    /// The extent in which blocks are given places, where they keep them, and the block after the last one given.
+    /// With fixed places: the extent in which blocks get places, and the block after the last one
+    /// allocated.
     open_extent: Option<(u32, u64)>,
-    /// Places that blocks keep and that are being written: until that is over nothing else may be written there, lest the
-    /// older content come last.
+    /// Fixed places that are being written. Until that completes, no other write may go to these places, or
+    /// the older content could be written last.
     in_flight: BTreeSet<u64>,
-    /// Numbers of the batches that are on their way.
+    /// Numbers of the batches in flight.
     batches: BTreeSet<u8>,
-    /// Whether extents are trimmed beside requests.
+    /// True if extents are trimmed concurrently with requests.
     trims_beside: bool,
-    /// What goes to the SSD although there is room for it.
+    /// State of write-outs, which write dirty pages even if there is space.
     write_out: WriteOut,
-    /// What was found to have a wrong checksum since it was opened.
+    /// Checksum mismatches found since the store was opened.
     found: Wrongs,
-    /// How far the look at everything is.
+    /// Progress of the scrub.
     pass: scrub::Pass,
-    /// What is read from the SSD while others use the file system.
+    /// Reads of the SSD that run concurrently with requests.
     beside: beside::Beside,
-    /// Where blocks are put together on their way to and from the SSD.
+    /// Buffer for blocks on their way to and from the SSD.
     scratch: Vec<u8>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// A store of which nothing is in use yet; page table, owners and bitmap are all zeros.
+    /// Creates an empty store; page table, owners and bitmap must be all zeros.
     fn empty(region: Region<N>, ssd: Arc<S>, superblock: Superblock, options: Options) -> Self {
         let extents = Extents::empty(region.areas.extents());
         let shares = shares::Shares::new(options.lists, region.areas.pages);
@@ -153,30 +155,30 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// What the file system is.
+    /// Returns the fixed parameters of the file system.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// Of which mount it is: the present one, or the last of what was opened for a look.
+    /// Returns the epoch: the current mount's, or the last one's if the file system is open for inspection.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// The SSD.
+    /// Returns the SSD.
     pub fn ssd(&self) -> &Arc<S> {
         &self.ssd
     }
 
-    /// How it uses its devices.
+    /// Returns the options.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// A page for metadata, all zeros and safe, which nothing points to yet. It belongs to `ino`.
+    /// Allocates a durable metadata page of zeros for `ino`; no pointer refers to it yet.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if what remains for data would be too little to work with.
+    /// [`Error::NoSpace`] if too little space would remain for data.
     pub fn new_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
         self.make_room(1)?;
         let page = self.take_metadata_page(ino)?;
@@ -184,7 +186,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// The same of pages that room was made for, to be fenced by the caller.
+    /// Like [`Store::new_metadata_page`], if the caller has made room; the caller must fence.
     fn take_metadata_page(&mut self, ino: Ino) -> Result<PageId> {
         self.check_room_for_metadata(ino, 1)?;
         let page = self.pages.take_free(&mut self.region);
@@ -197,23 +199,24 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// Gives back a page of metadata to which nothing points any more, which is safe.
+    /// Frees a metadata page. That no pointer leads to it must be durable.
     pub fn free_metadata_page(&mut self, ino: Ino, page: PageId) -> Result<()> {
         self.free_page(page);
         self.count_blocks(ino, -1, 0)
     }
 
-    /// A page that nothing points to any more becomes free.
+    /// Frees a page that no pointer leads to.
     fn free_page(&mut self, page: PageId) {
         pages::set_flushing(&mut self.region, page, 0);
         self.pages.set_copy(&mut self.region, page, 0);
         self.pages.change(&mut self.region, page, State::Free, false);
     }
 
-    /// Counts blocks that a file has more, or fewer, on NVRAM and SSD.
+    /// Adds to the block count of a file; `nvram` and `ssd` may be negative.
     fn count_blocks(&mut self, ino: Ino, nvram: i32, ssd: i32) -> Result<()> {
         if snapshots::is_kept(ino) {
-            // What is kept of an inode says how many the file had.
+            // The block count of an inode kept by a snapshot is that of the file at the time of the
+            // snapshot.
             self.snapshot_blocks = self.snapshot_blocks.wrapping_add_signed((nvram + ssd).into());
         } else if nvram + ssd != 0 {
             let at = self.region.field(ino, Field::Blocks)?;
@@ -223,7 +226,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// A block of the SSD holds nothing any more, which is safe; its extent is trimmed when it was the last.
+    /// Releases a block of the SSD, durably unused; an extent is trimmed with its last block.
     fn release_block(&mut self, block: u64) {
         if let Some(extent) = self.extents.release(&mut self.region, block) {
             self.free_extent(extent);
@@ -244,7 +247,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents.give_back(extent);
     }
 
-    /// Trims blocks; a drive that refuses keeps what nobody will read.
+    /// Trims blocks; if the drive refuses, it retains data that is never read.
     fn trim(&mut self, first: u64, blocks: u64) {
         match self.ssd.trim(first, blocks) {
             Ok(()) => self.counts.trimmed_blocks += blocks,

@@ -1,25 +1,26 @@
-//! What has a checksum of its own, and which of it is changing, so that it has none at the moment.
+//! Units with a checksum of their own, and notes of units that are being changed and have no valid checksum
+//! meanwhile.
 
 use crate::api::Ino;
 use crate::layout::{Areas, Changing, INODES, PageId};
 use std::collections::{BTreeSet, VecDeque};
 
-/// The number of [`INODES`] among what has a checksum: above those of all others.
+/// Number of [`INODES`] as a unit: larger than the numbers of all other units.
 const NUMBER_OF_INODES: u64 = 1 << 33;
 
-/// What has a checksum of its own.
+/// Unit with a checksum of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Unit {
     /// An inode.
     #[error("inode {}", .0.0)]
     Inode(Ino),
-    /// A page of metadata.
+    /// A metadata page.
     #[error("page {} of metadata", .0.0)]
     Page(PageId),
 }
 
 impl Unit {
-    /// A number that no other has; never 0.
+    /// Returns the unique number of the unit; never 0.
     pub(super) fn number(self) -> u64 {
         match self {
             Unit::Inode(INODES) => NUMBER_OF_INODES,
@@ -40,25 +41,25 @@ impl Unit {
     }
 }
 
-/// What is noted as changing.
+/// Units noted as changing.
 #[derive(Default)]
 pub(super) struct Noted {
-    /// Whether there are checksums at all.
+    /// True if metadata has checksums.
     pub is_checked: bool,
-    /// By unit, a bit.
+    /// One bit per unit; inodes and pages separately.
     bits: [Vec<u64>; 2],
-    /// Words on NVRAM that note nothing.
+    /// Offsets of unused note words on NVRAM.
     pub free: Vec<usize>,
-    /// Those that note something, the oldest first.
+    /// Used note words with their units, oldest first.
     pub used: VecDeque<(usize, Unit)>,
-    /// Whether a note may not be safe yet.
+    /// True if a note may not be durable yet.
     pub is_unsafe: bool,
-    /// What was found to have a wrong checksum; it keeps it.
+    /// Units with a wrong checksum; their checksums are never updated.
     pub damaged: BTreeSet<Unit>,
 }
 
 impl Noted {
-    /// Nothing is.
+    /// Creates a state without notes.
     pub fn new(areas: &Areas, is_checked: bool) -> Self {
         let bits = |count: u32| if is_checked { vec![0; count.div_ceil(64) as usize] } else { Vec::new() };
         Noted {
@@ -77,24 +78,24 @@ impl Noted {
         (which, (index / 64) as usize, 1 << (index % 64))
     }
 
-    /// Whether something is noted.
+    /// True if a unit is noted.
     pub fn has(&self, unit: Unit) -> bool {
         let (which, word, bit) = Noted::place(unit);
         self.bits[which].get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// It is, or is not.
+    /// Sets or clears the note of a unit.
     pub fn set(&mut self, unit: Unit, is_noted: bool) {
         let (which, word, bit) = Noted::place(unit);
         if word >= self.bits[which].len() {
-            // There are more inodes by now.
+            // Inodes were added since.
             self.bits[which].resize(word + 1, 0);
         }
         let word = &mut self.bits[which][word];
         *word = if is_noted { *word | bit } else { *word & !bit };
     }
 
-    /// What was noted before is safe now.
+    /// Records that all notes are durable.
     pub fn fenced(&mut self) {
         self.is_unsafe = false;
     }

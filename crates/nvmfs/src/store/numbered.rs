@@ -1,23 +1,23 @@
-//! Which page of inodes has which number.
+//! Map from the numbers of inode pages to their locations.
 
 use crate::layout::PageId;
 use std::collections::BTreeSet;
 
-/// The pages of inodes by their number.
+/// Pages of inodes by number.
 #[derive(Debug, Default)]
 pub(super) struct InodePages {
     pages: Vec<Option<PageId>>,
-    /// Numbers before the last that have none.
+    /// Unused numbers below the largest used one.
     missing: BTreeSet<u32>,
 }
 
 impl InodePages {
-    /// A page, if there is one of that number.
+    /// Returns the page with a number, if there is one.
     pub fn page(&self, number: u32) -> Option<PageId> {
         self.pages.get(number as usize).copied().flatten()
     }
 
-    /// A page has that number from now on.
+    /// Assigns a number to a page.
     pub fn put(&mut self, number: u32, page: PageId) {
         while self.end() <= number {
             self.missing.insert(self.end());
@@ -27,7 +27,7 @@ impl InodePages {
         self.pages[number as usize] = Some(page);
     }
 
-    /// No page has it any more.
+    /// Releases a number.
     pub fn take(&mut self, number: u32) {
         self.pages[number as usize] = None;
         self.missing.insert(number);
@@ -37,17 +37,17 @@ impl InodePages {
         }
     }
 
-    /// The lowest number that none has.
+    /// Returns the lowest unused number.
     pub fn first_missing(&self) -> u32 {
         self.missing.first().copied().unwrap_or(self.end())
     }
 
-    /// The number after the last that one has.
+    /// Returns the number after the largest used one.
     pub fn end(&self) -> u32 {
         self.pages.len() as u32
     }
 
-    /// The numbers that pages have.
+    /// Returns the used numbers.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.pages).filter(|(_, page)| page.is_some()).map(|(number, _)| number)
     }
@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_have_the_numbers_that_they_were_given(puts: Vec<(u8, bool)>) {
+        fn pages_keep_assigned_numbers(puts: Vec<(u8, bool)>) {
             let (mut pages, mut plain) = (InodePages::default(), BTreeMap::new());
             for (number, is_put) in puts {
                 let number = u32::from(number) % 70;

@@ -1,4 +1,4 @@
-//! A store is made, opened, closed.
+//! Creating, opening and closing a store.
 
 use super::epoch::{NoPair, Pair, read_label, write_label};
 use super::pages::{self, Segment, State};
@@ -16,78 +16,78 @@ use crate::options::{Format, OptionError, Options};
 use crate::ssd::Ssd;
 use std::sync::Arc;
 
-/// Why a file system cannot be made or opened.
+/// Reason why a file system cannot be created or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Sizes that no file system has.
+    /// Invalid sizes.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// A setting that makes no sense.
+    /// Invalid setting.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// No superblock.
+    /// No superblock, or a damaged one.
     #[error("the NVRAM holds no file system, or its superblock is damaged")]
     NoFileSystem,
-    /// The region is not the size that the superblock says.
+    /// The size of the region differs from the superblock.
     #[error("the file system was made for {expected} bytes of NVRAM, and here are {found}")]
     NvramSize {
-        /// By the superblock.
+        /// Size in the superblock.
         expected: u64,
-        /// The region's.
+        /// Size of the region.
         found: u64,
     },
     /// The drive is smaller than the superblock says.
     #[error("the file system was made for an SSD of {expected} blocks, and this one has {found}")]
     SsdSize {
-        /// By the superblock.
+        /// Size in the superblock.
         expected: u64,
-        /// The drive's.
+        /// Size of the drive.
         found: u64,
     },
-    /// The label is missing or another's.
+    /// The label is missing, or belongs to another file system.
     #[error("the SSD does not belong to this NVRAM: {0}")]
     WrongSsd(&'static str),
-    /// One of them is a copy of another time.
+    /// One of the devices is a copy from another time.
     #[error(transparent)]
     Unpaired(#[from] NoPair),
-    /// Something is damaged beyond what a power cut does.
+    /// Damage beyond the effects of a power cut.
     #[error("the file system is damaged ({first}, and {others} more problems); run fsck")]
     Damaged {
         /// The first problem.
         first: String,
-        /// How many besides.
+        /// Number of further problems.
         others: u64,
     },
     /// No snapshot of that name.
     #[error("there is no snapshot {name}; there are: {there}")]
     NoSnapshot {
-        /// The name.
+        /// Requested name.
         name: String,
-        /// Names of those that there are.
+        /// Names of the existing snapshots.
         there: String,
     },
     /// The SSD failed.
     #[error("the SSD: {0}")]
     Ssd(#[from] std::io::Error),
-    /// What is done when opening failed.
+    /// An operation during opening failed.
     #[error(transparent)]
     Operation(#[from] crate::api::Error),
 }
 
-/// How an opened file system was found.
+/// State in which an opened file system was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// It had been closed.
+    /// True if the file system had been closed.
     pub was_closed: bool,
-    /// What walking its inodes told.
+    /// Result of walking the inodes.
     pub scan: Scan,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Makes a file system: an empty root directory. What was on NVRAM and SSD is lost.
+    /// Creates a file system with an empty root directory. The content of NVRAM and SSD is lost.
     ///
     /// # Errors
-    /// Impossible sizes or settings, a failing SSD.
+    /// Invalid sizes or settings; errors of the SSD.
     pub fn format(nvram: N, ssd: Arc<S>, format: &Format, options: Options) -> Result<Self, OpenError> {
         format.check()?;
         options.check()?;
@@ -104,7 +104,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             version: Version::default(),
         };
         let areas = superblock.areas()?;
-        // A drive that cannot trim has only to be written.
+        // Errors are ignored: a drive without trim is simply overwritten.
         let _ = ssd.trim(0, superblock.ssd_blocks);
         write_label(&*ssd, superblock.id, Epoch::default())?;
         let mut nvram = nvram;
@@ -121,7 +121,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let at = region.inode_at(ROOT).expect("there are 16 inodes or more");
         region.store(at, &root.encode());
         region.fence();
-        // The superblock last: without it there is no file system.
+        // The superblock is written last: without it there is no file system.
         region.store(0, &superblock.encode());
         region.fence();
         let mut store = Store::empty(region, ssd, superblock, options);
@@ -130,11 +130,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(store)
     }
 
-    /// Opens a file system, after whatever happened to it. What was interrupted is undone or finished, but for the removal of
-    /// the [`Scan::orphans`], which is left to the caller.
+    /// Opens a file system, after a clean close or a crash. Interrupted operations are undone or finished,
+    /// except for the removal of the [`Scan::orphans`], which is left to the caller.
     ///
     /// # Errors
-    /// Devices that do not hold it, damage that needs fsck.
+    /// Devices that do not hold a file system; damage that needs fsck.
     pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
         let (mut store, found) = Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Refused)?;
         refuse_damaged(&found.scan)?;
@@ -148,7 +148,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok((store, found))
     }
 
-    /// The same for fsck: whatever is wrong stays as it is. Before anything is changed, [`Store::begin_epoch`] has to be called.
+    /// Like [`Store::open`], for fsck: damage is reported and not changed. Call [`Store::begin_epoch`]
+    /// before any change.
     ///
     /// # Errors
     /// Devices that do not hold a file system.
@@ -156,7 +157,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Told)
     }
 
-    /// The same of NVRAM and SSD of different mounts of one file system: what was changed between them is wrong.
+    /// Like [`Store::open_damaged`], for NVRAM and SSD of different mounts: changes made between the mounts
+    /// appear as damage.
     ///
     /// # Errors
     /// Devices that do not hold a file system.
@@ -187,7 +189,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let is_checked = superblock.checksums != Checksums::None;
         let seen = if is_checked { look(nvram.bytes(), &areas, &superblock) } else { Scan::default() };
         if damage == Damage::Refused {
-            // As long as nothing was changed, so that the next one finds it too.
+            // Refused before anything is changed, so that the next attempt finds the same damage.
             refuse_damaged(&seen)?;
         }
         let mut region = Region::open(nvram, areas, is_checked);
@@ -203,8 +205,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok((store, Found { was_closed, scan }))
     }
 
-    /// A file system without checksums gets those of metadata, which nothing is wrong with; and one of before there were
-    /// reserved blocks, pages of inodes, or snapshots, may have them from now on.
+    /// Upgrades the format. A file system without checksums gets checksums of its metadata, which was just
+    /// found valid. One created before reserved blocks, pages of inodes or snapshots existed may use them
+    /// from now on.
     fn bring_up_to_date(&mut self) {
         if !self.region.is_checked() {
             self.region.begin_checksums();
@@ -213,17 +216,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return;
         }
         if self.superblock.version < Version::Keeping {
-            // Nobody said what stands there.
+            // Older versions left these words undefined.
             self.region.store(SnapshotPages::AT, &[0; 8 * SnapshotPages::COUNT]);
             self.region.fence();
         }
         self.superblock.version = Version::default();
-        // One word makes it what it is now.
+        // A single word switches the format.
         self.region.patch_word(0, self.superblock.first_word());
         self.region.fence();
     }
 
-    /// Closes the file system: the order of its lists, and what is on the SSD as well, will be known when it is opened.
+    /// Closes the file system, and saves the order of its lists and the copies on the SSD.
     pub fn close(mut self) -> N {
         self.trim_rest();
         self.seal();
@@ -239,8 +242,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.into_nvram()
     }
 
-    /// Puts pages back in the order of their lists, and to what they have on the SSD; from the least recently used on. Says
-    /// the list something that the inodes do not, it is not believed.
+    /// Restores the lists in their saved order, from the least recently used page, and the copies of pages
+    /// on the SSD. A saved entry that contradicts the inodes is ignored.
     fn restore(&mut self, lists: &[Saved]) {
         for saved in lists {
             if pages::state_of(&self.region, saved.page) != State::Dirty {
@@ -267,7 +270,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         (EXTENT_BLOCKS..end).contains(&block) && !extents::bit(&self.region, block)
     }
 
-    /// Trims what is free: before the power cut it may have been in use.
+    /// Trims free extents, which may have been in use before the power cut.
     fn trim_free(&mut self) {
         let mut free: Vec<u32> = self.extents.free_ones().collect();
         free.sort_unstable();
@@ -276,14 +279,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Puts right what `scan` told of, and what only shows then, until nothing is wrong; then cuts what was being cut. Returns
-    /// what the last scan found, and how many problems there were.
+    /// Repairs the problems of `scan`, and problems that only appear then, until none is left; then
+    /// completes interrupted truncations. Returns the last scan and the number of problems.
     ///
     /// # Errors
-    /// A failing SSD.
+    /// Errors of the SSD.
     pub fn repair_all(&mut self, scan: Scan) -> crate::api::Result<(Scan, u64)> {
         let (mut scan, mut repaired) = (scan, 0);
-        // Each round clears words that the next one does not come to.
+        // Each round clears words that hide the following problems.
         while scan.problem_count > 0 {
             repaired += (scan.areas.len() + scan.problems.len()) as u64;
             self.repair(&scan);
@@ -293,24 +296,24 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok((scan, repaired))
     }
 
-    /// Works out anew what follows from the inodes.
+    /// Recomputes everything that follows from the inodes.
     pub(crate) fn rescan(&mut self) -> Scan {
         let scan = self.scan();
         self.extents.find_free();
         scan
     }
 
-    /// Frees blocks beyond the ends of files, which were being cut or extended.
+    /// Frees blocks beyond the ends of files, left by interrupted truncations or extensions.
     pub(super) fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
         scan.too_long.iter().try_for_each(|&(ino, block)| self.end_with(ino, block))
     }
 
-    /// Puts right what a scan told of. All metadata gets the checksum of what it is then.
+    /// Repairs the problems of a scan. All metadata gets new checksums.
     pub fn repair(&mut self, scan: &Scan) {
         self.patch(scan.problems.iter().filter_map(|problem| problem.word));
     }
 
-    /// Sets words of metadata that is damaged, which then counts as right.
+    /// Sets words of damaged metadata, and accepts the result as valid.
     pub(crate) fn patch(&mut self, words: impl IntoIterator<Item = (usize, u64)>) {
         for (at, word) in words {
             self.region.patch_word(at, word);
@@ -322,18 +325,18 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// What is done about damage that is seen before anything is changed.
+/// Treatment of damage found before anything is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// The file system is not opened.
+    /// Opening fails.
     Refused,
-    /// It is told with all else.
+    /// Damage is reported together with the scan.
     Told,
 }
 
-/// Refuses a file system with which something is wrong.
+/// Fails if the scan found problems.
 pub(super) fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
-    // That of which mount it is stands there twice, and both are written anew.
+    // The epoch is stored twice, and both copies are about to be rewritten.
     if scan.problem_count == 1 && scan.areas == [WrongArea::Epoch] {
         return Ok(());
     }
@@ -343,16 +346,17 @@ pub(super) fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
     }
 }
 
-/// A page as it stood in a list.
+/// Saved list entry of a page.
 struct Saved {
     page: PageId,
     copy: u64,
     writes: u8,
-    /// Of a clean page.
+    /// Segment of a clean page.
     segment: Segment,
 }
 
-/// Both lists of a file system that was closed, from the least recently used page on. A list that leads astray ends there.
+/// Returns both saved lists of a closed file system, from the least recently used page. A list ends at its
+/// first invalid link.
 fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<Saved> {
     let bytes = region.bytes()[ListEnds::AT..ListEnds::AT + 16].try_into().expect("16 bytes");
     let ends = ListEnds::decode(bytes);
@@ -375,7 +379,7 @@ fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<Saved> {
     saved
 }
 
-/// Zeros from the log up to `end`, and no superblock.
+/// Zeros the NVRAM from the superblock up to `end`.
 fn erase<N: Nvram>(nvram: &mut N, end: usize) {
     let zeros = vec![0; 1 << 20];
     let mut at = 0;

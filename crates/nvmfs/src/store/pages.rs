@@ -1,18 +1,19 @@
-//! The pages of the NVRAM: which are free, clean, dirty, or hold metadata, and in which order they were used
-//! (section III-B).
+//! Pages of the NVRAM: their states (free, clean, dirty, metadata), and the order of their use (section III-B).
 //!
-//! Clean pages have two lists, as in a segmented LRU (Karedla, Love and Wherry, IEEE Computer 1994): those on probation, which were
-//! read once, as by a scan, or only flushed; and those protected, which were read again. Where the lists are fixed, all are the latter.
+//! Clean pages have two lists, as in a segmented LRU (Karedla, Love and Wherry, IEEE Computer 1994). Pages on
+//! probation were read once, as by a scan, or only flushed; protected pages were read again. With fixed lists,
+//! all clean pages are protected.
 //!
-//! What is kept of each page lies in NVRAM, but need not survive: after a power cut it is worked out anew. Of a page in use
-//! it says whose block it holds, and, if the same block is on the SSD too, where (`page_info` in the paper).
+//! The page table is in NVRAM, but need not survive a power cut: it is recomputed after it. For a page in use,
+//! it records the owner of the block, and the location of the copy on the SSD, if there is one (`page_info` in
+//! the paper).
 
 use super::region::Region;
 use crate::api::Ino;
 use crate::layout::PageId;
 use crate::nvram::Nvram;
 
-/// No page.
+/// Null link.
 const NONE: u32 = u32::MAX;
 
 const INO: usize = 0;
@@ -25,21 +26,21 @@ const WRITES: usize = 25;
 const FLUSHING: usize = 26;
 const SEGMENT: usize = 27;
 
-/// What a page is used for.
+/// State of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Nothing.
+    /// Unused.
     Free = 0,
-    /// A block that is on the SSD too.
+    /// Holds a block that is also on the SSD.
     Clean = 1,
-    /// A block that is nowhere else.
+    /// Holds a block that is nowhere else.
     Dirty = 2,
-    /// Pointers, a directory, attributes, or the target of a link: stays on NVRAM.
+    /// Holds pointers, directory entries, attributes or the target of a link; always stays on NVRAM.
     Metadata = 3,
-    /// A block of a file that stays on NVRAM.
+    /// Holds a block of a file that always stays on NVRAM.
     Kept = 4,
-    /// Inodes, each of which has its own checksum.
+    /// Holds inodes, each with its own checksum.
     Inodes = 5,
 }
 
@@ -48,37 +49,38 @@ impl State {
     pub const ALL: [State; 6] =
         [State::Free, State::Clean, State::Dirty, State::Metadata, State::Kept, State::Inodes];
 
-    /// Whether pages in this state have an order of use.
+    /// True if pages in this state are in an LRU list.
     fn is_listed(self) -> bool {
         (self as usize) < LISTS
     }
 }
 
-/// What is known of the use of a clean page.
+/// Segment of a clean page, which reflects its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Segment {
-    /// It was used before, or nothing is said of it.
+    /// Used repeatedly, or use unknown.
     Protected = 0,
-    /// It was flushed and not read since: the first to make room (section III-B: "inserted to the LRU position").
+    /// Flushed and not read since: evicted first (section III-B: "inserted to the LRU position").
     Unread = 1,
-    /// It was read once.
+    /// Read once.
     Probation = 2,
 }
 
-/// States with an order of use.
+/// Number of states with a list.
 const LISTS: usize = 3;
-/// The list of clean pages that are not protected, behind those of the states.
+/// Index of the list of clean pages on probation, after the lists of the states.
 const PROBATION: usize = LISTS;
-/// The clean list is one in so many on probation before others make room; a quarter, as in 2Q (Johnson and Shasha, VLDB 1994).
+/// Pages on probation are evicted first while they are more than this fraction (1 / n) of the clean pages; a
+/// quarter, as in 2Q (Johnson and Shasha, VLDB 1994).
 const PROBATION_ONE_OF: u32 = 4;
 
-/// The list in which a page is.
+/// Returns the list of a page in this state and segment.
 fn list_of(state: State, segment: Segment) -> usize {
     if state == State::Clean && segment != Segment::Protected { PROBATION } else { state as usize }
 }
 
-/// A doubly linked list through the page table.
+/// Doubly linked list through the page table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct List {
     head: u32,
@@ -90,23 +92,23 @@ impl List {
     const EMPTY: List = List { head: NONE, tail: NONE, length: 0 };
 }
 
-/// The lists of pages.
+/// Lists of pages.
 pub struct Pages {
-    /// By state: free, clean, dirty; and the clean pages on probation.
+    /// Lists of free, clean (protected) and dirty pages, and of clean pages on probation.
     lists: [List; LISTS + 1],
-    /// By state: metadata, kept, inodes.
+    /// Number of metadata, kept and inode pages.
     unlisted: [u32; State::ALL.len() - LISTS],
-    /// Pages with a copy on the SSD.
+    /// Number of pages with a copy on the SSD.
     copies: u32,
 }
 
 impl Pages {
-    /// Over a page table that is all zeros; every page is still to be told of by [`Pages::put`].
+    /// Creates empty lists over a zeroed page table; pages are then added by [`Pages::put`].
     pub fn empty() -> Self {
         Pages { lists: [List::EMPTY; LISTS + 1], unlisted: [0; State::ALL.len() - LISTS], copies: 0 }
     }
 
-    /// How many pages are in a state.
+    /// Returns the number of pages in a state.
     pub fn count(&self, state: State) -> u32 {
         match state.is_listed() {
             true if state == State::Clean => self.lists[state as usize].length + self.on_probation(),
@@ -115,35 +117,35 @@ impl Pages {
         }
     }
 
-    /// Clean pages that are not protected.
+    /// Returns the number of clean pages on probation.
     pub fn on_probation(&self) -> u32 {
         self.lists[PROBATION].length
     }
 
-    /// Pages of both lists and free ones: what data can use.
+    /// Returns the number of clean, dirty and free pages: the pages available to data.
     pub fn for_data(&self) -> u32 {
         self.lists.iter().map(|list| list.length).sum()
     }
 
-    /// The least recently used page in a state, of clean ones among those protected.
+    /// Returns the least recently used page in a state; for clean pages, among the protected ones.
     pub fn last(&self, state: State) -> Option<PageId> {
         let tail = self.lists[state as usize].tail;
         (tail != NONE).then_some(PageId(tail))
     }
 
-    /// The most recently used page in a state, of clean ones among those protected.
+    /// Returns the most recently used page in a state; for clean pages, among the protected ones.
     pub fn first(&self, state: State) -> Option<PageId> {
         let head = self.lists[state as usize].head;
         (head != NONE).then_some(PageId(head))
     }
 
-    /// The page used next after `page` in its list.
+    /// Returns the next more recently used page in the list of `page`.
     pub fn more_recent<N: Nvram>(&self, region: &Region<N>, page: PageId) -> Option<PageId> {
         let next = towards_head(region, page);
         (next != NONE).then_some(PageId(next))
     }
 
-    /// A page that was in no state becomes free, clean, dirty or metadata: as most recently used, or `last`.
+    /// Puts a page into a state: at the MRU end of its list, or at the LRU end if `last` is set.
     pub fn put<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, state: State, last: bool) {
         region.note(region.areas.page_info(page) + STATE, &[state as u8]);
         set_bit(region, page, state != State::Free);
@@ -154,7 +156,7 @@ impl Pages {
         self.link_in(region, page, state as usize, last);
     }
 
-    /// The same of a clean page, of whose use something is known.
+    /// Like [`Pages::put`], for a clean page with a known segment.
     pub fn put_clean<N: Nvram>(
         &mut self,
         region: &mut Region<N>,
@@ -180,7 +182,7 @@ impl Pages {
         list.length += 1;
     }
 
-    /// Takes a page from its list.
+    /// Removes a page from its list.
     pub fn take<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId) {
         let at = region.areas.page_info(page);
         let state = state_of(region, page);
@@ -202,8 +204,8 @@ impl Pages {
         self.put(region, page, state, last);
     }
 
-    /// A page was read, from its first byte on or not. That of a block that is read in pieces is read once with it, so that a scan
-    /// is seen to use each block once.
+    /// Records a read of a page. A page on probation counts a read only from its first byte, so that a scan
+    /// that reads a block in pieces uses each block once.
     pub fn read<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, from_start: bool) {
         match segment_of(region, page) {
             Segment::Protected => self.touch(region, page),
@@ -217,7 +219,7 @@ impl Pages {
         }
     }
 
-    /// A page that is not on probation was used: it is now the most recently used in its state.
+    /// Makes a page the most recently used in its state; for pages that are not on probation.
     pub fn touch<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId) {
         let state = state_of(region, page);
         if state.is_listed() && self.lists[state as usize].head != page.0 {
@@ -225,35 +227,35 @@ impl Pages {
         }
     }
 
-    /// A free page, which is then in no state.
+    /// Removes a free page from its list and returns it; the page then has no state.
     pub fn take_free<N: Nvram>(&mut self, region: &mut Region<N>) -> Option<PageId> {
         let page = self.first(State::Free)?;
         self.take(region, page);
         Some(page)
     }
 
-    /// Pages with a copy on the SSD.
+    /// Returns the number of pages with a copy on the SSD.
     pub fn copies(&self) -> u32 {
         self.copies
     }
 
-    /// Notes where on the SSD the same block is; 0 for nowhere.
+    /// Sets the location of the page's copy on the SSD; 0 for none.
     pub fn set_copy<N: Nvram>(&mut self, region: &mut Region<N>, page: PageId, block: u64) {
         self.copies -= u32::from(copy_of(region, page) != 0);
         self.copies += u32::from(block != 0);
         region.note(region.areas.page_info(page) + COPY, &block.to_le_bytes());
     }
 
-    /// The clean pages in the order in which they make room.
+    /// Returns the clean pages in order of eviction.
     pub fn coldest(&self) -> Coldest {
         let lists = [PROBATION, State::Clean as usize].map(|list| self.lists[list]);
         Coldest { next: lists.map(|list| list.tail), left: lists.map(|list| list.length) }
     }
 
-    /// Walks through all lists and counts again.
+    /// Verifies all lists and counts.
     ///
     /// # Errors
-    /// A defect.
+    /// An inconsistency, which is a bug.
     pub fn check<N: Nvram>(&self, region: &Region<N>) -> Result<(), String> {
         for (number, list) in self.lists.iter().enumerate() {
             let (mut next, mut last, mut length) = (list.tail, NONE, 0);
@@ -276,8 +278,8 @@ impl Pages {
         Ok(())
     }
 
-    /// First and last of the clean and of the dirty list. The former is one from now on, those on probation behind the others, as
-    /// it is kept while the file system is closed.
+    /// Returns the first and last page of the clean and of the dirty list. Appends the pages on probation
+    /// to the clean list, which is how it is stored while the file system is closed.
     pub fn ends<N: Nvram>(&mut self, region: &mut Region<N>) -> [(u32, u32); 2] {
         let mut probation = std::mem::replace(&mut self.lists[PROBATION], List::EMPTY);
         if probation.length > 0 {
@@ -293,16 +295,16 @@ impl Pages {
     }
 }
 
-/// Clean pages in the order in which they make room: those that were flushed and never read; others on probation, as long as they
-/// are more than a share of all; then the least recently used of those protected.
+/// Iterator over clean pages in order of eviction: pages that were flushed and never read; other pages on
+/// probation while they exceed their fraction of all; then the least recently used protected pages.
 pub struct Coldest {
-    /// Of those on probation, of those protected.
+    /// Next page on probation, and next protected page.
     next: [u32; 2],
     left: [u32; 2],
 }
 
 impl Coldest {
-    /// The next one.
+    /// Returns the next page.
     pub fn next<N: Nvram>(&mut self, region: &Region<N>) -> Option<PageId> {
         let [probation, protected] = self.left;
         let is_first = probation > 0
@@ -317,7 +319,7 @@ impl Coldest {
     }
 }
 
-/// Sets one direction of a neighbour, or the end of the list where there is none.
+/// Sets one link of a neighbour, or the end of the list if there is no neighbour.
 fn link<N: Nvram>(region: &mut Region<N>, neighbour: u32, direction: usize, to: u32, end: &mut u32) {
     if neighbour == NONE {
         *end = to;
@@ -326,18 +328,18 @@ fn link<N: Nvram>(region: &mut Region<N>, neighbour: u32, direction: usize, to: 
     }
 }
 
-/// What a page is used for.
+/// Returns the state of a page.
 pub fn state_of<N: Nvram>(region: &Region<N>, page: PageId) -> State {
     state_in(&region.bytes()[region.areas.page_info(page)..])
 }
 
-/// Whose block a page holds, by what is kept of it.
+/// Returns the owner of a page from its page table entry.
 pub fn block_in(info: &[u8]) -> (Ino, u32) {
     let half = |at: usize| u32::from_le_bytes(info[at..at + 4].try_into().expect("4 bytes"));
     (Ino(half(INO)), half(BLOCK))
 }
 
-/// What a page is used for, by what is kept of it.
+/// Returns the state of a page from its page table entry.
 pub fn state_in(info: &[u8]) -> State {
     match info[STATE] {
         1 => State::Clean,
@@ -349,7 +351,7 @@ pub fn state_in(info: &[u8]) -> State {
     }
 }
 
-/// What is known of the use of a clean page; of others nothing is.
+/// Returns the segment of a clean page; undefined for other pages.
 pub fn segment_of<N: Nvram>(region: &Region<N>, page: PageId) -> Segment {
     match region.bytes()[region.areas.page_info(page) + SEGMENT] {
         1 => Segment::Unread,
@@ -374,13 +376,13 @@ fn set_bit<N: Nvram>(region: &mut Region<N>, page: PageId, used: bool) {
     }
 }
 
-/// Whose block a page holds.
+/// Returns the owner of a page: its file and block.
 pub fn owner_of<N: Nvram>(region: &Region<N>, page: PageId) -> (Ino, u32) {
     let at = region.areas.page_info(page);
     (Ino(region.half(at + INO)), region.half(at + BLOCK))
 }
 
-/// A page now holds `block` of a file, is nowhere else, and was written once.
+/// Sets the owner of a page, without a copy and with a write count of 1.
 pub fn own<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block: u32) {
     let mut info = [0; COPY + 8];
     info[..4].copy_from_slice(&ino.0.to_le_bytes());
@@ -390,37 +392,38 @@ pub fn own<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block: u32)
     region.note(at + WRITES, &[1, 0]);
 }
 
-/// A page is of another inode from now on.
+/// Changes the inode that owns a page.
 pub fn give<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino) {
     region.note_half(region.areas.page_info(page) + INO, ino.0);
 }
 
-/// Number of the page used next in the same list; none of a page if there is none.
+/// Returns the link to the next more recently used page in the same list, or `NONE`.
 pub fn towards_head<N: Nvram>(region: &Region<N>, page: PageId) -> u32 {
     region.half(region.areas.page_info(page) + TOWARDS_HEAD)
 }
 
-/// Where on the SSD the same block is; 0 for nowhere.
+/// Returns the location of the page's copy on the SSD; 0 for none.
 pub fn copy_of<N: Nvram>(region: &Region<N>, page: PageId) -> u64 {
     region.word(region.areas.page_info(page) + COPY)
 }
 
-/// How often the page was written since it came to NVRAM, up to 255.
+/// Returns the number of writes since the page came to NVRAM, at most 255.
 pub fn writes_of<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
     region.bytes()[region.areas.page_info(page) + WRITES]
 }
 
-/// Sets how often the page was written.
+/// Sets the number of writes.
 pub fn set_writes<N: Nvram>(region: &mut Region<N>, page: PageId, writes: u8) {
     region.note(region.areas.page_info(page) + WRITES, &[writes]);
 }
 
-/// Number of the batch with which the page's present content is on its way to the SSD; 0 if it is not.
+/// Returns the number of the batch in which the current content is in flight; 0 for none.
 pub fn flushing<N: Nvram>(region: &Region<N>, page: PageId) -> u8 {
     region.bytes()[region.areas.page_info(page) + FLUSHING]
 }
 
-/// Notes with which batch its present content is on its way to the SSD, or, with 0, that it no longer is what was sent.
+/// Sets the batch in which the current content is in flight; 0 if the content has changed since or is not in
+/// flight.
 pub fn set_flushing<N: Nvram>(region: &mut Region<N>, page: PageId, batch: u8) {
     region.note(region.areas.page_info(page) + FLUSHING, &[batch]);
 }

@@ -1,21 +1,21 @@
-//! What a walk through everything finds wrong, in words.
+//! Problems found by a walk through all metadata, and their descriptions.
 
 use crate::api::Ino;
 use crate::layout::KEPT_INODES;
 
-/// Problems told; of more only the number.
+/// Maximum number of problems reported; further ones are only counted.
 const MOST_TOLD: usize = 1000;
 
-/// A part of a file that has a checksum.
+/// Part of a file that has a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Part {
     /// The inode.
     #[error("inode")]
     Inode,
-    /// A block of pointers, above this block first.
+    /// A pointer block, identified by the first block below it.
     #[error("pointers to block {0} and others")]
     Pointers(u64),
-    /// A block of a directory, or of a link's target.
+    /// A block of a directory or of a link's target.
     #[error("block {0}, on NVRAM")]
     Block(u64),
     /// The page of extended attributes.
@@ -29,57 +29,57 @@ pub enum Part {
     SsdData(u64),
 }
 
-/// What is wrong with an inode or a block.
+/// Problem with an inode or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// Something in it was changed by nobody; which, cannot be told.
+    /// The checksum does not match; the corrupt part is unknown.
     #[error("the checksum of its {0} is wrong")]
     Checksum(Part),
-    /// The number of its blocks was changed by nobody.
+    /// The block count is wrong.
     #[error("it says another number of blocks than it has")]
     Blocks,
-    /// The mode names no kind of file.
+    /// The mode has no valid file type.
     #[error("its mode names no kind of file")]
     Mode,
-    /// Larger than a file can be, or a directory that ends before its last block.
+    /// The file is larger than allowed, or a directory ends before its last block.
     #[error("its size is not that of what it has")]
     Size,
-    /// A pointer to no place, or to one that such a file cannot use.
+    /// A pointer is invalid, or leads to a location that this type of file cannot use.
     #[error("the pointer to block {block} leads nowhere")]
     Pointer {
         /// Block of the file.
         block: u64,
     },
-    /// A place that another pointer leads to as well.
+    /// The location of a block is already used by another pointer.
     #[error("block {block} lies where another block lies")]
     Shared {
         /// Block of the file.
         block: u64,
     },
-    /// The word that tells of a page with records of snapshots.
+    /// A word that locates a page of snapshot records is damaged.
     #[error("what says where snapshots are recorded is damaged")]
     Records,
-    /// The record of a snapshot makes no sense.
+    /// The record of a snapshot is malformed.
     #[error("the record of a snapshot makes no sense")]
     Record,
-    /// Its extended attributes are nowhere.
+    /// The pointer to the extended attributes is invalid.
     #[error("the pointer to its extended attributes leads nowhere")]
     Xattrs,
 }
 
-/// Something wrong, and how it is put right: a word is cleared. What has a wrong checksum is taken as it is.
+/// A problem and its repair: one word is cleared. For a wrong checksum, the content is accepted as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {what}", told_of(*.ino))]
 pub struct Problem {
-    /// The inode.
+    /// Inode number.
     pub ino: Ino,
-    /// What is wrong.
+    /// Kind of problem.
     pub what: Wrong,
-    /// The word of 8 bytes that is set, and what to; none of a checksum.
+    /// Offset and new value of the 8-byte word that repairs the problem; `None` for a wrong checksum.
     pub word: Option<(usize, u64)>,
 }
 
-/// An inode by what it is.
+/// Describes an inode, or an inode kept by a snapshot.
 fn told_of(ino: Ino) -> String {
     match ino.0.checked_sub(KEPT_INODES) {
         None => format!("inode {}", ino.0),
@@ -87,51 +87,52 @@ fn told_of(ino: Ino) -> String {
     }
 }
 
-/// What is wrong with what belongs to no file. Nothing depends on any of these alone: opening works out anew what they tell.
+/// Problem with an area that belongs to no file. These areas are not authoritative: opening recomputes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongArea {
-    /// The number of the update in hand.
+    /// The number of the current update is damaged.
     #[error("the log of updates does not say which it is of")]
     Log,
-    /// The word that says whether it was closed.
+    /// The word that marks a clean close is damaged.
     #[error("the word that says whether it was closed says neither")]
     Closed,
-    /// The page table of a file system that was closed.
+    /// The page table of a closed file system is damaged.
     #[error("the checksum of the lists of pages is wrong")]
     Lists,
-    /// What was changing.
+    /// The notes of changing metadata are damaged.
     #[error("what says which metadata was changing makes no sense")]
     Changing,
-    /// One of two places that say of which mount the NVRAM is.
+    /// One of the two copies of the epoch is damaged.
     #[error("one of two places does not say of which mount it is")]
     Epoch,
 }
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
-    /// What is wrong with areas of the NVRAM, which opening put right.
+    /// Problems with areas of the NVRAM, which opening has repaired.
     pub areas: Vec<WrongArea>,
-    /// Problems of files, the first thousand.
+    /// Problems with files, at most 1,000.
     pub problems: Vec<Problem>,
-    /// All problems.
+    /// Number of all problems.
     pub problem_count: u64,
     /// Inodes in use.
     pub inodes: u32,
-    /// Inodes in use that have no links: they were being removed, or were open, when power went.
+    /// Inodes in use without links: at the power cut, they were being removed or were open.
     pub orphans: Vec<Ino>,
-    /// Files with blocks beyond their end, which were being cut or extended, and their first such block.
+    /// Files with blocks beyond their end, left by an interrupted truncation or extension, and their first
+    /// such block.
     pub too_long: Vec<(Ino, u64)>,
 }
 
 impl Scan {
-    /// All that is wrong, in words.
+    /// Returns descriptions of all problems.
     pub fn told(&self) -> Vec<String> {
         let areas = self.areas.iter().map(ToString::to_string);
         areas.chain(self.problems.iter().map(ToString::to_string)).collect()
     }
 
-    /// With what was seen before.
+    /// Adds the results of an earlier walk.
     pub(super) fn after(mut self, before: Scan) -> Scan {
         self.problem_count += before.problem_count;
         self.areas = before.areas;
@@ -140,7 +141,7 @@ impl Scan {
         self
     }
 
-    /// One more thing is wrong with a file.
+    /// Adds a problem.
     pub(super) fn complain(&mut self, problem: Problem) {
         self.problem_count += 1;
         if self.problems.len() < MOST_TOLD {

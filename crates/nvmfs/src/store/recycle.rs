@@ -1,4 +1,4 @@
-//! Extents with little in them are emptied, so that there are always free ones (sections III-C and III-D).
+//! Recycling: empties extents with few valid blocks, so that free extents remain (sections III-C and III-D).
 
 use super::pages::{self, State};
 use super::region::Changes;
@@ -8,18 +8,18 @@ use crate::layout::{EXTENT_BLOCKS, PageId, Place};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// A valid block of an extent, and where it is pointed to from.
+/// Valid block of an extent, and the location of its pointer.
 struct Valid {
     block: u64,
     ino: Ino,
     file_block: u32,
-    /// The pointer, if it leads to the block and not to a page whose copy it is.
+    /// Offset of the pointer, if it leads to the block rather than to a page whose copy the block is.
     at: Option<usize>,
     page: Option<PageId>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Whether both conditions of recycling hold: too fragmented, and too few extents free.
+    /// True if both conditions of recycling hold: high fragmentation and few free extents.
     pub fn wants_recycling(&self) -> bool {
         let usable = f64::from(self.extents.usable());
         !self.superblock.placement.updates_in_place()
@@ -28,7 +28,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             && f64::from(self.extents.free()) < self.options.recycle_free * usable
     }
 
-    /// Recycles while the conditions hold, and flushes what that brings to NVRAM.
+    /// Recycles while the conditions hold, and flushes the pages that this brings to NVRAM.
     pub(super) fn recycle(&mut self) -> Result<()> {
         let most = self.extents.usable();
         for _ in 0..most {
@@ -39,9 +39,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Recycles one extent, after flushing if NVRAM is full; whether there was one worth it.
+    /// Recycles one extent, after a flush if the NVRAM is full. Returns false if no extent is worth
+    /// recycling.
     pub fn recycle_step(&mut self) -> Result<bool> {
-        // Blocks that have places of their own are not moved.
+        // Blocks with fixed places are not moved.
         if self.superblock.placement.updates_in_place() || self.extents.emptiest().is_none() {
             return Ok(false);
         }
@@ -51,7 +52,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.clean_one().map(|()| true)
     }
 
-    /// The same beside requests: the extent that is to be recycled, and what is to be read of it; `None` if there is none worth it.
+    /// Starts recycling concurrently with requests: returns the extent and the reads that it needs; `None`
+    /// if no extent is worth recycling.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -66,10 +68,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(Some((victim, self.begin_reading(&to_read))))
     }
 
-    /// Recycles an extent that was read, if it still is one to be emptied.
+    /// Recycles an extent after its blocks were read, if it can still be recycled.
     ///
     /// # Errors
-    /// That of reading; [`Error::NoSpace`] if there is no room for what is in it.
+    /// Errors of the read; [`Error::NoSpace`] if there is no space for its blocks.
     pub fn end_recycling(
         &mut self,
         extent: u32,
@@ -83,7 +85,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         cleaned.map(|_| ())
     }
 
-    /// Empties the extent with the fewest valid blocks.
+    /// Recycles the extent with the fewest valid blocks.
     ///
     /// # Errors
     /// [`Error::NoSpace`] if every extent is full.
@@ -96,16 +98,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Empties an extent: its valid blocks become dirty pages, the least recently used ones, since they have lived long; then the
-    /// extent is free. One that is damaged is set aside; whether it was not.
+    /// Empties an extent and frees it. Its valid blocks become the least recently used dirty pages, since
+    /// they are cold. If a block is damaged, sets the extent aside and returns false.
     fn clean(&mut self, victim: u32) -> Result<bool> {
-        // Before looking what is where: making room turns pointers.
+        // Before the valid blocks are located, because making room changes pointers.
         if !self.make_room_for_cache(EXTENT_BLOCKS as u32)? {
             return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
         }
         let mut valid = self.valid_blocks_of(victim)?;
         match self.bring(&mut valid) {
-            // Moved, it would no longer be known for damaged.
+            // Moving the block would give its damaged content a valid checksum.
             Err(Error::Damaged(_)) => {
                 self.extents.set_aside(victim);
                 return Ok(false);
@@ -119,7 +121,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 changes.put_word(at, Place::Nvram(page).pointer(&self.region.areas));
             }
         }
-        // All pointers turn, or none.
+        // All pointers change atomically.
         self.region.apply(changes);
         self.counts.recycled_extents += 1;
         self.counts.moved_blocks += valid.len() as u64;
@@ -127,7 +129,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// What in an extent is valid.
+    /// Returns the valid blocks of an extent.
     fn valid_blocks_of(&self, extent: u32) -> Result<Vec<Valid>> {
         let first = extents::first_block(extent);
         let mut valid = Vec::new();
@@ -148,7 +150,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(valid)
     }
 
-    /// Reads to free pages what is not on NVRAM.
+    /// Reads blocks that are not on NVRAM into free pages.
     fn bring(&mut self, valid: &mut [Valid]) -> Result<()> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut from = 0;
@@ -179,7 +181,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         result
     }
 
-    /// A block that was moved: its page is dirty, its place on the SSD free.
+    /// Completes the move of a block: its page becomes dirty, and its place on the SSD becomes free.
     fn settle_moved(&mut self, one: Valid) -> Result<()> {
         let page = one.page.expect("it was brought");
         if one.at.is_some() {
@@ -196,7 +198,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// How many from the first on lie one after the other and are to be read.
+/// Returns the number of blocks at the start that are contiguous and must be read.
 fn run_of(valid: &[Valid]) -> usize {
     let first = valid[0].block;
     valid.iter().zip(first..).take_while(|(one, block)| one.page.is_none() && one.block == *block).count()

@@ -1,4 +1,4 @@
-//! The NVRAM with its areas: inodes and words by name, and updates that happen whole or not at all.
+//! NVRAM with its areas: typed access to inodes and words, and atomic updates.
 
 use super::noted::{Noted, Unit};
 use super::numbered::InodePages;
@@ -8,60 +8,60 @@ use crate::layout::{
 };
 use crate::nvram::Nvram;
 
-/// Bytes before the old content in an entry of the log: update, place, length, checksum.
+/// Bytes of a log entry before the old content: update number, offset, length, checksum.
 const ENTRY_HEAD: usize = 24;
 
-/// Changes of metadata that are to survive a power cut together.
+/// Set of metadata changes that become durable atomically.
 ///
-/// An inode is read when it is first asked for; asking again gives the same one, so that an operation may change it in
-/// several places. Nothing happens until [`Region::apply`].
+/// An inode is read when it is first requested; later requests return the same copy, so an operation may change
+/// it in several steps. Nothing is stored until [`Region::apply`].
 #[derive(Debug, Default)]
 pub struct Changes {
     inodes: Vec<(Ino, Inode)>,
     bytes: Vec<(usize, Vec<u8>)>,
-    /// Blocks of directories in which something changes.
+    /// Blocks of directories that change.
     blocks: Vec<(Ino, u32)>,
-    /// Files whose attributes change where they are.
+    /// Files whose attributes change in place.
     xattrs: Vec<Ino>,
 }
 
 impl Changes {
-    /// Bytes from `at` on, which lie in no inode.
+    /// Adds bytes at offset `at`, outside of inodes.
     pub fn put(&mut self, at: usize, bytes: Vec<u8>) {
         self.bytes.push((at, bytes));
     }
 
-    /// A word of 8 bytes, which lies in no inode that is also changed as a whole.
+    /// Adds a word of 8 bytes, outside of inodes that are also changed as a whole.
     pub fn put_word(&mut self, at: usize, word: u64) {
         self.put(at, word.to_le_bytes().to_vec());
     }
 
-    /// A block of a directory comes, goes, or is among what changes.
+    /// Marks a block of a directory as added, removed or changed.
     pub fn touch_block(&mut self, dir: Ino, block: u32) {
         self.blocks.push((dir, block));
     }
 
-    /// The attributes of a file are among what changes.
+    /// Marks the attributes of a file as changed.
     pub fn touch_xattrs(&mut self, ino: Ino) {
         self.xattrs.push(ino);
     }
 
-    /// The inodes that change, as they will be.
+    /// Returns the changed inodes with their new content.
     pub(super) fn changed_inodes(&self) -> Vec<(Ino, Inode)> {
         self.inodes.clone()
     }
 
-    /// Blocks of directories in which something changes.
+    /// Returns the blocks of directories that change.
     pub(super) fn changed_blocks(&self) -> Vec<(Ino, u32)> {
         self.blocks.clone()
     }
 
-    /// Whether the attributes of a file change where they are.
+    /// True if the attributes of a file change in place.
     pub(super) fn are_xattrs_changed(&self, ino: Ino) -> bool {
         self.xattrs.contains(&ino)
     }
 
-    /// The whole of an inode.
+    /// Adds an inode with its new content.
     pub fn put_inode(&mut self, ino: Ino, inode: Inode) {
         match self.inodes.iter_mut().find(|(one, _)| *one == ino) {
             Some(entry) => entry.1 = inode,
@@ -69,7 +69,7 @@ impl Changes {
         }
     }
 
-    /// An inode as it will be, to be changed further.
+    /// Returns an inode with its changes so far, for further changes.
     pub fn inode<N: Nvram>(&mut self, region: &Region<N>, ino: Ino) -> Result<&mut Inode> {
         let at = match self.inodes.iter().position(|(one, _)| *one == ino) {
             Some(at) => at,
@@ -82,22 +82,22 @@ impl Changes {
     }
 }
 
-/// NVRAM and where things are in it.
+/// NVRAM with its layout.
 pub struct Region<N> {
     nvram: N,
-    /// Where things are.
+    /// Layout of the areas.
     pub areas: Areas,
-    /// Number of the update that the log is for: entries of others mean nothing.
+    /// Number of the update that the log is for: log entries with other numbers are invalid.
     update: u64,
-    /// Which pages hold inodes.
+    /// Pages that hold inodes.
     pub(super) inode_pages: InodePages,
-    /// What has no checksum at the moment.
+    /// Units without a valid checksum at the moment.
     pub(super) noted: Noted,
 }
 
 impl<N: Nvram> Region<N> {
-    /// The NVRAM of a file system, whose metadata may have checksums. What an interrupted update did is undone, and what was
-    /// changing besides gets its checksum.
+    /// Opens the NVRAM of a file system, whose metadata may have checksums. Undoes an interrupted update,
+    /// and recomputes the checksums of other metadata that was being changed.
     pub fn open(nvram: N, areas: Areas, is_checked: bool) -> Self {
         let noted = Noted::new(&areas, is_checked);
         let mut region = Region { nvram, areas, update: 0, inode_pages: InodePages::default(), noted };
@@ -106,7 +106,7 @@ impl<N: Nvram> Region<N> {
                 region.update = update;
                 region.undo();
             }
-            // Nobody knows of which update the log is.
+            // The number of the update that the log belongs to is unknown.
             None => region.clear_log(),
         }
         if is_checked {
@@ -115,101 +115,102 @@ impl<N: Nvram> Region<N> {
         region
     }
 
-    /// Gives the NVRAM back.
+    /// Returns the NVRAM.
     pub fn into_nvram(self) -> N {
         self.nvram
     }
 
-    /// Everything.
+    /// Returns the whole content.
     pub fn bytes(&self) -> &[u8] {
         self.nvram.bytes()
     }
 
-    /// The word of 8 bytes at `at`.
+    /// Returns the word of 8 bytes at `at`.
     #[inline]
     pub fn word(&self, at: usize) -> u64 {
         u64::from_le_bytes(self.nvram.bytes()[at..at + 8].try_into().expect("8 bytes"))
     }
 
-    /// The word of 4 bytes at `at`.
+    /// Returns the word of 4 bytes at `at`.
     #[inline]
     pub fn half(&self, at: usize) -> u32 {
         u32::from_le_bytes(self.nvram.bytes()[at..at + 4].try_into().expect("4 bytes"))
     }
 
-    /// Stores what need not survive.
+    /// Stores bytes that need not survive a power cut.
     #[inline]
     pub fn note(&mut self, at: usize, bytes: &[u8]) {
         self.nvram.store(at, bytes);
     }
 
-    /// Stores 4 bytes that need not survive.
+    /// Stores 4 bytes that need not survive a power cut.
     #[inline]
     pub fn note_half(&mut self, at: usize, value: u32) {
         self.nvram.store(at, &value.to_le_bytes());
     }
 
-    /// Stores what survives the next fence.
+    /// Stores bytes that are durable after the next fence.
     pub fn store(&mut self, at: usize, bytes: &[u8]) {
         self.nvram.store(at, bytes);
         self.nvram.write_back(at, bytes.len());
     }
 
-    /// Stores a word of 8 bytes, untorn, that survives the next fence. In metadata its checksum is seen to.
+    /// Stores a word of 8 bytes atomically, durable after the next fence. In metadata, its checksum is
+    /// handled.
     pub fn store_word(&mut self, at: usize, word: u64) {
         self.before_change(at);
         self.patch_word(at, word);
     }
 
-    /// The same of what has no checksum, or gets it otherwise.
+    /// Like [`Region::store_word`], for words without a checksum, or with one that the caller handles.
     pub(crate) fn patch_word(&mut self, at: usize, word: u64) {
         self.nvram.store_word(at, word);
         self.nvram.write_back(at, 8);
     }
 
-    /// Stores the content of a page of metadata, which survives the next fence.
+    /// Stores the content of a metadata page, durable after the next fence.
     pub fn store_page(&mut self, page: PageId, bytes: &[u8]) {
         let at = self.areas.page(page);
         self.before_change(at);
         self.store(at, bytes);
     }
 
-    /// What was stored before survives.
+    /// Makes all earlier stores durable.
     pub fn fence(&mut self) {
         self.nvram.fence();
         self.noted.fenced();
     }
 
-    /// Makes all of an area survive that was only noted.
+    /// Writes back an area that was stored with [`Region::note`].
     pub fn save(&mut self, at: usize, length: usize) {
         self.nvram.write_back(at, length);
     }
 
-    /// A page's content.
+    /// Returns the content of a page.
     pub fn page(&self, page: PageId) -> &[u8; BLOCK_BYTES] {
         let at = self.areas.page(page);
         self.nvram.bytes()[at..at + BLOCK_BYTES].try_into().expect("a page")
     }
 
-    /// The place that a pointer names.
+    /// Decodes a pointer.
     pub fn place(&self, pointer: u64) -> Result<Place> {
         Place::of(pointer, &self.areas)
             .ok_or_else(|| Error::Damaged(format!("pointer {pointer:#x} leads nowhere")))
     }
 
-    /// An inode, in use or not.
+    /// Returns an inode, in use or not.
     pub fn raw_inode(&self, ino: Ino) -> Result<Inode> {
         let at = self.inode_at(ino)?;
         Ok(Inode::decode(self.nvram.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode")))
     }
 
-    /// An inode that is in use.
+    /// Returns an inode that is in use.
     pub fn inode(&self, ino: Ino) -> Result<Inode> {
         let inode = self.sound_inode(ino)?;
         if inode.kind().is_none() || ino == INODES { Err(Error::NotFound) } else { Ok(inode) }
     }
 
-    /// An inode, in use or not, whose checksum is right.
+    /// Returns an inode, in use or not, after verifying its checksum.
     pub fn sound_inode(&self, ino: Ino) -> Result<Inode> {
         let inode = self.raw_inode(ino)?;
         match self.is_sound(Unit::Inode(ino)) {
@@ -218,7 +219,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// The content of a page of metadata, whose checksum is right.
+    /// Returns the content of a metadata page after verifying its checksum.
     pub fn sound_page(&self, page: PageId) -> Result<&[u8; BLOCK_BYTES]> {
         match self.is_sound(Unit::Page(page)) {
             true => Ok(self.page(page)),
@@ -226,16 +227,16 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Where a field of an inode stands.
+    /// Returns the offset of a field of an inode.
     pub fn field(&self, ino: Ino, field: Field) -> Result<usize> {
         Ok(self.inode_at(ino)? + field as usize)
     }
 
-    /// Makes all `changes`, or, if power is cut, none (section III-D).
+    /// Applies all `changes` atomically with respect to power cuts (section III-D).
     ///
-    /// What they replace is written to the log and is safe before anything is replaced; when the new content is safe, the
-    /// log is given up by counting on. Three fences. Inodes change with their checksums; the first fence is that of what
-    /// is noted as changing of others.
+    /// The old content is made durable in the log before anything is replaced. When the new content is
+    /// durable, incrementing the update number invalidates the log. This takes three fences. Inodes are
+    /// stored with their checksums. Notes of other changing metadata become durable with the first fence.
     pub fn apply(&mut self, changes: Changes) {
         self.make_room_for_notes(changes.bytes.len());
         for (at, _) in &changes.bytes {
@@ -258,7 +259,7 @@ impl<N: Nvram> Region<N> {
         self.end_update();
     }
 
-    /// Bytes that [`Region::apply`] can change at once in words of 8 bytes.
+    /// Returns the number of separate words of 8 bytes that one [`Region::apply`] can change.
     pub fn longest_update_words(&self) -> usize {
         (self.areas.log_end() - self.areas.log - 8) / (ENTRY_HEAD + 8)
     }
@@ -289,14 +290,14 @@ impl<N: Nvram> Region<N> {
         self.nvram.fence();
     }
 
-    /// From now on metadata has checksums, and the number of the update.
+    /// Starts checksums of metadata and of the update number.
     pub(super) fn begin_checksums(&mut self) {
         self.begin_to_check();
         self.update = checked_number(checked_word(self.update)).expect("it was made one");
         self.write_update();
     }
 
-    /// Nothing that is in the log counts, whichever update it was of.
+    /// Invalidates all log entries, whatever update they belong to.
     fn clear_log(&mut self) {
         self.store(self.areas.log, &vec![0; self.areas.log_end() - self.areas.log]);
         self.nvram.fence();
@@ -304,7 +305,8 @@ impl<N: Nvram> Region<N> {
         self.end_update();
     }
 
-    /// The entry of the log at `from`, if it belongs to the unfinished update: place, old content, end of the entry.
+    /// Returns the log entry at `from`, if it belongs to the unfinished update: offset, old content, end of
+    /// the entry.
     fn entry(&self, from: usize) -> Option<(usize, Vec<u8>, usize)> {
         let start = from + ENTRY_HEAD;
         let end_of_log = self.areas.log_end();
@@ -314,7 +316,7 @@ impl<N: Nvram> Region<N> {
         let (at, length) = (usize::try_from(self.word(from + 8)).ok()?, self.half(from + 16) as usize);
         let end = start.checked_add(length.next_multiple_of(8)).filter(|end| *end <= end_of_log)?;
         let fits = at.checked_add(length).is_some_and(|end| end <= self.nvram.bytes().len());
-        // The log never changes itself, nor the superblock.
+        // The log never contains changes of itself or of the superblock.
         if !fits || at < end_of_log {
             return None;
         }
@@ -330,18 +332,19 @@ impl<N: Nvram> Region<N> {
             entries.push((at, old));
             from = end;
         }
-        // Backwards, so that of two entries for one place the first has the last word.
+        // In reverse order, so that the first of two entries for the same offset takes effect last.
         for (at, old) in entries.iter().rev() {
             self.store(*at, old);
         }
         self.nvram.fence();
-        // Even if nothing was undone: of an update that was interrupted while its log was written, the first entry may be lost
-        // and a later one be there, which must not be taken for one of the next update.
+        // The number is incremented even if nothing was undone. If the log was interrupted while being
+        // written, its first entry may be lost and a later one present; that entry must not be taken
+        // for one of the next update.
         self.end_update();
     }
 }
 
-/// Number of the update that the log is for; `None` if it is damaged.
+/// Returns the number of the update that the log is for; `None` if it is damaged.
 pub(super) fn update_of(bytes: &[u8], areas: &Areas, is_checked: bool) -> Option<u64> {
     let word = u64::from_le_bytes(bytes[areas.log..areas.log + 8].try_into().expect("8 bytes"));
     if is_checked { checked_number(word) } else { Some(word) }

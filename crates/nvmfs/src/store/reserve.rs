@@ -1,8 +1,9 @@
-//! Blocks that are reserved: pointers that lead nowhere and yet count as blocks of data in use.
+//! Reserved blocks: pointers without a location that still count as data blocks in use.
 //!
-//! Where a block of data will lie is not known in advance: what is written goes to whatever page of NVRAM is free, and later to
-//! whatever extent of the SSD. So what is reserved is room and not a place. The pointer says so itself: the blocks of pointers
-//! above it are there, a write turns it as it turns one of a block on the SSD, and what is in use stays the same.
+//! The location of a data block is not known in advance: it is written to any free page of NVRAM, and later to
+//! any free extent of the SSD. So a reservation reserves space rather than a location. The pointer itself marks
+//! the block as reserved: its pointer blocks exist, a write replaces the pointer like that of a block on the
+//! SSD, and the number of blocks in use does not change.
 
 use super::Store;
 use crate::api::{Error, Ino, Result};
@@ -11,16 +12,18 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Pages of pointers that as many blocks as one of them holds may need: two ways of up to three levels.
+/// Pages of pointers that a run of reserved blocks (as many as one such page addresses) may need: two paths of
+/// up to three levels.
 const POINTER_PAGES: u32 = 6;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Blocks that are reserved and were not written yet.
+    /// Returns the number of reserved blocks that are not yet written.
     pub fn reserved_blocks(&self) -> u64 {
         self.reserved_blocks
     }
 
-    /// Reserves holes of a file, blocks in ascending order; safe when it returns. If there is no room, they are holes again.
+    /// Reserves holes of a file, given in ascending order; durable on return. If there is not enough space,
+    /// they become holes again.
     ///
     /// # Errors
     /// [`Error::NoSpace`].
@@ -57,8 +60,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Takes from a file what an interrupted or refused operation left from `block` on, behind its end. Where blocks are reserved
-    /// there, those that were being written are so again.
+    /// Removes the remains of an interrupted or refused operation from `block` on, beyond the end of a
+    /// file. If the file has reserved blocks beyond its end, blocks that were being written become reserved
+    /// again.
     pub fn end_with(&mut self, ino: Ino, block: u64) -> Result<()> {
         if !self.region.inode(ino)?.reserves_behind_end() {
             return self.cut(ino, block, u64::MAX);
@@ -71,7 +75,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// A block is reserved and not written any more.
+    /// Turns a written block back into a reserved one.
     fn unwrite(&mut self, ino: Ino, block: u64) -> Result<()> {
         let place = self.region.place_of(ino, block)?;
         if let (true, Some(at)) = (place.has_content(), self.region.pointer_at(ino, block)?) {

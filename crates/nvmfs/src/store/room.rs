@@ -1,4 +1,4 @@
-//! Room on the NVRAM: how many pages may be dirty, and how pages become free.
+//! Space on the NVRAM: limits for dirty pages and metadata, and eviction.
 
 use super::noted::Unit;
 use super::pages::{self, State};
@@ -10,31 +10,34 @@ use crate::nvram::Nvram;
 use crate::options::{blocks_of, reserved_extents};
 use crate::ssd::Ssd;
 
-/// Why a write is refused that has room for metadata.
+/// Reason for refusing a write when data is full but metadata is not.
 pub(crate) const FULL_OF_DATA: &str = "all blocks for data are in use";
-/// Pages that are never dirty, so that cleaning always has room for an extent, and reading for a cache.
+/// Pages that are never dirty, so that recycling always has space for an extent, and reading for a cache.
 const MARGIN: u32 = 2 * EXTENT_BLOCKS as u32;
-/// Pages that metadata leaves to data, so that writing goes on however full of metadata the NVRAM is: beside the margin an extent
-/// that is on its way, one that is being filled, and room for a write.
+/// Pages that metadata must leave to data, so that writing continues even if the NVRAM is full of metadata.
+/// They are the margin, an extent in flight, an extent being filled, and space for a write.
 const LEFT_TO_DATA: u32 = 5 * EXTENT_BLOCKS as u32;
-/// The same where blocks have places of their own, and any number of them is written at once.
+/// Like [`LEFT_TO_DATA`], for placements with fixed places, where any number of blocks is written at once.
 const LEFT_TO_PLACED_DATA: u32 = MIN_PAGES / 2;
-/// Bytes of the smallest entry of a directory.
+/// Bytes of the smallest directory entry.
 const SMALLEST_ENTRY_BYTES: u64 = 16;
-/// Clean pages that make room at once, so that one fence serves all.
+/// Minimum number of clean pages evicted together, so that one fence serves them all.
 const EVICTED_AT_ONCE: u32 = 32;
-/// Rounds of flushing without which room must have been made; more is a defect, or a drive that lies.
+/// Number of flush rounds after which space must be available; more indicate a bug, or a drive that does not
+/// keep its promises.
 const MANY_ROUNDS: u32 = 1 << 20;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Blocks of data in use, on either device, and those reserved; one that is on both devices counts once.
+    /// Returns the number of data blocks in use, including reserved blocks; a block on both devices counts
+    /// once.
     pub fn used_blocks(&self) -> u64 {
         let states = [State::Clean, State::Dirty, State::Kept];
         let pages: u32 = states.into_iter().map(|state| self.pages.count(state)).sum();
         u64::from(pages) + self.reserved_blocks + self.extents.valid_blocks() - u64::from(self.pages.copies())
     }
 
-    /// Blocks that data may use: the extents but for the reserve, and as many pages as may stay dirty, or are kept.
+    /// Returns the maximum number of data blocks: the extents except the reserve, the pages that may stay
+    /// dirty, and the kept pages.
     pub fn capacity_blocks(&self) -> u64 {
         blocks_of(self.extents.usable() - self.reserved_extents())
             + u64::from(self.resting_pages())
@@ -46,26 +49,27 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         reserved_extents(usable, self.superblock.reserve_permille).min(usable)
     }
 
-    /// Refuses to give files more blocks than there may be; returns how many of those wanted they may have.
+    /// Returns how many of the wanted blocks files may still get.
     pub(super) fn allowed_blocks(&self, wanted: u64) -> u64 {
         wanted.min(self.capacity_blocks().saturating_sub(self.used_blocks()))
     }
 
-    /// Pages that metadata may still take.
+    /// Returns the number of pages that metadata may still take.
     pub fn free_metadata_pages(&self) -> u32 {
         let left =
             if self.superblock.placement.updates_in_place() { LEFT_TO_PLACED_DATA } else { LEFT_TO_DATA };
         self.pages.for_data().saturating_sub(left)
     }
 
-    /// Blocks that data may still use and that pointers can lead to: each page of pointers that there is room for has so many.
+    /// Returns the number of blocks that data may still use and that pointers can address: each page of
+    /// pointers addresses 512 blocks.
     pub fn available_blocks(&self) -> u64 {
         let free = self.capacity_blocks().saturating_sub(self.used_blocks());
         free.min(u64::from(self.free_metadata_pages()) * POINTERS_PER_BLOCK)
     }
 
-    /// Most files that there is still room for where so many inodes are free: each takes an entry of a directory in a new block, and,
-    /// once those are used up, an inode on a new page.
+    /// Returns the number of files that still fit, if `free_inodes` inodes are free. Each file takes a
+    /// directory entry in a new block and, once the free inodes are used up, an inode on a new page.
     pub fn available_files(&self, free_inodes: u64) -> u64 {
         let (per_page, pages) =
             (BLOCK_BYTES as u64 / SMALLEST_ENTRY_BYTES, u64::from(self.free_metadata_pages()));
@@ -80,39 +84,40 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         files.min(u64::from(self.region.areas.most_inodes()))
     }
 
-    /// Refuses to take so many more pages for metadata where nothing would be left to work with.
+    /// Fails if metadata cannot take `pages` more pages without starving data.
     pub(super) fn check_room_for_metadata(&self, ino: Ino, pages: u32) -> Result<()> {
         if self.free_metadata_pages() < pages {
             return Err(Error::NoSpace("the NVRAM is full of directories, attributes and pointers"));
         }
-        // Else nothing could be removed that a snapshot has to keep.
+        // Pages for snapshots are exempt: otherwise nothing that a snapshot must keep could be removed.
         if !is_kept(ino) && self.used_blocks() >= self.capacity_blocks() {
             return Err(Error::NoSpace(FULL_OF_DATA));
         }
         Ok(())
     }
 
-    /// Most pages that may ever be dirty.
+    /// Returns the maximum number of dirty pages.
     fn most_dirty(&self) -> u32 {
         self.pages.for_data().saturating_sub(MARGIN)
     }
 
-    /// Dirty pages above which flushing begins where the dirty list has so many pages: an extent's worth before no more may be
-    /// dirty, or else, where the NVRAM is small, it would begin only when a write has to wait for it.
+    /// Returns the number of dirty pages above which flushing begins, for a dirty list of this length. It
+    /// is at least an extent below the maximum; otherwise, with a small NVRAM, flushing would begin only
+    /// when a write has to wait for it.
     pub(super) fn high_mark(&self, dirty_list: u32) -> u32 {
         share_of(dirty_list, self.options.flush_above)
             .min(self.most_dirty().saturating_sub(EXTENT_BLOCKS as u32))
     }
 
-    /// Dirty pages at which it ends.
+    /// Returns the number of dirty pages at which flushing ends.
     pub(super) fn low_mark(&self, dirty_list: u32) -> u32 {
         share_of(dirty_list, self.options.flush_below).min(self.high_mark(dirty_list))
     }
 
-    /// Sees to it that `count` pages are free, and that as many may become dirty.
+    /// Ensures that `count` pages are free, and that as many may become dirty.
     ///
     /// # Errors
-    /// [`Error::NoSpace`] if neither evicting nor flushing makes room.
+    /// [`Error::NoSpace`] if neither eviction nor flushing frees enough pages.
     pub(super) fn make_room(&mut self, count: u32) -> Result<()> {
         for _ in 0..MANY_ROUNDS {
             if self.pages.count(State::Dirty) + count > self.most_dirty() && !self.is_view {
@@ -128,20 +133,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Err(Error::NoSpace("flushing makes no room on the NVRAM"))
     }
 
-    /// Refuses the present request if it may wait and so many pages have no room before something was flushed.
+    /// Returns [`Error::Wait`] if the current request may wait and `count` pages fit only after a flush.
     ///
     /// # Errors
     /// [`Error::Wait`].
     pub(super) fn wait_for_room(&mut self, count: u32) -> Result<()> {
         let most = self.most_dirty();
-        // What has no room at once is written piece by piece, each making room for the next.
+        // A larger request is written in pieces, each of which makes room for the next.
         if self.pages.count(State::Dirty) + count.min(most / 2) <= most {
             return Ok(());
         }
         if self.beside.may_wait_for_room() { self.wait_for_flush() } else { Ok(()) }
     }
 
-    /// The same without flushing, for pages that only cache: whether `count` pages are free.
+    /// Like [`Store::make_room`], but without flushing, for pages that only serve as a cache; returns true
+    /// if `count` pages are free.
     pub(super) fn make_room_for_cache(&mut self, count: u32) -> Result<bool> {
         if self.pages.count(State::Free) < count {
             self.evict(count.max(EVICTED_AT_ONCE))?;
@@ -149,7 +155,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(self.pages.count(State::Free) >= count)
     }
 
-    /// The coldest clean pages, up to `count`, become free: their inodes point to the SSD again.
+    /// Evicts up to `count` of the coldest clean pages: their inodes point to the SSD again.
     pub(super) fn evict(&mut self, count: u32) -> Result<()> {
         let (mut victims, mut turns): (Vec<PageId>, Vec<(usize, u64)>) = Default::default();
         let mut coldest = self.pages.coldest();
@@ -170,7 +176,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         for (at, pointer) in turns {
             self.region.store_word(at, pointer);
         }
-        // Before their content may be replaced.
+        // The pointers must be durable before the pages are reused.
         self.region.fence();
         for page in victims {
             let (ino, file_block) = pages::owner_of(&self.region, page);
@@ -182,37 +188,37 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Pages of NVRAM in a state.
+    /// Returns the number of NVRAM pages in a state.
     pub fn pages_in(&self, state: State) -> u32 {
         self.pages.count(state)
     }
 
-    /// Extents of the SSD for data.
+    /// Returns the number of SSD extents for data.
     pub fn usable_extents(&self) -> u32 {
         self.extents.usable()
     }
 
-    /// Free ones.
+    /// Returns the number of free extents.
     pub fn free_extents(&self) -> u32 {
         self.extents.free()
     }
 
-    /// Valid blocks on the SSD.
+    /// Returns the number of valid blocks on the SSD.
     pub fn ssd_valid_blocks(&self) -> u64 {
         self.extents.valid_blocks()
     }
 
-    /// Extents that would be enough for them over extents in use; 1 where none is.
+    /// Returns the extents needed for the valid blocks divided by the extents in use; 1 if none is in use.
     pub fn extent_fill(&self) -> f64 {
         self.extents.fill()
     }
 
-    /// Extents of the SSD by number of valid blocks.
+    /// Returns the number of SSD extents by number of valid blocks.
     pub fn extent_histogram(&self) -> Vec<u32> {
         self.extents.histogram()
     }
 
-    /// Counts the blocks of each inode again, each where its pointer leads, and those reserved.
+    /// Recounts the blocks of each inode at their locations, and the reserved blocks.
     fn check_inodes(&self) -> std::result::Result<(), String> {
         let mut reserved = 0;
         for ino in std::iter::once(INODES).chain(self.region.inos()) {
@@ -244,7 +250,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Compares all metadata with its checksums.
+    /// Verifies the checksums of all metadata.
     fn check_sums(&self) -> std::result::Result<(), String> {
         let inodes = std::iter::once(INODES).chain(self.region.inos()).map(Unit::Inode);
         let pages = (0..self.region.areas.pages).map(PageId);
@@ -255,10 +261,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Counts everything again and compares with what is kept.
+    /// Recounts everything and compares it with the maintained counts.
     ///
     /// # Errors
-    /// A defect.
+    /// An inconsistency, which is a bug.
     pub fn check(&self) -> std::result::Result<(), String> {
         let mut by_state = [0; State::ALL.len()];
         let mut copies = 0;

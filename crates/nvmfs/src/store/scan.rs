@@ -1,5 +1,5 @@
-//! All inodes and what they point to, walked: how page table, owners and bitmap come about when a file system is opened,
-//! and the part of fsck that looks at blocks (section III-D).
+//! Walk over all inodes and their pointers: rebuilds the page table, the owners and the bitmap when a file
+//! system is opened, and is the part of fsck that checks blocks (section III-D).
 
 pub use super::problems::{Part, Problem, Scan, Wrong, WrongArea};
 
@@ -16,28 +16,29 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Bytes of the tables that are cleared at once; a page's or more.
+/// Bytes of the tables that are cleared at once; at least a page.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Pointers to nowhere that a page of pointers may have at least; with more, unless others are as many, it is none.
+/// Number of invalid pointers that a page of pointers may always have. With more, and more than valid ones, the
+/// page is not accepted as a page of pointers.
 const MOST_BAD_POINTERS: usize = 8;
 
-/// What a pointer may lead to.
+/// Targets that a pointer may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Allowed {
-    /// A block of data on either device.
+    /// A data block on either device.
     Data,
-    /// A page of metadata.
+    /// A metadata page.
     Metadata,
-    /// A page of a directory, which is no longer than positions reach.
+    /// A directory page; its block number is limited by the range of positions.
     Entries,
     /// A page of inodes.
     Inodes,
-    /// A page of inodes as a snapshot keeps them.
+    /// A page of inodes kept by a snapshot.
     Kept,
 }
 
-/// A range in pieces.
+/// Splits a range into pieces.
 fn pieces(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     range.clone().step_by(PIECE_BYTES).map(move |at| at..range.end.min(at + PIECE_BYTES))
 }
@@ -47,31 +48,31 @@ pub(super) struct Walk<'a, N, S> {
     pub scan: Scan,
     pub ino: Ino,
     pub blocks: u32,
-    /// Inodes say how many blocks they have: the file system was closed.
+    /// True if inodes have valid block counts: the file system was closed.
     is_counted: bool,
-    /// First block beyond the end that was not reserved, if the file has any.
+    /// First block beyond the end that is not reserved, if there is one.
     beyond: Option<u64>,
-    /// Blocks beyond the end may be reserved.
+    /// True if blocks beyond the end may be reserved.
     pub reserves: bool,
     pub end: u64,
-    /// Where its last block ends, blocks.
+    /// End of the last block, in blocks.
     after_last: u64,
-    /// What its pages of data are.
+    /// State of the file's data pages.
     state: State,
-    /// It is an inode as a snapshot keeps it.
+    /// True if the inode is kept by a snapshot.
     pub is_kept: bool,
-    /// Pages of such inodes, each with its number.
+    /// Pages of inodes kept by snapshots, with their numbers.
     pub kept_pages: Vec<(u32, PageId)>,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Walks all inodes, and writes down from them who owns which page and block. Which extents are free is still to be
-    /// found, when all blocks are known.
+    /// Walks all inodes, and records the owners of pages and blocks. Free extents are determined
+    /// afterwards, when all blocks are known.
     pub(super) fn scan(&mut self) -> Scan {
         self.scan_as(false)
     }
 
-    /// The same of a file system that was closed: each inode says how many blocks it has.
+    /// Like [`Store::scan`]; if the file system was closed, the block counts of inodes are verified.
     pub(super) fn scan_as(&mut self, was_closed: bool) -> Scan {
         self.forget();
         let is_counted = was_closed && self.region.is_checked();
@@ -89,7 +90,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             is_kept: false,
             kept_pages: Vec::new(),
         };
-        // First, since it says which inodes there are besides those of the table.
+        // This file comes first, because it lists the inodes beyond the table.
         walk.file_of_inodes();
         for ino in walk.store.region.inos() {
             walk.inode(ino);
@@ -100,7 +101,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         scan
     }
 
-    /// Forgets who owns what; the checksums of pages of metadata, which stand between, stay.
+    /// Clears all owners; keeps the checksums of metadata pages, which are in the same table.
     fn forget(&mut self) {
         let zeros = vec![0; PIECE_BYTES];
         let areas = &self.region.areas;
@@ -121,7 +122,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.extents = extents::Extents::empty(self.region.areas.extents());
     }
 
-    /// Pages that nobody owns are free, the lowest to be used first.
+    /// Marks pages without an owner as free, to be used in ascending order.
     fn free_pages(&mut self) {
         for page in (0..self.region.areas.pages).rev().map(PageId) {
             if pages::state_of(&self.region, page) == State::Free {
@@ -136,7 +137,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.scan.complain(Problem { ino: self.ino, what, word: Some((at, repaired)) });
     }
 
-    /// Tells of a checksum that is wrong.
+    /// Reports a wrong checksum.
     pub(super) fn check_sum(&mut self, unit: Unit, part: Part) {
         if !self.store.region.is_sound(unit) {
             self.scan.complain(Problem { ino: self.ino, what: Wrong::Checksum(part), word: None });
@@ -169,8 +170,9 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.finish(&inode, at);
     }
 
-    /// After the pointers: a directory never has blocks beyond its end, so its size is wrong and not they. Blocks of pointers
-    /// it may have, made for a block that then was not written.
+    /// Checks the size, after the pointers. A directory never has blocks beyond its end, so in this case
+    /// its size is wrong, not the blocks. It may have pointer blocks beyond its end, made for a block that
+    /// was then not written.
     fn size(&mut self, inode: &Inode, kind: Kind, at: usize) {
         let is_short = kind == Kind::Directory && self.after_last > self.end;
         if is_short {
@@ -192,7 +194,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// What the file leads to whose blocks are inodes. It has nothing but pointers, and no end.
+    /// Walks the file whose blocks are pages of inodes. It has only pointers, and no size.
     fn file_of_inodes(&mut self) {
         let (at, inode) = (self.store.region.areas.inode_table, self.store.region.raw_inode(INODES));
         let inode = inode.expect("it is in the table");
@@ -208,7 +210,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.finish(&inode, at);
     }
 
-    /// Takes a page of inodes, unless it is none: hardly any of them has its checksum.
+    /// Claims a page of inodes; refuses it if at most half of the inodes have a valid checksum.
     fn inode_page(&mut self, page: PageId, number: u32) -> bool {
         let store = &mut *self.store;
         let (inodes, _) = store.region.page(page).as_chunks::<SIZE_OF_INODE>();
@@ -231,7 +233,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             Kind::Directory => Allowed::Entries,
             Kind::Symlink if inode.is_inline_link() => return,
             Kind::Symlink => Allowed::Metadata,
-            // Device files and the like have no content.
+            // Device files, pipes and sockets have no content.
             _ => {
                 self.end = 0;
                 Allowed::Metadata
@@ -240,7 +242,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.trees(at, allowed);
     }
 
-    /// What all pointers of an inode lead to.
+    /// Walks all pointers of an inode.
     pub(super) fn trees(&mut self, at: usize, allowed: Allowed) {
         for slot in 0..POINTERS {
             let (start, levels) = map::slot_start(slot);
@@ -248,7 +250,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// What the pointer at `at` leads to, which begins with block `start` of the file.
+    /// Walks the tree below the pointer at `at`, whose first block is block `start` of the file.
     fn tree(&mut self, at: usize, start: u64, levels: u32, allowed: Allowed) {
         let pointer = self.store.region.word(at);
         if pointer == 0 {
@@ -264,7 +266,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         };
         self.check_sum(Unit::Page(page), Part::Pointers(start));
         if start >= self.end && self.beyond.is_none() && !self.reserves {
-            // Made for a block that then was not written.
+            // The pointer block was allocated for a block that was never written.
             self.beyond = Some(start);
         }
         let (table, span) = (self.store.region.areas.page(page), POINTERS_PER_BLOCK.pow(levels - 1));
@@ -273,8 +275,8 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// Takes the page of pointers that a pointer leads to. A page of something else, taken for one, would be a problem for each
-    /// of its words, and putting them right would wipe out what it is.
+    /// Claims the page of pointers that a pointer leads to. A page with other content is refused: otherwise
+    /// each of its words would be a problem, and the repair would erase the page.
     fn table(&mut self, pointer: u64) -> Option<PageId> {
         let areas = &self.store.region.areas;
         if let Some(Place::Nvram(page)) = Place::of(pointer, areas) {
@@ -290,7 +292,8 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.metadata_page(pointer)
     }
 
-    /// Takes the page of metadata that a pointer leads to; `None` if there is none, or another has it.
+    /// Claims the metadata page that a pointer leads to; `None` if the pointer is invalid or the page is
+    /// already claimed.
     pub(super) fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
         let store = &mut *self.store;
         let Some(Place::Nvram(page)) = Place::of(pointer, &store.region.areas) else { return None };
@@ -310,7 +313,8 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             Allowed::Inodes => block < areas.most_inode_pages().into(),
             _ => true,
         };
-        // A snapshot has to say that there was a hole, or it would show what is there now.
+        // In a snapshot a lost block becomes an explicit hole; otherwise the snapshot would show the
+        // current block.
         let lost = if self.is_kept { Place::Absent.pointer(areas) } else { 0 };
         let place = Place::of(pointer, areas).filter(|_| is_reached);
         let taken = match place {
@@ -350,7 +354,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let is_free = pages::state_of(&store.region, page) == State::Free;
         if is_free {
             pages::own(&mut store.region, page, self.ino, block as u32);
-            // Without page_info nothing is known to be on the SSD as well.
+            // Without the page table, a copy on the SSD is unknown, so the page counts as dirty.
             store.pages.put(&mut store.region, page, self.state, false);
             self.blocks += 1;
         }
@@ -367,7 +371,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         is_free
     }
 
-    /// Writes down how many blocks the inode has.
+    /// Records the block count of the inode.
     fn finish(&mut self, inode: &Inode, at: usize) {
         if inode.blocks != self.blocks {
             if self.is_counted {

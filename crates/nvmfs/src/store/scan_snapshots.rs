@@ -1,4 +1,4 @@
-//! What snapshots keep, walked as the file system is.
+//! Walk over the inodes and blocks kept by snapshots.
 
 use super::noted::Unit;
 use super::pages;
@@ -13,7 +13,7 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
-    /// All that snapshots have, after all that files have.
+    /// Walks all snapshots; called after the walk over all files.
     pub(super) fn snapshots(&mut self) {
         if self.store.superblock.version < Version::Keeping || !self.store.region.is_checked() {
             return;
@@ -27,7 +27,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         self.store.snapshot_blocks = self.blocks.into();
     }
 
-    /// The snapshots on the page that a word tells of.
+    /// Walks the snapshots on the page that a word refers to.
     fn page_of_snapshots(&mut self, word_at: usize) {
         self.ino = Ino(KEPT_INODES);
         let word = self.store.region.word(word_at);
@@ -49,7 +49,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// The snapshot whose record is at `at`.
+    /// Walks the snapshot whose record is at `at`.
     fn snapshot(&mut self, at: usize) {
         let tree = self.store.region.areas.kept_inode(at);
         self.ino = tree;
@@ -69,7 +69,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
     }
 
-    /// Takes a page of inodes that a snapshot keeps.
+    /// Claims a page of inodes kept by a snapshot.
     pub(super) fn kept_page(&mut self, pointer: u64, number: u32) -> bool {
         let Some(page) = self.metadata_page(pointer) else { return false };
         pages::own(&mut self.store.region, page, self.ino, number);
@@ -78,7 +78,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         true
     }
 
-    /// What a snapshot keeps of an inode.
+    /// Walks an inode kept by a snapshot.
     fn kept_inode(&mut self, at: usize, ino: Ino) {
         self.ino = ino;
         let kept = self.store.region.kept(at);

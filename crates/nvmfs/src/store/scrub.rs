@@ -1,4 +1,4 @@
-//! Everything that has a checksum is looked at now and then, a little at a time, while the file system is in use.
+//! Scrub: verifies everything that has a checksum, a piece at a time, while the file system is in use.
 
 use super::noted::Unit;
 use super::pages::{self, State};
@@ -12,24 +12,24 @@ use crate::stats::ChecksumStats;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Inodes, and pages of NVRAM, that are looked at in one piece.
+/// Inodes and NVRAM pages verified in one piece.
 const INODES_AT_ONCE: u32 = 2048;
 const PAGES_AT_ONCE: u32 = 1024;
 
-/// How far a pass is, and what passes found.
+/// Progress of the current pass, and results of all passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pass {
-    /// The first inode, page and extent that is still to be looked at.
+    /// Next inode, page and extent to be verified.
     inode: u32,
     page: u32,
     extent: u32,
-    /// Passes that came to their end.
+    /// Number of completed passes.
     passes: u64,
     metadata: u64,
     blocks: u64,
 }
 
-/// Blocks of the SSD that are to be read and compared with their checksums. The file system may be used meanwhile.
+/// Blocks of the SSD to be read and verified. The file system may be used meanwhile.
 pub struct Scrub<S> {
     blocks: Vec<Summed>,
     wrong: OnceLock<Vec<Summed>>,
@@ -37,10 +37,10 @@ pub struct Scrub<S> {
 }
 
 impl<S: Ssd> Scrub<S> {
-    /// Reads them.
+    /// Reads and verifies the blocks.
     ///
     /// # Errors
-    /// Those of the SSD.
+    /// Errors of the SSD.
     pub fn read(&self) -> std::io::Result<()> {
         let wrong = wrong_blocks(&*self.ssd, &self.blocks)?;
         self.wrong.get_or_init(|| wrong);
@@ -48,7 +48,7 @@ impl<S: Ssd> Scrub<S> {
     }
 }
 
-/// So many numbers from `from` on, and it is behind them.
+/// Returns the next `count` numbers from `from`, limited by `end`, and advances `from`.
 fn next(from: &mut u32, count: u32, end: u32) -> Range<u32> {
     let range = *from..from.saturating_add(count).min(end);
     *from = range.end;
@@ -56,8 +56,8 @@ fn next(from: &mut u32, count: u32, end: u32) -> Range<u32> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Looks at the next piece of metadata, and chooses the blocks of an extent that are to be read. `None` at the end of a pass,
-    /// after which the next one begins.
+    /// Verifies the next piece of metadata, and returns blocks of an extent to be read and verified.
+    /// Returns `None` at the end of a pass; the next call begins a new pass.
     pub fn begin_scrub(&mut self) -> Option<Scrub<S>> {
         let (inodes, pages, extents) =
             (self.region.inode_limit(), self.region.areas.pages, self.region.areas.extents());
@@ -89,10 +89,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Blocks were read. What was written anew meanwhile does not count.
+    /// Evaluates the blocks that were read. Blocks rewritten meanwhile are ignored.
     ///
     /// # Errors
-    /// That of reading.
+    /// Errors of the read.
     pub fn end_scrub(&mut self, scrub: Scrub<S>, outcome: std::io::Result<()>) -> Result<()> {
         outcome?;
         self.pass.blocks += scrub.blocks.len() as u64;
@@ -104,7 +104,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// What checksums have shown since it was opened, if there are any.
+    /// Returns the results of checksum verification since the store was opened, if there are checksums.
     pub fn checksum_stats(&self) -> Option<ChecksumStats> {
         self.region.is_checked().then(|| ChecksumStats {
             of_data: self.region.areas.has_sums(),

@@ -1,5 +1,5 @@
-//! What is checked of a file system that was closed before anything in it is changed: the page table, data on NVRAM, and all
-//! else that is not walked.
+//! Checks of a closed file system before anything in it is changed: the page table, data on NVRAM, and all
+//! other areas that are not walked.
 
 use super::Store;
 use super::pages::{State, block_in, state_in};
@@ -12,10 +12,10 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use rayon::prelude::*;
 
-/// Pages that one processor looks at together at least.
+/// Minimum number of pages that one thread checks together.
 const PAGES_AT_ONCE: usize = 256;
 
-/// The word that says whether a file system was closed.
+/// Returns the word that marks a file system as closed.
 pub(super) fn closed_word(bytes: &[u8]) -> u64 {
     word(bytes, ListEnds::CLEAN_AT)
 }
@@ -28,7 +28,7 @@ fn half(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
 }
 
-/// What is wrong with the NVRAM of a file system that has checksums, as it is found.
+/// Returns the problems with the NVRAM of a file system that has checksums.
 pub(super) fn look(bytes: &[u8], areas: &Areas, superblock: &Superblock) -> Scan {
     let mut scan = Scan::default();
     let was_closed = closed_word(bytes) == ListEnds::CLEAN;
@@ -51,7 +51,7 @@ pub(super) fn look(bytes: &[u8], areas: &Areas, superblock: &Superblock) -> Scan
     scan
 }
 
-/// What is wrong with a page of data, which has a checksum while the file system is closed.
+/// Returns the problem with a data page, if any; data pages have checksums while the file system is closed.
 fn look_at_data(bytes: &[u8], areas: &Areas, page: PageId) -> Option<Problem> {
     let at = areas.page_info(page);
     let info = &bytes[at..at + PAGE_INFO_BYTES];
@@ -68,7 +68,7 @@ fn is_data(state: State) -> bool {
     matches!(state, State::Clean | State::Dirty | State::Kept)
 }
 
-/// The checksum of the page table, and of the ends of its lists.
+/// Returns the checksum of the page table and the ends of its lists.
 fn table_sum(bytes: &[u8], areas: &Areas) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&bytes[ListEnds::AT..ListEnds::AT + 16]);
@@ -77,8 +77,8 @@ fn table_sum(bytes: &[u8], areas: &Areas) -> u32 {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Before the file system is closed: all that is to be found as it is gets its checksum. What is stored is not safe yet, but
-    /// for metadata.
+    /// Computes the checksums of everything that is verified after a close. Only those of metadata are
+    /// durable on return.
     pub(super) fn seal(&mut self) {
         self.region.sum_up_all();
         if self.superblock.checksums != Checksums::All {
@@ -95,7 +95,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// The checksum of the page table as it is now.
+    /// Returns the checksum of the current page table.
     pub(super) fn table_sum(&self) -> u32 {
         table_sum(self.region.bytes(), &self.region.areas)
     }

@@ -1,9 +1,10 @@
-//! How the NVRAM is shared between the dirty and the clean list: "dynamically adjusting the length of dirty and clean LRU lists"
-//! (section III-B), of which the paper does not say how.
+//! Division of the NVRAM between the dirty and the clean list: "dynamically adjusting the length of dirty and
+//! clean LRU lists" (section III-B). The paper does not describe the method.
 //!
-//! By ghosts, as in ARC (Megiddo and Modha, FAST 2003), and between dirty and clean pages in H-ARC (Fan, Du and Voigt, MSST 2014):
-//! blocks that left a list lately, and that would still be there if it were longer. Each that is used again is a witness for its
-//! list. Bounds of flushing are shares of the dirty list's length; what they leave is the clean list's.
+//! Here it uses ghost entries, as in ARC (Megiddo and Modha, FAST 2003), and between dirty and clean pages as
+//! in H-ARC (Fan, Du and Voigt, MSST 2014). Ghosts are blocks that recently left a list and would still be in
+//! it if it were longer. Each ghost hit is an argument for a longer list. The flush thresholds are fractions of
+//! the dirty list's length; the clean list gets the rest.
 
 use super::Store;
 use super::ghosts::Ghosts;
@@ -14,35 +15,37 @@ use crate::nvram::Nvram;
 use crate::options::{Lists, blocks_of};
 use crate::ssd::Ssd;
 
-/// Least share of the pages that the dirty list has.
+/// Minimum length of the dirty list, as a fraction of the pages.
 const LEAST_SHARE: f64 = 0.1;
-/// Least pages of it: of half of them, down to which is flushed, flushing still chooses.
+/// Minimum length of the dirty list, pages: half of it, the default lower flush threshold, still leaves a
+/// choice of pages.
 const LEAST_PAGES: u32 = 4 * EXTENT_BLOCKS as u32;
-/// What a block that was sent to the SSD in vain weighs more than one that is read from it again: programming a page takes longer
-/// than reading it, wears it, and has to be cleaned up after.
+/// Weight of a ghost hit of the dirty list relative to one of the clean list: programming a flash page takes
+/// longer than reading it, wears it and causes cleaning.
 const WEIGHT_OF_WRITE: u32 = 2;
-/// How many times more a hit counts at most as hits are rarer: one block does not empty a list of which little is known yet.
+/// Maximum factor by which a hit in the shorter ghost list is scaled: a single hit must not empty a list about
+/// which little is known yet.
 const MOST_TIMES: u32 = 16;
 
-/// The length of the dirty list as the load has it, and what it follows from.
+/// Adaptive length of the dirty list, and the ghosts that determine it.
 pub(super) struct Shares {
-    /// Pages of the dirty list, not held to its bounds, which move.
+    /// Target length of the dirty list, pages, before its varying limits are applied.
     dirty_list: u32,
-    /// Blocks that were evicted.
+    /// Evicted blocks.
     clean: Ghosts,
-    /// Blocks that were flushed.
+    /// Flushed blocks.
     dirty: Ghosts,
 }
 
 impl Shares {
-    /// Those of an NVRAM of so many pages; `None` where they are fixed.
+    /// Creates the state for an NVRAM of `pages` pages; `None` with fixed lists.
     pub fn new(lists: Lists, pages: u32) -> Option<Self> {
         let ghosts = || Ghosts::new(pages);
         (lists == Lists::Adaptive).then(|| Shares { dirty_list: pages, clean: ghosts(), dirty: ghosts() })
     }
 }
 
-/// Which list had a block among its ghosts.
+/// Ghost lists that contained a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Witness {
     clean: bool,
@@ -50,12 +53,12 @@ struct Witness {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Whether the shares of the lists follow the load.
+    /// True if the division adapts to the load.
     pub fn is_adaptive(&self) -> bool {
         self.shares.is_some()
     }
 
-    /// Pages of the dirty list: all that data can use where the shares are fixed.
+    /// Returns the length of the dirty list; with fixed lists, all pages that data can use.
     pub fn dirty_list_pages(&self) -> u32 {
         let all = self.pages.for_data();
         let Some(shares) = &self.shares else { return all };
@@ -63,7 +66,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         shares.dirty_list.clamp(least.min(all), all)
     }
 
-    /// Pages of the dirty list with which flushing ends before it comes to blocks that have no room on the SSD.
+    /// Returns the minimum length of the dirty list at which flushing stops before it reaches blocks for
+    /// which the SSD has no space.
     fn least_for_the_rest(&self) -> u32 {
         let on_ssd = blocks_of(self.extents.usable() - self.reserved_extents());
         let kept = u64::from(self.pages.count(State::Kept));
@@ -71,41 +75,41 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if rest == 0 { 0 } else { (rest as f64 / self.options.flush_below).ceil() as u32 }
     }
 
-    /// Clean pages that were read once or not at all since they are.
+    /// Returns the number of clean pages on probation.
     pub fn probation_pages(&self) -> u32 {
         self.pages.on_probation()
     }
 
-    /// A page becomes clean as it was flushed.
+    /// Records that a page was flushed; returns the segment for the clean page.
     pub(super) fn note_flushed(&mut self, ino: Ino, block: u32, writes: u8) -> Segment {
         let Some(shares) = &mut self.shares else { return Segment::Protected };
-        // What cleaning moved was not dirty, and is not missed as such.
+        // A page moved by recycling was not dirty, so its ghost would be misleading.
         if writes > 0 {
             shares.dirty.insert(ino, block);
         }
         Segment::Unread
     }
 
-    /// A page was evicted.
+    /// Records that a page was evicted.
     pub(super) fn note_evicted(&mut self, ino: Ino, block: u32, segment: Segment) {
-        // One that was flushed and never read was no use as a clean one.
+        // A page that was flushed and never read had no use as a clean page.
         if let Some(shares) = self.shares.as_mut().filter(|_| segment != Segment::Unread) {
             shares.clean.insert(ino, block);
         }
     }
 
-    /// A block was read from the SSD, where users want it; where it belongs among the clean pages.
+    /// Records that users read a block from the SSD; returns its segment among the clean pages.
     pub(super) fn note_missed(&mut self, ino: Ino, block: u32) -> Segment {
         if self.shares.is_none() {
             return Segment::Protected;
         }
         let witness = self.witness(ino, block, true);
         self.follow(witness, 1);
-        // One that was written and flushed is read for the first time.
+        // A block that was written and flushed is read for the first time.
         if witness.clean { Segment::Protected } else { Segment::Probation }
     }
 
-    /// What the SSD has of a block is no longer wanted: it was written again, or removed.
+    /// Records that the copy of a block on the SSD became obsolete: the block was written again or removed.
     pub(super) fn note_outdated(&mut self, ino: Ino, block: u32) {
         if self.shares.is_some() {
             let witness = self.witness(ino, block, false);
@@ -113,7 +117,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Looks for a block among the ghosts. One that is removed or written as a whole would not have been read.
+    /// Looks up a block in both ghost lists. A block that is removed or overwritten as a whole would not
+    /// have been read, so it is no hit in the clean list.
     fn witness(&mut self, ino: Ino, block: u32, is_read: bool) -> Witness {
         let reach = |state| self.pages.for_data() - self.pages.count(state);
         let (clean, dirty) = (reach(State::Clean), reach(State::Dirty));
@@ -124,8 +129,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// Moves the length of the dirty list as a witness would have it: further where one list has fewer ghosts than the other, whose
-    /// hits are so much rarer.
+    /// Adjusts the length of the dirty list after a ghost hit. Hits in the ghost list with fewer entries
+    /// are scaled up, because they are correspondingly rarer.
     fn follow(&mut self, witness: Witness, weight: u32) {
         let (all, mut length) = (self.pages.for_data(), self.dirty_list_pages());
         let (clean, dirty) = (all - self.pages.count(State::Clean), all - self.pages.count(State::Dirty));
@@ -145,7 +150,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// How many times a hit counts among `own` ghosts where the other list has `others`.
+/// Returns the scale factor of a hit in a ghost list with `own` entries when the other list has `others`.
 fn times(others: u32, own: u32) -> u32 {
     (others / own).clamp(1, MOST_TIMES)
 }

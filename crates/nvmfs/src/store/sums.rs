@@ -1,8 +1,9 @@
-//! Checksums of metadata: of each inode, and of each page of pointers, of a directory, of attributes and of a link's target.
+//! Checksums of metadata: of each inode, and of each page of pointers, directory entries, attributes or a
+//! link's target.
 //!
-//! An update that is whole or not at all changes them with what they cover. All else that changes metadata does so word by word;
-//! what is about to be changed so is noted on NVRAM first, and gets its checksum later, many at once. After a power
-//! cut, what is noted gets the checksum of what it is.
+//! An atomic update changes checksums together with the content. All other changes of metadata are word by
+//! word: a note on NVRAM marks the unit as changing first, and checksums are computed later, many at once.
+//! After a power cut, units with a note get the checksum of their current content.
 
 use super::noted::{Noted, Unit};
 use super::pages::{State, state_of};
@@ -13,7 +14,7 @@ use crate::layout::{
 };
 use crate::nvram::Nvram;
 
-/// Units that get their checksums at once, so that one fence serves all.
+/// Minimum number of units whose checksums are computed together, so that one fence serves them all.
 const SUMMED_AT_ONCE: usize = Changing::COUNT / 2;
 
 fn word_at(slot: usize) -> usize {
@@ -21,12 +22,12 @@ fn word_at(slot: usize) -> usize {
 }
 
 impl<N: Nvram> Region<N> {
-    /// Whether metadata has checksums.
+    /// True if metadata has checksums.
     pub fn is_checked(&self) -> bool {
         self.noted.is_checked
     }
 
-    /// Whether the checksum of something is right, or something is changing, so that it has none.
+    /// True if the checksum of a unit is valid, or the unit is noted as changing and has none.
     pub fn is_sound(&self, unit: Unit) -> bool {
         if !self.noted.is_checked {
             return true;
@@ -37,13 +38,15 @@ impl<N: Nvram> Region<N> {
         self.noted.has(unit) || self.half(self.sum_at(unit)) == self.sum_of(unit)
     }
 
-    /// Something has a wrong checksum, and keeps it; whether that is news.
+    /// Marks a unit as damaged, which preserves its wrong checksum; returns true if it was not marked
+    /// before.
     pub(super) fn set_damaged(&mut self, unit: Unit) -> bool {
         self.noted.set(unit, true);
         self.noted.damaged.insert(unit)
     }
 
-    /// Metadata at `at` is going to change word by word, after the next fence.
+    /// Notes that metadata at `at` is going to be changed word by word; the note is durable after the next
+    /// fence.
     pub fn announce(&mut self, at: usize) {
         if self.noted.is_checked
             && let Some(unit) = self.unit_of(at)
@@ -52,13 +55,13 @@ impl<N: Nvram> Region<N> {
             if self.is_sound(unit) {
                 self.note_changing(unit);
             } else {
-                // Whatever becomes of it.
+                // The wrong checksum is preserved.
                 self.set_damaged(unit);
             }
         }
     }
 
-    /// The same of a page to which nothing points, whatever was in it.
+    /// Like [`Region::announce`], for a page that no pointer leads to; its old content does not matter.
     pub fn announce_fresh(&mut self, page: PageId) {
         let unit = Unit::Page(page);
         if !self.noted.is_checked {
@@ -83,7 +86,7 @@ impl<N: Nvram> Region<N> {
         self.noted.is_unsafe = true;
     }
 
-    /// Sees to it that so many more can be noted, without any of them being summed up.
+    /// Ensures that `count` more units can be noted without computing checksums in between.
     pub(super) fn make_room_for_notes(&mut self, count: usize) {
         assert!(count <= Changing::COUNT, "an update changes more than can be noted");
         if self.noted.is_checked && self.noted.free.len() < count {
@@ -91,7 +94,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Before a word of metadata changes: what is noted of it has to be safe.
+    /// Called before a word of metadata is changed: its note must be durable.
     pub(super) fn before_change(&mut self, at: usize) {
         self.announce(at);
         if self.noted.is_unsafe {
@@ -99,14 +102,14 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// The longest noted get checksums, and are changing no more.
+    /// Computes the checksums of the units noted first, and removes their notes.
     fn sum_up(&mut self, count: usize) {
         let count = count.min(self.noted.used.len());
         let summed: Vec<(usize, Unit)> = self.noted.used.drain(..count).collect();
         for (_, unit) in &summed {
             self.set_sum(*unit);
         }
-        // Before they are no longer noted.
+        // The checksums must be durable before the notes are removed.
         self.fence();
         for (slot, unit) in summed {
             self.patch_word(word_at(slot), 0);
@@ -115,7 +118,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// All that is noted gets checksums; they are safe.
+    /// Computes the checksums of all noted units and makes them durable.
     pub(super) fn sum_up_all(&mut self) {
         if self.noted.is_checked {
             self.sum_up(usize::MAX);
@@ -123,7 +126,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Where its checksum stands.
+    /// Returns the offset of the checksum of a unit.
     fn sum_at(&self, unit: Unit) -> usize {
         match unit {
             Unit::Inode(ino) => self.inode_at(ino).expect("it is there") + Field::Sum as usize,
@@ -131,7 +134,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// What its checksum should be.
+    /// Computes the checksum of a unit.
     fn sum_of(&self, unit: Unit) -> u32 {
         match unit {
             Unit::Inode(ino) => {
@@ -149,7 +152,7 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// All metadata gets the checksum of what it is now.
+    /// Recomputes the checksums of all metadata.
     pub fn sum_anew(&mut self) {
         for ino in std::iter::once(INODES).chain(self.inos()) {
             self.set_sum(Unit::Inode(ino));
@@ -163,20 +166,20 @@ impl<N: Nvram> Region<N> {
         self.forget_notes();
     }
 
-    /// Nothing is noted any more.
+    /// Removes all notes.
     fn forget_notes(&mut self) {
         self.store(Changing::AT, &[0; 8 * Changing::COUNT]);
         self.fence();
         self.noted = Noted::new(&self.areas, self.noted.is_checked);
     }
 
-    /// Metadata has checksums from now on.
+    /// Starts checksums of metadata.
     pub(super) fn begin_to_check(&mut self) {
         self.noted.is_checked = true;
         self.sum_anew();
     }
 
-    /// After a power cut: what was changing gets the checksum of what it is.
+    /// Recomputes the checksums of noted units, after a power cut.
     pub(super) fn sum_what_was_changing(&mut self) {
         if is_nothing_noted(self.bytes()) {
             return;
@@ -196,7 +199,7 @@ impl<N: Nvram> Region<N> {
     }
 }
 
-/// Whether all that tells what is changing makes sense.
+/// True if all notes are valid.
 pub(super) fn are_notes_sound(bytes: &[u8], areas: &Areas) -> bool {
     let (words, _) = bytes[Changing::AT..Changing::AT + 8 * Changing::COUNT].as_chunks::<8>();
     words.iter().all(|word| {
@@ -205,12 +208,13 @@ pub(super) fn are_notes_sound(bytes: &[u8], areas: &Areas) -> bool {
     })
 }
 
-/// Whether nothing is noted as changing.
+/// True if no unit is noted.
 pub(super) fn is_nothing_noted(bytes: &[u8]) -> bool {
     bytes[Changing::AT..Changing::AT + 8 * Changing::COUNT].iter().all(|byte| *byte == 0)
 }
 
-/// The checksum of a block of data, which tells one of another file, or of another place in it, from it.
+/// Returns the checksum of a data block. It includes the file and the block number, so a block of another file
+/// or another position does not match.
 pub fn data_sum(ino: Ino, block: u32, content: &[u8]) -> u32 {
     let owner = u64::from(ino.0) | u64::from(block) << 32;
     let mut hasher = crc32fast::Hasher::new_with_initial(crc32fast::hash(&owner.to_le_bytes()));

@@ -1,4 +1,4 @@
-//! Data on the SSD is compared with its checksums: when it is read, moved, and when everything is looked at.
+//! Verification of data on the SSD against its checksums: on reads, on moves, and for all data at once.
 
 use super::Store;
 use super::extents;
@@ -9,7 +9,7 @@ use crate::layout::EXTENT_BLOCKS;
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// A block of the SSD, whose it is, and its checksum.
+/// Block of the SSD with its owner and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("block {block} of inode {}, block {place} of the SSD, has a wrong checksum", .ino.0)]
 pub(super) struct Summed {
@@ -20,17 +20,18 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// Whether this is its content.
+    /// True if the content matches the checksum.
     pub fn is(&self, content: &[u8]) -> bool {
         data_sum(self.ino, self.block, content) == self.sum
     }
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// What was read from the SSD as a block of a file, and has the checksum that is told, has that of the block.
+    /// Verifies the checksum of a block of a file that was read from the SSD; `sum_of` computes it for an
+    /// owner.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if it has not.
+    /// [`Error::Damaged`] if the checksum does not match.
     pub(super) fn check_data(
         &mut self,
         ino: Ino,
@@ -51,7 +52,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Err(Error::Damaged(summed.to_string()))
     }
 
-    /// The valid blocks of an extent, if they have checksums.
+    /// Returns the valid blocks of an extent, if they have checksums.
     pub(super) fn summed_blocks(&self, extent: u32) -> Vec<Summed> {
         if !self.region.areas.has_sums() {
             return Vec::new();
@@ -66,10 +67,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         valid.map(summed).collect()
     }
 
-    /// Reads all data on the SSD that has checksums; what has a wrong one.
+    /// Reads all data on the SSD that has checksums; returns the mismatches.
     ///
     /// # Errors
-    /// Those of the SSD.
+    /// Errors of the SSD.
     pub fn check_all_data(&self) -> std::io::Result<Vec<Problem>> {
         let mut problems = Vec::new();
         for extent in 1..self.region.areas.extents() {
@@ -84,7 +85,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Reads blocks; those that have a wrong checksum.
+/// Reads blocks; returns those whose checksum does not match.
 pub(super) fn wrong_blocks<S: Ssd>(ssd: &S, blocks: &[Summed]) -> std::io::Result<Vec<Summed>> {
     let mut wrong = Vec::new();
     let mut content = Vec::new();

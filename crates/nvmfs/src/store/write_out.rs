@@ -1,6 +1,8 @@
-//! Rivals that do not keep what was written: all of it goes to the SSD at once, or from time to time, although there is room.
+//! Write-through and periodic write-out: caching modes for comparison, which write dirty pages to the SSD
+//! immediately or periodically even if there is space.
 //!
-//! Time is told by what users write, not by a clock, so that equal runs do the same on any machine.
+//! The period is measured in blocks that users write, not in time, so that equal runs have equal results on any
+//! machine.
 
 use super::Store;
 use super::pages::State;
@@ -8,17 +10,18 @@ use crate::nvram::Nvram;
 use crate::options::Caching;
 use crate::ssd::Ssd;
 
-/// How far a write-out is.
+/// Progress of a write-out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WriteOut {
-    /// Blocks that users had written when the last one began.
+    /// Number of blocks written by users at the start of the last write-out.
     begun_at: u64,
-    /// Dirty pages that are still to be written of it. Without threads all of them are written before anything else happens.
+    /// Dirty pages still to be written in this write-out. Without threads, all are written before any other
+    /// operation.
     left: u32,
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Whether dirty pages are to be written although there is room for them.
+    /// True if dirty pages are to be written even if there is space.
     pub(super) fn is_write_out_due(&self) -> bool {
         let due = match self.options.caching {
             Caching::WriteBack => false,
@@ -34,7 +37,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         (self.counts.written_blocks - self.write_out.begun_at) as f64 >= period
     }
 
-    /// Dirty pages are about to be written: if a period is over, all that are dirty by now.
+    /// Starts a write-out of all dirty pages if a period is over; called before dirty pages are selected.
     pub(super) fn begin_write_out(&mut self) {
         if self.options.caching == Caching::Periodic && self.write_out.left == 0 && self.is_period_over() {
             let left = self.pages.count(State::Dirty);
@@ -42,13 +45,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
     }
 
-    /// So many of them are on their way; none if there was none that is not.
+    /// Records that `pages` pages of the write-out are in flight; with 0, the write-out ends, because all
+    /// its pages are in flight.
     pub(super) fn go_on_with_write_out(&mut self, pages: usize) {
         let left = if pages == 0 { 0 } else { self.write_out.left.saturating_sub(pages as u32) };
         self.write_out.left = left;
     }
 
-    /// Pages that may stay dirty, so that what is in them needs no room on the SSD.
+    /// Returns the number of pages that may stay dirty, so that their content needs no space on the SSD.
     pub(super) fn resting_pages(&self) -> u32 {
         match self.options.caching {
             Caching::WriteBack => self.low_mark(self.pages.for_data()),

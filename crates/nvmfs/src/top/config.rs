@@ -1,4 +1,4 @@
-//! `[top]` of a scenario: a file system over the stack.
+//! The `[top]` table of a scenario: a file system on top of the stack.
 
 use super::machine::{Machine, MachineError, MachineSettings};
 use super::workload::{CountFrom, Course, TopWorkload};
@@ -16,50 +16,52 @@ use wearwell_stack::{ByteSize, MakeWorkload, Observer, Parts, RunError, RunResul
 
 const BLOCK_BYTES: u64 = crate::api::BLOCK_BYTES as u64;
 
-/// What stands on the stack.
+/// Kind of file system on top of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TopKind {
-    /// The file system over NVRAM and SSD.
+    /// NVMFS, the file system over NVRAM and SSD.
     Nvmfs,
 }
 
-/// `[top]`: a file system over the stack, and what is done with its files.
+/// `[top]`: a file system on top of the stack, and its workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopConfig {
-    /// What it is.
+    /// Kind of file system.
     pub kind: TopKind,
-    /// Bytes of NVRAM, a multiple of 4 KiB; or `nvram_share`.
+    /// Bytes of NVRAM, a multiple of 4 KiB; alternative to `nvram_share`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nvram: Option<ByteSize>,
-    /// The same as a share of the drive's bytes, above 0 and at most 1.
+    /// Size of the NVRAM as a fraction of the drive's size, above 0 and at most 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nvram_share: Option<f64>,
-    /// Where data goes.
+    /// Placement policy for data.
     #[serde(default, deserialize_with = "name_or_table")]
     pub placement: PlacementKind,
-    /// Inodes; one in 4 KiB of NVRAM unless given.
+    /// Number of inodes; default one per 4 KiB of NVRAM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inodes: Option<u32>,
-    /// Share of the SSD's extents kept free for cleaning.
+    /// Fraction of the SSD's extents kept free for cleaning.
     #[serde(default = "default_reserve")]
     pub reserve: f64,
-    /// How the file system uses its devices.
+    /// Use of the devices by the file system.
     #[serde(default)]
     pub options: Options,
-    /// From when on is counted what the result tells of the stack, and of the file system as `measured`.
+    /// Start of the measurement, for the results of the stack and for `measured` of the file system.
     #[serde(default)]
     pub count_from: CountFrom,
-    /// What the workload writes while it is measured, its set-up not counting, in multiples of the drive: then the run ends.
-    /// Left out, the run is as long as `measure.drive_writes`, which counts what the file system sends.
+    /// Bytes that the workload writes during the measurement, without its set-up, in multiples of the
+    /// drive's size; then the run ends. By default, `measure.drive_writes` sets the length of the run; it
+    /// counts what the file system sends to the drive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<f64>,
-    /// What is done with files; it must not end.
+    /// Workload of file operations; must be unlimited.
     pub workload: FileWorkloadConfig,
 }
 
-/// A name alone, or as `kind` of a table, as placements are written elsewhere in a scenario.
+/// Parses a name, or a table with the name as `kind`, which is how placements are written elsewhere in a
+/// scenario.
 fn name_or_table<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PlacementKind, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let name = value.get("kind").unwrap_or(&value);
@@ -71,10 +73,11 @@ fn default_reserve() -> f64 {
 }
 
 impl TopConfig {
-    /// The machine over an SSD of so many blocks; random numbers come from the scenario's root seed.
+    /// Creates the machine over an SSD of `ssd_blocks` blocks; random numbers derive from the scenario's
+    /// root seed.
     ///
     /// # Errors
-    /// Sizes or settings that cannot be.
+    /// Invalid sizes or settings.
     pub fn machine(&self, ssd_blocks: u64, root_seed: u64) -> Result<Machine, MachineError> {
         Machine::new(&MachineSettings {
             nvram_bytes: self.nvram_bytes(ssd_blocks)?,
@@ -93,10 +96,10 @@ impl TopConfig {
         })
     }
 
-    /// Bytes of NVRAM beside an SSD of so many blocks.
+    /// Returns the size of the NVRAM for an SSD of `ssd_blocks` blocks, bytes.
     ///
     /// # Errors
-    /// An NVRAM that cannot be, or is not said, or twice.
+    /// An invalid size, no size, or two sizes.
     pub fn nvram_bytes(&self, ssd_blocks: u64) -> Result<u64, ConfigError> {
         let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
         let bytes = match (self.nvram, self.nvram_share) {
@@ -120,10 +123,10 @@ impl TopConfig {
         Ok(bytes)
     }
 
-    /// The `top` of a scenario, if it has one.
+    /// Returns the `top` of a scenario, if it has one.
     ///
     /// # Errors
-    /// A key or value that is not allowed.
+    /// An invalid key or value.
     pub fn of(scenario: &Scenario) -> Result<Option<TopConfig>, ConfigError> {
         let Some(top) = &scenario.top else { return Ok(None) };
         let config = serde_path_to_error::deserialize(Value::Object(top.clone()));
@@ -134,7 +137,7 @@ impl TopConfig {
         })
     }
 
-    /// Refuses an NVRAM that cannot be, or that the memory cannot stand for.
+    /// Fails if the size of the NVRAM is invalid, or larger than the available memory.
     fn check_nvram(&self, ssd_blocks: u64) -> Result<(), ConfigError> {
         let bytes = self.nvram_bytes(ssd_blocks)?;
         match available_bytes() {
@@ -150,7 +153,7 @@ impl TopConfig {
         }
     }
 
-    /// When it is measured, and how long, over an SSD of so many blocks.
+    /// Returns start and length of the measurement over an SSD of `ssd_blocks` blocks.
     fn course(&self, ssd_blocks: u64, measure: &Measure) -> Result<Course, ConfigError> {
         let refuse = |key, problem: &str| Err(ConfigError::new(key, problem));
         if self.count_from != CountFrom::Steady && measure.warm_up.is_some_and(|writes| writes > 0.0) {
@@ -175,10 +178,10 @@ impl TopConfig {
         Ok(Course { from: self.count_from, written_bytes })
     }
 
-    /// The file system as what writes to the stack of `scenario`.
+    /// Creates the file system as a workload for the stack of `scenario`.
     ///
     /// # Errors
-    /// Sizes or settings that cannot be.
+    /// Invalid sizes or settings.
     fn workload(&self, scenario: &Scenario) -> Result<MakeWorkload, ConfigError> {
         let (blocks, pages_per_block) = drive(scenario)?;
         self.check_nvram(blocks)?;
@@ -190,18 +193,18 @@ impl TopConfig {
     }
 }
 
-/// Runs a scenario as [`wearwell_stack::run`] does, one with `top` too.
+/// Runs a scenario like [`wearwell_stack::run`], with support for `top`.
 ///
 /// # Errors
-/// As [`wearwell_stack::run`]; and a `top` that cannot be, or a file system that refuses what its workload asks of it.
+/// Those of [`wearwell_stack::run`]; an invalid `top`; an operation that the file system refuses.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
     run_with(scenario, Parts::default(), observer)
 }
 
-/// The same with some parts of the calling program's own.
+/// Like [`run`], with some parts supplied by the caller.
 ///
 /// # Errors
-/// As [`run`]; and a workload of the program's own beside `top`.
+/// Those of [`run`]; a workload of the caller in addition to `top`.
 pub fn run_with(
     scenario: &Scenario,
     mut parts: Parts,
@@ -217,10 +220,10 @@ pub fn run_with(
     wearwell_stack::run_with(scenario, parts, observer)
 }
 
-/// Checks a scenario as [`wearwell_stack::resolve`] does, one with `top` too, and fills in every default.
+/// Checks a scenario like [`wearwell_stack::resolve`], with support for `top`, and fills in all defaults.
 ///
 /// # Errors
-/// As [`run`], but for those of running.
+/// Those of [`run`], except errors at run time.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let mut resolved = wearwell_stack::resolve(scenario)?;
     if let Some(config) = TopConfig::of(scenario)? {
@@ -233,11 +236,11 @@ pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     Ok(resolved)
 }
 
-/// The JSON Schema of scenarios, with what may stand at `top`.
+/// Returns the JSON Schema of scenarios, including the keys of `top`.
 pub fn schema() -> Value {
     let mut schema = wearwell_stack::scenario::schema().clone();
     let mut top = schemars::schema_for!(TopConfig).to_value();
-    // The engine takes any `top`.
+    // The engine's schema accepts any `top`.
     if let (Value::Object(all), Value::Object(more)) = (&mut schema["$defs"], top["$defs"].take()) {
         all.extend(more);
     }
@@ -252,7 +255,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// Blocks of the drive that the stack is for a file system, and pages of the stack in each.
+/// Returns the number of file system blocks on the drive, and the stack's pages per block.
 fn drive(scenario: &Scenario) -> Result<(u64, u32), ConfigError> {
     let stack = wearwell_stack::build::<()>(&mut scenario.clone())?;
     let block_bytes = crate::api::BLOCK_BYTES as u32;

@@ -1,4 +1,4 @@
-//! A file system without a mount, at work on a workload.
+//! File system without a mount, driven by a workload.
 
 use crate::api::{Error, ROOT};
 use crate::fs::Nvmfs;
@@ -14,33 +14,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 
-/// Between two requests of the workload the file system's clock goes on by this, ns.
+/// Advance of the file system's clock per request of the workload, ns.
 const STEP_NS: i64 = 1000;
 
-/// What a machine is made of.
+/// Configuration of a machine.
 #[derive(Clone, Debug)]
 pub struct MachineSettings {
     /// Bytes of NVRAM, a multiple of 4096.
     pub nvram_bytes: u64,
     /// Blocks of the SSD.
     pub ssd_blocks: u64,
-    /// How the file system is made.
+    /// Settings for creating the file system.
     pub format: Format,
-    /// How it uses its devices.
+    /// Use of the devices by the file system.
     pub options: Options,
-    /// What is done with it.
+    /// Workload of file operations.
     pub workload: FileWorkloadConfig,
-    /// Where random numbers come from.
+    /// Seed of random numbers.
     pub seed: Seed,
 }
 
-/// Why a machine does not run.
+/// Error of a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The file system cannot be made.
+    /// The file system cannot be created.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The workload does not fit it.
+    /// The workload does not fit the file system.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The file system refused an operation.
@@ -50,7 +50,7 @@ pub enum MachineError {
 
 type Ssd = Recorded<CountingSsd>;
 
-/// A file system without a mount, at work on a workload. Blocks on the SSD have no content here; metadata and what is on
+/// File system without a mount, driven by a workload. Blocks on the SSD have no content; metadata and data on
 /// NVRAM do.
 pub struct Machine {
     player: Player<OnFileSystem<Nvmfs<PlainNvram, Ssd>>>,
@@ -59,10 +59,10 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A new file system, and a workload that has not begun.
+    /// Creates a file system, and a workload that has not started.
     ///
     /// # Errors
-    /// Sizes or settings that make no file system, or no workload on it.
+    /// Invalid sizes or settings of the file system or its workload.
     pub fn new(settings: &MachineSettings) -> Result<Self, MachineError> {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&requests);
@@ -70,7 +70,8 @@ impl Machine {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         });
         let nvram = PlainNvram::new(settings.nvram_bytes as usize);
-        // Nobody opens it again, and its drive keeps no content to be compared with a checksum.
+        // The file system is never opened again, and the drive holds no content that checksums could
+        // verify.
         let format = Format { checksums: Checksums::None, ..settings.format.clone() };
         let fs = Nvmfs::format(nvram, Arc::new(ssd), &format, settings.options.clone())?;
         let capacity_bytes = fs.store().capacity_blocks() * crate::api::BLOCK_BYTES as u64;
@@ -80,40 +81,41 @@ impl Machine {
         Ok(Machine { player, workload, requests })
     }
 
-    /// Plays one operation, and appends the requests to the SSD that came of it. False at the end of a workload that has one.
+    /// Executes one operation, and appends the resulting requests to the SSD. Returns false at the end of a
+    /// limited workload.
     ///
     /// # Errors
-    /// What the file system refused, as a full one does.
+    /// An operation that the file system refused, for example because it is full.
     pub fn step(&mut self, requests: &mut Vec<BlockRequest>) -> Result<bool, MachineError> {
         let played = self.player.play(&mut *self.workload, 1)?;
         requests.append(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(played > 0)
     }
 
-    /// Whether the workload's files are made, so that its main phase goes on.
+    /// True if the set-up of the workload is complete.
     pub fn is_set_up(&self) -> bool {
         self.workload.is_set_up()
     }
 
-    /// Counts what is played from 0 again, as after the set-up.
+    /// Resets the counts of operations to 0, for example after the set-up.
     pub fn reset_counts(&mut self) {
         self.player.reset_counts();
     }
 
-    /// What was played.
+    /// Returns the counts of operations.
     pub fn played(&self) -> PlayCounts {
         self.player.counts()
     }
 
-    /// How the file system stands.
+    /// Returns the statistics of the file system.
     pub fn stats(&self) -> Stats {
         self.player.target.file_system.stats()
     }
 
-    /// Counts everything in the file system again.
+    /// Recounts everything in the file system.
     ///
     /// # Errors
-    /// A defect.
+    /// An inconsistency, which is a bug.
     pub fn check(&self) -> Result<(), String> {
         self.player.target.file_system.store().check()
     }

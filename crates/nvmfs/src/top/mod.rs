@@ -1,8 +1,8 @@
-//! NVMFS as the top of a simulated stack: a workload of file operations goes through the very code that a mount runs, and
-//! what comes out are the requests to the SSD.
+//! NVMFS on top of a simulated stack: a workload of file operations runs through the same code as a mount, and
+//! produces requests to the SSD.
 //!
-//! [`Machine`] plays a workload and hands out the requests; [`TopConfig`] is the `[top]` of a scenario, whose requests drive
-//! the stack below like any other workload.
+//! [`Machine`] runs a workload and returns the requests. [`TopConfig`] is the `[top]` table of a scenario,
+//! whose requests drive the stack below like any other workload.
 
 mod config;
 mod machine;

@@ -1,4 +1,4 @@
-//! A file system as a workload of the stack below.
+//! File system as a workload of the stack below.
 
 use super::machine::Machine;
 use crate::api::BLOCK_BYTES;
@@ -12,64 +12,65 @@ use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 use wearwell_workload::{PageBatch, Stage, Workload};
 
-/// What a file system at the top of a stack did in a run.
+/// Results of a file system on top of a stack in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopReport {
-    /// Whether the files were made before the run was over.
+    /// True if the set-up was complete before the run ended.
     pub set_up: bool,
-    /// What was played after the set-up.
+    /// Counts of operations after the set-up.
     pub played: PlayCounts,
-    /// What was done while it was measured.
+    /// Counts during the measurement.
     pub measured: Measured,
-    /// How the file system stands, and what it did since it was made.
+    /// State of the file system, and its counts since its creation.
     pub stats: Stats,
 }
 
-/// From when on a run with a file system is measured.
+/// Start of the measurement in a run with a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountFrom {
-    /// Once `measure` has warmed up: from the steady state on, unless `measure.warm_up` says when.
+    /// After the warm-up of `measure`: in the steady state, unless `measure.warm_up` sets the start.
     #[default]
     Steady,
-    /// From its making on, the making of the workload's files included.
+    /// At the creation of the file system; includes the set-up of the workload.
     Mkfs,
-    /// Once the workload's files are made.
+    /// After the set-up of the workload.
     SetUp,
 }
 
-/// What a file system at the top of a stack did while it was measured.
+/// Counts of a file system on top of a stack during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What was played.
+    /// Counts of operations.
     pub played: PlayCounts,
-    /// What the file system did for it.
+    /// Counts of the file system.
     pub counts: Counts,
-    /// Bytes written to the SSD for each that the workload wrote, which figure 6 compares; `None` where it wrote nothing.
+    /// Bytes written to the SSD divided by bytes written by the workload, as in figure 6; `None` if the
+    /// workload wrote nothing.
     pub traffic: Option<f64>,
 }
 
-/// When it is measured, and how long.
+/// Start and length of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Course {
-    /// From when on.
+    /// Start of the measurement.
     pub from: CountFrom,
-    /// Bytes that the workload writes while it is measured, its set-up not counting; `None` for as long as the run goes on.
+    /// Bytes that the workload writes during the measurement, without its set-up; `None` for the whole run.
     pub written_bytes: Option<u64>,
 }
 
-/// A machine whose requests drive a stack.
+/// Machine whose requests drive a stack.
 pub(super) struct TopWorkload {
     machine: Machine,
     pages_per_block: u32,
     course: Course,
     requests: Vec<BlockRequest>,
     was_set_up: bool,
-    /// What was played of the set-up.
+    /// Counts of operations of the set-up.
     set_up: PlayCounts,
-    /// What had been played, and done, when measuring began.
+    /// Counts of operations and of the file system at the start of the measurement.
     before: Option<(PlayCounts, Counts)>,
-    /// The stage of the requests handed out last.
+    /// Stage of the requests returned last.
     stage: Option<Stage>,
     failure: Option<String>,
 }
@@ -91,19 +92,19 @@ impl TopWorkload {
         new
     }
 
-    /// Everything that was played.
+    /// Returns the counts of all operations, including the set-up.
     fn played(&self) -> PlayCounts {
         if self.was_set_up { self.set_up + self.machine.played() } else { self.machine.played() }
     }
 
-    /// The stage of what is played next.
+    /// Returns the stage of the next operation.
     fn next_stage(&self) -> Option<Stage> {
         let stage = match (self.before, self.course.from) {
             (Some(_), _) => {
                 let wanted = self.course.written_bytes?;
                 if self.was_set_up && self.written_since() >= wanted { Stage::Over } else { Stage::Measured }
             }
-            // Warmed up as the run has it.
+            // The run decides about the warm-up.
             (None, CountFrom::Steady) => return None,
             (None, CountFrom::SetUp) if !self.was_set_up => Stage::WarmUp,
             (None, CountFrom::SetUp | CountFrom::Mkfs) => Stage::Measured,
@@ -111,13 +112,14 @@ impl TopWorkload {
         Some(stage)
     }
 
-    /// Bytes written since measuring began, those of the set-up not counting.
+    /// Returns the bytes written since the start of the measurement, without the set-up.
     fn written_since(&self) -> u64 {
         let before = self.before.map_or(0, |(played, _)| played.written_bytes);
         self.played().written_bytes - before.max(self.set_up.written_bytes)
     }
 
-    /// Plays on until there is a request; false if that came to an end, or if what comes is of another stage.
+    /// Executes operations until there is a request; returns false if the workload ended or the next
+    /// request belongs to another stage.
     fn play_on(&mut self) -> bool {
         while self.requests.is_empty() {
             let stage = self.next_stage();
@@ -147,7 +149,7 @@ impl TopWorkload {
         }
     }
 
-    /// What was done since measuring began.
+    /// Returns the counts since the start of the measurement.
     fn measured(&self) -> Measured {
         let (played, counts) = self.before.unwrap_or((self.played(), self.machine.stats().counts));
         let (played, counts) = (self.played() - played, self.machine.stats().counts - counts);
@@ -209,7 +211,7 @@ impl Workload for TopWorkload {
     }
 
     fn final_draw(&mut self) -> u64 {
-        // The file system draws no numbers, and its workload's are seen in what it did.
+        // The file system draws no random numbers, and those of its workload show in its counts.
         let counts = self.machine.stats().counts;
         counts.ssd_written_blocks.rotate_left(32) ^ counts.written_blocks ^ counts.read_hits.rotate_left(48)
     }

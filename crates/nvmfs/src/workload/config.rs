@@ -1,4 +1,4 @@
-//! The table of file workloads, and the configuration that picks one of them.
+//! Table of file workloads, and the configuration that selects one.
 
 use super::kind::Kind;
 use super::{FileWorkload, Fileserver, Fio, Iozone, Postmark};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
 use wearwell_base::seed::Seed;
 
-/// Writes the table, and the configuration as an enum over its lines.
+/// Defines the table, and the configuration as an enum over its entries.
 macro_rules! file_workloads {
     ($($name:literal $kind:ident $help:literal $source:literal;)*) => {
-        /// All file workloads, by the name that `kind` picks them with.
+        /// All file workloads, by the name that selects them in `kind`.
         pub static FILE_WORKLOADS: &[Entry] =
             &[$(Entry { name: $name, help: $help, source: $source },)*];
 
-        /// A file workload: `kind` names it, the other keys are its settings.
+        /// File workload: `kind` selects it, the other keys are its settings.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind")]
         pub enum FileWorkloadConfig {
@@ -22,7 +22,7 @@ macro_rules! file_workloads {
         }
 
         impl FileWorkloadConfig {
-            /// The `kind` it is of.
+            /// Returns the `kind` of the workload.
             pub fn name(&self) -> &'static str {
                 match self { $(FileWorkloadConfig::$kind(_) => $name,)* }
             }
@@ -34,7 +34,7 @@ macro_rules! file_workloads {
     };
 }
 
-// A new workload is one file, its `mod` line, and one line here: name, type, help, source.
+// A new workload needs one file, its `mod` line, and one line here: name, type, help, source.
 file_workloads! {
     "iozone" Iozone "random writes to one large file" "IOzone, section IV-A; iozone.c, random_perf_test";
     "postmark" Postmark "small files that come, grow and go" "Katcher, NetApp TR3022, 1997; section IV-A";
@@ -43,10 +43,11 @@ file_workloads! {
 }
 
 impl FileWorkloadConfig {
-    /// The workload for a file system that has room for `capacity_bytes` of data, of which `utilisation` is a share.
+    /// Builds the workload for a file system with space for `capacity_bytes` of data, of which files use
+    /// the fraction `utilisation`.
     ///
-    /// Equal configurations, capacities and seeds give equal operations. Errors: a value that is out of range, or does not
-    /// go with another or with the capacity.
+    /// Equal configurations, capacities and seeds give equal operations. Errors: a value that is out of
+    /// range, or incompatible with another value or with the capacity.
     pub fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError> {
         self.kind().build(capacity_bytes, seed)
     }

@@ -1,4 +1,4 @@
-//! Filebench's file server.
+//! File server workload of Filebench.
 
 use super::kind::Kind;
 use super::order::{Order, law};
@@ -15,38 +15,41 @@ use wearwell_base::seed::{Random, Seed};
 
 /// The personality `fileserver.f` of Filebench 1.4.
 ///
-/// A round makes a file and writes it whole, appends to a file, reads a file whole, deletes a file and asks for the
-/// attributes of one, each drawn with equal chances. Sizes of new files are gamma distributed. Rounds are those of one
-/// thread; Filebench has 50 that take turns.
+/// A round creates a file and writes all of it, appends to a file, reads an entire file, deletes a file and
+/// reads the attributes of a file. Each file is drawn uniformly by default. Sizes of new files are gamma
+/// distributed. Rounds are sequential; Filebench runs 50 threads concurrently.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fileserver {
-    /// Files (80 % of `nfiles`, which are made beforehand); else `utilisation` of the capacity.
+    /// Number of files (80 % of `nfiles`, the files that Filebench creates in advance). Default: derived
+    /// from `utilisation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<u32>,
-    /// Share of the capacity that files take once appends and deletions balance each other, when they are larger than at
-    /// first; 0.6 unless given.
+    /// Fraction of the capacity that files use in the steady state, when appends and deletions balance;
+    /// files are smaller initially. Default 0.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// Order in which files are taken: `permuted`, each once in a pass and the oldest deleted; `uniform`; or `zipf`, by age, the
-    /// youngest most often. Uniform unless given; with `skew`, Zipf's.
+    /// Order in which files are drawn. `permuted`: each once per pass, and the oldest is deleted;
+    /// `uniform`; or `zipf`: by age, the youngest most often. Default `uniform`, or `zipf` if `skew` is
+    /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
     /// Exponent of Zipf's law over the files by age, above 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skew: Option<f64>,
-    /// Mean size of new files (`filesize`); 128 KiB.
+    /// Mean size of new files (`filesize`); default 128 KiB.
     pub mean_bytes: u64,
-    /// Shape of the gamma distribution of sizes, above 0; 1.5.
+    /// Shape parameter of the gamma distribution of sizes, above 0; default 1.5.
     pub shape: f64,
-    /// Mean length of an append (`meanappendsize`), uniform from 1 on; 16 KiB. Filebench's own draws have half the mean
-    /// that they are given.
+    /// Mean length of an append (`meanappendsize`), uniform from 1 byte; default 16 KiB. Filebench itself
+    /// draws lengths with half the mean that it is given.
     pub mean_append_bytes: u64,
-    /// Files or directories in a directory (`meandirwidth`), at least 2; 20. Files lie in the lowest ones of a tree.
+    /// Files or subdirectories per directory (`meandirwidth`), at least 2; default 20. Files are only in
+    /// the leaves of the directory tree.
     pub directory_width: u32,
-    /// Bytes of a request (`iosize`; 1 MiB in the original); 4096.
+    /// Bytes of a request (`iosize`; 1 MiB in the original); default 4096.
     pub request_bytes: u32,
-    /// Rounds; without end unless given.
+    /// Number of rounds; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
 }
@@ -77,7 +80,8 @@ impl Kind for Fileserver {
         let is_shape = self.shape > 0.0 && self.shape.is_finite();
         require(is_shape, "shape", self.shape, "must be a finite number above 0")?;
         require(self.directory_width >= 2, "directory_width", self.directory_width, "must be at least 2")?;
-        // For each file deleted, one is created and one append is made.
+        // In the steady state, each file has been appended to once on average, because each round has
+        // one append and one deletion.
         let mean_bytes = self.mean_bytes as f64 + append as f64;
         let files = number_of_files(self.files, self.utilisation, capacity_bytes, mean_bytes)?;
         let sizes = Gamma::new(self.shape, self.mean_bytes as f64 / self.shape).expect("checked above");
@@ -95,7 +99,8 @@ impl Kind for Fileserver {
     }
 }
 
-/// The parent of each directory, the lowest level of `leaves` directories last; no directory has more than `width` children.
+/// Returns the parent of each directory; the `leaves` directories of the lowest level are last. No directory
+/// has more than `width` children.
 fn tree(leaves: u32, width: u32) -> Vec<Option<DirectoryId>> {
     let mut levels = vec![leaves];
     while levels[levels.len() - 1] > width {
@@ -112,22 +117,23 @@ fn tree(leaves: u32, width: u32) -> Vec<Option<DirectoryId>> {
 }
 
 struct FileserverLaw {
-    /// At first, and after each round.
+    /// Number of files initially and after each round.
     files: u32,
     sizes: Gamma<f64>,
     longest_append: u64,
     width: u32,
-    /// By directory.
+    /// Parent of each directory.
     parents: Vec<Option<DirectoryId>>,
-    /// Made so far.
+    /// Number of directories created so far.
     directories: usize,
-    /// Directories that have files, the last ones.
+    /// Number of directories with files, the last ones.
     leaves: u32,
     population: Population,
 }
 
 impl FileserverLaw {
-    /// Makes a file and writes it whole. Its place in the tree goes with its number, so that directories keep their width.
+    /// Creates a file and writes all of it. Its directory follows from its number, so that directories keep
+    /// their width.
     fn create(&mut self, random: &mut Random, queue: &mut Queue) {
         let bytes = (self.sizes.sample(random) as u64).max(1);
         let file = self.population.add(bytes);

@@ -12,36 +12,39 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Random, Seed};
 
-/// Updates of a block at a time, in files drawn at random: fio's `rw=randrw` with `nrfiles`, `filesize=min-max` and
-/// `file_service_type=random:1`, or `zipf:skew` with `skew`. Blocks of a file are equally likely; or, in permuted order, each of
-/// all files comes once in each pass, as fio's own blocks do without `norandommap`.
+/// Updates of one block each, in files drawn at random: fio's `rw=randrw` with `nrfiles`, `filesize=min-max`
+/// and `file_service_type=random:1`, or `zipf:skew` with `skew`. Blocks of a file are equally likely. In
+/// permuted order, each block of all files is drawn once per pass, like blocks in fio without `norandommap`.
 ///
-/// The paper: "it performs random updates on randomly opened files chosen from thousands of files" (section IV-A).
+/// The paper: "it performs random updates on randomly opened files chosen from thousands of files" (section
+/// IV-A).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fio {
-    /// Files; else `utilisation` of the capacity.
+    /// Number of files. Default: derived from `utilisation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<u32>,
-    /// Share of the capacity that files take; 0.6 unless given.
+    /// Fraction of the capacity that files use; default 0.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// Least bytes of a file; 256 KiB. Sizes are uniform in between, and cut to whole requests.
+    /// Minimum size of a file, bytes; default 256 KiB. Sizes are uniform between the limits and rounded
+    /// down to whole requests.
     pub min_bytes: u64,
-    /// Most bytes of a file; 256 KiB.
+    /// Maximum size of a file, bytes; default 256 KiB.
     pub max_bytes: u64,
-    /// Order of the updates: by blocks `permuted`, by files `uniform` or `zipf`. Uniform unless given; with `skew`, Zipf's.
+    /// Order of the updates: by block (`permuted`), or by file (`uniform` or `zipf`). Default `uniform`, or
+    /// `zipf` if `skew` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
-    /// Exponent of Zipf's law over the files, above 0: the file of rank `k` is chosen in proportion to `k^-skew`. All
-    /// equally likely unless given.
+    /// Exponent of Zipf's law over the files, above 0: the file of rank `k` is drawn in proportion to
+    /// `k^-skew`. By default all files are equally likely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skew: Option<f64>,
-    /// Share of the operations that read; 0.
+    /// Fraction of the operations that are reads; default 0.
     pub read_share: f64,
-    /// Bytes of an update and of any other request; 4096.
+    /// Bytes of every request; default 4096.
     pub request_bytes: u32,
-    /// Updates and reads; without end unless given.
+    /// Number of updates and reads; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
 }
@@ -92,22 +95,22 @@ impl Kind for Fio {
 }
 
 struct FioLaw {
-    /// By file, those that are made: requests in it.
+    /// Number of requests in each created file.
     blocks: Vec<u32>,
-    /// From which `blocks` are drawn.
+    /// Range from which `blocks` are drawn.
     sizes: std::ops::RangeInclusive<u32>,
     files: u32,
-    /// Of a file.
+    /// Source of file numbers.
     draws: Draws,
-    /// Files and blocks of this pass that are still to come, in permuted order.
+    /// In permuted order: remaining files and blocks of the current pass.
     pass: Option<Vec<(u32, u32)>>,
     read_share: f64,
-    /// Of a request.
+    /// Bytes of a request.
     bytes: u64,
 }
 
 impl FioLaw {
-    /// A file, and a block of it.
+    /// Draws a file and a block of it.
     fn block(&mut self, random: &mut Random) -> (u32, u32) {
         let Some(pass) = &mut self.pass else {
             let file = self.draws.next(random);

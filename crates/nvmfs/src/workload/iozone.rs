@@ -1,4 +1,4 @@
-//! IOzone's random write test: one large file.
+//! Random write test of IOzone on one large file.
 
 use super::kind::Kind;
 use super::order::{Draws, Order, law};
@@ -11,29 +11,30 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Random, Seed};
 
-/// One file, written from beginning to end, then records of it written (or read) at random.
+/// One file, written sequentially; then random records of it are written (or read).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Iozone {
-    /// Size of the file; else `utilisation` of the capacity.
+    /// Size of the file. Default: derived from `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_bytes: Option<u64>,
-    /// Share of the capacity that the file takes; 0.6 unless given.
+    /// Fraction of the capacity that the file uses; default 0.6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
     /// Order of the records.
     #[serde(default)]
     pub order: Order,
-    /// Exponent of Zipf's law, above 0, with `order = "zipf"`: the record of rank `k` is chosen in proportion to `k^-skew`.
+    /// Exponent of Zipf's law, above 0, with `order = "zipf"`: the record of rank `k` is drawn in
+    /// proportion to `k^-skew`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skew: Option<f64>,
-    /// Share of the operations that read.
+    /// Fraction of the operations that are reads.
     #[serde(default)]
     pub read_share: f64,
     /// Bytes of a record, the unit of all requests.
     #[serde(default = "request_bytes")]
     pub request_bytes: u32,
-    /// Records written or read; without end unless given.
+    /// Number of records written or read; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
 }

@@ -1,11 +1,11 @@
-//! What a file workload is to the table of file workloads.
+//! Interface between a file workload and the table of file workloads.
 
 use super::FileWorkload;
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 
-/// What a kind of workload provides; the fields of its type are its configuration.
+/// Kind of workload; the fields of the implementing type are its configuration.
 pub(super) trait Kind {
-    /// The workload for a file system of `capacity_bytes`. Errors: settings that make no workload there.
+    /// Builds the workload for a file system of `capacity_bytes`. Errors: settings that are invalid for it.
     fn build(&self, capacity_bytes: u64, seed: Seed) -> Result<Box<dyn FileWorkload>, ConfigError>;
 }

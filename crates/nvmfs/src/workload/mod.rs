@@ -1,8 +1,9 @@
-//! Workloads of file operations, and players that carry them out.
+//! Workloads of file operations, and players that execute them.
 //!
-//! [`FileWorkloadConfig`] describes one, [`FileWorkloadConfig::build`] makes it, and [`FILE_WORKLOADS`] lists what there is:
-//! the four of the paper's evaluation (section IV-A). They name files and directories by number and know nothing of paths,
-//! so that the very same operations go to any file system: [`play`] has a player for ours and one for a mounted directory.
+//! [`FileWorkloadConfig`] describes a workload, [`FileWorkloadConfig::build`] creates it, and
+//! [`FILE_WORKLOADS`] lists the available ones: the four of the paper's evaluation (section IV-A). Workloads
+//! identify files and directories by number rather than by path, so the same operations can run on any file
+//! system. [`play`] has a player for file systems of this crate and one for a mounted directory.
 
 mod config;
 mod fileserver;
@@ -25,60 +26,60 @@ pub use iozone::Iozone;
 pub use order::Order;
 pub use postmark::Postmark;
 
-/// A directory of a workload, numbered from 0 in the order in which they are made.
+/// Directory of a workload, numbered from 0 in the order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DirectoryId(pub u32);
 
-/// A file of a workload. The number of a deleted file may be given to a new one, in any directory.
+/// File of a workload. The number of a deleted file may be reused by a new file in any directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
-/// One operation on files.
+/// Operation on files.
 ///
-/// Each is what a program does between opening a file and closing it; a player cuts reads and writes into requests of
-/// [`FileWorkload::request_bytes`].
+/// An operation covers everything between opening and closing a file; a player splits reads and writes into
+/// requests of [`FileWorkload::request_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileOp {
-    /// Makes a directory.
+    /// Creates a directory.
     MakeDirectory {
-        /// The new one.
+        /// Number of the new directory.
         directory: DirectoryId,
-        /// Where it is made; `None` is the workload's own root, which is there.
+        /// Parent directory; `None` is the root of the workload, which exists.
         parent: Option<DirectoryId>,
     },
-    /// Makes an empty file.
+    /// Creates an empty file.
     Create {
-        /// The new one.
+        /// Number of the new file.
         file: FileId,
-        /// Where it is made; `None` is the workload's own root.
+        /// Parent directory; `None` is the root of the workload.
         directory: Option<DirectoryId>,
     },
     /// Writes within the file or beyond its end.
     Write {
         /// The file.
         file: FileId,
-        /// First byte.
+        /// Offset of the first byte.
         offset_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
     /// Writes at the end of the file.
     Append {
         /// The file.
         file: FileId,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// Reads a part of the file.
     Read {
         /// The file.
         file: FileId,
-        /// First byte.
+        /// Offset of the first byte.
         offset_bytes: u64,
-        /// How many, all within the file.
+        /// Number of bytes, all within the file.
         bytes: u64,
     },
-    /// Reads the file from beginning to end.
+    /// Reads the entire file.
     ReadWhole {
         /// The file.
         file: FileId,
@@ -88,28 +89,28 @@ pub enum FileOp {
         /// The file.
         file: FileId,
     },
-    /// Asks for the file's attributes.
+    /// Reads the file's attributes.
     Stat {
         /// The file.
         file: FileId,
     },
-    /// What was written to the file is to survive a power cut.
+    /// Makes earlier writes to the file durable.
     Sync {
         /// The file.
         file: FileId,
     },
 }
 
-/// A source of file operations: first the set-up, which makes the files, then the main phase.
+/// Source of file operations: first the set-up, which creates the files, then the main phase.
 ///
-/// Equal configurations, capacities and seeds give equal operations. No operation names a file that is not there.
+/// Equal configurations, capacities and seeds give equal operations. Operations refer only to files that exist.
 pub trait FileWorkload: Send {
-    /// The next operation; `None` after the last of a counted main phase.
+    /// Returns the next operation; `None` after the last one of a limited main phase.
     fn next(&mut self) -> Option<FileOp>;
 
-    /// Whether the files are made, so that the next operation is of the main phase.
+    /// True if the set-up is complete, so the next operation belongs to the main phase.
     fn is_set_up(&self) -> bool;
 
-    /// Bytes of the requests that reads and writes are cut into.
+    /// Returns the maximum bytes of a request; reads and writes are split into such requests.
     fn request_bytes(&self) -> u32;
 }

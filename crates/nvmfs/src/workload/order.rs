@@ -1,4 +1,4 @@
-//! In what order things are drawn: each once, all equally likely, or some more often than others.
+//! Orders in which items are drawn: each once per pass, uniformly, or by Zipf's law.
 
 use super::size::require;
 use rand::Rng;
@@ -9,22 +9,23 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Random, Seed};
 
-/// In what order records, or files, are taken.
+/// Order in which records or files are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each once, in an order shuffled anew for each pass, as IOzone does (`iozone.c`, `random_perf_test`).
+    /// Each once per pass, in an order that is shuffled for each pass, as in IOzone (`iozone.c`,
+    /// `random_perf_test`).
     #[default]
     Permuted,
-    /// Any at any time with equal chances.
+    /// All equally likely at any time.
     Uniform,
     /// By Zipf's law with the exponent `skew`.
     Zipf,
 }
 
-/// The law of an order, and of a `skew` given beside it; without an order, uniform or, with a skew, Zipf's.
+/// Combines an order and a `skew`; without an order, the default is uniform, or Zipf's law if a skew is given.
 ///
-/// Errors: a skew without Zipf's law, or the other way round, or none that can be.
+/// Errors: a skew without Zipf's law, Zipf's law without a skew, or an invalid skew.
 pub(super) fn law(order: Option<Order>, skew: Option<f64>) -> Result<(Order, f64), ConfigError> {
     let unsaid = if skew.is_some() { Order::Zipf } else { Order::Uniform };
     match (order.unwrap_or(unsaid), skew) {
@@ -42,24 +43,25 @@ pub(super) fn law(order: Option<Order>, skew: Option<f64>) -> Result<(Order, f64
 pub(super) struct Draws {
     count: u32,
     order: Order,
-    /// Of this pass, still to come.
+    /// Remaining numbers of the current pass.
     left: Vec<u32>,
     zipf: Option<(Zipf<f64>, Vec<u32>)>,
 }
 
 impl Draws {
-    /// Of numbers below `count`, at least 1; which of them are drawn often comes from `seed`.
+    /// Creates a source of numbers below `count`, which must be at least 1; `seed` decides which numbers
+    /// are drawn often.
     pub fn new(count: u32, (order, skew): (Order, f64), seed: Seed) -> Self {
         let zipf = (order == Order::Zipf).then(|| {
             let mut ranks: Vec<u32> = (0..count).collect();
-            // Else neighbours would be equally hot.
+            // Without the shuffle, neighbours would be equally hot.
             ranks.shuffle(&mut seed.of("ranks").random());
             (Zipf::new(f64::from(count), skew).expect("checked by `law`"), ranks)
         });
         Draws { count, order, left: Vec::new(), zipf }
     }
 
-    /// The next one.
+    /// Draws the next number.
     pub fn next(&mut self, random: &mut Random) -> u32 {
         match (&self.zipf, self.order) {
             (Some((zipf, ranks)), _) => ranks[zipf.sample(random) as usize - 1],

@@ -1,4 +1,4 @@
-//! The files that a workload has at a time.
+//! Existing files of a workload.
 
 use super::FileId;
 use super::order::Order;
@@ -7,36 +7,37 @@ use rand::seq::SliceRandom;
 use rand_distr::{Distribution, Zipf};
 use wearwell_base::seed::Random;
 
-/// Live files with their sizes, from which one may be drawn.
+/// Existing files with their sizes, from which files are drawn.
 ///
-/// *Uniform*: all equally likely. *Permuted*: each once in a pass, which those that come meanwhile join with the next; the oldest is
-/// the next that is removed. *Zipf*: by age, the youngest first: of rank `k` in proportion to `k^-skew`, and removed likewise.
+/// *Uniform*: all files are equally likely. *Permuted*: each file is drawn once per pass, and new files join
+/// the next pass; the oldest file is removed first. *Zipf*: by age, the youngest first: the file of rank `k` is
+/// drawn or removed in proportion to `k^-skew`.
 #[derive(Clone, Debug)]
 pub(super) struct Population {
     order: Order,
     skew: f64,
-    /// From the oldest on, but for the uniform order.
+    /// Existing files, oldest first (in any order for `uniform`).
     live: Vec<FileId>,
-    /// By file: its size in bytes; 0 for numbers not in use.
+    /// Size of each file in bytes; 0 for unused numbers.
     sizes: Vec<u64>,
-    /// Numbers that were in use and may be given again.
+    /// Unused numbers of deleted files.
     free: Vec<FileId>,
-    /// Of a pass, still to come; some of them may be gone.
+    /// Remaining files of the current pass; some may have been deleted.
     left: Vec<FileId>,
 }
 
 impl Population {
-    /// None yet.
+    /// Creates an empty population.
     pub fn new((order, skew): (Order, f64)) -> Self {
         Population { order, skew, live: Vec::new(), sizes: Vec::new(), free: Vec::new(), left: Vec::new() }
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.live.len()
     }
 
-    /// A new file of this size, at least 1.
+    /// Adds a file of this size, at least 1.
     pub fn add(&mut self, bytes: u64) -> FileId {
         let file = self.free.pop().unwrap_or_else(|| {
             self.sizes.push(0);
@@ -47,7 +48,7 @@ impl Population {
         file
     }
 
-    /// One file. Panics if there is none.
+    /// Draws a file. Panics if there is none.
     pub fn draw(&mut self, random: &mut Random) -> FileId {
         match self.order {
             Order::Uniform => self.live[random.random_range(0..self.live.len())],
@@ -65,14 +66,14 @@ impl Population {
         }
     }
 
-    /// Where a live file is that was drawn by its age.
+    /// Draws an index into `live` by age.
     fn by_age(&self, random: &mut Random) -> usize {
         let zipf =
             Zipf::new(self.live.len() as f64, self.skew).expect("there are files, and the skew is one");
         self.live.len() - zipf.sample(random) as usize
     }
 
-    /// Takes one file out. Panics if there is none.
+    /// Draws and removes a file. Panics if there is none.
     pub fn remove(&mut self, random: &mut Random) -> FileId {
         let file = match self.order {
             Order::Uniform => {
@@ -90,12 +91,12 @@ impl Population {
         file
     }
 
-    /// Bytes of a file.
+    /// Returns the size of a file, bytes.
     pub fn size_bytes(&self, file: FileId) -> u64 {
         self.sizes[file.0 as usize]
     }
 
-    /// The file has so many bytes more.
+    /// Adds to the size of a file.
     pub fn grow(&mut self, file: FileId, bytes: u64) {
         self.sizes[file.0 as usize] += bytes;
     }

@@ -1,4 +1,4 @@
-//! PostMark: the small files of mail and news servers, which come, grow and go.
+//! PostMark: the small, short-lived files of mail and news servers.
 
 use super::kind::Kind;
 use super::order::{Order, law};
@@ -14,44 +14,46 @@ use wearwell_base::seed::{Random, Seed};
 
 /// Katcher's PostMark (NetApp TR3022, 1997; `postmark.c` 1.5).
 ///
-/// A transaction reads a whole file or appends to one, and creates a file or deletes one. Files are drawn with equal
-/// chances. An append is as long as a number drawn from 1 to what the file lacks of `max_bytes`, so that no file outgrows
-/// it; one that is full is left alone.
+/// A transaction reads an entire file or appends to one, and creates or deletes a file. Files are drawn
+/// uniformly by default. The length of an append is uniform between 1 byte and the file's distance from
+/// `max_bytes`, so no file exceeds this size; an append to a full file does nothing.
 ///
-/// Other than in the original, the number of files is kept within `drift` of the first one: there, a create becomes a
-/// delete, and the other way round.
+/// Unlike the original, the number of files stays within `drift` of its initial value: at the limits, a
+/// creation becomes a deletion and vice versa.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Postmark {
-    /// Files at the beginning (`number`); else `utilisation` of the capacity.
+    /// Initial number of files (`number`). Default: derived from `utilisation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<u32>,
-    /// Share of the capacity that files take once appends and deletions balance each other, when they are larger than at
-    /// first; 0.6 unless given.
+    /// Fraction of the capacity that files use in the steady state, when appends and deletions balance;
+    /// files are smaller initially. Default 0.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// Least bytes of a new file (`size`); 500.
+    /// Minimum size of a new file, bytes (`size`); default 500.
     pub min_bytes: u64,
-    /// Most bytes of any file; 9.77 KB.
+    /// Maximum size of any file, bytes; default 9.77 KB.
     pub max_bytes: u64,
-    /// Order in which files are taken: `permuted`, each once in a pass and the oldest deleted; `uniform`; or `zipf`, by age, the
-    /// youngest most often. Uniform unless given; with `skew`, Zipf's.
+    /// Order in which files are drawn. `permuted`: each once per pass, and the oldest is deleted;
+    /// `uniform`; or `zipf`: by age, the youngest most often. Default `uniform`, or `zipf` if `skew` is
+    /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
     /// Exponent of Zipf's law over the files by age, above 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skew: Option<f64>,
-    /// Directories side by side (`subdirectories`), from which each file gets one; 0, as PostMark has it: all in one.
+    /// Number of sibling directories (`subdirectories`) over which files are distributed; default 0, as in
+    /// PostMark: all files in one directory.
     pub directories: u32,
-    /// Share of transactions that read rather than append (`bias read`); 0.5.
+    /// Fraction of transactions that read rather than append (`bias read`); default 0.5.
     pub read_share: f64,
-    /// Share of transactions that create rather than delete (`bias create`); 0.5.
+    /// Fraction of transactions that create rather than delete (`bias create`); default 0.5.
     pub create_share: f64,
-    /// Share by which the number of files may leave the first one; 0.05.
+    /// Maximum deviation of the number of files from its initial value, as a fraction; default 0.05.
     pub drift: f64,
-    /// Bytes of a request (`read`, `write`; 512 in the original); 4096.
+    /// Bytes of a request (`read`, `write`; 512 in the original); default 4096.
     pub request_bytes: u32,
-    /// Transactions; without end unless given.
+    /// Number of transactions; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
 }
@@ -76,10 +78,10 @@ impl Default for Postmark {
 }
 
 impl Postmark {
-    /// Mean size of files in the steady state, bytes.
+    /// Returns the mean size of files in the steady state, bytes.
     ///
-    /// For each deletion, of a file of mean size `s`, there is a file created, of mean size `c`, and `a` appends, of half
-    /// of what files lack: `s = c + a (max - s) / 2`.
+    /// For each deletion of a file of mean size `s`, there is one creation of a file of mean size `c`, and
+    /// `a` appends. An append adds half of the file's distance from the maximum: `s = c + a (max - s) / 2`.
     fn mean_bytes(&self) -> f64 {
         let max = self.max_bytes as f64;
         let created = (self.min_bytes as f64 + max) / 2.0;
@@ -101,7 +103,7 @@ impl Kind for Postmark {
         let law = PostmarkLaw {
             config: self.clone(),
             first_files: files as usize,
-            // At least one file stays, for the next transaction to read.
+            // At least one file remains, for the next transaction to read.
             allowed: (files as usize - most).max(1)..=(files as usize + most).max(2),
             directories: 0,
             population: Population::new(law(self.order, self.skew)?),
@@ -113,9 +115,9 @@ impl Kind for Postmark {
 struct PostmarkLaw {
     config: Postmark,
     first_files: usize,
-    /// How many files there may be.
+    /// Allowed range of the number of files.
     allowed: std::ops::RangeInclusive<usize>,
-    /// Directories made.
+    /// Number of directories created.
     directories: u32,
     population: Population,
 }
@@ -140,7 +142,7 @@ impl PostmarkLaw {
         }
     }
 
-    /// Whether the next transaction creates: as the coin falls, unless there are too many files or too few.
+    /// True if the next transaction creates a file: random, unless the number of files is at a limit.
     fn creates(&self, random: &mut Random) -> bool {
         let creates = random.random_bool(self.config.create_share);
         let files = self.population.len();

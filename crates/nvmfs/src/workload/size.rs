@@ -1,10 +1,10 @@
-//! How many files, and what is a sound setting.
+//! Number of files, and validation of settings.
 
 use crate::api::BLOCK_BYTES;
 use std::fmt::Display;
 use wearwell_base::config::ConfigError;
 
-/// Share of the capacity that files take where nothing else is said: the middle of the paper's "medium disk utilizations
+/// Default fraction of the capacity that files use: the middle of the paper's "medium disk utilizations
 /// (50%-70%)" (section IV-D).
 pub(super) const UTILISATION: f64 = 0.6;
 /// "For all the workloads, the IO request size is 4KB" (section IV-B).
@@ -14,31 +14,33 @@ pub(super) fn request_bytes() -> u32 {
     REQUEST_BYTES
 }
 
-/// Passes if `holds`, and otherwise blames `key`.
+/// Fails with an error about `key` unless `holds`.
 pub(super) fn require(holds: bool, key: &str, value: impl Display, allowed: &str) -> Result<(), ConfigError> {
     if holds { Ok(()) } else { Err(ConfigError::new(key, format!("is {value}; it {allowed}"))) }
 }
 
-/// A share that may be anything from 0 to 1.
+/// Checks that a fraction is between 0 and 1.
 pub(super) fn require_ratio(key: &str, value: f64) -> Result<(), ConfigError> {
     require((0.0..=1.0).contains(&value), key, value, "must lie from 0 to 1")
 }
 
-/// Requests of this size: at least a byte, at most 1 GiB.
+/// Checks the size of requests: at least a byte, at most 1 GiB.
 pub(super) fn require_request(bytes: u32) -> Result<(), ConfigError> {
     require((1..=1 << 30).contains(&bytes), "request_bytes", bytes, "must lie from 1 to 2^30")
 }
 
-/// Bytes to fill: a share of `capacity_bytes`.
+/// Returns the number of bytes to fill: a fraction of `capacity_bytes`.
 pub(super) fn share_of(capacity_bytes: u64, utilisation: Option<f64>) -> Result<f64, ConfigError> {
     let share = utilisation.unwrap_or(UTILISATION);
     require(share > 0.0 && share <= 1.0, "utilisation", share, "must be above 0 and at most 1")?;
     Ok(share * capacity_bytes as f64)
 }
 
-/// How many files of `mean_bytes` each: as given, or as fill the share `utilisation` of the capacity.
+/// Returns the number of files of `mean_bytes` each: as given, or as needed to fill the fraction `utilisation`
+/// of the capacity.
 ///
-/// A file of random length wastes half a block on average. Errors: both are given, or there is no whole file or too many.
+/// A file of random length wastes half a block on average. Errors: both are given, or the result is less than
+/// one file or too many.
 pub(super) fn number_of_files(
     files: Option<u32>,
     utilisation: Option<f64>,
@@ -54,7 +56,7 @@ pub(super) fn number_of_files(
     Ok(number as u32)
 }
 
-/// The error of a size that is given twice.
+/// Returns the error for a size that is given twice.
 pub(super) fn both(key: &str) -> ConfigError {
     ConfigError::new(key, "is given, and `utilisation` too; one of them decides")
 }

@@ -1,30 +1,30 @@
-//! From the steps of a law to single operations.
+//! Conversion of the steps of a workload to single operations.
 
 use super::{FileOp, FileWorkload};
 use std::collections::VecDeque;
 use wearwell_base::seed::{Random, Seed};
 
-/// Operations that were decided on and not yet asked for.
+/// Operations that were generated but not yet returned.
 pub(super) type Queue = VecDeque<FileOp>;
 
-/// What a kind of workload does, step by step; a step is a few operations that belong together.
+/// Behaviour of a kind of workload in steps; a step is a few operations that belong together.
 pub(super) trait Law: Send {
-    /// Appends the next step of the set-up; nothing once all files are made.
+    /// Appends the next step of the set-up; appends nothing once all files are created.
     fn set_up(&mut self, random: &mut Random, queue: &mut Queue);
 
     /// Appends one step of the main phase.
     fn step(&mut self, random: &mut Random, queue: &mut Queue);
 }
 
-/// A law as a source of operations.
+/// Source of the operations of a workload.
 pub(super) struct Stream<L> {
     law: L,
     random: Random,
     request_bytes: u32,
-    /// Steps of the main phase that are left; `None` if it never ends.
+    /// Remaining steps of the main phase; `None` if unlimited.
     steps: Option<u64>,
     set_up: bool,
-    /// Never empty during the set-up, so that its end is known as soon as its last operation was taken.
+    /// Never empty during the set-up, so that its end is known as soon as its last operation was returned.
     queue: Queue,
 }
 
@@ -36,7 +36,7 @@ impl<L: Law + 'static> Stream<L> {
         Box::new(stream)
     }
 
-    /// Gives an empty queue the next step.
+    /// Appends the next step to an empty queue.
     fn refill(&mut self) {
         if !self.set_up {
             self.law.set_up(&mut self.random, &mut self.queue);

@@ -1,4 +1,4 @@
-//! Each law's promises, and that players keep what they are told.
+//! Tests of the properties of each workload, and of the players.
 
 use super::play::{Contents, OnDirectory, PlayError, PlayOptions, Player};
 use super::{FILE_WORKLOADS, FileId, FileOp, FileWorkload, FileWorkloadConfig};
@@ -12,10 +12,10 @@ fn build(toml: &str, capacity_bytes: u64, seed: u64) -> Box<dyn FileWorkload> {
     config.build(capacity_bytes, Seed(seed)).unwrap()
 }
 
-/// What a workload must find, and what it leaves.
+/// State that a workload expects and produces.
 #[derive(Default)]
 struct Model {
-    /// Lengths of live files, bytes.
+    /// Sizes of existing files, bytes.
     files: BTreeMap<u32, u64>,
     directory_of: BTreeMap<u32, Option<u32>>,
     directories: BTreeMap<u32, Option<u32>>,
@@ -72,7 +72,7 @@ impl Model {
     }
 }
 
-/// Plays the set-up on a model.
+/// Runs the set-up on a model.
 fn set_up(workload: &mut dyn FileWorkload) -> Model {
     let mut model = Model::default();
     while !workload.is_set_up() {
@@ -81,7 +81,7 @@ fn set_up(workload: &mut dyn FileWorkload) -> Model {
     model
 }
 
-/// Plays `operations` more; returns them.
+/// Runs `operations` more operations; returns them.
 fn play(workload: &mut dyn FileWorkload, model: &mut Model, operations: usize) -> Vec<FileOp> {
     let ops: Vec<FileOp> = (0..operations).map_while(|_| workload.next()).collect();
     ops.iter().for_each(|op| model.apply(*op));
@@ -98,7 +98,7 @@ fn count(ops: &[FileOp], which: impl Fn(&FileOp) -> bool) -> f64 {
 }
 
 #[test]
-fn equal_seeds_give_equal_operations_and_others_others() {
+fn equal_seeds_give_equal_operations_and_other_seeds_differ() {
     for entry in FILE_WORKLOADS {
         let text = format!("kind = '{}'", entry.name);
         let draw = |seed| {
@@ -113,8 +113,8 @@ fn equal_seeds_give_equal_operations_and_others_others() {
 }
 
 #[test]
-fn orders_take_everything_once_or_some_more_often() {
-    // Each block once a pass.
+fn permuted_order_draws_each_once_and_zipf_follows_its_law() {
+    // Each block once per pass.
     let mut workload =
         build("kind = 'fio'\nfiles = 10\nmin_bytes = 8192\nmax_bytes = 40960\norder = 'permuted'", MIB, 3);
     let mut model = set_up(&mut *workload);
@@ -127,7 +127,8 @@ fn orders_take_everything_once_or_some_more_often() {
         });
         assert_eq!(places.collect::<BTreeSet<_>>().len(), blocks);
     }
-    // Zipf's law: of 100 records, the first two are 1 and 1/2 of the sum of 1/k, which is 5.187.
+    // Zipf's law: the two most frequent of 100 records have shares 1 and 1/2 of the sum of 1/k, which is
+    // 5.187.
     let text = "kind = 'iozone'\nfile_bytes = 409600\norder = 'zipf'\nskew = 1.0";
     let mut workload = build(text, MIB, 3);
     let mut model = set_up(&mut *workload);
@@ -142,7 +143,7 @@ fn orders_take_everything_once_or_some_more_often() {
     assert_near(f64::from(times[1]), 20_000.0 / 5.187, 0.04);
 }
 
-/// Ages of the files that are deleted, in files made since, over the number of files; from a plain list of what was made when.
+/// Returns the ages of files at deletion, in creations since their own, divided by the number of files.
 fn ages_at_death(kind: &str, order: &str) -> Vec<f64> {
     let mut workload = build(&format!("kind = '{kind}'\nfiles = 200\n{order}"), 64 * MIB, 7);
     let mut model = set_up(&mut *workload);
@@ -162,7 +163,7 @@ fn ages_at_death(kind: &str, order: &str) -> Vec<f64> {
 }
 
 #[test]
-fn populations_lose_the_oldest_or_any_or_the_youngest() {
+fn order_decides_age_of_deleted_files() {
     for kind in ["postmark", "fileserver"] {
         let [oldest, any, youngest] = ["order = 'permuted'", "", "order = 'zipf'\nskew = 1.0"].map(|order| {
             let mut ages = ages_at_death(kind, order);
@@ -174,7 +175,8 @@ fn populations_lose_the_oldest_or_any_or_the_youngest() {
             "{kind}: one dies after 200 others came"
         );
         let median = |ages: &[f64]| ages[ages.len() / 2];
-        // Of a life that ends with equal chances at any time, half is over after ln 2 of the mean.
+        // With equal chances of deletion at any time, half of the files are deleted within ln 2 of the
+        // mean age.
         assert_near(median(&any), std::f64::consts::LN_2, 0.15);
         assert!(median(&youngest) < 0.2, "{kind}: {}", median(&youngest));
         let text = format!("kind = '{kind}'\norder = 'uniform'");
@@ -188,7 +190,7 @@ fn populations_lose_the_oldest_or_any_or_the_youngest() {
 }
 
 #[test]
-fn utilisation_is_that_of_the_steady_state() {
+fn utilisation_is_reached_in_steady_state() {
     for (kind, utilisation, within) in
         [("iozone", 0.85, 0.001), ("fio", 0.5, 0.01), ("postmark", 0.6, 0.06), ("fileserver", 0.7, 0.06)]
     {
@@ -201,7 +203,7 @@ fn utilisation_is_that_of_the_steady_state() {
 }
 
 #[test]
-fn counted_workloads_end() {
+fn limited_workloads_end() {
     for (kind, ops_each) in [("iozone", 1), ("fio", 1), ("fileserver", 6)] {
         let mut workload = build(&format!("kind = '{kind}'\noperations = 10"), 64 * MIB, 1);
         let mut model = set_up(&mut *workload);
@@ -211,7 +213,7 @@ fn counted_workloads_end() {
 }
 
 #[test]
-fn iozone_writes_each_record_once_a_pass() {
+fn iozone_writes_each_record_once_per_pass() {
     let mut workload = build("kind = 'iozone'\nfile_bytes = 409600", MIB, 3);
     let mut model = set_up(&mut *workload);
     assert_eq!(model.files, BTreeMap::from([(0, 409_600)]));
@@ -243,13 +245,13 @@ fn iozone_can_repeat_records_and_read() {
         });
         offsets.collect::<BTreeSet<_>>().len()
     };
-    // 100 draws of 100 leave e^-1 of them out.
+    // 100 draws of 100 records miss a fraction e^-1 of them.
     let mean = ops.chunks(100).map(|pass| distinct(pass) as f64).sum::<f64>() / 200.0;
     assert_near(mean, 63.4, 0.02);
 }
 
 #[test]
-fn postmark_has_its_ratios_and_sizes() {
+fn postmark_matches_configured_ratios_and_sizes() {
     let text = "kind = 'postmark'\nfiles = 4000\ndirectories = 10\nread_share = 0.7";
     let mut workload = build(text, MIB, 9);
     let mut model = set_up(&mut *workload);
@@ -278,20 +280,20 @@ fn postmark_has_its_ratios_and_sizes() {
 }
 
 #[test]
-fn postmark_stays_within_its_drift() {
+fn postmark_file_count_stays_within_drift() {
     for (share, least, most) in [(1.0, 1050, 1050), (0.0, 950, 950), (0.5, 950, 1050)] {
         let text = format!("kind = 'postmark'\nfiles = 1000\ncreate_share = {share:?}");
         let mut workload = build(&text, MIB, 2);
         let mut model = set_up(&mut *workload);
         play(&mut *workload, &mut model, 50_000);
         let files = model.files.len();
-        // At a bound, creations and deletions take turns.
+        // At a limit, creations and deletions alternate.
         assert!((least - 1..=most + 1).contains(&files), "{files} with {share}");
     }
 }
 
 #[test]
-fn fio_updates_all_files_alike_or_by_zipf() {
+fn fio_updates_files_uniformly_or_by_zipf() {
     let text = "kind = 'fio'\nfiles = 200\nmin_bytes = 8192\nmax_bytes = 40960\nread_share = 0.1\n";
     for skew in [None, Some(1.0)] {
         let skewed = skew.map_or(String::new(), |skew: f64| format!("skew = {skew:?}"));
@@ -324,16 +326,16 @@ fn fio_updates_all_files_alike_or_by_zipf() {
 }
 
 #[test]
-fn fileserver_has_its_sizes_directories_and_rounds() {
+fn fileserver_matches_configured_sizes_directories_and_rounds() {
     let mut workload = build("kind = 'fileserver'\nfiles = 9000", MIB, 6);
     let mut model = set_up(&mut *workload);
     assert_eq!(model.files.len(), 9000);
-    // A gamma distribution has a deviation of mean / sqrt(shape).
+    // A gamma distribution has a standard deviation of mean / sqrt(shape).
     let mean = 131_072.0;
     assert_near(model.mean_bytes(), mean, 0.03);
     let squares = model.files.values().map(|bytes| (*bytes as f64 - mean).powi(2)).sum::<f64>();
     assert_near((squares / 9000.0).sqrt(), mean / 1.5f64.sqrt(), 0.05);
-    // 450 directories with files under 23 and those under 2.
+    // 450 directories with files, 23 parents of these, and 2 above them.
     assert_eq!(model.directories.len(), 450 + 23 + 2);
     let mut children: BTreeMap<Option<u32>, u32> = BTreeMap::new();
     model.directories.values().chain(model.directory_of.values()).for_each(|parent| {
@@ -365,7 +367,7 @@ fn fileserver_has_its_sizes_directories_and_rounds() {
 }
 
 #[test]
-fn unsound_settings_are_refused_with_their_key() {
+fn invalid_settings_are_rejected_with_their_key() {
     for (text, key) in [
         ("kind = 'iozone'\nread_share = 1.5", "read_share"),
         ("kind = 'iozone'\nutilisation = 0.0", "utilisation"),
@@ -392,7 +394,7 @@ fn unsound_settings_are_refused_with_their_key() {
 }
 
 #[test]
-fn configurations_read_back() {
+fn configurations_round_trip() {
     for entry in FILE_WORKLOADS {
         let config: FileWorkloadConfig = toml::from_str(&format!("kind = '{}'", entry.name)).unwrap();
         assert_eq!(config.name(), entry.name);
@@ -400,7 +402,7 @@ fn configurations_read_back() {
     }
 }
 
-/// Files under a directory: number and bytes.
+/// Returns the number and total size of files under a directory.
 fn files_under(path: &std::path::Path) -> (usize, u64) {
     std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap()).fold((0, 0), |(files, bytes), entry| {
         let metadata = entry.metadata().unwrap();
@@ -410,7 +412,7 @@ fn files_under(path: &std::path::Path) -> (usize, u64) {
 }
 
 #[test]
-fn a_directory_holds_what_was_played() {
+fn played_directory_holds_the_written_files() {
     for entry in FILE_WORKLOADS {
         let text = format!("kind = '{}'\nutilisation = 0.5", entry.name);
         let folder = tempfile::tempdir().unwrap();
@@ -431,7 +433,7 @@ fn a_directory_holds_what_was_played() {
         assert_eq!(counts.operations, 600);
         assert_eq!(counts.deleted as f64, count(&ops, |op| matches!(op, FileOp::Delete { .. })));
         assert!(counts.written_bytes >= model.bytes().saturating_sub(before));
-        // All of it is what was written.
+        // All of the content is as written.
         for file in model.files.keys() {
             player.carry_out(FileOp::ReadWhole { file: FileId(*file) }, 4096).unwrap();
         }
@@ -440,7 +442,7 @@ fn a_directory_holds_what_was_played() {
 }
 
 #[test]
-fn a_player_sees_what_is_wrong() {
+fn player_detects_wrong_content() {
     let folder = tempfile::tempdir().unwrap();
     let options = PlayOptions { contents: Contents::Marked, ..Default::default() };
     let mut player = Player::new(OnDirectory::new(folder.path()), options);
@@ -459,7 +461,7 @@ fn a_player_sees_what_is_wrong() {
 }
 
 #[test]
-fn no_request_writes_what_another_has_written() {
+fn unlike_contents_differ_in_every_request() {
     let folder = tempfile::tempdir().unwrap();
     let options = PlayOptions { contents: Contents::Unlike, ..Default::default() };
     let mut player = Player::new(OnDirectory::new(folder.path()), options);

@@ -1,5 +1,6 @@
-//! Requests of many threads while others wait for the SSD, as on a mount: what they wait for is done without the lock, by an SSD
-//! that is slow and fails now and then. Whoever reads finds what was written last, or is just being written, block by block.
+//! Requests of many threads while others wait for the SSD, as on a mount: waiting happens without the lock, and
+//! the SSD is slow and sometimes fails. Each block that a read returns has the content written last, or one
+//! being written at the moment.
 
 use std::io;
 use std::ops::Range;
@@ -16,8 +17,8 @@ use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
 
-/// An SSD whose requests take their time; one read in some hundred fails, and one flush in some dozen. A batch has one flush, and may
-/// have a write for each of its blocks: were it those that fail, hardly a batch would be written.
+/// SSD with slow requests, on which about one read in a hundred and one flush in a dozen fail. A batch has one
+/// flush, but possibly one write per block: if writes failed at this rate, hardly any batch would succeed.
 struct Slow {
     inner: MemorySsd,
     requests: AtomicU64,
@@ -64,17 +65,17 @@ type Fs = Nvmfs<PlainNvram, Slow>;
 
 const THREADS: u64 = 4;
 const FILES: usize = 2;
-/// What is followed through the writes to it: half a block, so that some writes have to read first.
+/// Unit of tracking: half a block, so that some writes must read first.
 const UNIT_BYTES: u64 = 2048;
-/// Units of a file; each thread writes those of a part of it.
+/// Units of a file; each thread writes those in its own part.
 const UNITS: u64 = 4096;
 const STEPS: u32 = 1200;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
 
-/// A file that all threads read, and what is known of each unit.
+/// File that all threads read, with the state of each unit.
 struct Followed {
     ino: Ino,
-    /// The last write that began, and the last one that returned.
+    /// Number of the last write that began, and of the last one that returned.
     begun: Vec<AtomicU64>,
     done: Vec<AtomicU64>,
 }
@@ -83,14 +84,14 @@ struct World {
     fs: Mutex<Fs>,
     ssd: Arc<Slow>,
     files: Vec<Followed>,
-    /// How often a request waited for blocks, and extents that were flushed, recycled or trimmed.
+    /// Number of waits of requests, and of extents flushed, recycled or trimmed.
     waits: AtomicU64,
     works: AtomicU64,
     ends: AtomicBool,
 }
 
 impl World {
-    /// As a mount does it.
+    /// Runs a request as a mount does.
     fn request<T>(&self, mut handle: impl FnMut(&mut Fs) -> Result<T>) -> Result<T> {
         let mut waited: Option<(Work<Slow>, io::Result<()>)> = None;
         loop {
@@ -114,7 +115,7 @@ impl World {
         }
     }
 
-    /// Writes the next number to units that nobody else writes. What fails changes nothing, or all of it.
+    /// Writes the next number to units of this thread. A failed write changes nothing or everything.
     fn write(&self, file: &Followed, units: Range<u64>) {
         let numbers = units.clone().map(|unit| file.begun[unit as usize].fetch_add(1, SeqCst) + 1);
         let data: Vec<u8> =
@@ -127,7 +128,7 @@ impl World {
                     let done = |unit: u64| file.begun[unit as usize].load(SeqCst);
                     return units.for_each(|unit| file.done[unit as usize].store(done(unit), SeqCst));
                 }
-                // The drive is tried again, and the worker makes room.
+                // The write is retried, while the worker frees space.
                 Err(Error::Ssd(_) | Error::NoSpace(_)) => thread::sleep(Duration::from_millis(1)),
                 Err(error) => panic!("{error}"),
             }
@@ -152,7 +153,7 @@ impl World {
         }
     }
 
-    /// A file of its own that comes and goes, so that extents do.
+    /// Creates and removes a file of this thread, so that extents are used and freed.
     fn come_and_go(&self, name: &[u8], blocks: u64) {
         let made = self.request(|fs| fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER));
         let Ok(made) = made else { return };
@@ -184,7 +185,7 @@ impl World {
         }
     }
 
-    /// Flushes and recycles until told to end; what fails is done again.
+    /// Flushes and recycles until the end of the test; failed work is retried.
     fn work(&self) {
         while !self.ends.load(SeqCst) {
             let Ok(Some(work)) = self.fs.lock().unwrap().begin_background() else {
@@ -244,17 +245,17 @@ fn many_threads(placement: PlacementKind, checksums: Checksums) {
 }
 
 #[test]
-fn requests_wait_beside_others() {
+fn requests_wait_concurrently() {
     many_threads(PlacementKind::Nvmfs, Checksums::All);
 }
 
-/// Nothing but what is kept of places tells what was read too early.
+/// Without data checksums, only the tracking of locations detects a stale read.
 #[test]
-fn requests_wait_beside_others_without_checksums_of_data() {
+fn requests_wait_concurrently_without_data_checksums() {
     many_threads(PlacementKind::Nvmfs, Checksums::Metadata);
 }
 
 #[test]
-fn requests_wait_beside_others_where_blocks_have_places() {
+fn requests_wait_concurrently_with_fixed_places() {
     many_threads(PlacementKind::Conquest, Checksums::Metadata);
 }

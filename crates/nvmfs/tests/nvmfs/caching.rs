@@ -1,4 +1,4 @@
-//! What Conquest's placement keeps of what was written: beside plain accounts, and through power cuts.
+//! Caching modes of Conquest's placement: compared with simple counts, and through power cuts.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,7 +15,7 @@ use wearwell_nvmfs::store::State;
 
 const NVRAM_BYTES: usize = 8 << 20;
 const SSD_BLOCKS: u64 = 64 * 128;
-/// Of the one file: 16 MiB, so that half of it fits on NVRAM.
+/// Blocks of the test file: 16 MiB, so that half of it fits on NVRAM.
 const FILE_BLOCKS: u64 = 4096;
 
 fn format() -> Format {
@@ -26,7 +26,7 @@ fn options(caching: Caching, write_out_share: Option<f64>) -> Options {
     Options { caching, write_out_share, small_file_bytes: 64 << 10, ..Options::default() }
 }
 
-/// A file system with one large file, every block of which was written once.
+/// Creates a file system with one large file, every block of which was written once.
 fn fresh<N: Nvram, S: Ssd>(nvram: N, ssd: Arc<S>, options: Options) -> (Nvmfs<N, S>, Ino) {
     let mut fs = Nvmfs::format(nvram, ssd, &format(), options).unwrap();
     let file = fs.make(ROOT, b"file", Kind::File, 0o644, 0, &Caller::default()).unwrap().ino;
@@ -41,14 +41,14 @@ fn write<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, file: Ino, block: u64, byte: u8
     assert_eq!(fs.write(file, offset, &[byte; BLOCK_BYTES], &Caller::default()).unwrap(), BLOCK_BYTES);
 }
 
-/// Blocks mostly from a hot tenth.
+/// Draws a block, mostly from a hot tenth.
 fn draw(random: &mut impl Rng) -> u64 {
     let blocks = if random.random_bool(0.8) { FILE_BLOCKS / 10 } else { FILE_BLOCKS };
     random.random_range(0..blocks)
 }
 
 #[test]
-fn what_is_written_through_is_sent_once_and_at_once() {
+fn write_through_sends_each_write_once_immediately() {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
     let nvram = PlainNvram::new(NVRAM_BYTES);
     let (mut fs, file) = fresh(nvram, Arc::clone(&ssd), options(Caching::WriteThrough, None));
@@ -59,21 +59,22 @@ fn what_is_written_through_is_sent_once_and_at_once() {
         assert_eq!(fs.store().pages_in(State::Dirty), 0);
     }
     let counts = fs.store().counts;
-    // But for the file's beginning, which was small, and went out when it no longer was.
+    // This includes the beginning of the file: it was small and kept on NVRAM first, and was written once
+    // it was large.
     assert_eq!(counts.ssd_written_blocks, counts.written_blocks);
     assert!(counts.write_hits > 1000, "the NVRAM still caches for reading: {counts:?}");
     fs.store().check().unwrap();
 }
 
 #[test]
-fn what_is_written_out_from_time_to_time_is_what_a_plain_account_has() {
+fn periodic_write_out_matches_simple_count() {
     for share in [0.01, 0.1, 0.3] {
         let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
         let nvram = PlainNvram::new(NVRAM_BYTES);
         let (mut fs, file) = fresh(nvram, ssd, options(Caching::Periodic, Some(share)));
         let pages = [State::Free, State::Clean, State::Dirty].map(|state| fs.store().pages_in(state));
         let period = (f64::from(pages.iter().sum::<u32>()) * share).ceil() as u64;
-        // Up to the end of the period in hand.
+        // Until the end of the current period.
         while fs.store().pages_in(State::Dirty) > 0 {
             write(&mut fs, file, 0, 3);
         }
@@ -98,7 +99,7 @@ fn what_is_written_out_from_time_to_time_is_what_a_plain_account_has() {
 }
 
 #[test]
-fn the_longer_data_waits_the_less_is_sent() {
+fn longer_periods_send_fewer_blocks() {
     let sent = |caching, share| {
         let (mut fs, file) = fresh(
             PlainNvram::new(NVRAM_BYTES),
@@ -122,7 +123,7 @@ fn the_longer_data_waits_the_less_is_sent() {
 }
 
 #[test]
-fn what_has_no_place_of_its_own_is_not_written_block_by_block() {
+fn nvmfs_placement_rejects_write_through_and_periodic() {
     let make = |placement, options| {
         let format = Format { placement, ..format() };
         let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
@@ -146,7 +147,7 @@ fn what_has_no_place_of_its_own_is_not_written_block_by_block() {
 }
 
 #[test]
-fn the_ssd_has_room_for_all_that_does_not_stay() {
+fn full_ssd_accepts_overwrites_with_periodic_and_write_through() {
     for caching in [Caching::Periodic, Caching::WriteThrough] {
         let ssd = Arc::new(MemorySsd::new(24 * 128));
         let mut fs =
@@ -156,7 +157,7 @@ fn the_ssd_has_room_for_all_that_does_not_stay() {
             let offset = block * BLOCK_BYTES as u64;
             fs.write(file, offset, &[1; BLOCK_BYTES], &Caller::default()).is_ok()
         });
-        // The label's extent and a reserve of four hold no data.
+        // The label's extent and a reserve of four extents hold no data.
         assert_eq!(written.count(), 19 * 128, "{caching:?}");
         for block in 0..19 * 128 {
             write(&mut fs, file, block, 2);
@@ -165,7 +166,7 @@ fn the_ssd_has_room_for_all_that_does_not_stay() {
     }
 }
 
-/// Writes until the power is cut at an event, and looks at what is found then. Whether it came to that.
+/// Writes until the power is cut at an event, and checks the result. Returns true if the cut happened.
 fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
     let options = options(caching, (caching == Caching::Periodic).then_some(0.05));
     let power = Power::new();
@@ -201,7 +202,7 @@ fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
 }
 
 #[test]
-fn whatever_was_written_survives_a_power_cut_however_it_is_cached() {
+fn writes_survive_power_cut_in_all_caching_modes() {
     let more = crate::common::more_cases();
     for caching in [Caching::Periodic, Caching::WriteThrough] {
         let events = (0..4 * more).map(|step| step * 613 + 7);

@@ -1,7 +1,7 @@
-//! One file, exercised against plain memory.
+//! Random operations on one file, compared with a buffer in memory.
 //!
-//! `WEARWELL_FSX=seed:ops` does that many operations from that seed. When one goes wrong, the operations before it
-//! are left out as far as they do not matter, and the rest is printed.
+//! `WEARWELL_FSX=seed:ops` runs this number of operations from this seed. After a failure, the list of
+//! operations is reduced to those needed to reproduce it, and printed.
 
 use crate::common::{Remount, content, small};
 use rand::{Rng, SeedableRng};
@@ -9,9 +9,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Caller, Change, FileSystem, Ino, Kind, ROOT};
 use wearwell_nvmfs::model::ModelFs;
 
-/// Longest the file gets, bytes.
+/// Maximum size of the file, bytes.
 const MOST_BYTES: usize = 3 << 20;
-/// Longest range of one operation, bytes.
+/// Maximum range of one operation, bytes.
 const RANGE_BYTES: usize = 200_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,8 @@ enum Step {
         length: usize,
         seed: u8,
     },
-    /// Whole pages, as a mapped file is written back: not beyond the page that has the end.
+    /// Writes whole pages, like the write-back of a mapped file: at most up to the page with the end of the
+    /// file.
     WritePages {
         from: usize,
         pages: usize,
@@ -70,7 +71,7 @@ fn step(numbers: &mut impl Rng) -> Step {
     }
 }
 
-/// Often at the edge of a block, and nearer to the beginning than to the end.
+/// Returns an offset: often at a block boundary, and more likely near the beginning than near the end.
 fn offset(numbers: &mut impl Rng) -> usize {
     let shift = numbers.random_range(0..8);
     let at = numbers.random_range(0..MOST_BYTES - BLOCK_BYTES) >> shift;
@@ -81,7 +82,7 @@ fn offset(numbers: &mut impl Rng) -> usize {
     }
 }
 
-/// A file system with one file, and what the file should hold.
+/// File system with one file, and the expected content of the file.
 struct Exerciser<F> {
     fs: F,
     remount: Remount<F>,
@@ -95,7 +96,7 @@ impl<F: FileSystem> Exerciser<F> {
         Self { fs, remount, file, expected: Vec::new() }
     }
 
-    /// Does all steps; tells the first that went wrong.
+    /// Runs all steps; returns the first failed one.
     fn run(mut self, steps: &[Step]) -> Result<(), (usize, String)> {
         for (number, step) in steps.iter().enumerate() {
             if let Step::Remount = step {
@@ -186,7 +187,7 @@ impl<F: FileSystem> Exerciser<F> {
     }
 }
 
-/// Leaves out what is not needed for a failure at the last step or before, by halves, quarters and so on.
+/// Removes steps that are not needed for a failure, by halves, quarters and so on.
 fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<usize>) -> Vec<Step> {
     let mut part = steps.len().div_ceil(2);
     while part > 0 {
@@ -204,7 +205,7 @@ fn shrink(mut steps: Vec<Step>, fails: impl Fn(&[Step]) -> Option<usize>) -> Vec
     steps
 }
 
-/// Exercises fresh file systems from some seeds, or as the environment says.
+/// Tests new file systems with several seeds, or with the one given in the environment.
 fn exercise<F: FileSystem>(seeds: u64, count: usize, fresh: fn() -> (F, Remount<F>)) {
     let asked = std::env::var("WEARWELL_FSX").ok().map(|text| {
         let (seed, count) = text.split_once(':').expect("WEARWELL_FSX=seed:ops");
@@ -232,17 +233,17 @@ fn model() -> (ModelFs, Remount<ModelFs>) {
 }
 
 #[test]
-fn the_model_keeps_a_file() {
+fn model_keeps_file_content() {
     exercise(4, 3_000, model);
 }
 
 #[test]
-fn nvmfs_keeps_a_file() {
+fn nvmfs_keeps_file_content() {
     exercise(4, 3_000, small);
 }
 
 #[test]
-fn a_loss_at_a_mount_is_found_and_shrunk() {
+fn loss_at_mount_is_found_and_reduced() {
     fn lossy(mut fs: ModelFs) -> ModelFs {
         let file = fs.lookup(ROOT, b"fsx").unwrap();
         let mut byte = [0];

@@ -1,4 +1,4 @@
-//! The shares of the clean and the dirty list, where they follow the load and where they do not.
+//! Lengths of the clean and the dirty list, fixed and adaptive.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -14,10 +14,10 @@ use wearwell_nvmfs::store::{State, Store};
 const NVRAM_BYTES: usize = 12 << 20;
 const SSD_BLOCKS: u64 = 320 * 128;
 const FILE: Ino = Ino(2);
-/// More than ten times the NVRAM.
+/// More than ten times the size of the NVRAM.
 const FILE_BLOCKS: u64 = 35_000;
 const BLOCK: u64 = BLOCK_BYTES as u64;
-/// Enough for the lists to have followed: each block that is read again soon after it left moves them by few pages.
+/// Enough reads for the lists to adapt: each ghost hit changes the length by few pages.
 const READS: u64 = 20_000;
 
 type Small = Store<PlainNvram, MemorySsd>;
@@ -26,7 +26,7 @@ fn options(lists: Lists) -> Options {
     Options { lists, ..Options::default() }
 }
 
-/// A file system with one file of which nothing is written yet.
+/// Creates a file system with one unwritten file.
 fn fresh(lists: Lists, ssd_blocks: u64) -> Small {
     let format = Format { id: 7, inodes: Some(64), ..Format::default() };
     let ssd = Arc::new(MemorySsd::new(ssd_blocks));
@@ -53,7 +53,7 @@ fn write(store: &mut Small, block: u64) -> bool {
     written
 }
 
-/// Reads a block in so many pieces.
+/// Reads a block in `pieces` pieces.
 fn read(store: &mut Small, block: u64, pieces: usize) {
     for piece in 0..pieces {
         let mut out = vec![0xee; BLOCK_BYTES / pieces];
@@ -63,14 +63,14 @@ fn read(store: &mut Small, block: u64, pieces: usize) {
     store.settle().unwrap();
 }
 
-/// All blocks of the file are on the SSD but for the last ones.
+/// Returns a store in which all blocks of the file except the last ones are on the SSD.
 fn filled(lists: Lists) -> Small {
     let mut store = fresh(lists, SSD_BLOCKS);
     (0..FILE_BLOCKS).for_each(|block| assert!(write(&mut store, block)));
     store
 }
 
-/// Reads or writes blocks drawn from `first` on; what was done then.
+/// Reads or writes random blocks starting at `first`; returns the counts.
 fn load(store: &mut Small, reads: bool, first: u64, blocks: u64, times: u64, seed: u64) -> Counts {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let before = store.counts;
@@ -85,7 +85,7 @@ fn load(store: &mut Small, reads: bool, first: u64, blocks: u64, times: u64, see
     store.counts - before
 }
 
-/// The dirty list's share of the pages that data can use.
+/// Returns the length of the dirty list as a fraction of the pages that data can use.
 fn share(store: &Small) -> f64 {
     let pages: u32 =
         [State::Free, State::Clean, State::Dirty].map(|state| store.pages_in(state)).iter().sum();
@@ -93,12 +93,13 @@ fn share(store: &Small) -> f64 {
 }
 
 #[test]
-fn shares_follow_a_load_that_turns() {
+fn adaptive_lists_follow_changing_load() {
     let mut kept = Vec::new();
     for lists in [Lists::Fixed, Lists::Adaptive] {
         let mut store = filled(lists);
         assert!(share(&store) > 0.9, "writing alone: {}", share(&store));
-        // What is read fits into the NVRAM, and not into what writing leaves of it.
+        // The blocks that are read fit into the NVRAM, but not into the part that a write-only load
+        // leaves.
         let first = load(&mut store, true, 0, 2200, READS, 1);
         let reading = share(&store);
         let read = load(&mut store, true, 0, 2200, 4000, 2);
@@ -124,7 +125,8 @@ fn shares_follow_a_load_that_turns() {
     assert!(adaptive.1 as f64 <= 1.1 * fixed.1 as f64, "written when writing: {kept:?}");
 }
 
-/// How many of 300 hot blocks are still on NVRAM after a scan of the whole file, in requests of so many pieces.
+/// Returns how many of 300 hot blocks are still on NVRAM after a scan of the whole file, with `pieces` requests
+/// per block.
 fn hot_after_scan(lists: Lists, pieces: usize) -> usize {
     let mut store = filled(lists);
     for _ in 0..3 {
@@ -138,15 +140,15 @@ fn hot_after_scan(lists: Lists, pieces: usize) -> usize {
 }
 
 #[test]
-fn a_scan_leaves_what_was_read_again() {
+fn scan_does_not_evict_blocks_read_twice() {
     assert_eq!(hot_after_scan(Lists::Fixed, 1), 0);
     assert_eq!(hot_after_scan(Lists::Adaptive, 1), 300);
-    // Pieces of a block are no second use of it.
+    // Reading a block in pieces is not a second use of it.
     assert_eq!(hot_after_scan(Lists::Adaptive, 4), 300);
 }
 
 #[test]
-fn what_is_hot_changes() {
+fn adaptive_lists_follow_changing_hot_set() {
     let mut store = filled(Lists::Adaptive);
     for hot in [0, 10_000, 20_000] {
         load(&mut store, true, hot, 1500, 8000, hot);
@@ -156,21 +158,21 @@ fn what_is_hot_changes() {
 }
 
 #[test]
-fn what_has_no_room_on_the_ssd_stays_and_the_capacity_does_not_follow() {
+fn full_ssd_keeps_dirty_list_long_and_capacity_constant() {
     let mut store = fresh(Lists::Adaptive, 40 * 128);
     let capacity = store.capacity_blocks();
     let written = (0..FILE_BLOCKS).take_while(|block| write(&mut store, *block)).count() as u64;
     assert!(store.used_blocks() + 10 > store.capacity_blocks(), "it is full");
     for seed in 0..4 {
-        // Only what is on the SSD alone, so that all of it asks for room.
+        // Reads only blocks that are only on the SSD, so that all of them need space.
         load(&mut store, true, 0, written.min(2500), 4000, seed);
         assert!(share(&store) > 0.95, "{}", share(&store));
-        // Pages of pointers take from it.
+        // Pages of pointers reduce it.
         assert!((capacity - 10..=capacity).contains(&store.capacity_blocks()));
         assert!(store.used_blocks() <= store.capacity_blocks());
         load(&mut store, false, 0, written, 500, 10 + seed);
     }
-    // Cut, there is room, and the dirty list may be short.
+    // Truncation frees space, so the dirty list may be short.
     store.cut(FILE, 2200, FILE_BLOCKS).unwrap();
     (3000..5000).for_each(|block| assert!(write(&mut store, block)));
     load(&mut store, true, 0, 2200, READS, 20);
@@ -179,7 +181,7 @@ fn what_has_no_room_on_the_ssd_stays_and_the_capacity_does_not_follow() {
 }
 
 #[test]
-fn lists_are_taken_over_when_it_is_mounted_again() {
+fn lists_survive_remount() {
     for (before, after) in [(Lists::Adaptive, Lists::Adaptive), (Lists::Adaptive, Lists::Fixed)] {
         let mut store = filled(before);
         (0..300).cycle().take(600).for_each(|block| read(&mut store, block, 1));

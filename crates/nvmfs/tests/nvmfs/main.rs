@@ -1,4 +1,5 @@
-//! The file system without a mount: beside the plainest one, on every device, through power cuts and damage.
+//! Tests of the file system without a mount: comparison with the model, on every device, with power cuts and
+//! damage.
 
 mod beside;
 mod caching;

@@ -1,11 +1,11 @@
-//! File systems do what the model does, whatever the operations.
+//! Random operations have the same results on file systems and on the model.
 
 use crate::common::{OP_WORDS, Op, Room, Twin, random_ops, small};
 use proptest::prelude::*;
 use wearwell_nvmfs::api::{Allocate, Caller, Change, FileSystem, Ino, Kind, ROOT, Seek};
 use wearwell_nvmfs::model::ModelFs;
 
-/// Does operations and compares the trees at the end, and now and then between.
+/// Runs operations, and compares the trees at the end and at intervals.
 fn agree<F: FileSystem>(twin: &mut Twin<F>, ops: impl Iterator<Item = Op>) -> Result<(), String> {
     const BETWEEN: usize = 500;
     for (done, op) in ops.enumerate() {
@@ -17,7 +17,7 @@ fn agree<F: FileSystem>(twin: &mut Twin<F>, ops: impl Iterator<Item = Op>) -> Re
     twin.compare()
 }
 
-/// A model whose inode numbers are others.
+/// Returns a model with different inode numbers.
 fn shifted() -> ModelFs {
     let mut fs = ModelFs::new();
     let caller = Caller::default();
@@ -36,7 +36,7 @@ fn twin_of_models(room: Room, other: ModelFs) -> Twin<ModelFs> {
 }
 
 #[test]
-fn the_model_agrees_with_itself() {
+fn model_agrees_with_itself() {
     for seed in 0..20 {
         let mut twin = twin_of_models(Room::Enough, shifted());
         agree(&mut twin, random_ops(seed).take(3_000)).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
@@ -44,7 +44,7 @@ fn the_model_agrees_with_itself() {
 }
 
 #[test]
-fn the_model_agrees_with_a_small_one() {
+fn model_agrees_with_small_model() {
     let mut refused = 0;
     for seed in 0..20 {
         let mut twin = twin_of_models(Room::Scarce, ModelFs::with_capacity(60, 20));
@@ -63,10 +63,10 @@ fn nvmfs_agrees_with_the_model() {
     }
 }
 
-/// What a faulty file system does besides an operation.
+/// Misbehaviour of a faulty file system, in addition to an operation.
 type Fault = fn(&mut ModelFs, &Op);
 
-/// The first file in the root.
+/// Returns the first file in the root.
 fn victim(fs: &mut ModelFs) -> Option<Ino> {
     let mut found = None;
     fs.read_directory(ROOT, 0, &mut |entry| {
@@ -79,7 +79,7 @@ fn victim(fs: &mut ModelFs) -> Option<Ino> {
     found
 }
 
-/// Does something to a file whose times do not show it.
+/// Changes a file without a visible change of its times.
 fn without_trace(fs: &mut ModelFs, ino: Ino, act: impl FnOnce(&mut ModelFs, &Caller)) {
     let before = fs.attributes(ino).unwrap();
     let caller = Caller { now_ns: before.changed_ns, ..Caller::default() };
@@ -138,7 +138,7 @@ const FAULTS: [(&str, Fault); 6] = [
 ];
 
 #[test]
-fn faults_are_found() {
+fn injected_faults_are_detected() {
     for (what, fault) in FAULTS {
         let mut twin = twin_of_models(Room::Enough, shifted());
         let found = random_ops(1).take(5_000).try_for_each(|op| {
@@ -159,7 +159,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_operations_agree(ops in operations(200)) {
+    fn arbitrary_operations_agree(ops in operations(200)) {
         let mut twin = twin_of_models(Room::Enough, shifted());
         let result = agree(&mut twin, ops.into_iter());
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());

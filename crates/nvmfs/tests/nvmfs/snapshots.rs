@@ -1,4 +1,5 @@
-//! Snapshots beside copies of the model: whatever is done afterwards, and whenever power goes, each is what it was.
+//! Comparison of snapshots with copies of the model: each stays as it was, despite later operations and power
+//! cuts.
 
 use crate::common::{
     NVRAM_BYTES, Remount, Room, Small, Twin, compare, more_cases, random_ops, small, small_on,
@@ -22,7 +23,7 @@ use wearwell_nvmfs::store::{State, Store};
 
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_500_000_000_000_000_000 };
 
-/// The snapshot as it is mounted, from what is on the devices at this moment.
+/// Mounts a snapshot from the current content of the devices.
 fn view<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> Small {
     let nvram = PlainNvram::from(fs.store().region.bytes().to_vec());
     let ssd = Arc::new((**fs.store().ssd()).clone());
@@ -30,12 +31,12 @@ fn view<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> Small {
     mounted.unwrap_or_else(|error| panic!("{name}: {error}")).0
 }
 
-/// The number by which a snapshot is looked at.
+/// Returns the view number of a snapshot.
 fn number_of<N: Nvram>(fs: &Nvmfs<N, MemorySsd>, name: &str) -> u32 {
     fs.store().views().find(|(_, record)| record.name == name).expect("it is there").0
 }
 
-/// Compares a snapshot with the model as it was: beside the file system, and mounted.
+/// Compares a snapshot with a copy of the model, both as a view of the live file system and mounted.
 fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) -> Result<(), String> {
     let mut model = model.clone();
     model.remount();
@@ -55,18 +56,19 @@ fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) ->
     compare(&mut model, &mut view, &[], CALLER).map_err(|difference| format!("{name}: {difference}"))
 }
 
-/// How snapshots are made and deleted between operations.
+/// Schedule of creating and deleting snapshots between operations.
 #[derive(Clone, Copy)]
 struct Load {
     seed: u64,
     steps: usize,
-    /// Operations after which something is done with snapshots.
+    /// Number of operations between two actions on snapshots.
     every: usize,
-    /// Blocks that are freed at a time, one operation after the other; all at once if there is no number.
+    /// Blocks freed between two operations; `None` frees all at once.
     freed_at_once: Option<u64>,
 }
 
-/// Random operations with snapshots that come and go between them; how often a snapshot was compared, and operations had no room.
+/// Runs random operations while snapshots are created and deleted; returns the numbers of comparisons and of
+/// operations without space.
 fn live<N: Nvram + 'static>(
     (fs, remount): (Nvmfs<N, MemorySsd>, Remount<Nvmfs<N, MemorySsd>>),
     load: Load,
@@ -123,7 +125,7 @@ fn live<N: Nvram + 'static>(
 }
 
 #[test]
-fn each_snapshot_is_what_the_file_system_was() {
+fn snapshots_match_earlier_states() {
     for seed in 0..4 * more_cases() {
         let load = Load { seed, steps: 2_000, every: 90, freed_at_once: None };
         let (compared, refused) = live(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
@@ -132,7 +134,7 @@ fn each_snapshot_is_what_the_file_system_was() {
 }
 
 #[test]
-fn each_is_while_others_go_by_and_by() {
+fn snapshots_match_while_others_are_deleted_stepwise() {
     for seed in 20..20 + 2 * more_cases() {
         let load = Load { seed, steps: 1_500, every: 40, freed_at_once: Some([1, 40][seed as usize % 2]) };
         let (compared, _) = live(small(), load).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
@@ -141,7 +143,7 @@ fn each_is_while_others_go_by_and_by() {
 }
 
 #[test]
-fn each_is_where_the_lists_follow_the_load() {
+fn snapshots_match_with_adaptive_lists() {
     for seed in 40..40 + more_cases() {
         let options = Options { lists: Lists::Adaptive, ..Options::default() };
         let fs = small_on(PlainNvram::new(NVRAM_BYTES), options, |nvram| nvram);
@@ -152,14 +154,14 @@ fn each_is_where_the_lists_follow_the_load() {
 }
 
 #[test]
-fn each_is_on_an_nvram_of_several_files() {
+fn snapshots_match_on_nvram_of_several_files() {
     let directory = tempfile::tempdir().unwrap();
     let paths: Vec<PathBuf> = ["a", "b", "c"].map(|name| directory.path().join(name)).into();
     let bytes = Some(NVRAM_BYTES as u64);
     let nvram = MappedNvram::create_set(&paths, bytes, Existing::Refuse, Persistence::CacheLines, 5).unwrap();
     let reopen = move |nvram: MappedNvram| {
         drop(nvram);
-        // In another order than they were made in.
+        // In a different order than at creation.
         let paths: Vec<PathBuf> = paths.iter().rev().cloned().collect();
         MappedNvram::open_set(&paths, Persistence::CacheLines).unwrap()
     };
@@ -168,7 +170,7 @@ fn each_is_on_an_nvram_of_several_files() {
     assert!(compared > 30, "{compared} compared");
 }
 
-/// A file with so many bytes that are the same.
+/// Writes a file of this size with one byte value.
 fn put(fs: &mut Small, name: &[u8], bytes: usize, byte: u8) -> Result<(), Error> {
     let ino = match fs.lookup(ROOT, name) {
         Ok(there) => there.ino,
@@ -186,7 +188,7 @@ fn is_all(fs: &mut Small, name: &[u8], byte: u8) -> bool {
 }
 
 #[test]
-fn a_snapshot_costs_one_record_whatever_there_is_and_deleting_it_gives_all_back() {
+fn snapshot_costs_one_record_and_deletion_frees_everything() {
     let (mut fs, _) = small();
     put(&mut fs, b"large", 20 << 20, 1).unwrap();
     let (before, used) = (fs.stats().metadata_pages, fs.store().used_blocks());
@@ -194,7 +196,7 @@ fn a_snapshot_costs_one_record_whatever_there_is_and_deleting_it_gives_all_back(
     fs.create_snapshot("b", 6).unwrap();
     assert_eq!((fs.stats().metadata_pages - before, fs.store().used_blocks() - used), (1, 0));
     put(&mut fs, b"large", 1 << 20, 2).unwrap();
-    // What was written over is there once more, and what leads to it.
+    // The overwritten blocks exist twice, with their pointers.
     let held = fs.store().used_blocks() - used;
     assert_eq!(held, 256);
     assert!(is_all(&mut view(&fs, "a"), b"large", 1) && is_all(&mut view(&fs, "b"), b"large", 1));
@@ -207,7 +209,7 @@ fn a_snapshot_costs_one_record_whatever_there_is_and_deleting_it_gives_all_back(
 }
 
 #[test]
-fn a_full_file_system_refuses_and_goes_on_when_the_snapshot_is_gone() {
+fn full_file_system_recovers_after_snapshot_deletion() {
     let (mut fs, _) = small();
     put(&mut fs, b"large", 20 << 20, 1).unwrap();
     fs.create_snapshot("a", 5).unwrap();
@@ -221,7 +223,7 @@ fn a_full_file_system_refuses_and_goes_on_when_the_snapshot_is_gone() {
     assert!(matches!(refused, Error::NoSpace(_)), "{refused}");
     fs.store().check().unwrap();
     let large = fs.lookup(ROOT, b"large").unwrap();
-    // Removing works, and gives back what the snapshot has not.
+    // Removal works, and frees the blocks that the snapshot does not have.
     let used = fs.store().used_blocks();
     fs.unlink(ROOT, b"large", &CALLER).unwrap();
     assert!(fs.store().used_blocks() < used && fs.attributes(large.ino).is_err());
@@ -233,7 +235,7 @@ fn a_full_file_system_refuses_and_goes_on_when_the_snapshot_is_gone() {
 }
 
 #[test]
-fn as_many_blocks_can_be_written_over_as_are_said_to_be_available() {
+fn available_blocks_can_be_overwritten_under_snapshot() {
     let (mut fs, _) = small();
     put(&mut fs, b"large", 20 << 20, 1).unwrap();
     let ino = fs.lookup(ROOT, b"large").unwrap().ino;
@@ -246,10 +248,10 @@ fn as_many_blocks_can_be_written_over_as_are_said_to_be_available() {
             Err(error) => break error,
         }
     };
-    // What leads to them takes room as well.
+    // Pointer blocks use space too.
     assert!(written <= available && written + 64 >= available, "{written} of {available}: {refused}");
     assert!(refused.to_string().contains("kept for a snapshot"), "{refused}");
-    // What was changed since can be written over again and again.
+    // Blocks changed since the snapshot can be overwritten repeatedly.
     assert_eq!(fs.write(ino, 0, &vec![3; 1 << 20], &CALLER).unwrap(), 1 << 20);
     assert!(is_all(&mut view(&fs, "a"), b"large", 1));
     fs.delete_snapshot("a").unwrap();
@@ -257,7 +259,7 @@ fn as_many_blocks_can_be_written_over_as_are_said_to_be_available() {
 }
 
 #[test]
-fn names_are_checked_and_snapshots_end_with_their_records() {
+fn snapshot_names_and_their_number_are_limited() {
     let (mut fs, _) = small();
     assert!(matches!(fs.create_snapshot("a,b", 0), Err(Error::Invalid(_))));
     fs.create_snapshot("a", 0).unwrap();
@@ -276,7 +278,7 @@ fn names_are_checked_and_snapshots_end_with_their_records() {
 }
 
 #[test]
-fn a_chain_of_truncations_and_holes_is_kept_apart() {
+fn snapshots_keep_truncations_and_holes_separate() {
     let (mut fs, _) = small();
     put(&mut fs, b"f", 40_960, 1).unwrap();
     let ino = fs.lookup(ROOT, b"f").unwrap().ino;
@@ -303,13 +305,13 @@ fn a_chain_of_truncations_and_holes_is_kept_apart() {
 }
 
 #[test]
-fn a_large_file_is_freed_and_handed_down_in_steps_that_are_bounded() {
+fn large_file_is_freed_and_passed_down_in_bounded_steps() {
     let (mut fs, _) = small();
     let used = fs.store().used_blocks();
     put(&mut fs, b"large", 10 << 20, 1).unwrap();
     let ino = fs.lookup(ROOT, b"large").unwrap().ino;
     fs.create_snapshot("old", 5).unwrap();
-    // Each second group of blocks of pointers is only the newer one's.
+    // Every second group of pointer blocks belongs only to the newer snapshot.
     fs.write(ino, 0, &vec![2; 3 << 20], &CALLER).unwrap();
     fs.create_snapshot("new", 6).unwrap();
     fs.unlink(ROOT, b"large", &CALLER).unwrap();
@@ -338,7 +340,7 @@ fn a_large_file_is_freed_and_handed_down_in_steps_that_are_bounded() {
 }
 
 #[test]
-fn the_shortest_steps_come_to_an_end() {
+fn deletion_with_shortest_steps_terminates() {
     let (mut fs, _) = small();
     let names: Vec<String> = (0..40).map(|number| format!("file {number}")).collect();
     names.iter().for_each(|name| put(&mut fs, name.as_bytes(), 9_000, 1).unwrap());
@@ -356,7 +358,7 @@ fn the_shortest_steps_come_to_an_end() {
 }
 
 #[test]
-fn a_snapshot_that_was_deleted_is_stale_and_nothing_in_one_changes() {
+fn deleted_snapshot_is_stale_and_views_are_read_only() {
     let (mut fs, _) = small();
     put(&mut fs, b"f", 9_000, 1).unwrap();
     let ino = fs.lookup(ROOT, b"f").unwrap().ino;
@@ -371,7 +373,8 @@ fn a_snapshot_that_was_deleted_is_stale_and_nothing_in_one_changes() {
     assert!(matches!(view.attributes(Ino(77)), Err(Error::NotFound)));
     fs.begin_deleting_snapshot("a").unwrap();
     assert!(matches!(fs.as_it_was(old).attributes(ino), Err(Error::Stale)));
-    // Another of its name, before all of it is freed, is another.
+    // A new snapshot with the same name, created before the old one is freed completely, is a different
+    // one.
     fs.create_snapshot("a", 6).unwrap();
     assert_ne!(number_of(&fs, "a"), old);
     assert!(matches!(fs.as_it_was(old).attributes(ino), Err(Error::Stale)));
@@ -380,7 +383,7 @@ fn a_snapshot_that_was_deleted_is_stale_and_nothing_in_one_changes() {
 }
 
 #[test]
-fn wrong_names_in_a_snapshot_are_found() {
+fn wrong_names_in_snapshot_are_detected() {
     let (mut fs, mut remount) = small();
     put(&mut fs, b"first", 100, 1).unwrap();
     put(&mut fs, b"second", 100, 2).unwrap();
@@ -400,7 +403,7 @@ fn wrong_names_in_a_snapshot_are_found() {
         (now, check_snapshots(store).unwrap())
     };
     assert_eq!(problems(nvram.clone()), (0, vec![]));
-    // The name that is in the older snapshot alone leads elsewhere.
+    // The name that is only in the older snapshot refers to a wrong inode.
     let ino = second.0.to_le_bytes();
     let is_entry = |at: &usize| nvram[*at..].starts_with(b"second") && nvram[at - 8..at - 4] == ino;
     let at = (fs.store().region.areas.data..nvram.len() - 8).find(is_entry).expect("its page is kept");
@@ -412,7 +415,7 @@ fn wrong_names_in_a_snapshot_are_found() {
     assert!(in_which.contains(&"a") && !in_which.contains(&"b"), "{found:?}");
 }
 
-/// Looks at all files as they were: damaged as they are, they are told or refused.
+/// Reads all files of all snapshots: damage may be returned or rejected.
 fn look_at_all(fs: &mut Small) {
     let views: Vec<u32> = fs.store().views().map(|(view, _)| view).collect();
     for view in views {
@@ -433,7 +436,7 @@ fn look_at_all(fs: &mut Small) {
     }
 }
 
-/// Whether fsck finds anything in this NVRAM; with what is left of snapshots after it was put right.
+/// Returns true if fsck finds a problem in this NVRAM, and the number of snapshots left after the repair.
 fn found_in(nvram: Vec<u8>, fs: &Small) -> (bool, usize) {
     let ssd = Arc::new((**fs.store().ssd()).clone());
     let (mut store, found) = Store::open_damaged(PlainNvram::from(nvram), ssd, Options::default()).unwrap();
@@ -447,7 +450,7 @@ fn found_in(nvram: Vec<u8>, fs: &Small) -> (bool, usize) {
 }
 
 #[test]
-fn flipped_bits_of_what_snapshots_are_recorded_in_are_found() {
+fn flipped_bits_in_snapshot_metadata_are_detected() {
     let (mut fs, mut remount) = small();
     put(&mut fs, b"f", 100_000, 1).unwrap();
     fs.create_snapshot("a", 1).unwrap();

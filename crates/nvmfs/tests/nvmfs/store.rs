@@ -1,5 +1,5 @@
-//! Blocks of files beside a naive model: any order of writing, reading and cutting, flushing and cleaning going on all the
-//! time, closed and opened again, and with the power cut at every moment.
+//! Comparison of file blocks with a simple model: random writes, reads and truncations with constant flushing
+//! and cleaning, closing and opening, and power cuts at any moment.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,14 +16,14 @@ use wearwell_nvmfs::store::{State, Store};
 const NVRAM_BYTES: usize = 4 << 20;
 const SSD_BLOCKS: u64 = 32 * 128;
 const FILES: u32 = 5;
-/// Past the direct pointers and the first tree, so that trees of two levels occur.
+/// Beyond the direct pointers and the first tree, so that trees of two levels occur.
 const FILE_BLOCKS: u64 = 700;
 
 fn format(placement: PlacementKind) -> Format {
     Format { id: 7, inodes: Some(64), placement, ..Format::default() }
 }
 
-/// With one grouping the lists are fixed, with the other they follow the load.
+/// One grouping is combined with fixed lists, the other with adaptive lists.
 fn options(grouping: Grouping) -> Options {
     let lists = match grouping {
         Grouping::Lru => Lists::Fixed,
@@ -60,7 +60,7 @@ fn draw(random: &mut impl Rng) -> Op {
     }
 }
 
-/// Files as rows of bytes.
+/// Files as arrays of bytes.
 #[derive(Clone)]
 struct Model(Vec<Vec<u8>>);
 
@@ -87,7 +87,7 @@ fn ino(file: u32) -> Ino {
     Ino(2 + file)
 }
 
-/// A store with empty files.
+/// Creates a store with empty files.
 fn fresh<N: Nvram, S: Ssd>(nvram: N, ssd: Arc<S>, format: &Format, options: &Options) -> Store<N, S> {
     let mut store = Store::format(nvram, ssd, format, options.clone()).unwrap();
     for file in 0..FILES {
@@ -106,7 +106,7 @@ fn content<N: Nvram, S: Ssd>(store: &mut Store<N, S>, file: u32) -> Vec<u8> {
     out
 }
 
-/// Does an operation; of a write, how much was written.
+/// Runs an operation; returns the number of bytes written.
 fn act<N: Nvram, S: Ssd>(store: &mut Store<N, S>, op: Op, model: Option<&Model>) -> usize {
     match op {
         Op::Write { file, offset, length, byte } => {
@@ -135,7 +135,7 @@ fn act<N: Nvram, S: Ssd>(store: &mut Store<N, S>, op: Op, model: Option<&Model>)
     }
 }
 
-/// Lengths of the clean list, of what of it is on probation, and of the dirty list.
+/// Returns the lengths of the clean list, of its part on probation, and of the dirty list.
 fn lists<N: Nvram, S: Ssd>(store: &Store<N, S>) -> (u32, u32, u32) {
     (store.pages_in(State::Clean), store.probation_pages(), store.pages_in(State::Dirty))
 }
@@ -190,7 +190,7 @@ fn runs_as_the_model(
 }
 
 #[test]
-fn blocks_are_as_in_the_model() {
+fn blocks_match_model() {
     for seed in 0..3 {
         for grouping in [Grouping::Lru, Grouping::UpdateLikelihood] {
             let counts = runs_as_the_model(PlacementKind::Nvmfs, grouping, seed);
@@ -200,7 +200,7 @@ fn blocks_are_as_in_the_model() {
 }
 
 #[test]
-fn blocks_with_places_of_their_own_are_as_in_the_model() {
+fn blocks_with_fixed_places_match_model() {
     for (seed, grouping) in [Grouping::Lru, Grouping::UpdateLikelihood, Grouping::Lru].into_iter().enumerate()
     {
         let counts = runs_as_the_model(PlacementKind::Conquest, grouping, seed as u64);
@@ -209,7 +209,7 @@ fn blocks_with_places_of_their_own_are_as_in_the_model() {
 }
 
 #[test]
-fn full_is_full_and_nothing_is_lost() {
+fn full_store_refuses_writes_and_loses_nothing() {
     let (format, options) = (format(PlacementKind::Nvmfs), options(Grouping::UpdateLikelihood));
     let ssd = Arc::new(MemorySsd::new(20 * 128));
     let mut store = fresh(PlainNvram::new(NVRAM_BYTES), ssd, &format, &options);
@@ -227,7 +227,7 @@ fn full_is_full_and_nothing_is_lost() {
     assert!(refused > 100, "{refused}");
     assert!(store.used_blocks() <= store.capacity_blocks());
     compare(&mut store, &model, "when full");
-    // What there is can be written over, and what is cut makes room.
+    // Existing data can be overwritten, and truncation frees space.
     for file in 0..FILES {
         let op = Op::Cut { file, first: 0, end: FILE_BLOCKS / 2 };
         act(&mut store, op, None);
@@ -239,7 +239,7 @@ fn full_is_full_and_nothing_is_lost() {
     compare(&mut store, &model, "after cutting");
 }
 
-/// A file system that is full of old data, from which each cut begins: NVRAM, SSD, and what is in it.
+/// Returns a file system full of old data, as the start of each cut: NVRAM, SSD and content.
 fn filled(placement: PlacementKind) -> (Vec<u8>, MemorySsd, Model) {
     let options = options(Grouping::UpdateLikelihood);
     let power = Power::new();
@@ -251,7 +251,8 @@ fn filled(placement: PlacementKind) -> (Vec<u8>, MemorySsd, Model) {
     (store.close().remains().crash_keeping_all(), ssd.crash_keeping_all(), model)
 }
 
-/// Runs operations until the power is cut at an event, and compares what is then found. Whether it came to that.
+/// Runs operations until the power is cut at an event, and compares the result. Returns true if the cut
+/// happened.
 fn cut_once(start: &(Vec<u8>, MemorySsd, Model), seed: u64, event: u64) -> bool {
     let options = options(Grouping::UpdateLikelihood);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -296,13 +297,13 @@ fn cut_once(start: &(Vec<u8>, MemorySsd, Model), seed: u64, event: u64) -> bool 
 }
 
 #[test]
-fn whatever_was_written_survives_a_power_cut() {
+fn written_data_survives_power_cut() {
     let more = crate::common::more_cases();
     let mut cuts = 0;
     for placement in PlacementKind::ALL {
         let start = filled(placement);
         for seed in 0..2 * more {
-            // Steps of a prime, so that all kinds of events are met.
+            // The step is a prime, so that all types of events occur.
             let events = (0..15).map(|step| step * 1499 + seed * 31);
             cuts += events.filter(|&event| cut_once(&start, seed, event)).count() as u64;
         }
@@ -313,7 +314,7 @@ fn whatever_was_written_survives_a_power_cut() {
 #[test]
 fn flushing_begins_before_a_write_waits_for_it() {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
-    // So small that more pages than the share for flushing are kept clean.
+    // So small that the pages that must stay clean exceed the share set by the thresholds.
     let options = Options { flush_above: 1.0, flush_below: 1.0, ..Options::default() };
     let mut store = fresh(PlainNvram::new(NVRAM_BYTES), ssd, &format(PlacementKind::Nvmfs), &options);
     let mut blocks = (0..FILES).flat_map(|file| (0..FILE_BLOCKS).map(move |block| (file, block)));
@@ -327,9 +328,9 @@ fn flushing_begins_before_a_write_waits_for_it() {
 }
 
 #[test]
-fn a_full_file_system_can_be_used_after_a_cut() {
+fn full_file_system_is_usable_after_power_cut() {
     let (format, mut options) = (format(PlacementKind::Nvmfs), options(Grouping::UpdateLikelihood));
-    // Only flushing itself cleans, so that free extents are as few as they may be.
+    // Only flushing itself cleans, so that the number of free extents is minimal.
     options.recycle_free = 0.0;
     let ssd = Arc::new(MemorySsd::new(20 * 128));
     let mut store = fresh(PlainNvram::new(NVRAM_BYTES), Arc::clone(&ssd), &format, &options);

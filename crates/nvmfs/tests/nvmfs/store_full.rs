@@ -1,4 +1,4 @@
-//! Blocks of a few files, on small devices that are always full of them, against a map.
+//! Comparison of the blocks of a few files, on small devices that are always full, with a map.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,13 +19,13 @@ const SSD_BLOCKS: u64 = 3072;
 const FILES: u32 = 3;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// A store, what it should hold, and a flush that is under way.
+/// Store with its expected content, and a flush in progress.
 struct Rig {
     store: Option<Small>,
     ssd: Arc<MemorySsd>,
     blocks: BTreeMap<(Ino, u64), Vec<u8>>,
     flushing: Option<Batch<MemorySsd>>,
-    /// Writes for which there was no room, or not for all.
+    /// Number of writes refused entirely or in part for lack of space.
     refused: u32,
 }
 
@@ -116,7 +116,8 @@ impl Rig {
         }
     }
 
-    /// Opened after it was closed, or after the process died: what was stored is there, in plain memory.
+    /// Opens the store again after a close, or after a simulated crash of the process, which preserves all
+    /// stores.
     fn open_anew(&mut self, is_closed: bool) {
         if is_closed {
             self.end_flush();
@@ -131,7 +132,7 @@ impl Rig {
         self.check();
     }
 
-    /// Everything is there and nothing else.
+    /// Checks that exactly the expected blocks exist.
     fn check(&mut self) {
         self.store().check().expect("counts agree");
         let places: Vec<_> = self.blocks.keys().copied().collect();
@@ -155,7 +156,7 @@ impl Rig {
     }
 }
 
-/// Anywhere near the beginning, or where pointers of a depth begin.
+/// Returns a block near the beginning, or near the start of a level of pointers.
 fn block(numbers: &mut impl Rng) -> u64 {
     let base = [0, 0, 0, 4 + 512, 4 + 512 + 512 * 512][numbers.random_range(0..5)];
     let width = [20, 500, 2500][numbers.random_range(0..3)];
@@ -191,11 +192,11 @@ fn exercise(placement: PlacementKind, seeds: u64) {
 }
 
 #[test]
-fn blocks_placed_by_use_are_kept() {
+fn nvmfs_placement_keeps_blocks() {
     exercise(PlacementKind::Nvmfs, 3);
 }
 
 #[test]
-fn blocks_placed_by_size_are_kept() {
+fn conquest_placement_keeps_blocks() {
     exercise(PlacementKind::Conquest, 3);
 }

@@ -1,5 +1,5 @@
-//! Many threads at once, while a further one flushes and recycles as a mount's does: each thread finds what it wrote, and
-//! nothing else.
+//! Many concurrent threads, while another one flushes and recycles as in a mount: each thread finds exactly the
+//! data that it wrote.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ const BLOCKS: u64 = 160;
 const STEPS: u32 = 1500;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 1 };
 
-/// What a thread has in its directory: for each file its inode and, by block, the byte that fills it.
+/// Files of a thread in its directory: inode, and the byte that fills each block.
 struct Own {
     directory: Ino,
     files: Vec<(Ino, Vec<u8>)>,
@@ -39,12 +39,12 @@ fn begin(fs: &Mutex<Fs>, thread: u32) -> Own {
     Own { directory, files: (0..FILES).map(make).collect() }
 }
 
-/// One thread's life: writes, reads, and gives its files other names.
+/// Work of one thread: writes, reads, and renames its files.
 fn live(fs: &Mutex<Fs>, own: &mut Own, thread: u32) {
     let mut random = Seed(u64::from(thread)).of("threads").random();
     for step in 0..STEPS {
         if step % 8 == 0 {
-            // As programs do, so that the worker comes to its turn.
+            // Pauses like a program, so that the worker thread gets its turn.
             thread::sleep(Duration::from_micros(50));
         }
         let file = below(&mut random, FILES as u64) as usize;
@@ -81,7 +81,8 @@ fn look(fs: &Mutex<Fs>, ino: Ino, content: &[u8], block: u64) {
     assert!(out[..read].iter().all(|byte| *byte == expected), "inode {}, block {block}", ino.0);
 }
 
-/// Flushes and recycles until told to end; counts what it did. Others go on while an extent is written.
+/// Flushes and recycles until the end of the test; counts completed work. Other threads continue while an
+/// extent is written.
 fn work(fs: &Mutex<Fs>, ends: &AtomicBool, done: &AtomicU64) {
     while !ends.load(Ordering::Relaxed) {
         let work = fs.lock().unwrap().begin_background().unwrap();
@@ -125,11 +126,11 @@ fn many_threads(placement: PlacementKind) {
 }
 
 #[test]
-fn many_threads_find_what_they_wrote() {
+fn many_threads_read_back_their_writes() {
     many_threads(PlacementKind::Nvmfs);
 }
 
 #[test]
-fn many_threads_find_what_they_wrote_where_blocks_have_places() {
+fn many_threads_read_back_their_writes_with_fixed_places() {
     many_threads(PlacementKind::Conquest);
 }

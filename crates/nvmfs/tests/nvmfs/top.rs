@@ -1,4 +1,4 @@
-//! A file system at the top of a stack: what is counted, from when on, and how long.
+//! File system on top of a stack: start and length of the measurement, and its counts.
 
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ impl Observer for Patient {
     }
 }
 
-/// A small drive with a file system; `top` is laid over the usual one.
+/// Returns a scenario with a small drive and a file system; `top` overrides the default settings.
 fn scenario(top: Value, measure: Value) -> Scenario {
     let mut all = json!({
         "seed": 1,
@@ -44,38 +44,38 @@ fn refused(top: Value, measure: Value) -> String {
     run(&scenario(top, measure), &mut Patient).err().map_or_else(String::new, |error| error.to_string())
 }
 
-/// Bytes that the drive got while it was measured.
+/// Returns the bytes written to the drive during the measurement.
 fn got_bytes(result: &RunResult) -> u64 {
     result.layers[0].incoming["write"] * 4096
 }
 
 #[test]
-fn from_mkfs_on_everything_counts() {
+fn count_from_mkfs_counts_everything() {
     let (result, report) =
         play(json!({ "nvram_share": 1.0 / 6.0, "count_from": "mkfs", "written": 0.5 }), json!({}));
     let counts = report.stats.counts;
     assert!(report.set_up && report.measured.counts == counts, "{report:?}");
-    // The set-up is counted; the end is told by what came after it.
+    // The set-up is counted; the length of the run is determined by the writes after it.
     assert_eq!(report.measured.played.made, 1);
     assert_eq!(report.played.made, 0);
     let wanted = DISK_BYTES / 2;
     assert!((wanted..wanted + 4096).contains(&report.played.written_bytes), "{report:?}");
     assert_eq!(report.measured.played.written_bytes, 4096 * counts.written_blocks);
-    // The label of the SSD besides.
+    // Plus the label of the SSD.
     assert_eq!(got_bytes(&result), 4096 * (counts.ssd_written_blocks + 1));
     let traffic = counts.ssd_written_blocks as f64 / counts.written_blocks as f64;
     assert!((report.measured.traffic.unwrap() - traffic).abs() < 1e-12);
 }
 
 #[test]
-fn from_the_set_up_on_only_the_workload_counts() {
+fn count_from_set_up_counts_only_the_workload() {
     let (result, report) =
         play(json!({ "nvram": "5 MiB", "count_from": "set_up", "written": 1.0 }), json!({}));
     assert_eq!(report.measured.played, report.played);
     assert!((DISK_BYTES..DISK_BYTES + 4096).contains(&report.played.written_bytes), "{report:?}");
     assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
     assert!(report.measured.counts.ssd_written_blocks < report.stats.counts.ssd_written_blocks);
-    // As long as the drive's own measure says where nothing else does.
+    // Without other settings, the measure of the drive determines the length.
     let top = json!({ "nvram": "5 MiB", "count_from": "set_up" });
     let (result, _) = play(top, json!({ "drive_writes": 0.5 }));
     let wanted = DISK_BYTES / 2;
@@ -83,18 +83,18 @@ fn from_the_set_up_on_only_the_workload_counts() {
 }
 
 #[test]
-fn after_a_warm_up_so_much_is_written_as_is_asked_for() {
+fn requested_bytes_are_written_after_warm_up() {
     let (result, report) = play(json!({ "nvram": "5 MiB", "written": 0.25 }), json!({ "warm_up": 1.0 }));
     let written = report.measured.played.written_bytes;
     assert!((DISK_BYTES / 4..DISK_BYTES / 4 + 4096).contains(&written), "{report:?}");
     assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
-    // And without it as before, with what was measured told besides.
+    // Without `written` the run is as long as before, and the measured counts are reported too.
     let (result, report) = play(json!({ "nvram": "5 MiB" }), json!({ "warm_up": 1.0, "drive_writes": 0.5 }));
     assert_eq!(got_bytes(&result), 4096 * report.measured.counts.ssd_written_blocks);
 }
 
 #[test]
-fn without_a_cache_as_much_is_sent_as_is_written() {
+fn without_cache_all_writes_are_sent() {
     let workload = json!({ "kind": "iozone", "utilisation": 0.6, "order": "zipf", "skew": 0.9 });
     let traffic = |caching: &str| {
         let options = json!({ "caching": caching, "small_file_bytes": 0 });
@@ -108,7 +108,7 @@ fn without_a_cache_as_much_is_sent_as_is_written() {
 }
 
 #[test]
-fn on_the_clock_the_same_is_counted() {
+fn timed_run_counts_bytes_sent_to_drive() {
     let top = || json!({ "nvram_share": 0.125, "count_from": "mkfs", "written": 0.25 });
     let (counted, plain) = play(top(), json!({}));
     let mut timed = scenario(top(), json!({}));
@@ -127,7 +127,7 @@ fn on_the_clock_the_same_is_counted() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_its_key() {
+fn invalid_settings_are_rejected_with_their_key() {
     for (top, measure, part) in [
         (json!({}), json!({}), "top.nvram"),
         (json!({ "nvram": "5 MiB", "nvram_share": 0.1 }), json!({}), "nvram_share"),
@@ -150,7 +150,7 @@ fn what_cannot_be_is_refused_by_its_key() {
 }
 
 #[test]
-fn a_share_is_resolved_against_the_drive() {
+fn nvram_share_is_resolved_against_drive_size() {
     let resolved = resolve(&scenario(json!({ "nvram_share": 0.125 }), json!({}))).unwrap();
     let top = resolved.top.unwrap();
     assert_eq!((&top["count_from"], &top["options"]["caching"]), (&json!("steady"), &json!("write_back")));

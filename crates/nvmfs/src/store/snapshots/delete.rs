@@ -1,6 +1,7 @@
-//! A snapshot goes: what only it has is free, what an older one needs is handed down. Step by step, and each step leaves all
-//! others as they were, so that a power cut costs nothing: the next mount goes on. Between steps the file system is used, and the
-//! snapshot that goes is given what changes as long as an older one needs it.
+//! Deletion of a snapshot: blocks that an older snapshot needs are passed down to it; the others are freed. The
+//! deletion proceeds in steps, each of which leaves all other snapshots unchanged. After a power cut, the next
+//! mount continues. Between steps the file system is usable, and the snapshot being deleted still records
+//! changes while an older snapshot needs them.
 
 use super::super::Store;
 use super::super::region::Changes;
@@ -9,14 +10,14 @@ use crate::layout::{Field, Kept, MAX_FILE_BLOCKS, PageId, SIZE_OF_INODE, Snapsho
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// How many blocks an inode that is kept counts for, besides its own.
+/// Cost of a kept inode in blocks, in addition to its own blocks.
 const INODE_COST: u64 = 16;
 
-/// How much is done in a step.
+/// Budget of a step.
 pub(super) struct Step {
-    /// Blocks that are freed or handed down in it.
+    /// Total number of blocks to free or pass down in the step.
     blocks: u64,
-    /// Those that are left.
+    /// Remaining number of blocks.
     left: u64,
 }
 
@@ -25,14 +26,14 @@ impl Step {
         self.left == 0
     }
 
-    /// So many were freed or handed down.
+    /// Deducts blocks that were freed or passed down.
     pub fn take(&mut self, blocks: u64) {
         self.left = self.left.saturating_sub(blocks);
     }
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// A snapshot is there no more; what it has is still to be freed, by [`Store::go_on_deleting`].
+    /// Marks a snapshot as deleted; its blocks are freed later by [`Store::go_on_deleting`].
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -47,13 +48,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Snapshots that are being deleted.
+    /// Returns the number of snapshots being deleted.
     pub fn going_snapshots(&self) -> usize {
         self.snapshots.iter().filter(|one| one.record.is_going).count()
     }
 
-    /// Frees about so many blocks of what snapshots have that are being deleted; whether there is more. Needs no room. (More are
-    /// handed down at once where there is no room for a page of pointers: all that a file has below a pointer of its inode.)
+    /// Frees about `blocks` blocks of deleted snapshots; returns true if more remain. Needs no space. A
+    /// step may exceed `blocks` if there is no space for a page of pointers: then everything below one
+    /// pointer of the inode is passed down at once.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -66,19 +68,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             if step.is_over() {
                 return Ok(true);
             }
-            // Something of it, however little is left of the step.
+            // Some progress is made even with a small remaining budget.
             self.delete_some(number, &mut step)?;
             step.take(INODE_COST);
         }
     }
 
-    /// Frees or hands down what is on one page of inodes, or as much of it as the step has left.
+    /// Frees or passes down one page of kept inodes, as far as the budget allows.
     fn delete_some(&mut self, number: usize, step: &mut Step) -> Result<()> {
         let tree = self.snapshots[number].tree;
         let older = number.checked_sub(1).map(|older| self.snapshots[older].tree);
-        // From the end on: what was freed is not walked through once more.
+        // From the end, so that freed parts are not walked again.
         let Some(last) = self.region.last_block(tree, MAX_FILE_BLOCKS)? else {
-            // What is left of its tree leads nowhere.
+            // The remaining tree contains no blocks.
             self.cut(tree, 0, u64::MAX)?;
             return self.forget_snapshot(number);
         };
@@ -92,14 +94,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         from.map_or(Ok(()), |from| self.free_records(tree, from, step))
     }
 
-    /// The page of what is kept under a pointer.
+    /// Returns the page of kept inodes that a pointer leads to.
     fn page_at(&self, at: usize) -> Result<PageId> {
         self.region
             .pointer_page(at)?
             .ok_or_else(|| Error::Damaged("a snapshot keeps nothing where it should".into()))
     }
 
-    /// Frees all that a page of a snapshot keeps, and the page.
+    /// Frees everything that a page of a snapshot keeps, and the page.
     fn free_records(&mut self, tree: Ino, at: usize, step: &mut Step) -> Result<()> {
         let page = self.page_at(at)?;
         for (record, kept) in self.region.records_in(page) {
@@ -112,7 +114,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.free_metadata_page(tree, page)
     }
 
-    /// Frees all that is kept of an inode, the last blocks first; whether that is done.
+    /// Frees everything kept of an inode, from the last block; returns true when done.
     fn free_record_content(&mut self, at: usize, kept: Ino, step: &mut Step) -> Result<bool> {
         let inode = self.region.kept_inode(at);
         if !inode.is_inline_link() {
@@ -145,7 +147,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// An older snapshot gets from a page what it does not have itself; whether that is done.
+    /// Passes the inodes of a page that an older snapshot lacks down to it; returns true when done.
     fn merge_records(&mut self, from: usize, to: usize, step: &mut Step) -> Result<bool> {
         let (from, to) = (self.page_at(from)?, self.page_at(to)?);
         for (at, kept) in self.region.records_in(from) {
@@ -174,7 +176,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Whether all that is kept of an inode can be handed down at once.
+    /// True if everything kept of an inode can be passed down in one step.
     fn is_short(&self, at: usize, kept: Ino, blocks: u64) -> Result<bool> {
         if self.region.kept_inode(at).is_inline_link() {
             return Ok(true);
@@ -183,7 +185,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(last.is_none_or(|last| last < blocks / 4))
     }
 
-    /// An older snapshot has the inode, and for the rest the newer one is asked, as before. So the rest can be handed down by and by.
+    /// Creates a copy of the inode in the older snapshot that still refers to the newer one for the rest,
+    /// which can then be passed down gradually.
     fn begin_record(&mut self, from_at: usize, to_at: usize) {
         let inode = self.region.kept_inode(from_at);
         let mut changes = Changes::default();
@@ -191,7 +194,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.apply(changes);
     }
 
-    /// An inode is kept elsewhere, with all that it has.
+    /// Moves a kept inode with all its blocks.
     fn move_record(&mut self, from_at: usize, to_at: usize) -> Result<()> {
         let [from, to] = [from_at, to_at].map(|at| self.region.areas.kept_inode(at));
         let inode = self.region.kept_inode(from_at);
@@ -207,7 +210,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         places.into_iter().try_for_each(|place| self.give(from, to, place))
     }
 
-    /// An inode that both keep: what changed between them is in the older one, the rest is in the newer. Whether all was handed down.
+    /// Merges an inode that both snapshots keep. The older one has what changed between the snapshots; the
+    /// newer one has the rest, which is passed down. Returns true when done.
     fn merge_record(&mut self, from_at: usize, to_at: usize, step: &mut Step) -> Result<bool> {
         let [from, to] = [from_at, to_at].map(|at| self.region.areas.kept_inode(at));
         if !self.region.kept_inode(from_at).is_inline_link() && !self.move_some(from, to, step)? {

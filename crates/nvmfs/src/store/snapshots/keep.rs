@@ -1,4 +1,4 @@
-//! What is going to change for the first time since the newest snapshot was made is kept before.
+//! Preservation of old content for the newest snapshot, before its first change.
 
 use super::super::Store;
 use super::super::pages;
@@ -9,21 +9,22 @@ use crate::layout::{Field, INODES, INODES_PER_PAGE, Inode, Kept, MAX_FILE_BLOCKS
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// Most pages that an operation may need to keep what it changes: four inodes and four blocks of directories, each with three
-/// pages of pointers, and as many again for what it makes itself.
+/// Maximum number of pages that an operation may need for a snapshot: four inodes and four directory blocks,
+/// each with three pages of pointers, and as many again for what the operation itself creates.
 const KEPT_AT_ONCE: u32 = 64;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// The tree of the snapshot that is to be given what changes. None where the only one is being deleted.
+    /// Returns the tree of the snapshot that records changes: the newest. `None` if the only snapshot is
+    /// being deleted.
     pub(in crate::store) fn keeping(&self) -> Option<Ino> {
         let newest = self.snapshots.last()?;
         (!newest.record.is_going || self.snapshots.len() > 1).then_some(newest.tree)
     }
 
-    /// Before an operation that changes metadata: sees to it that what it changes can be kept.
+    /// Ensures that an operation can preserve the metadata that it changes.
     ///
     /// # Errors
-    /// [`Error::NoSpace`], when nothing was changed yet.
+    /// [`Error::NoSpace`], before anything was changed.
     pub fn prepare_to_keep(&mut self) -> Result<()> {
         if self.keeping().is_none() {
             return Ok(());
@@ -35,7 +36,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.make_room(KEPT_AT_ONCE)
     }
 
-    /// The same of an inode alone, which is kept at once.
+    /// Preserves a single inode immediately.
     ///
     /// # Errors
     /// [`Error::NoSpace`].
@@ -43,10 +44,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.keeper_with_room(ino).map(|_| ())
     }
 
-    /// Makes all changes, or none, after what they replace was kept.
+    /// Applies all changes atomically, after preserving the old content for the snapshot.
     ///
     /// # Errors
-    /// [`Error::NoSpace`], unless [`Store::prepare_to_keep`] was called before; [`Error::Damaged`].
+    /// [`Error::NoSpace`], unless [`Store::prepare_to_keep`] was called first; [`Error::Damaged`].
     pub(crate) fn commit(&mut self, changes: Changes) -> Result<()> {
         let mut changes = changes;
         if self.keeping().is_some() {
@@ -63,7 +64,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// The number under which the newest snapshot keeps what changes of a file, if it does.
+    /// Returns the inode number under which the newest snapshot keeps a file's old blocks, if it does;
+    /// makes room for preserving the inode.
     pub(in crate::store) fn keeper_with_room(&mut self, ino: Ino) -> Result<Option<Ino>> {
         if self.keeping().is_none() || is_kept(ino) {
             return Ok(None);
@@ -75,13 +77,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.keeper(ino)
     }
 
-    /// Whether the newest snapshot keeps an inode already.
+    /// True if the newest snapshot has already preserved an inode.
     fn has_record(&self, ino: Ino) -> Result<bool> {
         let Some(tree) = self.keeping() else { return Ok(false) };
         Ok(self.region.record_of(tree, ino)?.is_some_and(|at| self.region.kept(at).is_there()))
     }
 
-    /// The same, for which there is room. The inode is kept first, if it is not yet.
+    /// Like [`Store::keeper_with_room`], when room was already made. Preserves the inode if necessary.
     pub(in crate::store) fn keeper(&mut self, ino: Ino) -> Result<Option<Ino>> {
         let Some(tree) = self.keeping().filter(|_| ino != INODES && !is_kept(ino)) else { return Ok(None) };
         if let Some(at) = self.region.record_of(tree, ino)?
@@ -98,7 +100,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(inode.kind().is_some().then(|| self.region.areas.kept_inode(at)))
     }
 
-    /// Where a snapshot is to keep an inode.
+    /// Returns the offset at which a snapshot is to keep an inode.
     fn make_record(&mut self, tree: Ino, ino: Ino) -> Result<usize> {
         let number = ino.0 / INODES_PER_PAGE;
         let at = self.make_pointer(tree, number.into())?;
@@ -114,20 +116,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(self.region.record_in(page, ino))
     }
 
-    /// A pointer leads to a page from now on, after what is in it is safe.
+    /// Sets a pointer to a page after making the page durable.
     fn lead_to(&mut self, at: usize, page: PageId) {
         self.region.fence();
         self.region.store_word(at, Place::Nvram(page).pointer(&self.region.areas));
         self.region.fence();
     }
 
-    /// Where the pointer to a block that is going to change is to be kept, if it is not kept yet.
+    /// Returns the offset at which the pointer to a block that is about to change is to be kept; `None` if
+    /// it is already kept.
     pub(in crate::store) fn place_to_keep(&mut self, kept: Ino, block: u64) -> Result<Option<usize>> {
         let at = self.make_pointer(kept, block)?;
         Ok((self.region.word(at) == 0).then_some(at))
     }
 
-    /// A page of metadata is copied for a snapshot.
+    /// Copies a metadata page for a snapshot.
     fn copied(&mut self, kept: Ino, from: PageId) -> Result<PageId> {
         let content = *self.region.sound_page(from)?;
         let page = self.take_metadata_page(kept)?;
@@ -135,7 +138,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(page)
     }
 
-    /// A block of a directory is going to change.
+    /// Preserves a block of a directory that is about to change.
     fn keep_block(&mut self, dir: Ino, block: u64) -> Result<()> {
         let Some(kept) = self.keeper(dir)? else { return Ok(()) };
         let Some(at) = self.place_to_keep(kept, block)? else { return Ok(()) };
@@ -149,13 +152,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// Where a pointer is kept it says that there was none.
+    /// Records that a kept block was a hole.
     fn keep_hole(&mut self, at: usize) {
         self.region.store_word(at, Place::Absent.pointer(&self.region.areas));
         self.region.fence();
     }
 
-    /// Holes of a file are going to be something else; without its content, which may still come.
+    /// Records holes of a file that are about to be filled; their blocks may not be allocated yet.
     pub(in crate::store) fn keep_holes(&mut self, kept: Ino, blocks: std::ops::Range<u64>) -> Result<()> {
         for block in blocks {
             if let Some(at) = self.place_to_keep(kept, block)? {
@@ -166,7 +169,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// The extended attributes of a file are going to be elsewhere, or others where they are.
+    /// Preserves the extended attributes of a file before they are replaced or changed in place.
     fn keep_xattrs(&mut self, changes: &mut Changes, ino: Ino, kept: Ino, next: u64) -> Result<()> {
         let now = self.region.raw_inode(ino)?.xattrs;
         let are_changed = changes.are_xattrs_changed(ino);
@@ -187,12 +190,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// The first word of what is kept of an inode, with some bits set and some not.
+    /// Returns the first word of a kept inode with some bits set and others cleared.
     pub(super) fn kept_word(&self, at: usize, set: u32, clear: u32) -> u64 {
         (self.region.word(at) | u64::from(set)) & !u64::from(clear)
     }
 
-    /// Gives up a page of attributes to which the file points no more: a snapshot has it, or nobody.
+    /// Releases a page of attributes that its file no longer points to: passes it to a snapshot that needs
+    /// it, or frees it.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -206,7 +210,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.free_metadata_page(ino, page)
     }
 
-    /// Before blocks of a file become holes: sees to it that a snapshot can be given them.
+    /// Ensures that a snapshot can take over blocks of a file before they become holes.
     ///
     /// # Errors
     /// [`Error::NoSpace`].
@@ -222,7 +226,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// A file that has nothing any more is free, and a snapshot has all that it needs of it.
+    /// Frees the inode of a file without blocks; the snapshot has taken over what it needs.
     pub(crate) fn free_inode(&mut self, ino: Ino) -> Result<()> {
         let mode_at = self.region.field(ino, Field::Mode)?;
         match self.keeper(ino)? {
@@ -241,7 +245,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// A file that goes has no attributes any more.
+    /// Removes the attributes of a file that is being removed.
     ///
     /// # Errors
     /// [`Error::Damaged`].

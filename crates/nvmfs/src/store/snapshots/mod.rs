@@ -1,14 +1,17 @@
-//! Snapshots: what the file system was at a time, kept beside what it is.
+//! Snapshots: earlier states of the file system, kept next to the live state.
 //!
-//! A snapshot is made by noting that there is one. From then on whatever is to change for the first time is kept before: an inode
-//! is copied, a block of a directory too, and the place of a block of data is given to the snapshot by turning two pointers at
-//! once. A place belongs to one pointer only, the file's or a snapshot's, so that whatever moves, flushes, checks or frees blocks
-//! need not know of snapshots. What a snapshot does not have did not change until the next one was made, and that one is asked
-//! for it, and in the end the file system itself. So the newest alone has to be given what changes, and of two that follow each
-//! other the older takes over what it has not, when the newer goes.
+//! A snapshot is created by recording that it exists. From then on, old content is preserved before its first
+//! change. Inodes and directory blocks are copied. A data block is passed to the snapshot by changing two
+//! pointers atomically. A location belongs to exactly one pointer, of the file or of a snapshot, so code that
+//! moves, flushes, verifies or frees blocks need not know about snapshots.
 //!
-//! A snapshot has a tree of pointers as a file has, whose blocks are pages of inodes by their numbers, each with the tree of what
-//! is kept of it. They are plain pages of metadata, with their checksums. The number of an inode that is kept says where it stands.
+//! Content that a snapshot lacks did not change before the next snapshot, so it is looked up in the next one,
+//! and finally in the live file system. Therefore only the newest snapshot records changes. When a snapshot is
+//! deleted, the next older one takes over what it lacks.
+//!
+//! A snapshot has a tree of pointers like a file. Its blocks are pages of inodes, indexed by inode number, and
+//! each inode has a tree of the kept blocks. The pages are ordinary metadata pages with checksums. The number
+//! of a kept inode encodes its location.
 
 mod delete;
 mod keep;
@@ -31,24 +34,24 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// A snapshot.
+/// Snapshot in an open store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// What is recorded of it.
+    /// Stored record of the snapshot.
     pub record: SnapshotRecord,
-    /// The number under which its tree is reached.
+    /// Inode number of its tree.
     pub(in crate::store) tree: Ino,
-    /// The number by which it is looked at; of none before it while the store is open.
+    /// View number; not reused while the store is open.
     pub(in crate::store) view: u32,
 }
 
-/// Whether a number is of what snapshots keep.
+/// True if an inode number denotes an inode kept by a snapshot.
 pub(super) fn is_kept(ino: Ino) -> bool {
     ino.0 >= KEPT_INODES
 }
 
 impl<N: Nvram> Region<N> {
-    /// The file whose block something is, also if a snapshot keeps it.
+    /// Returns the live inode number of a file, given its number in a snapshot.
     pub(in crate::store) fn file_of(&self, ino: Ino) -> Ino {
         let Some(at) = self.areas.kept_at(ino) else { return ino };
         let page = PageId(((at - self.areas.data) / crate::api::BLOCK_BYTES) as u32);
@@ -56,17 +59,17 @@ impl<N: Nvram> Region<N> {
         Ino(number.wrapping_mul(INODES_PER_PAGE).wrapping_add((ino.0 - KEPT_INODES) % INODES_PER_PAGE))
     }
 
-    /// What is kept of an inode besides it.
+    /// Returns the mode word with flags of a kept inode.
     pub(in crate::store) fn kept(&self, at: usize) -> Kept {
         Kept(self.half(at))
     }
 
-    /// Where a snapshot keeps an inode, if there is room for it.
+    /// Returns the offset of an inode in a snapshot, if its page exists.
     fn record_of(&self, tree: Ino, ino: Ino) -> Result<Option<usize>> {
         Ok(self.record_page_of(tree, ino)?.map(|page| self.record_in(page, ino)))
     }
 
-    /// The page on which a snapshot keeps an inode, if there is one.
+    /// Returns the page on which a snapshot keeps an inode, if it exists.
     fn record_page_of(&self, tree: Ino, ino: Ino) -> Result<Option<PageId>> {
         match self.pointer_at(tree, (ino.0 / INODES_PER_PAGE).into())? {
             Some(at) => self.pointer_page(at),
@@ -78,7 +81,7 @@ impl<N: Nvram> Region<N> {
         self.areas.page(page) + (ino.0 % INODES_PER_PAGE) as usize * SIZE_OF_INODE
     }
 
-    /// What a page of a snapshot keeps: where, and as which number.
+    /// Returns the offsets and numbers of all inodes kept on a page of a snapshot.
     pub(in crate::store) fn records_in(&self, page: PageId) -> Vec<(usize, Ino)> {
         let start = self.areas.page(page);
         let places = (0..INODES_PER_PAGE as usize).map(|number| start + number * SIZE_OF_INODE);
@@ -86,13 +89,13 @@ impl<N: Nvram> Region<N> {
         kept.map(|at| (at, self.areas.kept_inode(at))).collect()
     }
 
-    /// Bytes of the NVRAM where the record of the snapshot with this tree stands.
+    /// Returns the byte range of the record of the snapshot with this tree.
     fn snapshot_range(&self, tree: Ino) -> Range<usize> {
         let at = self.areas.kept_at(tree).expect("it has such a number");
         at..at + SNAPSHOT_BYTES
     }
 
-    /// The inode that is kept at a place, as the file system would have it.
+    /// Returns the inode kept at an offset, with the mode that it had in the live file system.
     fn kept_inode(&self, at: usize) -> Inode {
         let bytes = self.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode");
         let inode = Inode::decode(bytes);
@@ -101,26 +104,26 @@ impl<N: Nvram> Region<N> {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// The snapshots that there are, the oldest first; those being deleted not among them.
+    /// Returns the snapshots, oldest first, without those being deleted.
     pub fn snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
         self.snapshots.iter().map(|one| &one.record).filter(|record| !record.is_going)
     }
 
-    /// Whether there are any, those being deleted among them.
+    /// True if any snapshot exists, including those being deleted.
     pub fn has_snapshots(&self) -> bool {
         !self.snapshots.is_empty()
     }
 
-    /// Blocks of either device that are there for snapshots alone, what leads to them included.
+    /// Returns the number of blocks on both devices used only by snapshots, including pointer blocks.
     pub fn snapshot_blocks(&self) -> u64 {
         self.snapshot_blocks
     }
 
-    /// Makes a snapshot: one update of its record, however large the file system is.
+    /// Creates a snapshot: one update of its record, regardless of the size of the file system.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name that none has, [`Error::Exists`], [`Error::NoSpace`] if there are as many as can be or no page
-    /// for another, [`Error::Unsupported`] where blocks are overwritten on the SSD.
+    /// [`Error::Invalid`] for an invalid name; [`Error::Exists`]; [`Error::NoSpace`] if the maximum number
+    /// is reached or no page is free; [`Error::Unsupported`] if blocks are overwritten in place on the SSD.
     pub fn create_snapshot(&mut self, name: &str, now_ns: i64) -> Result<()> {
         check_snapshot_name(name)?;
         if self.superblock.placement.updates_in_place() {
@@ -142,19 +145,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// There is such a snapshot, newer than all others.
+    /// Adds a snapshot, newer than all others.
     pub(super) fn add_snapshot(&mut self, record: SnapshotRecord, tree: Ino) {
         self.last_view += 1;
         self.snapshots.push(Snapshot { record, tree, view: self.last_view });
     }
 
-    /// The page with records that a word behind the superblock tells of.
+    /// Returns the page of snapshot records that a word after the superblock refers to.
     fn record_page(&self, slot: usize) -> Option<PageId> {
         let number = checked_number(self.region.word(page_word(slot)))?.checked_sub(1)?;
         u32::try_from(number).ok().filter(|page| *page < self.region.areas.pages).map(PageId)
     }
 
-    /// Where there is room for the record of another snapshot; a page for it is made if needed.
+    /// Returns the offset of a free snapshot record; allocates a page for it if necessary.
     fn free_record(&mut self) -> Result<usize> {
         let pages: Vec<PageId> =
             (0..SnapshotPages::COUNT).filter_map(|slot| self.record_page(slot)).collect();
@@ -169,14 +172,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let slot = slot.ok_or(Error::NoSpace("there are as many snapshots as there can be"))?;
         self.make_room(1)?;
         let page = self.take_metadata_page(Ino(KEPT_INODES))?;
-        // Its zeros before the word that leads to it.
+        // The zeros of the page must be durable before the word that refers to it.
         self.region.fence();
         self.region.patch_word(page_word(slot), checked_word(u64::from(page.0) + 1));
         self.region.fence();
         Ok(self.region.areas.page(page))
     }
 
-    /// The record of a snapshot goes, and the page that it was the last on.
+    /// Removes the record of a snapshot, and its page if that becomes empty.
     fn forget_snapshot(&mut self, number: usize) -> Result<()> {
         let gone = self.snapshots.remove(number);
         let range = self.region.snapshot_range(gone.tree);
@@ -186,7 +189,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.drop_empty_record_pages()
     }
 
-    /// Pages on which no snapshot is recorded are free; after a power cut, too.
+    /// Frees pages without snapshot records; also called after a power cut.
     pub(super) fn drop_empty_record_pages(&mut self) -> Result<()> {
         for slot in 0..SnapshotPages::COUNT {
             if let Some(page) = self.record_page(slot)
@@ -200,7 +203,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// What stands in the trees of a snapshot: pages of what it keeps, each with its number.
+    /// Returns the pages of kept inodes in the tree of a snapshot, with their numbers.
     fn pages_of_records(&self, tree: Ino) -> Result<Vec<(u64, PageId)>> {
         let mut pages = Vec::new();
         let mut next = 0;
@@ -214,13 +217,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(pages)
     }
 
-    /// Counts again what snapshots have.
+    /// Recounts the blocks of all snapshots.
     pub(super) fn count_snapshot_blocks(&self) -> Result<u64> {
         let pages = (0..SnapshotPages::COUNT).filter(|slot| self.record_page(*slot).is_some()).count();
         self.snapshots.iter().try_fold(pages as u64, |count, one| Ok(count + self.blocks_below(one.tree)?))
     }
 
-    /// Blocks that a snapshot has for itself, what leads to them included: no more than that is free when it is deleted.
+    /// Returns the number of blocks that belong to a snapshot, including pointer blocks: an upper bound of
+    /// what deleting it frees.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Damaged`].
@@ -244,12 +248,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 }
 
-/// Where the word stands that tells of a page with records.
+/// Returns the offset of the word that refers to a page of snapshot records.
 pub(super) fn page_word(slot: usize) -> usize {
     SnapshotPages::AT + 8 * slot
 }
 
-/// The word that one was before a bit of it changed, if that is what happened to it; else none.
+/// Repairs a word with a single flipped bit; returns 0 if that is not the damage.
 pub(super) fn mended(word: u64) -> u64 {
     let mut one_off = (0..64).map(|bit| word ^ 1 << bit);
     one_off.find(|other| checked_number(*other).is_some()).unwrap_or(0)

@@ -1,4 +1,5 @@
-//! Places go from a file to a snapshot, and from a snapshot to an older one: pointers turn, and nothing is copied.
+//! Transfer of blocks from a file to a snapshot, and from a snapshot to an older one: pointers change, and
+//! nothing is copied.
 
 use super::super::Store;
 use super::super::extents;
@@ -13,14 +14,14 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
-/// Whose pointers go where, and which of them.
+/// Range of blocks to be transferred, with source and destination.
 pub(super) struct Move {
     pub from: Ino,
     pub to: Ino,
     pub blocks: Range<u64>,
 }
 
-/// Two pointers under which lie blocks from the same one on: where something is, and where it is to be.
+/// Source and destination pointer of trees that start at the same block.
 #[derive(Clone, Copy)]
 struct Pointers {
     from: usize,
@@ -30,12 +31,12 @@ struct Pointers {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// A place of a file is a snapshot's from now on: the pointers were turned, which is safe.
+    /// Transfers the ownership of a location; the change of the pointers must be durable.
     pub(in crate::store) fn give(&mut self, from: Ino, to: Ino, place: Place) -> Result<()> {
         match place {
             Place::Hole | Place::Absent => return Ok(()),
             Place::Reserved if is_kept(from) => return Ok(()),
-            // What is reserved and not written takes nothing of a device, and a snapshot never writes it.
+            // A reserved, unwritten block uses no device space, and a snapshot never writes it.
             Place::Reserved => return self.free_place(from, place),
             Place::Nvram(page) => {
                 let copy = pages::copy_of(&self.region, page);
@@ -50,10 +51,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.count_blocks(to, 1, 0)
     }
 
-    /// Gives blocks of a file, or of a snapshot, to a snapshot, which keeps what it has of them already; the rest is free.
+    /// Transfers blocks of a file or snapshot to a snapshot. Blocks that the destination already has are
+    /// kept there, and the source's are freed.
     ///
     /// # Errors
-    /// [`Error::Damaged`], also if there is no way to where a range begins or ends.
+    /// [`Error::Damaged`], also if pointer blocks on the path to the start or end of the range are missing.
     pub(super) fn move_blocks(&mut self, what: &Move) -> Result<()> {
         let (from, to) =
             (self.region.field(what.from, Field::Pointers)?, self.region.field(what.to, Field::Pointers)?);
@@ -67,7 +69,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// The same of all blocks, as far as the step goes; whether none remains.
+    /// Transfers all blocks, as far as the budget allows; returns true if none remains.
     pub(super) fn move_some(&mut self, from: Ino, to: Ino, step: &mut Step) -> Result<bool> {
         let mut next = 0;
         while let Some(first) = self.region.next_block(from, next, MAX_FILE_BLOCKS, true)? {
@@ -82,8 +84,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    /// Blocks that move together with one: those under the same block of pointers, to which there has to be a way; where there is no
-    /// room to make it, all under the same pointer of the inode.
+    /// Returns the range of blocks to transfer together with `block`: those under the same pointer block,
+    /// once the path to it exists in the destination. If there is no space for that path, returns all
+    /// blocks under the same pointer of the inode.
     fn moved_together(&mut self, to: Ino, block: u64) -> Result<Range<u64>> {
         let slot =
             (0..POINTERS).rev().find(|slot| slot_start(*slot).0 <= block).expect("the first begins with 0");
@@ -135,7 +138,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// The pointer at one place stands at the other from now on, or, if power is cut, still.
+    /// Moves a pointer from source to destination, atomically with respect to power cuts.
     fn turn_both(&mut self, at: Pointers, pointer: u64) {
         let mut changes = Changes::default();
         changes.put_word(at.to, pointer);
@@ -143,14 +146,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.apply(changes);
     }
 
-    /// Blocks of a file become holes, and a snapshot has what was there; after `Store::prepare_to_cut`.
+    /// Turns blocks of a file into holes and passes the blocks to a snapshot; `Store::prepare_to_cut` must
+    /// have been called.
     pub(in crate::store) fn cut_and_keep(&mut self, ino: Ino, kept: Ino, blocks: Range<u64>) -> Result<()> {
         let blocks = blocks.start..blocks.end.min(MAX_FILE_BLOCKS);
         self.move_blocks(&Move { from: ino, to: kept, blocks })
     }
 
-    /// The pages of inodes that a snapshot keeps under one number go to an older snapshot, as high up in the tree as that has
-    /// nothing there; `None` if that was all, else the two pages that both have.
+    /// Passes a page of kept inodes to an older snapshot, together with as much of the surrounding tree as
+    /// the older one lacks. Returns `None` if that was all, otherwise the two pointers to the pages that
+    /// both have.
     pub(super) fn hand_down(&mut self, from: Ino, to: Ino, number: u64) -> Result<Option<(usize, usize)>> {
         let bases = (self.region.field(from, Field::Pointers)?, self.region.field(to, Field::Pointers)?);
         let slot =

@@ -1,7 +1,8 @@
-//! Files as they were, read where they are: beside the file system, which goes on changing.
+//! Read access to files of a snapshot while the live file system keeps changing.
 //!
-//! What a snapshot does not have did not change until the next one was made, so the next is asked for it, and so on; in the end
-//! the file system itself. Nothing is turned back and nothing copied: a look takes as many steps as there are newer snapshots.
+//! Content that a snapshot lacks did not change before the next snapshot, so it is looked up in the next one,
+//! and finally in the live file system. Nothing is rolled back or copied: a lookup takes one step per newer
+//! snapshot.
 
 use super::super::{Region, Store};
 use crate::api::{Error, Ino, Result};
@@ -9,19 +10,20 @@ use crate::layout::{Field, Inode, PageId, Place, SnapshotRecord};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
-/// A file as it was when a snapshot was made.
+/// File as of a snapshot.
 #[derive(Clone, Debug)]
 pub struct Past {
-    /// What was known of it. The target of a short link is in it; other pointers are not all there.
+    /// Attributes of the file. The target of a short link is included; other pointers may be incomplete.
     pub inode: Inode,
-    /// Numbers under which its blocks are, or were kept; the first of them that has anything of a block tells.
+    /// Inode numbers to look up blocks in, in this order; the first one that has an entry for a block is
+    /// valid.
     whose: Vec<Ino>,
-    /// That of its extended attributes.
+    /// Inode number to look up extended attributes in.
     xattrs: Ino,
 }
 
 impl Past {
-    /// The number under which a block is, if it is anywhere; where it is a hole, any.
+    /// Returns the inode number under which a block is found; any number for a hole.
     pub(crate) fn whose<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Ino> {
         let (last, others) = self.whose.split_last().expect("there is one at least");
         for ino in others {
@@ -36,7 +38,7 @@ impl Past {
         region.place_of(self.whose(region, block)?, block)
     }
 
-    /// The first block from `block` on, and before `end`, that has a place, if `wanted`, or has none.
+    /// Returns the first block in `block..end` that exists, or, if `wanted` is false, that does not exist.
     pub(crate) fn next_block<N: Nvram>(
         &self,
         region: &Region<N>,
@@ -61,7 +63,7 @@ impl Past {
         Ok(None)
     }
 
-    /// The first block of which any of those that are asked says something.
+    /// Returns the first block for which any of the inode numbers has an entry.
     fn next_told<N: Nvram>(&self, region: &Region<N>, block: u64, end: u64) -> Result<Option<u64>> {
         let mut next = None;
         for ino in &self.whose {
@@ -71,7 +73,7 @@ impl Past {
         Ok(next)
     }
 
-    /// The page of a block of a directory, or of the target of a link.
+    /// Returns the page of a directory block, or of the target of a link.
     pub(crate) fn page<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Option<PageId>> {
         let ino = self.whose(region, block)?;
         if region.place_of(ino, block)? == Place::Absent {
@@ -80,24 +82,24 @@ impl Past {
         region.pointer_at(ino, block)?.map_or(Ok(None), |at| region.pointer_page(at))
     }
 
-    /// The page of its extended attributes.
+    /// Returns the page of the extended attributes.
     pub(crate) fn xattrs_page<N: Nvram>(&self, region: &Region<N>) -> Result<Option<PageId>> {
         region.pointer_page(region.field(self.xattrs, Field::Xattrs)?)
     }
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// The snapshots, the oldest first, each with a number by which it is looked at; no other ever has the same while the store is
-    /// open.
+    /// Returns the snapshots, oldest first, each with its view number, which is not reused while the store
+    /// is open.
     pub fn views(&self) -> impl Iterator<Item = (u32, &SnapshotRecord)> {
         let there = self.snapshots.iter().filter(|one| !one.record.is_going);
         there.map(|one| (one.view, &one.record))
     }
 
-    /// A file as it was.
+    /// Returns a file as of a snapshot.
     ///
     /// # Errors
-    /// [`Error::Stale`] where there is no such snapshot any more, [`Error::NotFound`] where there was no such file,
+    /// [`Error::Stale`] if the snapshot no longer exists, [`Error::NotFound`] if it has no such file,
     /// [`Error::Damaged`].
     pub fn past(&self, view: u32, ino: Ino) -> Result<Past> {
         let is_wanted = |one: &super::Snapshot| one.view == view && !one.record.is_going;
@@ -130,12 +132,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(Past { inode, whose, xattrs: xattrs.unwrap_or(ino) })
     }
 
-    /// Whether all that a file had is under this number.
+    /// True if a kept inode is complete.
     fn is_whole(&self, keeper: Ino) -> bool {
         self.region.areas.kept_at(keeper).is_some_and(|at| self.region.kept(at).is_whole())
     }
 
-    /// Where a snapshot keeps an inode, if it does.
+    /// Returns the offset of an inode in a snapshot, if it is kept there, after verifying the page.
     fn sound_record(&self, tree: Ino, ino: Ino) -> Result<Option<usize>> {
         let Some(page) = self.region.record_page_of(tree, ino)? else { return Ok(None) };
         self.region.sound_page(page)?;
@@ -143,7 +145,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(self.region.kept(at).is_there().then_some(at))
     }
 
-    /// Fills `out` with bytes of a file as it was, from `offset` on.
+    /// Fills `out` with the bytes of a file as of a snapshot, from `offset`.
     ///
     /// # Errors
     /// [`Error::Wait`], [`Error::Damaged`], [`Error::Ssd`].

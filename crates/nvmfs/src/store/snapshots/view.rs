@@ -1,5 +1,4 @@
-//! A file system as it was when a snapshot was made: on a copy of the NVRAM all that changed since is turned back. The SSD is only
-//! read.
+//! Mount of a snapshot: rolls a copy of the NVRAM back to the snapshot. The SSD is only read.
 
 use super::super::epoch::Pair;
 use super::super::map::slot_start;
@@ -16,10 +15,10 @@ use crate::ssd::Ssd;
 use std::sync::Arc;
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Opens a snapshot, to be read. What is stored to the NVRAM is nothing that may stay: it is to be a copy.
+    /// Opens a snapshot for reading. `nvram` must be a private copy, since it is modified.
     ///
     /// # Errors
-    /// Devices that do not hold a file system or that snapshot; damage that needs fsck.
+    /// Devices that do not hold a file system or this snapshot; damage that needs fsck.
     pub fn open_snapshot(
         nvram: N,
         ssd: Arc<S>,
@@ -47,11 +46,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok((store, Found { was_closed: found.was_closed, scan }))
     }
 
-    /// Turns the file system back to one snapshot after the other, the newest first, and calls `each` with the name of each and what
-    /// there was. Checksums of pages are not kept right meanwhile.
+    /// Rolls the file system back to one snapshot after the other, newest first, and calls `each` with the
+    /// name and the state of each. Checksums of pages are not updated.
     ///
     /// # Errors
-    /// Those of `each`; [`Error::Damaged`](crate::api::Error::Damaged).
+    /// Errors of `each`; [`Error::Damaged`](crate::api::Error::Damaged).
     pub(crate) fn look_back(mut self, mut each: impl FnMut(&str, &Region<N>) -> Result<()>) -> Result<()> {
         for number in (0..self.snapshots.len()).rev() {
             let (tree, record) = (self.snapshots[number].tree, self.snapshots[number].record.clone());
@@ -63,7 +62,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// What a snapshot keeps takes the place of what there is.
+    /// Replaces current content by the content that a snapshot keeps.
     fn turn_back(&mut self, tree: Ino) -> Result<()> {
         for (number, page) in self.pages_of_records(tree)? {
             for (at, kept) in self.region.records_in(page) {
@@ -99,7 +98,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(())
     }
 
-    /// The same of pointers, and of all below them.
+    /// Replaces pointers and everything below them by those that a snapshot keeps.
     fn turn_pointers_back(&mut self, at: usize, kept_at: usize, levels: u32) -> Result<()> {
         let kept = self.region.word(kept_at);
         if kept == 0 {
@@ -112,7 +111,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let Some(below) = self.region.pointer_page(kept_at)? else { return Ok(()) };
         let kept_table = self.region.areas.page(below);
-        // Where there is nothing any more, what was kept is taken as it is.
+        // If the live pointer block no longer exists, the one that the snapshot keeps is used.
         let table = match self.region.pointer_page(at)? {
             Some(page) => self.region.areas.page(page),
             None => kept_table,

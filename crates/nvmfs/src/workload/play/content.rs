@@ -1,11 +1,11 @@
-//! Bytes that tell where they belong.
+//! Verifiable content: bytes that depend on their file and offset.
 
 use super::super::FileId;
 
-/// Bytes of a word, which are made at once.
+/// Bytes of a word, the unit of generation.
 const WORD_BYTES: u64 = 8;
 
-/// Fills `out` with the bytes that belong at `offset_bytes` of `file`: a function of both, and unlike elsewhere.
+/// Fills `out` with the bytes at `offset_bytes` of `file`, which are a function of both and differ elsewhere.
 pub fn fill(file: FileId, offset_bytes: u64, out: &mut [u8]) {
     let mut at = 0;
     while at < out.len() {
@@ -18,7 +18,7 @@ pub fn fill(file: FileId, offset_bytes: u64, out: &mut [u8]) {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) over file and place.
+/// Computes the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) over file and word index.
 fn word(file: FileId, index: u64) -> u64 {
     let mut mixed = (u64::from(file.0) << 40 ^ index).wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_depends_on_its_place_and_not_on_the_request() {
+    fn content_depends_on_offset_and_not_on_request() {
         let mut whole = [0; 64];
         fill(FileId(3), 1000, &mut whole);
         for (first, length) in [(0, 64), (1, 7), (5, 30), (63, 1)] {

@@ -1,4 +1,4 @@
-//! Plays in a directory of a mounted file system.
+//! Player target in a directory of a mounted file system.
 
 use super::super::{DirectoryId, FileId};
 use super::{Target, at};
@@ -8,16 +8,16 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long to wait before asking again for space.
+/// Interval between two attempts to get space.
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// A directory, and the paths of the workload's files in it.
+/// Directory with the paths of the workload's files.
 #[derive(Debug)]
 pub struct OnDirectory {
     root: PathBuf,
-    /// By directory: its path.
+    /// Path of each directory.
     directories: Vec<PathBuf>,
-    /// By file: its path; `None` while there is none of that number.
+    /// Path of each file; `None` if it does not exist.
     files: Vec<Option<PathBuf>>,
     open: Option<File>,
     patience: Duration,
@@ -25,7 +25,7 @@ pub struct OnDirectory {
 }
 
 impl OnDirectory {
-    /// Plays in the directory `root`, which is there.
+    /// Creates a target in the existing directory `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         OnDirectory {
             root: root.into(),
@@ -37,25 +37,26 @@ impl OnDirectory {
         }
     }
 
-    /// Waits up to `patience` for space before giving up an operation, and syncs meanwhile: a file system that writes elsewhere refuses
-    /// what its cleaner, or the commit of what was deleted, has not yet made room for, and some do neither before something is synced.
+    /// Waits up to `patience` for space before an operation fails, and syncs meanwhile. A log-structured
+    /// file system refuses writes for which cleaning, or the commit of deletions, has not yet made space;
+    /// some file systems do neither before a sync.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// How long it waited for space so far.
+    /// Returns the total time spent waiting for space.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// Does something that takes space.
+    /// Runs an operation that needs space, with retries.
     fn taking_space<T>(&mut self, mut act: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
         let began = Instant::now();
         loop {
             match act(self) {
                 Err(error) if error.kind() == ErrorKind::StorageFull && began.elapsed() < self.patience => {
-                    // Whether that succeeds the next try tells.
+                    // The next attempt shows if the sync succeeded.
                     let _ = self.sync_all();
                     std::thread::sleep(BETWEEN_TRIES);
                     self.waited += BETWEEN_TRIES;
@@ -133,7 +134,7 @@ impl Target for OnDirectory {
         Ok(())
     }
 
-    /// Syncs the whole file system that the directory is on.
+    /// Syncs the entire file system that contains the directory.
     fn sync_all(&mut self) -> Result<()> {
         Ok(rustix::fs::syncfs(File::open(&self.root)?)?)
     }

@@ -1,31 +1,31 @@
-//! Plays on a file system of this crate.
+//! Player target on a file system of this crate.
 
 use super::super::{DirectoryId, FileId};
 use super::{Target, at};
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, Result};
 
-/// A file system, and where the workload's files are on it.
+/// File system with the inodes of the workload's files.
 #[derive(Debug)]
 pub struct OnFileSystem<F> {
     /// The file system.
     pub file_system: F,
     root: Ino,
     caller: Caller,
-    /// By directory: its inode.
+    /// Inode of each directory.
     directories: Vec<Ino>,
-    /// By file: the directory that it is in, and its inode.
+    /// Parent directory and inode of each file.
     files: Vec<Option<(Ino, Ino)>>,
     open: Option<Ino>,
 }
 
 impl<F: FileSystem> OnFileSystem<F> {
-    /// Plays in the directory `root`.
+    /// Creates a target in the directory `root`.
     pub fn new(file_system: F, root: Ino) -> Self {
         let caller = Caller::default();
         OnFileSystem { file_system, root, caller, directories: Vec::new(), files: Vec::new(), open: None }
     }
 
-    /// The inode of a file.
+    /// Returns the inode of a file.
     pub fn ino(&self, file: FileId) -> Result<Ino> {
         self.file(file).map(|(_, ino)| ino)
     }

@@ -1,7 +1,7 @@
-//! Carries out file operations, on any file system.
+//! Execution of file operations on any file system.
 //!
-//! A [`Player`] cuts operations into requests, fills in what is written, and counts; a [`Target`] is what it plays on:
-//! [`OnFileSystem`] one of this crate, [`OnDirectory`] a directory of a mounted one.
+//! A [`Player`] splits operations into requests, generates content, and counts. It works on a [`Target`]:
+//! [`OnFileSystem`] is a file system of this crate, [`OnDirectory`] a directory of a mounted file system.
 
 mod content;
 mod directory;
@@ -15,84 +15,86 @@ use super::{DirectoryId, FileId, FileOp, FileWorkload};
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
 
-/// What operations are played on. Files and directories are named by the workload's numbers.
+/// Destination of operations. Files and directories are identified by the numbers of the workload.
 pub trait Target {
-    /// Why an operation failed.
+    /// Error of an operation.
     type Error: std::error::Error + 'static;
 
-    /// The time of the operations that follow, ns since 1970; of no matter to file systems that have a clock.
+    /// Sets the time of the following operations, ns since 1970; ignored by file systems with a clock.
     fn set_time(&mut self, now_ns: i64) {
         let _ = now_ns;
     }
 
-    /// Makes a directory; `None` is the root.
+    /// Creates a directory; a parent of `None` is the root.
     fn make_directory(&mut self, new: DirectoryId, parent: Option<DirectoryId>) -> Result<(), Self::Error>;
 
-    /// Makes an empty file.
+    /// Creates an empty file.
     fn create(&mut self, file: FileId, directory: Option<DirectoryId>) -> Result<(), Self::Error>;
 
     /// Removes a file.
     fn delete(&mut self, file: FileId) -> Result<(), Self::Error>;
 
-    /// Asks for a file's attributes.
+    /// Reads a file's attributes.
     fn stat(&mut self, file: FileId) -> Result<(), Self::Error>;
 
-    /// Opens a file: the one that requests go to, until it is closed. At most one is open.
+    /// Opens a file; requests go to this file until it is closed. At most one file is open.
     fn open(&mut self, file: FileId) -> Result<(), Self::Error>;
 
     /// Writes all of `data` to the open file.
     fn write(&mut self, offset_bytes: u64, data: &[u8]) -> Result<(), Self::Error>;
 
-    /// Reads all of `out` from the open file.
+    /// Fills all of `out` from the open file.
     fn read(&mut self, offset_bytes: u64, out: &mut [u8]) -> Result<(), Self::Error>;
 
-    /// What was written to the open file is to survive a power cut.
+    /// Makes earlier writes to the open file durable.
     fn sync(&mut self) -> Result<(), Self::Error>;
 
     /// Closes the open file.
     fn close(&mut self) -> Result<(), Self::Error>;
 
-    /// All that was written is to survive a power cut.
+    /// Makes all earlier writes durable.
     fn sync_all(&mut self) -> Result<(), Self::Error>;
 }
 
-/// What is written.
+/// Content of writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contents {
-    /// Zeros, which cost nothing to make.
+    /// Zeros, which cost nothing to generate.
     #[default]
     Zeros,
-    /// Bytes that tell file and offset, see [`fill`]; what is read is compared with them.
+    /// Bytes that depend on file and offset, see [`fill`]; reads are verified.
     Marked,
-    /// Bytes that tell the request, so that no page is like another, nor like what was there before.
+    /// Bytes that depend on the request, so that each page differs from all others and from its old
+    /// content.
     Unlike,
 }
 
-/// How operations are played.
+/// Settings of a player.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlayOptions {
-    /// What is written.
+    /// Content of writes.
     pub contents: Contents,
-    /// After so many requests that write, the file just written is synced; never unless given. At least 1.
+    /// Number of write requests after which the file just written is synced, at least 1; never by default.
     pub sync_every: Option<u64>,
-    /// By so much the virtual clock advances with each request, and each operation without any, ns.
+    /// Time by which the virtual clock advances with each request, and with each operation without
+    /// requests, ns.
     pub step_ns: i64,
 }
 
-/// What was played.
+/// Counts of operations and requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlayCounts {
     /// Operations.
     pub operations: u64,
-    /// Files and directories made.
+    /// Files and directories created.
     pub made: u64,
     /// Files deleted.
     pub deleted: u64,
-    /// Requests that wrote.
+    /// Write requests.
     pub write_requests: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Requests that read.
+    /// Read requests.
     pub read_requests: u64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -117,7 +119,7 @@ impl Sub for PlayCounts {
 }
 
 impl PlayCounts {
-    /// One count with the other of its kind.
+    /// Combines two sets of counts field by field.
     fn with(self, other: PlayCounts, each: fn(u64, u64) -> u64) -> PlayCounts {
         PlayCounts {
             operations: each(self.operations, other.operations),
@@ -132,45 +134,45 @@ impl PlayCounts {
     }
 }
 
-/// Why a player stopped.
+/// Reason why a player stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError<E: std::error::Error + 'static> {
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("{op:?}: {source}")]
     Refused {
-        /// What was asked for.
+        /// Operation that failed.
         op: FileOp,
-        /// Why not.
+        /// Error of the file system.
         source: E,
     },
-    /// The file system gave something else than what was written; the first byte that differs.
+    /// Content differs from what was written, at this first byte.
     #[error("{file:?} does not hold at byte {offset_bytes} what was written there")]
     Differs {
         /// The file.
         file: FileId,
-        /// The byte.
+        /// Offset of the byte.
         offset_bytes: u64,
     },
 }
 
-/// Plays operations on a target.
+/// Executes operations on a target.
 #[derive(Debug)]
 pub struct Player<T> {
-    /// What it plays on.
+    /// Target of the operations.
     pub target: T,
-    /// The virtual clock, ns since 1970; may be set between operations.
+    /// Virtual clock, ns since 1970; may be set between operations.
     pub now_ns: i64,
     options: PlayOptions,
     counts: PlayCounts,
-    /// By file: its length in bytes.
+    /// Size of each file, bytes.
     lengths: Vec<u64>,
     buffer: Vec<u8>,
     expected: Vec<u8>,
-    /// Requests that wrote, those of the set-up among them.
+    /// Number of write requests, including those of the set-up.
     written: u32,
 }
 
-/// How reads and writes of an operation go.
+/// Range of an operation that reads or writes.
 #[derive(Clone, Copy)]
 struct Extent {
     file: FileId,
@@ -179,7 +181,7 @@ struct Extent {
 }
 
 impl<T: Target> Player<T> {
-    /// A player with the virtual clock at 0.
+    /// Creates a player with the virtual clock at 0.
     pub fn new(target: T, options: PlayOptions) -> Self {
         Player {
             target,
@@ -193,17 +195,17 @@ impl<T: Target> Player<T> {
         }
     }
 
-    /// What was played since the player was made or [`Player::reset_counts`] was called.
+    /// Returns the counts since the player was created or [`Player::reset_counts`] was called.
     pub fn counts(&self) -> PlayCounts {
         self.counts
     }
 
-    /// Counts from 0 again, as after the set-up.
+    /// Resets the counts to 0, for example after the set-up.
     pub fn reset_counts(&mut self) {
         self.counts = PlayCounts::default();
     }
 
-    /// Plays the whole set-up.
+    /// Executes the entire set-up.
     pub fn set_up(&mut self, workload: &mut dyn FileWorkload) -> Result<(), PlayError<T::Error>> {
         while !workload.is_set_up() {
             self.play(workload, 1)?;
@@ -211,7 +213,7 @@ impl<T: Target> Player<T> {
         Ok(())
     }
 
-    /// Plays up to `operations` operations; fewer only if the workload has no more. Returns how many.
+    /// Executes up to `operations` operations, fewer only if the workload ends. Returns the number.
     pub fn play(
         &mut self,
         workload: &mut dyn FileWorkload,
@@ -224,7 +226,7 @@ impl<T: Target> Player<T> {
         Ok(operations)
     }
 
-    /// Plays one operation, in requests of `request_bytes`, at least 1.
+    /// Executes one operation in requests of `request_bytes`, which must be at least 1.
     pub fn carry_out(&mut self, op: FileOp, request_bytes: u32) -> Result<(), PlayError<T::Error>> {
         self.counts.operations += 1;
         let refused = |source| PlayError::Refused { op, source };
@@ -248,7 +250,7 @@ impl<T: Target> Player<T> {
         Ok(())
     }
 
-    /// Operations that neither read nor write.
+    /// Executes an operation that neither reads nor writes.
     fn carry_out_on_names(&mut self, op: FileOp) -> Result<(), T::Error> {
         self.tick();
         match op {
@@ -321,7 +323,7 @@ impl<T: Target> Player<T> {
         self.target.close().map_err(refused)
     }
 
-    /// That the buffer, read at an offset of a file, holds what was written there.
+    /// Compares the buffer, read at an offset of a file, with what was written there.
     fn compare(&mut self, file: FileId, offset_bytes: u64) -> Result<(), PlayError<T::Error>> {
         self.expected.resize(self.buffer.len(), 0);
         fill(file, offset_bytes, &mut self.expected);
@@ -341,7 +343,7 @@ impl<T: Target> Player<T> {
     }
 }
 
-/// The offsets and lengths of the requests that an extent is cut into.
+/// Returns the offsets and lengths of the requests of an extent.
 fn requests(extent: Extent, request_bytes: u32) -> impl Iterator<Item = (u64, usize)> {
     let Extent { offset_bytes, bytes, .. } = extent;
     (0..bytes)
@@ -349,7 +351,7 @@ fn requests(extent: Extent, request_bytes: u32) -> impl Iterator<Item = (u64, us
         .map(move |at| (offset_bytes + at, (bytes - at).min(u64::from(request_bytes)) as usize))
 }
 
-/// The entry of `number`, the list being made long enough.
+/// Returns the entry of `number`, extending the list if necessary.
 fn at<V: Default + Clone>(list: &mut Vec<V>, number: u32) -> &mut V {
     let number = number as usize;
     if list.len() <= number {

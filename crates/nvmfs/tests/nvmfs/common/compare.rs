@@ -1,29 +1,29 @@
-//! Two file systems held against each other, whole.
+//! Full comparison of two file systems.
 
 use super::outcome::{list, seen};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use wearwell_nvmfs::api::{Attributes, Caller, Error, FileSystem, Ino, Kind, ROOT, Seek};
 
-/// What is found different, and where.
+/// Description of a difference.
 pub type Difference = String;
 type Result<T> = std::result::Result<T, Difference>;
 
-/// One file in both.
+/// Inode numbers of one file in both file systems.
 type Pair = (Ino, Ino);
 
 struct Comparison<'a> {
     model: &'a mut dyn FileSystem,
     other: &'a mut dyn FileSystem,
     caller: Caller,
-    /// The partner of each inode of the model that was met.
+    /// For each visited inode of the model, its counterpart in the other file system.
     met: BTreeMap<Ino, Ino>,
     partners: BTreeSet<Ino>,
 }
 
-/// Finds the first difference that can be seen, in the tree or in `nameless` files that are open.
+/// Finds the first visible difference, in the tree or in `nameless` open files.
 ///
-/// Reading notes the access, in both alike.
+/// Reads update access times, in both file systems equally.
 pub fn compare(
     model: &mut dyn FileSystem,
     other: &mut dyn FileSystem,
@@ -46,7 +46,7 @@ fn same<T: PartialEq + Debug>(what: &str, path: &[u8], model: T, other: T) -> Re
     Err(format!("{what} of {path}:\n  model {model:?}\n  other {other:?}"))
 }
 
-/// What both said, unless one refused.
+/// Returns the results of both, unless one failed.
 fn both<T>(
     what: &str,
     path: &[u8],
@@ -162,7 +162,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Where a file has blocks: first byte and end, in order.
+/// Returns the ranges of a file that have blocks (start and end), in order.
 fn parts(fs: &mut dyn FileSystem, ino: Ino) -> std::result::Result<Vec<(u64, u64)>, Error> {
     let mut parts = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Operations on file systems, made up and compared.
+//! Generation, execution and comparison of file system operations.
 #![allow(dead_code, unused_imports, reason = "each test uses a part")]
 
 mod compare;
@@ -13,7 +13,7 @@ pub use op::{Attribute, OP_WORDS, Op, Position, ops_of_bytes, random_ops};
 pub use outcome::{Files, Outcome, attempt, content, error_name, list, run, seen};
 pub use twin::{Room, Twin};
 
-/// How many times as many random cases are asked for as usual, cuts of power and others that take long.
+/// Returns the factor by which the number of random cases and other slow cases is multiplied.
 pub fn more_cases() -> u64 {
     std::env::var("WEARWELL_CUTS").map_or(1, |times| times.parse().expect("a number"))
 }

@@ -1,4 +1,4 @@
-//! NVMFS on devices so small that it flushes, evicts and cleans all the time.
+//! NVMFS on devices so small that it constantly flushes, evicts and cleans.
 
 use std::sync::Arc;
 use wearwell_nvmfs::fs::Nvmfs;
@@ -11,16 +11,16 @@ pub type Small = Nvmfs<PlainNvram, MemorySsd>;
 /// Unmounts and mounts.
 pub type Remount<F> = Box<dyn FnMut(F) -> F>;
 
-/// Bytes of its NVRAM.
+/// Size of the NVRAM, bytes.
 pub const NVRAM_BYTES: usize = 5 << 20;
 const SSD_BLOCKS: u64 = 8192;
 
-/// A fresh file system, and how it is mounted anew: closed before, and by every other time not.
+/// Creates a file system, and a function that mounts it again: alternately after a clean close and without one.
 pub fn small() -> (Small, Remount<Small>) {
     small_on(PlainNvram::new(NVRAM_BYTES), Options::default(), |nvram| nvram)
 }
 
-/// The same on an NVRAM, which `reopen` opens again after it was closed.
+/// Like [`small`], on a given NVRAM; `reopen` opens it again after a close.
 pub fn small_on<N: Nvram + 'static>(
     nvram: N,
     options: Options,

@@ -1,4 +1,4 @@
-//! Operations as data, made from numbers.
+//! Operations as data, generated from numbers.
 
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -7,18 +7,18 @@ use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, Kind, MAX_FILE_BYTES, Rename, S
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const HOUR_NS: i64 = 3_600_000_000_000;
 
-/// Numbers that an operation is made of.
+/// Numbers from which an operation is generated.
 pub const OP_WORDS: usize = 8;
 
-/// A byte of a file.
+/// Position in a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Position {
     At(u64),
-    /// So far from where the file ends.
+    /// Distance from the end of the file.
     FromEnd(i64),
 }
 
-/// Permissions, owner, group, and times.
+/// Attribute to be changed.
 #[derive(Clone, Copy, Debug)]
 pub enum Attribute {
     Permissions(u32),
@@ -29,7 +29,7 @@ pub enum Attribute {
     Nothing,
 }
 
-/// An operation. Files are named by their places in a table of those known, names by number.
+/// Operation. Files are indexes into a table of known files; names are numbers.
 #[derive(Clone, Debug)]
 pub enum Op {
     Lookup {
@@ -95,7 +95,7 @@ pub enum Op {
         from: Position,
         length: usize,
     },
-    /// `seed` makes the bytes.
+    /// `seed` determines the content.
     Write {
         file: usize,
         from: Position,
@@ -137,19 +137,19 @@ pub enum Op {
         file: usize,
         name: usize,
     },
-    /// Time goes by.
+    /// Time passes.
     Wait {
         ns: i64,
     },
-    /// The file system is mounted anew.
+    /// The file system is mounted again.
     Remount,
 }
 
-/// Numbers, one after another.
+/// Iterator over numbers.
 struct Words<'a>(std::slice::Iter<'a, u32>);
 
 impl Words<'_> {
-    /// A number below `end`.
+    /// Returns a number below `end`.
     fn below(&mut self, end: usize) -> usize {
         self.0.next().map_or(0, |word| *word as usize % end)
     }
@@ -159,7 +159,7 @@ impl Words<'_> {
     }
 
     fn position(&mut self) -> Position {
-        /// Where one pointer block ends and the next begins, and plain edges.
+        /// Boundaries between pointer blocks, and other edges.
         const BASES: [u64; 9] = [
             0,
             BLOCK,
@@ -203,7 +203,7 @@ impl Words<'_> {
     }
 }
 
-/// A maker of operations and how often it is used, of all.
+/// Constructor of operations, and its weight among all.
 type Maker = (usize, fn(&mut Words<'_>) -> Op);
 
 const FILES: usize = 1 << 12;
@@ -283,7 +283,7 @@ const MAKERS: [Maker; 26] = [
 ];
 
 impl Op {
-    /// The operation that numbers stand for. Smaller numbers are plainer operations.
+    /// Returns the operation for some numbers. Smaller numbers give simpler operations.
     pub fn from_words(words: &[u32; OP_WORDS]) -> Self {
         let mut words = Words(words.iter());
         let all: usize = MAKERS.iter().map(|(weight, _)| weight).sum();
@@ -298,13 +298,13 @@ impl Op {
     }
 }
 
-/// Operations without end, from a seed.
+/// Returns an infinite sequence of operations from a seed.
 pub fn random_ops(seed: u64) -> impl Iterator<Item = Op> {
     let mut numbers = Xoshiro256PlusPlus::seed_from_u64(seed);
     std::iter::repeat_with(move || Op::from_words(&std::array::from_fn(|_| numbers.next_u32())))
 }
 
-/// The numbers of operations in bytes, 4 for each.
+/// Converts bytes to numbers of operations, 4 bytes each.
 pub fn ops_of_bytes(bytes: &[u8]) -> impl Iterator<Item = [u32; OP_WORDS]> + '_ {
     let (all, _) = bytes.as_chunks::<{ 4 * OP_WORDS }>();
     all.iter().map(|op| {

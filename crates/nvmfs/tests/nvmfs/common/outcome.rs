@@ -1,4 +1,4 @@
-//! What an operation did, as far as it can be seen from outside.
+//! Visible outcome of an operation.
 
 use super::op::{Attribute, Op, Position};
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use wearwell_nvmfs::api::{
     ACCESS_ACL, Attributes, Caller, Change, DEFAULT_ACL, Error, FileSystem, Ino, Kind, MAX_FILE_BYTES, Result,
 };
 
-/// What can be seen of an operation's result. Inode numbers are kept apart; what depends on the implementation is not
-/// there.
+/// Visible part of an operation's result. Inode numbers are returned separately; implementation-dependent
+/// values are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done,
@@ -18,11 +18,12 @@ pub enum Outcome {
     Number(u64),
     /// Names, sorted.
     Names(Vec<(Vec<u8>, Option<Kind>)>),
-    /// The error's name.
+    /// Name of the error.
     Refused(&'static str),
 }
 
-/// The files that the numbers in operations mean. Operations mostly get what they can work with, but not always.
+/// Files that the numbers in operations refer to. Operations mostly, but not always, get files of a suitable
+/// type.
 #[derive(Clone, Debug)]
 pub struct Files {
     pub all: Vec<Ino>,
@@ -32,7 +33,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// One number of so many means any file.
+    /// One in this many numbers refers to a file of any type, rather than a suitable one.
     const ANY: usize = 32;
 
     pub fn any(&self, number: usize) -> Ino {
@@ -59,14 +60,14 @@ impl Files {
     }
 }
 
-/// A file's attributes without those that depend on the implementation.
+/// Returns attributes without the implementation-dependent ones.
 pub fn seen(attributes: &Attributes) -> Attributes {
     let is_directory = attributes.kind == Kind::Directory;
     let size_bytes = if is_directory { 0 } else { attributes.size_bytes };
     Attributes { ino: Ino(0), generation: 0, blocks: 0, size_bytes, ..attributes.clone() }
 }
 
-/// The name of an error.
+/// Returns the name of an error.
 pub fn error_name(error: &Error) -> &'static str {
     match error {
         Error::NotFound => "NotFound",
@@ -91,7 +92,7 @@ pub fn error_name(error: &Error) -> &'static str {
     }
 }
 
-/// Names of entries: a few plain ones, and those that are special.
+/// Returns a name for an entry: a few simple names, and special ones.
 pub fn name(number: usize) -> Vec<u8> {
     match number {
         0..34 => vec![b'a' + (number % 6) as u8],
@@ -104,7 +105,7 @@ pub fn name(number: usize) -> Vec<u8> {
     }
 }
 
-/// Names of extended attributes: access control lists among them.
+/// Returns a name for an extended attribute, including those of ACLs.
 fn xattr_name(number: usize) -> Vec<u8> {
     match number {
         20..28 => ACCESS_ACL.to_vec(),
@@ -113,7 +114,7 @@ fn xattr_name(number: usize) -> Vec<u8> {
     }
 }
 
-/// A value of an attribute; most of those of access control lists are some.
+/// Returns a value for an attribute; most values for ACL attributes are ACLs.
 fn xattr_content(number: usize, seed: u8, length: usize) -> Vec<u8> {
     const NOBODY: u32 = u32::MAX;
     if !(20..34).contains(&number) || seed.is_multiple_of(16) {
@@ -124,7 +125,7 @@ fn xattr_content(number: usize, seed: u8, length: usize) -> Vec<u8> {
     entries.extend((0..length as u32 % 4).map(|id| (2, right(id), id)));
     entries.push((4, right(1), NOBODY));
     entries.extend((0..u32::from(seed) % 3).map(|id| (8, right(id), 100 + id)));
-    // Without a mask some make no sense.
+    // Some ACLs are invalid without a mask.
     entries.extend((!seed.is_multiple_of(5)).then_some((16, right(2), NOBODY)));
     entries.push((32, right(3), NOBODY));
     let bytes =
@@ -132,12 +133,12 @@ fn xattr_content(number: usize, seed: u8, length: usize) -> Vec<u8> {
     [2, 0, 0, 0].into_iter().chain(entries.into_iter().flat_map(bytes)).collect()
 }
 
-/// Bytes that differ by `seed` and place.
+/// Returns bytes that depend on `seed` and offset.
 pub fn content(seed: u8, length: usize) -> Vec<u8> {
     (0..length).map(|at| if seed == 0 { 0 } else { seed.wrapping_add((at % 251) as u8) }).collect()
 }
 
-/// All entries of a directory, read with a stop after every few; an entry told twice is an error.
+/// Lists a directory with a stop after every few entries; a duplicate entry is an error.
 pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino, Kind)>> {
     const AT_A_TIME: usize = 5;
     let mut found = BTreeMap::new();
@@ -157,7 +158,8 @@ pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino,
     }
 }
 
-/// Does an operation; `files` says which inodes its numbers mean. If it tells of a file, its inode is returned too.
+/// Runs an operation; `files` maps its numbers to inodes. If the result refers to a file, its inode is returned
+/// too.
 pub fn run(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> (Outcome, Option<Ino>) {
     let mut told = None;
     let outcome = attempt(fs, op, files, caller, &mut told).unwrap_or_else(|error| {
@@ -169,7 +171,7 @@ pub fn run(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> 
     (outcome, told)
 }
 
-/// Does an operation; any error is the caller's to judge.
+/// Runs an operation; the caller evaluates errors.
 pub fn attempt(
     fs: &mut dyn FileSystem,
     op: &Op,
@@ -201,7 +203,7 @@ pub fn attempt(
     Ok(Outcome::Attributes(seen(&attributes)))
 }
 
-/// The operations that tell of no file.
+/// Runs operations whose results refer to no file.
 fn run_content(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> Result<Outcome> {
     match *op {
         Op::ReadLink { file } => return fs.read_link(files.any(file)).map(Outcome::Bytes),
@@ -224,7 +226,7 @@ fn run_content(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller)
         }
         Op::Read { file, from, length } => {
             let from = at(fs, files.regular(file), from)?;
-            // Not zeros, so that bytes that were not read show.
+            // Not zeros, so that bytes that were not read are detected.
             let mut out = vec![0xa5; length];
             let count = fs.read(files.regular(file), from, &mut out, caller)?;
             out.truncate(count);
@@ -273,7 +275,7 @@ fn change(attribute: Attribute) -> Change {
     change
 }
 
-/// The byte that a position means in a file; of what has no content, some byte.
+/// Returns the offset of a position in a file; for other types, some offset.
 fn at(fs: &mut dyn FileSystem, ino: Ino, position: Position) -> Result<u64> {
     Ok(match position {
         Position::At(offset) => offset,

@@ -1,4 +1,4 @@
-//! The model and another file system, driven alike.
+//! The model and another file system, driven by the same operations.
 
 use super::compare::compare;
 use super::op::Op;
@@ -8,10 +8,10 @@ use wearwell_nvmfs::model::ModelFs;
 
 const MOUNTED: &str = "the other file system is mounted";
 
-/// Files known at most; above, none are made. All fit into a small file system.
+/// Maximum number of known files; creations beyond it are skipped. All files fit into a small file system.
 const MOST_FILES: usize = 40;
 
-/// A file in both.
+/// File in both file systems.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     model: Ino,
@@ -20,30 +20,30 @@ struct Known {
     opens: u32,
 }
 
-/// Whether the other may lack room where the model does not.
+/// Treatment of lack of space in the other file system when the model has space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     Enough,
-    /// What it refuses for lack of room is not done in the model either.
+    /// Operations that the other file system refuses for lack of space are skipped in the model.
     Scarce,
 }
 
 /// The model and another file system.
 pub struct Twin<F> {
     pub model: ModelFs,
-    /// There is none only while it is mounted anew.
+    /// `None` only during a remount.
     other: Option<F>,
     remount: Box<dyn FnMut(F) -> F>,
     room: Room,
     known: Vec<Known>,
     now_ns: i64,
     done: usize,
-    /// Operations that the other had no room for.
+    /// Number of operations refused by the other file system for lack of space.
     pub refused: usize,
 }
 
 impl<F: FileSystem> Twin<F> {
-    /// A fresh file system beside a fresh model. `remount` unmounts and mounts.
+    /// Pairs a new file system with a new model. `remount` unmounts and mounts the file system.
     pub fn new(other: F, room: Room, remount: impl FnMut(F) -> F + 'static) -> Self {
         let now_ns = 1_400_000_000_000_000_000;
         let known = vec![Known { model: ROOT, other: ROOT, kind: Kind::Directory, opens: 0 }];
@@ -61,7 +61,7 @@ impl<F: FileSystem> Twin<F> {
         twin
     }
 
-    /// The root has the same attributes in both, whatever it was made with.
+    /// Gives the root the same attributes in both.
     fn level_root(&mut self) {
         use wearwell_nvmfs::api::Change;
         let change = Change {
@@ -79,7 +79,7 @@ impl<F: FileSystem> Twin<F> {
         }
     }
 
-    /// The file system beside the model.
+    /// Returns the other file system.
     pub fn other(&mut self) -> &mut F {
         self.other.as_mut().expect(MOUNTED)
     }
@@ -88,7 +88,7 @@ impl<F: FileSystem> Twin<F> {
         Caller { uid: 10 + self.done as u32 % 3, gid: 20 + self.done as u32 % 2, now_ns: self.now_ns }
     }
 
-    /// Does an operation in both; an error says how they differ.
+    /// Runs an operation in both; an error describes the difference.
     pub fn step(&mut self, op: &Op) -> Result<(), String> {
         self.done += 1;
         self.now_ns += 1_000_000_007;
@@ -115,7 +115,7 @@ impl<F: FileSystem> Twin<F> {
                 self.refused += 1;
                 return Ok(());
             }
-            // What was written in part is the same as a shorter write.
+            // A partial write is equivalent to a shorter write.
             if let (Op::Write { length, .. }, Outcome::Number(written)) = (&mut op, &other) {
                 self.refused += usize::from(*written < *length as u64);
                 *length = *written as usize;
@@ -158,7 +158,7 @@ impl<F: FileSystem> Twin<F> {
         }
     }
 
-    /// A file was told of in both.
+    /// Records that an operation in both referred to these inodes.
     fn meet(&mut self, model: Ino, other: Ino) -> Result<(), String> {
         match self.known.iter().find(|known| known.model == model || known.other == other) {
             None => {
@@ -177,7 +177,7 @@ impl<F: FileSystem> Twin<F> {
         self.compare()
     }
 
-    /// The other file system was unmounted: nobody uses a file any more.
+    /// Closes all files in the model, after the other file system was unmounted.
     pub fn forget_users(&mut self) {
         self.model.remount();
         let fs = &mut self.model;
@@ -187,12 +187,13 @@ impl<F: FileSystem> Twin<F> {
         }
     }
 
-    /// Takes the other file system away, to be replaced [`Twin::beside`].
+    /// Removes the other file system, to be replaced with [`Twin::beside`].
     pub fn take_other(&mut self) -> F {
         self.other.take().expect(MOUNTED)
     }
 
-    /// The same beside a file system that holds the same files under the same numbers; it is not mounted anew.
+    /// Returns a copy that is paired with another file system with the same files and inode numbers; it
+    /// cannot be remounted.
     pub fn beside(&self, other: F) -> Self {
         Self {
             model: self.model.clone(),
@@ -206,7 +207,7 @@ impl<F: FileSystem> Twin<F> {
         }
     }
 
-    /// Compares everything that can be seen.
+    /// Compares everything visible.
     pub fn compare(&mut self) -> Result<(), String> {
         let caller = self.caller();
         let mut nameless = Vec::new();
@@ -221,7 +222,7 @@ impl<F: FileSystem> Twin<F> {
     }
 }
 
-/// At most a few lines of an outcome.
+/// Returns an abbreviated description of an outcome.
 fn brief(outcome: &Outcome) -> String {
     let text = format!("{outcome:?}");
     if text.len() < 500 { text } else { format!("{}... ({} characters)", &text[..400], text.len()) }

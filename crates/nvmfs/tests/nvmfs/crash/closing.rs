@@ -1,4 +1,4 @@
-//! Cuts while the file system is closed and opened.
+//! Power cuts while the file system is closed and opened.
 
 use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::api::{FileSystem, Kind};
 use wearwell_nvmfs::placement::PlacementKind;
 
-/// A scene with data on both devices.
+/// Returns a scene with data on both devices.
 fn used(placement: PlacementKind) -> Scene {
     let steps = STEPS.iter().position(|step| step.name == "rename").expect("it is a step");
     Scene::after(placement, steps)
 }
 
 #[test]
-fn what_is_closed_while_power_goes_is_whole() {
+fn power_cut_during_close_loses_nothing() {
     for placement in PlacementKind::ALL {
         let scene = used(placement);
         let expected = Expected::exactly(tree_of(&scene.model));
@@ -33,8 +33,9 @@ fn what_is_closed_while_power_goes_is_whole() {
     }
 }
 
-/// Mounts an image of an older version, which that brings up to date, and cuts power at each of these events; `crashes` images each
-/// must come back as expected. How many of them are still of the older version, and how many are not.
+/// Mounts an image of an older version, which upgrades it, and cuts the power at each of these events. `some`
+/// random images per cut must recover as expected. Returns the number of images still of the older version, and
+/// of upgraded images.
 fn cut_in_first_mount(
     old: &Image,
     expected: Expected,
@@ -51,9 +52,9 @@ fn cut_in_first_mount(
     *counts.lock().expect("nobody panics with it")
 }
 
-/// One without checksums gets them with its first mount, whenever power goes.
+/// A file system without checksums gets them at its first mount, even with a power cut at any time.
 #[test]
-fn checksums_come_while_power_goes() {
+fn power_cut_during_upgrade_to_checksums_loses_nothing() {
     for placement in PlacementKind::ALL {
         let scene = Scene::new(placement);
         let fill = |fs: &mut dyn FileSystem| {
@@ -77,9 +78,10 @@ fn checksums_come_while_power_goes() {
     }
 }
 
-/// One of before blocks could be reserved, more inodes come, or snapshots be made, is brought up to date with its first mount, whenever power goes.
+/// A file system of an older version (without reserved blocks, additional inodes or snapshots) is upgraded at
+/// its first mount, even with a power cut at any time.
 #[test]
-fn one_of_an_older_version_is_brought_up_to_date_while_power_goes() {
+fn power_cut_during_upgrade_of_older_version_loses_nothing() {
     for version in *b"247" {
         bring_up_to_date_while_power_goes(version);
     }
@@ -96,14 +98,14 @@ fn bring_up_to_date_while_power_goes(version: u8) {
     let events = machine.power.events();
     assert_eq!(machine.close(fs).nvram[7], b'8');
     let mut moments = moments(&machine, 0..events);
-    // It is one of the last things of a mount.
+    // The upgrade is one of the last steps of a mount.
     moments.extend(events - 8..=events);
     let [before, after] = cut_in_first_mount(&scene.image, expected, moments, 3);
     assert!(before > 3 && after > 3, "{before} images of before, {after} brought up to date");
 }
 
 #[test]
-fn what_is_mounted_while_power_goes_is_whole() {
+fn power_cut_during_mount_loses_nothing() {
     for placement in PlacementKind::ALL {
         let scene = used(placement);
         let expected = Expected::exactly(tree_of(&scene.model));

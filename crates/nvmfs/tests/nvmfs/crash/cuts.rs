@@ -1,4 +1,4 @@
-//! Many cuts of one run: what each may leave is looked at when its moment has come, and the run goes on.
+//! Many power cuts of one run: at each cut, the possible images are checked, and the run continues.
 
 use crate::crash::machine::{Image, Machine};
 use crate::crash::tally;
@@ -6,44 +6,44 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeSet;
 
-/// What an image has kept of what was not safe.
+/// Fate of changes that were not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// All was lost that may be.
+    /// All were lost.
     Nothing,
-    /// Nothing was lost.
+    /// None were lost.
     Everything,
-    /// By chance.
+    /// A random selection was lost.
     Some,
 }
 
-/// What a cut may have left.
+/// Image that a power cut may leave.
 pub struct Left<'a> {
     pub image: Image,
     pub kept: Kept,
-    /// Of the cut.
+    /// Random numbers for this cut.
     pub random: &'a mut Xoshiro256PlusPlus,
 }
 
 type Look = Box<dyn FnMut(Left<'_>) -> Result<(), String> + Send>;
 
-/// At which events power may go, and how what is left then is looked at.
+/// Events at which the power may be cut, and the check of the images.
 pub struct Cuts {
-    /// In order; those that come first are last.
+    /// Remaining events in descending order, so that the next one is last.
     events: Vec<u64>,
     seed: u64,
-    /// Images with [`Kept::Some`] of each cut.
+    /// Number of images with [`Kept::Some`] per cut.
     some: usize,
     look: Look,
-    /// Persistence points there had been, and changes of a content, when an image was last looked at that had lost all, and nothing:
-    /// it is the same until there are more.
+    /// Number of persistence points when an image that lost everything was last checked, and number of
+    /// content changes when one that lost nothing was. While these numbers stay the same, so do the images.
     seen_points: Option<u64>,
     seen_changes: Option<u64>,
     problem: Option<(u64, String)>,
 }
 
 impl Cuts {
-    /// `look` says what is wrong with an image; after the first that is, none is looked at.
+    /// `look` checks an image; after the first error, no more images are checked.
     pub fn new(
         events: impl IntoIterator<Item = u64>,
         some: usize,
@@ -54,12 +54,12 @@ impl Cuts {
         Cuts { events, seed: 0, some, look, seen_points: None, seen_changes: None, problem: None }
     }
 
-    /// Other images that are left by chance.
+    /// Sets the seed of the random images.
     pub fn seeded(self, seed: u64) -> Cuts {
         Cuts { seed, ..self }
     }
 
-    /// Looks at what is left if power goes now, and that was to be.
+    /// Checks the possible images of a power cut now, if a cut is due.
     pub fn pass(&mut self, machine: &Machine) {
         let event = machine.power.events();
         if self.events.pop_if(|next| *next == event).is_none() || self.problem.is_some() {
@@ -85,10 +85,10 @@ impl Cuts {
     /// Ends the cuts.
     ///
     /// # Errors
-    /// The event of the first cut that left something wrong, and what.
+    /// The event of the first cut with a wrong image, and the problem.
     ///
     /// # Panics
-    /// If power was never where it was to be cut.
+    /// If an event was never reached.
     pub fn end(self) -> Result<(), (u64, String)> {
         match self.problem {
             Some(problem) => Err(problem),

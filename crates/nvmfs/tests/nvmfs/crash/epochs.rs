@@ -1,4 +1,5 @@
-//! NVRAM and SSD of different mounts are told apart, and those of one mount never are, whenever power goes.
+//! NVRAM and SSD of different mounts are detected as a mismatch; devices of the same mount always match, even
+//! after a power cut at any time.
 
 use crate::crash::cuts::{Cuts, Kept};
 use crate::crash::expected::Expected;
@@ -24,7 +25,7 @@ fn mount(nvram: &[u8], ssd: &MemorySsd, mark: u64) -> Result<Plain, OpenError> {
     Plain::mount(PlainNvram::from(nvram.to_vec()), Arc::new(ssd.clone()), options).map(|(fs, _)| fs)
 }
 
-/// One mount more, with a mark of its own, until it is closed.
+/// Mounts and closes an image, with a mark of its own.
 fn lived(image: &Image, mark: u64) -> Image {
     let ssd = Arc::new(image.ssd.clone());
     let options = Options { mark, ..options() };
@@ -48,7 +49,7 @@ fn damaged(bytes: &[u8], at: usize) -> Vec<u8> {
     bytes
 }
 
-/// The SSD with another first block.
+/// Returns the SSD with a changed first block.
 fn with_label(ssd: &MemorySsd, change: impl Fn(&mut [u8])) -> MemorySsd {
     let ssd = ssd.clone();
     let mut block = vec![0; BLOCK_BYTES];
@@ -59,7 +60,7 @@ fn with_label(ssd: &MemorySsd, change: impl Fn(&mut [u8])) -> MemorySsd {
 }
 
 #[test]
-fn copies_of_other_mounts_are_refused_and_the_older_is_named() {
+fn copies_of_other_mounts_are_rejected_naming_the_older() {
     let mut images = vec![Image::fresh(PlacementKind::Nvmfs)];
     for mark in 1..4 {
         images.push(lived(&images[mark as usize - 1], mark));
@@ -73,7 +74,7 @@ fn copies_of_other_mounts_are_refused_and_the_older_is_named() {
             assert!(text.contains(older) && text.contains("--unpaired"), "{text}");
         }
     }
-    // Copies that were mounted as often as the original, each by itself.
+    // Copies that were mounted as often as the original, but separately.
     let (one, other) = (lived(&images[2], 8), lived(&images[2], 9));
     assert!(refusal(&one.nvram, &one.ssd).is_none());
     let text = refusal(&one.nvram, &other.ssd).expect("they are of different mounts");
@@ -81,7 +82,7 @@ fn copies_of_other_mounts_are_refused_and_the_older_is_named() {
 }
 
 #[test]
-fn what_is_no_pair_is_left_alone_or_made_one() {
+fn open_unpaired_repairs_mismatched_devices() {
     let before = Image::fresh(PlacementKind::Nvmfs);
     let after = lived(&before, 1);
     let nvram = PlainNvram::from(before.nvram.clone());
@@ -97,7 +98,7 @@ fn what_is_no_pair_is_left_alone_or_made_one() {
 }
 
 #[test]
-fn a_file_system_of_before_there_were_epochs_goes_on() {
+fn file_system_without_epochs_still_mounts() {
     let mut image = lived(&Image::fresh(PlacementKind::Nvmfs), 1);
     image.nvram[Epoch::AT..Epoch::NEXT_AT + Epoch::BYTES].fill(0);
     let old = with_label(&image.ssd, |block| block[Epoch::LABEL_AT..].fill(0));
@@ -109,9 +110,9 @@ fn a_file_system_of_before_there_were_epochs_goes_on() {
 }
 
 #[test]
-fn a_damaged_epoch_is_no_other_mount() {
+fn damaged_epoch_is_reported_as_damage() {
     let image = lived(&Image::fresh(PlacementKind::Nvmfs), 1);
-    // The NVRAM says it twice.
+    // The NVRAM stores the epoch twice.
     let [once, twice] = [vec![Epoch::AT], vec![Epoch::AT, Epoch::NEXT_AT + 9]]
         .map(|places| places.iter().fold(image.nvram.clone(), |bytes, at| damaged(&bytes, *at)));
     assert!(refusal(&once, &image.ssd).is_none());
@@ -123,7 +124,7 @@ fn a_damaged_epoch_is_no_other_mount() {
 }
 
 #[test]
-fn no_cut_of_a_mount_parts_a_pair() {
+fn power_cut_during_mount_never_mismatches_devices() {
     let mut scene = Scene::new(PlacementKind::Nvmfs);
     let (machine, mut fs, mut model) = scene.begin(|player| player.make("a", Kind::File));
     scene.play(&mut fs, |player| player.write("a", 0, 9000, 1));
@@ -132,13 +133,13 @@ fn no_cut_of_a_mount_parts_a_pair() {
     let expected = Arc::new(Expected::exactly(tree_of(&scene.model)));
     let events = scene.image.events_of_mount().expect("it was closed");
     let between = Arc::new(AtomicU32::new(0));
-    // All of the mount that comes before and after the change of epochs is the same page for page.
+    // The rest of the mount, before and after the change of epochs, does not depend on it.
     let (first, end) = epoch_events(&scene.image, events);
     let counted = Arc::clone(&between);
     let cuts = Cuts::new(first.saturating_sub(3)..(end + 3).min(events), 4, move |left| {
         let now = Epoch::decode(&left.image.nvram, Epoch::AT);
         counted.fetch_add((now != Epoch::decode(&left.image.nvram, Epoch::NEXT_AT)).into(), Relaxed);
-        // What is half mounted already is mounted in fewer events.
+        // An image that is partly mounted already needs fewer events.
         let last = left.image.events_of_mount()?;
         for second in [first, first + 2, end] {
             recover_again(&left.image, &expected, second.min(last), left.random.next_u64())?;
@@ -150,9 +151,9 @@ fn no_cut_of_a_mount_parts_a_pair() {
     assert!(between > 10, "{between} images are of between the two");
 }
 
-/// The events of a mount between which it changes its epoch: found by what a cut leaves.
+/// Returns the events of a mount between which it changes its epoch, found from the images of cuts.
 fn epoch_events(image: &Image, events: u64) -> (u64, u64) {
-    // With nothing lost, and with all lost.
+    // Without and with losses.
     let of = |event: u64| {
         let counts = Arc::new(Mutex::new((None, None)));
         let found = Arc::clone(&counts);

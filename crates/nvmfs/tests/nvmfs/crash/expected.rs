@@ -1,4 +1,4 @@
-//! What may be found after a power cut.
+//! Allowed states after a power cut.
 
 use crate::crash::tree::{Node, Tree};
 use wearwell_nvmfs::api::{BLOCK_BYTES, Kind};
@@ -6,21 +6,21 @@ use wearwell_nvmfs::api::{BLOCK_BYTES, Kind};
 const WORD_BYTES: usize = 8;
 const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
 
-/// The content before the operation that was interrupted, and after it.
+/// Content before the interrupted operation, and after it.
 pub struct Expected {
     pub before: Tree,
     pub after: Tree,
-    /// The operation writes into a file: it may be found half done.
+    /// True if the operation writes to a file and may be found partly done.
     pub is_write: bool,
 }
 
 impl Expected {
-    /// Nothing was being done.
+    /// Expects exactly this tree: no operation was interrupted.
     pub fn exactly(tree: Tree) -> Expected {
         Expected { before: tree.clone(), after: tree, is_write: false }
     }
 
-    /// Whether this may be found; else what is different.
+    /// Checks that a tree is allowed; otherwise describes the difference.
     pub fn check(&self, found: &Tree) -> Result<(), String> {
         if *found == self.before || *found == self.after {
             return Ok(());
@@ -38,7 +38,8 @@ impl Expected {
         }
         let unseen = [&self.before, &self.after, found].map(|tree| tree.unseen_blocks);
         let all = [&self.before, &self.after, found].map(|tree| tree.blocks() + tree.unseen_blocks);
-        // Of what is reserved any part; and what was being written behind the end may be reserved instead.
+        // Any part of a reservation is allowed; blocks being written beyond the end may be reserved
+        // instead.
         if unseen[2] < unseen[0].min(unseen[1]) || all[2] > all[0].max(all[1]) {
             return Err(format!(
                 "blocks, and those behind ends, before, after and found: {all:?}, {unseen:?}"
@@ -49,7 +50,7 @@ impl Expected {
     }
 }
 
-/// The first difference of two trees.
+/// Describes the first difference of two trees.
 pub fn difference(one: &Tree, other: &Tree) -> String {
     for (one, other) in one.nodes.iter().zip(&other.nodes) {
         if one.path != other.path || one.attributes != other.attributes || one.rest != other.rest {
@@ -70,7 +71,7 @@ pub fn difference(one: &Tree, other: &Tree) -> String {
     format!("files and blocks behind their ends: {:?} are {:?}", counts[0], counts[1])
 }
 
-/// Whether a file may be found during a write: all of what it is but data, size and times is settled.
+/// Checks that a file is allowed during a write: everything but data, size and times must match.
 fn between(before: &Node, after: &Node, found: &Node) -> Result<(), String> {
     let path = found.path.escape_ascii();
     let mut attributes = found.attributes.clone();
@@ -110,11 +111,11 @@ fn between_blocks(before: &Node, after: &Node, found: &Node, block: u64) -> Resu
     let start = block * BLOCK_BYTES as u64;
     let length = found.attributes.size_bytes.saturating_sub(start).min(BLOCK_BYTES as u64) as usize;
     let path = found.path.escape_ascii();
-    // Behind the end nothing is seen, whatever is written there already.
+    // Beyond the end nothing is visible, even if it was already written.
     if length > 0 && is_there[0] && is_there[1] && !is_there[2] {
         return Err(format!("{path}: block {block} is gone"));
     }
-    // A block of zeros more may be where blocks were being given.
+    // An extra zero block is allowed if allocation was in progress.
     if !is_there[0] && !is_there[1] && now != ZEROS {
         return Err(format!("{path}: block {block} is new"));
     }

@@ -1,4 +1,4 @@
-//! Pages of inodes come and go, cut at their events.
+//! Power cuts while pages of inodes are added and freed.
 
 use crate::common::more_cases;
 use crate::crash::cuts::{Cuts, Kept};
@@ -14,7 +14,7 @@ use wearwell_nvmfs::placement::PlacementKind;
 
 const CALLER: Caller = Caller { uid: 3, gid: 4, now_ns: 2_000_000_000 };
 
-/// A file that is made or removed.
+/// Creation or removal of a file.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Make(u32),
@@ -33,7 +33,8 @@ impl Act {
     }
 }
 
-/// Cuts an act at every other of its events, or at each if more cuts are asked for, and the mount after it at one; how many events.
+/// Cuts the power at every second event of an act (at every event with more cases), and at one event of the
+/// mount after it. Returns the number of events.
 fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
     let (machine, mut fs) = image.mount(Lie::Nothing).expect("it was closed");
     let start = machine.power.events();
@@ -56,7 +57,7 @@ fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
     events.end - events.start
 }
 
-/// Does one thing after the other; what changes how many pages of inodes there are is cut. Each change.
+/// Performs the acts in order, and cuts each one that changes the number of inode pages. Returns these changes.
 fn cut_changes(acts: impl IntoIterator<Item = Act>) -> Vec<(u32, u32)> {
     let (mut image, mut model) = (Image::fresh(PlacementKind::Nvmfs), ModelFs::new());
     let begin = |image: &Image| -> (Machine, Fs) { image.mount(Lie::Nothing).expect("it was closed") };
@@ -68,7 +69,7 @@ fn cut_changes(acts: impl IntoIterator<Item = Act>) -> Vec<(u32, u32)> {
         let after = fs.stats().inode_pages;
         if before != after {
             changes.push((before, after));
-            // Again, as far as this.
+            // Repeats the acts up to this one.
             let (machine, mut fs) = begin(&image);
             done.drain(..).for_each(|act: Act| {
                 act.play(&mut fs);
@@ -87,9 +88,9 @@ fn cut_changes(acts: impl IntoIterator<Item = Act>) -> Vec<(u32, u32)> {
     changes
 }
 
-/// The fifth page needs one of pointers; of the two that are left one is kept.
+/// The fifth page needs a page of pointers; of the last two pages, one is kept.
 #[test]
-fn pages_of_inodes_come_and_go_while_power_goes() {
+fn power_cut_while_adding_or_freeing_inode_pages_loses_nothing() {
     let made = (0..150).map(Act::Make);
     let changes = cut_changes(made.chain((0..150).rev().map(Act::Remove)));
     let (more, fewer): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(before, after)| after > before);

@@ -1,4 +1,4 @@
-//! NVMFS on devices whose power can be cut, which keep a record of what is done with them, and may lie.
+//! NVMFS on devices with power cuts that record their operations and may be faulty.
 
 use crate::crash::cuts::{Cuts, Kept};
 use rand::RngCore;
@@ -13,17 +13,17 @@ use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::power::Power;
 use wearwell_nvmfs::ssd::{MemorySsd, SimulatedSsd, Ssd};
 
-/// Nearly as little as there may be, so that pages are evicted.
+/// Nearly the minimum size, so that pages are evicted.
 const NVRAM_BYTES: usize = 13 << 18;
-/// As few extents as there may be, so that they are recycled all the time.
+/// Minimum number of extents, so that extents are constantly recycled.
 const SSD_BLOCKS: u64 = 16 * 128;
 
-/// As few inodes as there may be at first, so that more come.
+/// Minimum initial number of inodes, so that more are added.
 const INODES: u32 = 16;
 
 pub type Fs = Nvmfs<WatchedNvram, WatchedSsd>;
 
-/// How the file system uses its devices here: it flushes and recycles early.
+/// Returns options with which the file system flushes and recycles early.
 pub fn options() -> Options {
     Options {
         flush_above: 0.5,
@@ -34,14 +34,14 @@ pub fn options() -> Options {
     }
 }
 
-/// What both devices hold.
+/// Content of both devices.
 #[derive(Clone)]
 pub struct Image {
     pub nvram: Vec<u8>,
     pub ssd: MemorySsd,
 }
 
-/// What makes something safe, or not.
+/// Operation of a device that is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     Fence,
@@ -49,18 +49,18 @@ pub enum Act {
     Flush,
 }
 
-/// What a device says it did, and did not.
+/// Operation that a faulty device skips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     Nothing,
-    /// Every second write-back of NVRAM: what it was for is not safe before the line is written back again. (A fence that is
-    /// left out would matter less: the next one makes its lines safe.)
+    /// Every second write-back of NVRAM: its data is not durable until the line is written back again.
+    /// (Skipping a fence would matter less: the next fence makes its lines durable.)
     WriteBacks,
     /// Flushes of the SSD.
     Flushes,
 }
 
-/// Acts and the number of events that had taken effect after them.
+/// Recorded operations, each with the number of events that had taken effect after it.
 #[derive(Clone, Default)]
 pub struct Record(Arc<Mutex<Vec<(u64, Act)>>>);
 
@@ -69,13 +69,13 @@ impl Record {
         self.0.lock().expect("nobody panics with it").push((power.events(), act));
     }
 
-    /// All acts since power was put on.
+    /// Returns all operations since power-on.
     pub fn acts(&self) -> Vec<(u64, Act)> {
         self.0.lock().expect("nobody panics with it").clone()
     }
 }
 
-/// What is around a file system that is mounted.
+/// Environment of a mounted file system.
 #[derive(Clone)]
 pub struct Machine {
     pub power: Power,
@@ -83,13 +83,13 @@ pub struct Machine {
     lie: Lie,
     nvram: Remains,
     ssd: Arc<SimulatedSsd>,
-    /// How often the content of a device changed, safe or not.
+    /// Number of changes of the content of a device, durable or not.
     changes: Arc<AtomicU64>,
     cuts: Arc<Mutex<Option<Cuts>>>,
 }
 
 impl Machine {
-    /// Something was done with a device; whether its content changed.
+    /// Called after each operation of a device; `changed` is true if its content changed.
     fn passed(&self, changed: bool) {
         self.changes.fetch_add(changed.into(), Relaxed);
         if let Some(cuts) = self.cuts.lock().expect("nobody panics with it").as_mut() {
@@ -97,26 +97,26 @@ impl Machine {
         }
     }
 
-    /// How often the content of a device changed.
+    /// Returns the number of changes of the content of a device.
     pub fn changes(&self) -> u64 {
         self.changes.load(Relaxed)
     }
 
-    /// From now on power may go at these events, the present one among them.
+    /// Starts cutting the power at these events, including the current one.
     pub fn begin_cuts(&self, mut cuts: Cuts) {
         cuts.pass(self);
         *self.cuts.lock().expect("nobody panics with it") = Some(cuts);
     }
 
-    /// Until now.
+    /// Stops cutting the power.
     ///
     /// # Errors
-    /// The event of the first cut that left something wrong, and what.
+    /// The event of the first cut with a wrong image, and the problem.
     pub fn end_cuts(&self) -> Result<(), (u64, String)> {
         self.cuts.lock().expect("nobody panics with it").take().expect("they were begun").end()
     }
 
-    /// What there is if power goes now, or when it went.
+    /// Returns the content of the devices if the power is cut now, or when it was cut.
     pub fn image(&self, kept: Kept, random: &mut impl RngCore) -> Image {
         let (nvram, ssd) = (&self.nvram, &self.ssd);
         match kept {
@@ -126,14 +126,14 @@ impl Machine {
         }
     }
 
-    /// Closes the file system; what is then on the devices.
+    /// Closes the file system; returns the content of the devices.
     pub fn close(&self, fs: Fs) -> Image {
         drop(fs.close());
         Image { nvram: self.nvram.crash_losing_all(), ssd: self.ssd.crash_keeping_all() }
     }
 }
 
-/// NVRAM that keeps a record.
+/// NVRAM that records its operations.
 pub struct WatchedNvram {
     inner: SimulatedNvram,
     machine: Machine,
@@ -170,7 +170,7 @@ impl Nvram for WatchedNvram {
     }
 }
 
-/// An SSD that keeps a record.
+/// SSD that records its operations.
 pub struct WatchedSsd(Machine);
 
 impl Ssd for WatchedSsd {
@@ -205,7 +205,7 @@ impl Ssd for WatchedSsd {
     }
 }
 
-/// Devices with a content.
+/// Creates devices with a given content.
 fn devices(image: &Image, lie: Lie) -> (Machine, WatchedNvram) {
     let power = Power::new();
     let inner = SimulatedNvram::from_image(image.nvram.clone(), power.clone());
@@ -222,7 +222,7 @@ fn devices(image: &Image, lie: Lie) -> (Machine, WatchedNvram) {
 }
 
 impl Image {
-    /// A file system that was just made.
+    /// Returns a newly created file system.
     pub fn fresh(placement: PlacementKind) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
         let (machine, nvram) = devices(&empty, Lie::Nothing);
@@ -232,7 +232,8 @@ impl Image {
         machine.close(fs)
     }
 
-    /// One without checksums, as those made before there were any, with something in it.
+    /// Returns a file system in the format of old versions, without checksums, in which `act` was
+    /// performed.
     pub fn of_before(placement: PlacementKind, act: impl FnOnce(&mut Fs)) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
         let (machine, nvram) = devices(&empty, Lie::Nothing);
@@ -244,16 +245,16 @@ impl Image {
         machine.close(fs)
     }
 
-    /// Mounts it.
+    /// Mounts the image.
     pub fn mount(&self, lie: Lie) -> Result<(Machine, Fs), String> {
         let (machine, nvram) = devices(self, lie);
         mount_on(machine, nvram)
     }
 
-    /// Mounts it, and cuts power meanwhile.
+    /// Mounts the image and cuts the power meanwhile.
     ///
     /// # Errors
-    /// It does not mount, or what is wrong after a cut.
+    /// The mount fails, or the state after a cut is wrong.
     pub fn cut_mount(&self, cuts: Cuts) -> Result<(), String> {
         let (machine, nvram) = devices(self, Lie::Nothing);
         machine.begin_cuts(cuts);
@@ -261,7 +262,7 @@ impl Image {
         machine.end_cuts().map_err(|(event, problem)| format!("cut at event {event} of a mount: {problem}"))
     }
 
-    /// Events of a mount.
+    /// Returns the number of events of a mount.
     pub fn events_of_mount(&self) -> Result<u64, String> {
         Ok(self.mount(Lie::Nothing)?.0.power.events())
     }

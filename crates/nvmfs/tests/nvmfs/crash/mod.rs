@@ -1,8 +1,8 @@
-//! Power cuts of the whole file system: whatever moment the power goes at, what was done before is there afterwards, what
-//! was being done is there or is not, and nothing else is different.
+//! Power cuts of the whole file system: after a cut at any moment, completed operations are present, the
+//! interrupted operation is present or absent, and nothing else differs.
 //!
-//! `WEARWELL_CUTS=n` makes n times as many cuts, `WEARWELL_CUT=seed:event` or `seed:event:second` repeats one that
-//! failed.
+//! `WEARWELL_CUTS=n` makes n times as many cuts; `WEARWELL_CUT=seed:event` or `seed:event:second` repeats a
+//! failed one.
 
 mod closing;
 mod cuts;

@@ -1,4 +1,4 @@
-//! The moments of which section III-D says what a crash at them does.
+//! Power cuts at the moments for which section III-D describes the result of a crash.
 
 use crate::common::more_cases;
 use crate::crash::cuts::Cuts;
@@ -12,40 +12,41 @@ use wearwell_nvmfs::api::Result;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::store::State;
 
-/// Cuts tried of a phase.
+/// Number of cuts in a phase.
 const CUTS: u64 = 12;
 
-/// Ends of the phases of a flush: its batch is written, and then noted.
+/// Ends of the phases of a flush: the batch is written, then its metadata is updated.
 struct Flush {
     begun: u64,
     written: u64,
     noted: u64,
 }
 
-/// Ends of the phases of cleaning: blocks are brought, inodes updated, space freed.
+/// Ends of the phases of cleaning: blocks are read, inodes updated, space freed.
 struct Cleaning {
     begun: u64,
     brought: u64,
     updated: u64,
 }
 
-/// A scene with many dirty pages, and with blocks that are on the SSD only.
+/// Returns a scene with many dirty pages, and with blocks that are only on the SSD.
 fn scene() -> Scene {
     let steps = STEPS.iter().position(|step| step.name == "rename").expect("it is a step");
     Scene::after(PlacementKind::Nvmfs, steps)
 }
 
-/// Writes to some blocks, the same bytes each time, so that extents hold others that are nowhere else.
+/// Writes to some blocks, with the same bytes each time, so that extents keep other blocks that are nowhere
+/// else.
 fn write_some(player: &mut Player<'_>) -> Result<()> {
     (0..900).step_by(3).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
 
-/// Writes to all blocks, so that flushing should begin.
+/// Writes to all blocks, so that flushing becomes due.
 fn write_all(player: &mut Player<'_>) -> Result<()> {
     (0..600).try_for_each(|block| player.write("large", block * 4096, 10, 31))
 }
 
-/// Flushes an extent, and cuts power meanwhile.
+/// Flushes an extent, and cuts the power meanwhile.
 fn flush(scene: &Scene, cuts: Option<Cuts>) -> (Machine, Flush) {
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     fs.auto_settle = false;
@@ -62,17 +63,17 @@ fn flush(scene: &Scene, cuts: Option<Cuts>) -> (Machine, Flush) {
     (machine, Flush { begun, written, noted })
 }
 
-/// Cleans an extent, and cuts power meanwhile.
+/// Cleans an extent, and cuts the power meanwhile.
 fn clean(scene: &Scene, cuts: Option<Cuts>) -> (Machine, Cleaning) {
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
-    // So that what becomes fragmented is not recycled at once.
+    // Fragmented extents must not be recycled immediately.
     fs.auto_settle = false;
     scene.play(&mut fs, write_some);
     let mut store = fs.into_store();
     if let Some(cuts) = cuts {
         machine.begin_cuts(cuts);
     }
-    // Until there is an extent with blocks that are nowhere else.
+    // Until an extent with blocks that are nowhere else is cleaned.
     let (begun, fences) = loop {
         let (begun, before) = (machine.power.events(), machine.record.acts().len());
         assert!(store.recycle_step().expect("there is room"));
@@ -82,12 +83,12 @@ fn clean(scene: &Scene, cuts: Option<Cuts>) -> (Machine, Cleaning) {
             break (begun, fences);
         }
     };
-    // The last three are those of the update.
+    // The last three fences belong to the update.
     let [.., brought, _, _, updated] = fences[..] else { panic!("{fences:?}") };
     (machine, Cleaning { begun, brought, updated })
 }
 
-/// Cuts within `events`, and looks at what is left.
+/// Cuts the power within `events`, and checks the images.
 fn cut_within(
     scene: &Scene,
     events: Range<u64>,
@@ -110,7 +111,7 @@ fn nothing_else(_: &Image) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// The inode table says which pages are dirty; none is clean.
+/// Checks that all pages are dirty: the lists were rebuilt from the inode table.
 fn lists_are_reset(image: &Image) -> std::result::Result<(), String> {
     let (_, fs) = image.mount(Lie::Nothing)?;
     let (clean, dirty) = (fs.store().pages_in(State::Clean), fs.store().pages_in(State::Dirty));
@@ -118,7 +119,7 @@ fn lists_are_reset(image: &Image) -> std::result::Result<(), String> {
 }
 
 #[test]
-fn while_a_flush_is_written() {
+fn power_cut_while_flush_is_written() {
     let scene = scene();
     let (_, ends) = flush(&scene, None);
     let act = |cuts| flush(&scene, Some(cuts)).0;
@@ -126,7 +127,7 @@ fn while_a_flush_is_written() {
 }
 
 #[test]
-fn between_a_flush_and_its_metadata() {
+fn power_cut_between_flush_and_its_metadata() {
     let scene = scene();
     let (_, ends) = flush(&scene, None);
     let act = |cuts| flush(&scene, Some(cuts)).0;
@@ -134,7 +135,7 @@ fn between_a_flush_and_its_metadata() {
 }
 
 #[test]
-fn while_the_metadata_of_a_flush_are_updated() {
+fn power_cut_while_flush_metadata_is_updated() {
     let scene = scene();
     let (_, ends) = flush(&scene, None);
     let act = |cuts| flush(&scene, Some(cuts)).0;
@@ -142,7 +143,7 @@ fn while_the_metadata_of_a_flush_are_updated() {
 }
 
 #[test]
-fn while_cleaning_brings_blocks() {
+fn power_cut_while_cleaning_reads_blocks() {
     let scene = scene();
     let (_, ends) = clean(&scene, None);
     let act = |cuts| clean(&scene, Some(cuts)).0;
@@ -150,7 +151,7 @@ fn while_cleaning_brings_blocks() {
 }
 
 #[test]
-fn while_cleaning_updates_inodes() {
+fn power_cut_while_cleaning_updates_inodes() {
     let scene = scene();
     let (_, ends) = clean(&scene, None);
     let act = |cuts| clean(&scene, Some(cuts)).0;

@@ -13,14 +13,15 @@ use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES};
 use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
 
-/// Operations before the first that may be interrupted.
+/// Number of operations before the first one that may be interrupted.
 const OPS_BEFORE: usize = 600;
-/// Operations of a run.
+/// Number of operations of a run.
 const OPS: usize = 24;
-/// Cuts of a run.
+/// Number of cuts of a run.
 const CUTS: usize = 10;
 
-/// Operations that reach all corners of the API, and among them long ones that keep both devices full. None mounts anew.
+/// Returns operations that cover the whole API, with long ones among them that keep both devices full. None of
+/// them remounts.
 fn ops(seed: u64) -> impl Iterator<Item = Op> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(!seed);
     let short = random_ops(seed).filter(|op| !matches!(op, Op::Remount));
@@ -41,7 +42,7 @@ fn long_op(random: &mut impl Rng) -> Op {
     }
 }
 
-/// Files on a file system that has been in use, and the same in a model.
+/// File system that has been in use, and the same files in a model.
 pub struct Start {
     image: Image,
     twin: Twin<Fs>,
@@ -62,21 +63,21 @@ impl Start {
         Start { image, twin }
     }
 
-    /// Mounts it.
+    /// Mounts the file system.
     fn begin(&self, lie: Lie) -> (Machine, Twin<Fs>) {
         let (machine, fs) = self.image.mount(lie).expect("it was closed");
         (machine, self.twin.beside(fs))
     }
 }
 
-/// A run that was not cut.
+/// Run without a cut.
 struct Run {
     ops: Vec<Op>,
-    /// Events that had taken effect before each operation, and at the end; the mount's among them.
+    /// Number of events before each operation, and at the end; includes the mount's events.
     events: Vec<u64>,
     /// Events of the fences and flushes.
     points: Vec<u64>,
-    /// Before each operation, and at the end.
+    /// State of the model before each operation, and at the end.
     models: Vec<ModelFs>,
 }
 
@@ -96,7 +97,8 @@ impl Run {
         Run { ops, events, points, models }
     }
 
-    /// An event to cut at: anywhere, in some operation, or at a fence or flush, so that long operations do not get all.
+    /// Draws an event to cut at: anywhere, in a random operation, or at a fence or flush, so that long
+    /// operations do not dominate.
     fn draw(&self, random: &mut impl Rng) -> u64 {
         let (first, end) = (self.events[0], self.events[OPS]);
         let op = random.random_range(0..OPS);
@@ -109,7 +111,7 @@ impl Run {
         }
     }
 
-    /// Some events to cut at.
+    /// Draws some events to cut at.
     fn draw_some(&self, seed: u64) -> Vec<u64> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         (0..CUTS).map(|_| self.draw(&mut random)).collect()
@@ -126,10 +128,11 @@ fn is_write(op: &Op) -> bool {
     matches!(op, Op::Write { .. } | Op::Allocate { .. })
 }
 
-/// Does a run's operations anew and cuts power at these events, then at one event of a mount after each: at `second`, or at any.
+/// Repeats the operations of a run and cuts the power at these events, and after each cut at one event of the
+/// next mount: at `second`, or at a random one.
 ///
 /// # Errors
-/// The event of the first cut that left something wrong, and what.
+/// The event of the first cut with a wrong image, and the problem.
 fn cut(
     start: &Start,
     run: &Run,
@@ -156,7 +159,7 @@ fn cut(
     Ok(())
 }
 
-/// Mounts what is left, and once more with a cut meanwhile.
+/// Mounts an image, and once more with a power cut meanwhile.
 fn look(left: Left<'_>, expected: &Arc<Expected>, second: Option<u64>) -> Result<(), String> {
     if left.kept == Kept::Some || second.is_some() {
         let any = left.random.next_u64();
@@ -179,7 +182,7 @@ fn start_of(starts: &[Start], seed: u64) -> &Start {
     &starts[seed as usize % starts.len()]
 }
 
-/// `seed:event` or `seed:event:second`, as a failure tells.
+/// Repeats `seed:event` or `seed:event:second` from the message of a failure.
 fn repeat(text: &str) {
     let numbers: Vec<u64> = text.split(':').map(|number| number.parse().expect("a number")).collect();
     let (seed, event, second) = (numbers[0], numbers[1], numbers.get(2).copied());
@@ -191,7 +194,7 @@ fn repeat(text: &str) {
 }
 
 #[test]
-fn whatever_was_done_survives_a_cut_anywhere() {
+fn completed_operations_survive_power_cut_at_any_event() {
     if let Ok(text) = std::env::var("WEARWELL_CUT") {
         return repeat(&text);
     }
@@ -205,7 +208,7 @@ fn whatever_was_done_survives_a_cut_anywhere() {
     }
 }
 
-/// What some cuts show of a device that lies.
+/// Returns the problem that cuts reveal about a faulty device.
 fn found_out(lie: Lie) -> Option<String> {
     const SEEDS: u64 = 4;
     let start = Start::new(PlacementKind::Nvmfs);
@@ -219,11 +222,11 @@ fn found_out(lie: Lie) -> Option<String> {
 }
 
 #[test]
-fn nvram_that_does_not_write_back_is_found_out() {
+fn missing_nvram_write_backs_are_detected() {
     assert!(found_out(Lie::WriteBacks).is_some());
 }
 
 #[test]
-fn an_ssd_that_does_not_flush_is_found_out() {
+fn missing_ssd_flushes_are_detected() {
     assert!(found_out(Lie::Flushes).is_some());
 }

@@ -1,4 +1,4 @@
-//! Mounting what a power cut left, and looking whether all is right.
+//! Mount of an image left by a power cut, and checks of the result.
 
 use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
@@ -10,25 +10,25 @@ use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::names;
 use wearwell_nvmfs::nvram::PlainNvram;
 
-/// Bytes written to see whether the file system can still be used.
+/// Bytes written to test that the file system is usable.
 const TRIAL_BYTES: usize = 50_000;
 const TRIAL_NAME: &[u8] = b"a trial after a cut";
 
-/// Mounts, cuts power at an event of that, and mounts and looks.
+/// Mounts an image, cuts the power at an event of the mount, then mounts and checks.
 ///
 /// # Errors
-/// What is wrong.
+/// The problem found.
 pub fn recover_again(image: &Image, expected: &Arc<Expected>, event: u64, seed: u64) -> Result<(), String> {
     let expected = Arc::clone(expected);
     image.cut_mount(Cuts::new([event], 1, move |left| recover(left.image, &expected)).seeded(seed))
 }
 
-/// Mounts and looks.
+/// Mounts and checks an image.
 ///
 /// # Errors
-/// What is wrong.
+/// The problem found.
 pub fn recover(image: Image, expected: &Expected) -> Result<(), String> {
-    // On plain devices, which are faster.
+    // On simple devices, which are faster.
     let nvram = PlainNvram::from(image.nvram);
     let mounted = Nvmfs::mount(nvram, Arc::new(image.ssd), options());
     let (mut fs, _) = mounted.map_err(|error| format!("it does not mount: {error}"))?;
@@ -50,7 +50,7 @@ pub fn recover(image: Image, expected: &Expected) -> Result<(), String> {
     wrong.first().map_or(Ok(()), |one| Err(format!("after a trial: {one}")))
 }
 
-/// Makes a file, writes, reads, and removes it.
+/// Creates a file, writes it, reads it and removes it.
 fn try_out(fs: &mut dyn FileSystem, free_blocks: u64) -> Result<(), Error> {
     let caller = Caller::default();
     let ino = match fs.make(ROOT, TRIAL_NAME, Kind::File, 0o600, 0, &caller) {
@@ -73,7 +73,7 @@ fn try_out(fs: &mut dyn FileSystem, free_blocks: u64) -> Result<(), Error> {
     }
     fs.unlink(ROOT, TRIAL_NAME, &caller)?;
     let after = fs.statistics()?.free_blocks;
-    // Blocks of pointers, of directories and of inodes lower what there is for data.
+    // Blocks of pointers, directories and inodes reduce the space for data.
     if after > free_blocks || free_blocks - after > 4 {
         return Err(Error::Damaged(format!("of {free_blocks} free blocks {after} are left")));
     }

@@ -1,4 +1,4 @@
-//! A life of a file system in which every kind of operation occurs, and all that goes on below them.
+//! Script of operations that covers every type of operation and all background activity.
 
 use crate::common::content;
 use wearwell_nvmfs::api::{
@@ -8,18 +8,18 @@ use wearwell_nvmfs::api::{
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// Plays steps on a file system; files are named by paths.
+/// Runs steps on a file system; files are identified by paths.
 pub struct Player<'a> {
     pub fs: &'a mut dyn FileSystem,
     pub caller: Caller,
 }
 
-/// A step: what goes before, and what is cut.
+/// Step: a preparation, and an act to be cut.
 pub struct Step {
     pub name: &'static str,
     pub before: fn(&mut Player<'_>) -> Result<()>,
     pub act: fn(&mut Player<'_>) -> Result<()>,
-    /// It may be found half done.
+    /// True if the act may be found partly done.
     pub is_write: bool,
 }
 
@@ -70,7 +70,7 @@ impl Player<'_> {
         self.fs.rename(from, to, how, &self.caller)
     }
 
-    /// Names of which 19 fit into a block.
+    /// Creates files with long names, of which 19 fit into a block.
     fn make_many(&mut self, numbers: std::ops::Range<u32>) -> Result<()> {
         numbers.into_iter().try_for_each(|number| self.make(&format!("f/{number:0>200}"), Kind::Socket))
     }
@@ -79,7 +79,7 @@ impl Player<'_> {
         numbers.into_iter().try_for_each(|number| self.unlink(&format!("f/{number:0>200}")))
     }
 
-    /// Every second block of so many is written over, each by itself.
+    /// Overwrites part of every second block, one by one.
     fn scatter(&mut self, path: &str, blocks: u64) -> Result<()> {
         (0..blocks).step_by(2).try_for_each(|block| self.write(path, block * BLOCK, 100, 77))
     }
@@ -121,7 +121,7 @@ impl Player<'_> {
     }
 }
 
-/// A list that says more than permissions.
+/// Returns an ACL that is not equivalent to permission bits.
 fn list() -> Vec<u8> {
     let entries: [(u16, u16, u32); 5] =
         [(1, 7, u32::MAX), (2, 6, 1000), (4, 5, u32::MAX), (16, 7, u32::MAX), (32, 1, u32::MAX)];
@@ -153,7 +153,7 @@ const fn after(
     Step { name, before, act, is_write: false }
 }
 
-/// The steps, in order; each begins with what the ones before left.
+/// Steps in order; each starts with the state left by the previous ones.
 pub const STEPS: &[Step] = &[
     step("make a file", |p| p.make("a", Kind::File)),
     write("write a new block", |p| p.write("a", 100, 3000, 1)),
@@ -250,7 +250,7 @@ pub const STEPS: &[Step] = &[
             p.fs.open(ino)?;
             p.unlink("d/also a")
         },
-        // Its number is the only file's that was opened.
+        // Only one file is open, with an unknown inode number.
         |p| (1..255).map(Ino).try_for_each(|ino| p.fs.release(ino).or(Ok(()))),
     ),
     after("remove a large file", |p| p.set_xattr("large", b"two", 9), |p| p.unlink("large")),

@@ -1,4 +1,4 @@
-//! Each kind of operation, cut before and after each moment at which anything becomes safe, and between.
+//! Each type of operation, cut before, after and between its persistence points.
 
 use crate::common::more_cases;
 use crate::crash::cuts::Cuts;
@@ -13,12 +13,12 @@ use wearwell_nvmfs::model::ModelFs;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::stats::Counts;
 
-/// An operation of so many events is cut at each of them.
+/// Operations with at most this many events are cut at each event.
 const FEW_EVENTS: u64 = 60;
-/// Most moments of an operation that are cut at, unless more cuts are asked for.
+/// Maximum number of cuts per operation, unless more cuts are requested.
 const MOST_MOMENTS: usize = 7;
 
-/// A file system that is closed, and the same in a model.
+/// Closed file system, and the same files in a model.
 #[derive(Clone)]
 pub struct Scene {
     pub image: Image,
@@ -32,7 +32,7 @@ impl Scene {
         Scene { image: Image::fresh(placement), model: ModelFs::new(), caller }
     }
 
-    /// Mounts it and does something in both, which cannot fail.
+    /// Mounts the file system, and performs an act that cannot fail in both.
     pub fn begin(&self, act: fn(&mut Player<'_>) -> Result<()>) -> (Machine, Fs, ModelFs) {
         let (machine, mut fs) = self.image.mount(Lie::Nothing).expect("it was closed");
         let mut model = self.model.clone();
@@ -45,14 +45,14 @@ impl Scene {
         act(&mut Player { fs, caller: self.caller }).expect("the script is possible");
     }
 
-    /// Goes on to what a file system now is.
+    /// Closes the file system, and continues from its state.
     pub fn end(&mut self, machine: &Machine, fs: Fs, mut model: ModelFs) {
         model.remount();
         *self = Scene { image: machine.close(fs), model, caller: self.caller };
         self.caller.now_ns += 1_000_000_000;
     }
 
-    /// The first `steps` steps.
+    /// Returns the scene after the first `steps` steps.
     pub fn after(placement: PlacementKind, steps: usize) -> Scene {
         let mut scene = Scene::new(placement);
         for step in &STEPS[..steps] {
@@ -65,14 +65,14 @@ impl Scene {
     }
 }
 
-/// What is seen after mounting.
+/// Returns the tree that is visible after a mount.
 pub fn tree_of(model: &ModelFs) -> Tree {
     let mut model = model.clone();
     model.remount();
     Tree::of(&mut model).expect("the model is whole")
 }
 
-/// Events to cut at, of those of an operation.
+/// Selects events to cut at among the events of an operation.
 pub fn moments(machine: &Machine, events: Range<u64>) -> Vec<u64> {
     if events.end - events.start <= FEW_EVENTS {
         return events.collect();
@@ -91,13 +91,13 @@ pub fn moments(machine: &Machine, events: Range<u64>) -> Vec<u64> {
     moments
 }
 
-/// Some of these, evenly.
+/// Returns an evenly spaced selection.
 fn some(moments: Vec<u64>) -> Vec<u64> {
     let step = moments.len().div_ceil(MOST_MOMENTS * more_cases() as usize).max(1);
     moments.into_iter().step_by(step).collect()
 }
 
-/// Cuts a step at some of its moments; what it did, and how often it was cut.
+/// Cuts a step at some of its events; returns the counts of the file system and the number of cuts.
 fn cut_step(scene: &mut Scene, step: &Step) -> (Counts, usize) {
     let (machine, mut fs, mut model) = scene.begin(step.before);
     let before = tree_of(&model);
@@ -107,7 +107,7 @@ fn cut_step(scene: &mut Scene, step: &Step) -> (Counts, usize) {
     let expected = Expected { before, after: tree_of(&model), is_write: step.is_write };
     let moments = some(moments(&machine, start..machine.power.events()));
     let count = moments.len();
-    // Once more, and now power goes.
+    // Repeats the step with power cuts.
     let (machine, mut fs, _) = scene.begin(step.before);
     machine.begin_cuts(Cuts::new(moments, 1, move |left| recover(left.image, &expected)));
     scene.play(&mut fs, step.act);
@@ -136,11 +136,11 @@ fn cut_all(placement: PlacementKind) -> Counts {
 }
 
 #[test]
-fn each_operation_is_done_or_not() {
+fn operation_is_atomic_under_power_cut() {
     assert!(cut_all(PlacementKind::Nvmfs).recycled_extents > 0);
 }
 
 #[test]
-fn each_operation_is_done_or_not_where_blocks_have_places() {
+fn operation_is_atomic_under_power_cut_with_fixed_places() {
     cut_all(PlacementKind::Conquest);
 }

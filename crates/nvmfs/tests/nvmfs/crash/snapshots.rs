@@ -1,4 +1,4 @@
-//! Power is cut while snapshots are made and deleted, and while what they keep changes.
+//! Power cuts while snapshots are created and deleted, and while files that they contain change.
 
 use crate::common::more_cases;
 use crate::crash::cuts::Cuts;
@@ -15,11 +15,11 @@ use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::MemorySsd;
 
-/// What is done between, or cut.
+/// Sequence of file operations.
 type Script = fn(&mut Player<'_>) -> Result<()>;
-/// What is cut.
+/// Action during which the power is cut.
 type Act = fn(&mut Fs);
-/// Snapshots by name.
+/// Names and contents of snapshots.
 type Snapshots = Arc<Vec<(&'static str, Tree)>>;
 
 fn first(player: &mut Player<'_>) -> Result<()> {
@@ -40,10 +40,10 @@ fn third(player: &mut Player<'_>) -> Result<()> {
     player.write("b", 20_000, 30_000, 6)
 }
 
-/// When [`third`] is done.
+/// Time at which [`third`] ends.
 const TIME_OF_THIRD_NS: i64 = 3_000_000_000;
 
-/// Three states, the first two of which are snapshots.
+/// Creates three states, the first two of which are kept as snapshots.
 fn scene() -> (Scene, Snapshots) {
     let mut scene = Scene::new(PlacementKind::Nvmfs);
     let mut kept = Vec::new();
@@ -58,14 +58,15 @@ fn scene() -> (Scene, Snapshots) {
     (scene, Arc::new(kept))
 }
 
-/// On plain devices, which are faster.
+/// Mounts an image on simple devices, which are faster.
 fn mount(image: &Image) -> std::result::Result<Nvmfs<PlainNvram, MemorySsd>, String> {
     let nvram = PlainNvram::from(image.nvram.clone());
     let mounted = Nvmfs::mount(nvram, Arc::new(image.ssd.clone()), options());
     mounted.map(|(fs, _)| fs).map_err(|error| error.to_string())
 }
 
-/// The snapshots of what a cut left, each as it must be; the one that comes or goes is whole, or there is none.
+/// Checks the snapshots of an image. All must be intact; `changing`, which is being created or deleted, may
+/// also be missing.
 fn look(image: &Image, kept: &Snapshots, changing: &str) -> std::result::Result<(), String> {
     let fs = mount(image)?;
     fs.store().check()?;
@@ -88,7 +89,8 @@ fn look(image: &Image, kept: &Snapshots, changing: &str) -> std::result::Result<
     Ok(())
 }
 
-/// The files, which nobody changed. (Of blocks in use some are snapshots'.)
+/// Checks that the files are unchanged. (Only the nodes are compared, because some blocks in use belong to
+/// snapshots.)
 fn look_at_files(image: &Image, expected: &Tree) -> std::result::Result<(), String> {
     let mut fs = mount(image)?;
     let found = Tree::of(&mut fs)?;
@@ -99,7 +101,8 @@ fn look_at_files(image: &Image, expected: &Tree) -> std::result::Result<(), Stri
     }
 }
 
-/// Cuts at every event of what is done, or at as many as are asked for if those are fewer, and again while that is mounted.
+/// Cuts the power at every event of an action, or at about `most` of them if there are more, and again during
+/// the mount after some cuts.
 fn cut_all(scene: &Scene, kept: &Snapshots, changing: &'static str, act: Act, most: u64) -> u64 {
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     let start = machine.power.events();
@@ -120,7 +123,7 @@ fn cut_all(scene: &Scene, kept: &Snapshots, changing: &'static str, act: Act, mo
     end - start
 }
 
-/// Cuts the mount after a cut at some of its events.
+/// Cuts the power at some events of the mount after a cut.
 fn cut_mount(image: &Image, kept: &Snapshots, changing: &'static str) -> std::result::Result<(), String> {
     let events = image.events_of_mount()?;
     let step = (events / (4 * more_cases())).max(1) as usize;
@@ -129,7 +132,7 @@ fn cut_mount(image: &Image, kept: &Snapshots, changing: &'static str) -> std::re
 }
 
 #[test]
-fn a_snapshot_is_made_or_not() {
+fn power_cut_leaves_new_snapshot_complete_or_absent() {
     let (scene, mut kept) = scene();
     Arc::make_mut(&mut kept).push(("new", tree_of(&scene.model)));
     let events =
@@ -138,7 +141,7 @@ fn a_snapshot_is_made_or_not() {
 }
 
 #[test]
-fn a_snapshot_is_there_or_goes_and_others_stay() {
+fn power_cut_during_deletion_preserves_other_snapshots() {
     let (scene, kept) = scene();
     for (name, act) in [
         ("one", (|fs| fs.delete_snapshot("one").expect("it is there")) as Act),
@@ -149,9 +152,9 @@ fn a_snapshot_is_there_or_goes_and_others_stay() {
     }
 }
 
-/// Deletes a snapshot step by step. Between steps a file is written as it was, at the time at which it was, so that nothing that can
-/// be seen changes, and yet what was there has to be kept.
-fn delete_by_and_by(fs: &mut Fs, name: &str) {
+/// Deletes a snapshot step by step. Between steps, a file is rewritten with the same content and times, so
+/// nothing visible changes, but the old blocks must be preserved.
+fn delete_stepwise(fs: &mut Fs, name: &str) {
     fs.begin_deleting_snapshot(name).expect("it is there");
     for step in 0.. {
         if step % 3 == 0 {
@@ -166,17 +169,17 @@ fn delete_by_and_by(fs: &mut Fs, name: &str) {
 }
 
 #[test]
-fn others_stay_whatever_is_written_between_the_steps_in_which_one_goes() {
+fn writes_between_deletion_steps_preserve_other_snapshots() {
     let (scene, kept) = scene();
     for (name, act) in
-        [("one", (|fs| delete_by_and_by(fs, "one")) as Act), ("two", |fs| delete_by_and_by(fs, "two"))]
+        [("one", (|fs| delete_stepwise(fs, "one")) as Act), ("two", |fs| delete_stepwise(fs, "two"))]
     {
         let events = cut_all(&scene, &kept, name, act, 60);
         assert!(events > 60, "{name}: {events}");
     }
 }
 
-/// Power is cut while the file system changes: what snapshots have stays.
+/// Cuts the power while files change; all snapshots must be preserved.
 fn cut_changes(script: Script) {
     let (mut scene, mut kept) = scene();
     let (machine, mut fs, model) = scene.begin(|_| Ok(()));
@@ -195,7 +198,7 @@ fn cut_changes(script: Script) {
 }
 
 #[test]
-fn what_is_written_over_while_power_goes_is_kept() {
+fn power_cut_during_overwrite_preserves_snapshots() {
     cut_changes(|player| {
         player.write("a", 0, 50_000, 7)?;
         player.make("d", Kind::File)?;
@@ -204,7 +207,7 @@ fn what_is_written_over_while_power_goes_is_kept() {
 }
 
 #[test]
-fn what_is_cut_off_or_removed_while_power_goes_is_kept() {
+fn power_cut_during_truncate_or_remove_preserves_snapshots() {
     cut_changes(|player| {
         player.resize("a", 10_000)?;
         player.unlink("b")?;

@@ -1,18 +1,19 @@
-//! How many cuts a test made, told when its thread ends if `WEARWELL_CUTS` asks for more than usual.
+//! Counts of the power cuts of each test, printed when its thread ends if `WEARWELL_CUTS` is set.
 
 use std::cell::RefCell;
 use std::thread;
 
 thread_local! {
-    /// A test has a thread of its own, or all of them have one, where only one runs at a time.
+    /// Counts of the current test: normally each test has its own thread; if only one test runs at a time,
+    /// they share one.
     static TALLY: RefCell<Option<Tally>> = const { RefCell::new(None) };
 }
 
 struct Tally {
-    /// Of the test.
+    /// Name of the test.
     name: String,
     cuts: u64,
-    /// What the cuts may have left, each of which was mounted and looked at.
+    /// Number of images after the cuts that were mounted and checked.
     images: u64,
 }
 
@@ -25,7 +26,7 @@ impl Drop for Tally {
     }
 }
 
-/// Counts a cut that may have left `images`.
+/// Counts a cut with `images` images.
 pub fn count(images: usize) {
     TALLY.with_borrow_mut(|tally| {
         let tally = tally.get_or_insert_with(|| {

@@ -1,4 +1,4 @@
-//! A file system's whole content, as far as it can be seen.
+//! Complete visible content of a file system.
 
 use crate::common::{list, seen};
 use std::collections::BTreeMap;
@@ -6,30 +6,30 @@ use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Error, FileSystem, In
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// A file without inode numbers.
+/// File without inode numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     pub path: Vec<u8>,
     pub attributes: Attributes,
     pub rest: Rest,
-    /// The blocks of a regular file that exist; zeros behind the end.
+    /// Existing blocks of a regular file; bytes beyond the end are zero.
     pub blocks: BTreeMap<u64, Vec<u8>>,
 }
 
-/// What changes at once or not at all.
+/// Content that changes atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest {
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     pub target: Option<Vec<u8>>,
-    /// Entries of a directory: places in the tree.
+    /// Entries of a directory, as indexes into the tree.
     pub entries: BTreeMap<Vec<u8>, usize>,
 }
 
-/// All files, each where it is met first on a walk in the order of names.
+/// All files, each at its first position in a walk in the order of names.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Tree {
     pub nodes: Vec<Node>,
-    /// Blocks of data in use that are nowhere seen: those reserved behind the ends of files.
+    /// Data blocks in use that are not visible: those reserved beyond the ends of files.
     pub unseen_blocks: u64,
 }
 
@@ -40,7 +40,8 @@ struct Walk<'a> {
 }
 
 impl Tree {
-    /// Reads everything. Accesses are noted in the file system, but not seen in the tree.
+    /// Reads everything. The reads update access times in the file system, but the tree has the earlier
+    /// ones.
     pub fn of(fs: &mut dyn FileSystem) -> Result<Tree, String> {
         let mut walk = Walk { fs, met: BTreeMap::new(), tree: Tree::default() };
         walk.file(ROOT, ROOT, b"/").map_err(|error| error.to_string())?;
@@ -52,7 +53,7 @@ impl Tree {
         Ok(walk.tree)
     }
 
-    /// Blocks of data.
+    /// Returns the number of data blocks.
     pub fn blocks(&self) -> u64 {
         self.nodes.iter().map(|node| node.blocks.len() as u64).sum()
     }

@@ -1,4 +1,4 @@
-//! Thousands of damaged images, by chance and on purpose.
+//! Thousands of images with random and deliberate damage.
 
 use super::image::{Image, NVRAM_BYTES, image, image_with, options};
 use super::life::{Fate, live};
@@ -24,7 +24,7 @@ fn one_of<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.random_range(0..of.len())]
 }
 
-/// Bytes to be damaged, and how long such a thing is.
+/// Returns a range of bytes to be damaged, and the unit size of its objects.
 fn target(image: &Image, pieces: &Pieces, random: &mut Random) -> (Range<usize>, usize) {
     let areas = &image.areas;
     let page = |at: usize| (at..at + BLOCK_BYTES, BLOCK_BYTES);
@@ -47,7 +47,7 @@ fn target(image: &Image, pieces: &Pieces, random: &mut Random) -> (Range<usize>,
     }
 }
 
-/// A word that is likely to be taken for something.
+/// Returns a word that is likely to be valid in some place.
 fn telling_word(image: &Image, pieces: &Pieces, random: &mut Random) -> u64 {
     let areas = &image.areas;
     let small = random.random_range(0..300);
@@ -70,16 +70,16 @@ fn telling_word(image: &Image, pieces: &Pieces, random: &mut Random) -> u64 {
         0 => one_of(random, &[0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 32, u64::MAX << 32]),
         1 => one_of(random, &sizes),
         2 => one_of(random, &places),
-        // A record of a directory: inode, length, length of the name, kind.
+        // A directory record: inode, length, length of the name, file type.
         3 => small | one_of(random, &[8, 16, 24, 4096, 0, 7, 65_528]) << 32 | small << 48 | 4 << 56,
-        // A mode, and links.
+        // A mode and a link count.
         4 => one_of(random, &[0o040_755, 0o100_644, 0o120_777, 0o010_600, 0o170_000]) | small << 32,
         5 => random.random(),
         _ => one_of(random, &pieces.places),
     }
 }
 
-/// Damages one thing.
+/// Damages one object.
 fn damage(nvram: &mut [u8], image: &Image, pieces: &Pieces, random: &mut Random) {
     let (range, unit_bytes) = target(image, pieces, random);
     let at = random.random_range(range.clone());
@@ -94,14 +94,14 @@ fn damage(nvram: &mut [u8], image: &Image, pieces: &Pieces, random: &mut Random)
             let length = random.random_range(1..64).min(range.end - at);
             random.fill(&mut nvram[at..at + length]);
         }
-        // Something else of this kind, or of another, in its place.
+        // Replaces the object by another one of the same or a different type.
         8 => {
             let (from, _) = target(image, pieces, random);
             let to = range.start + (at - range.start) / unit_bytes * unit_bytes;
             let length = unit_bytes.min(from.len()).min(range.end - to);
             nvram.copy_within(from.start..from.start + length, to);
         }
-        // Zeros, as memory that was lost.
+        // Zeros a line, as after a loss of memory.
         _ => {
             let line = at & !63;
             nvram[line..line + 64].fill(0);
@@ -114,7 +114,7 @@ fn ops(random: &mut Random, count: usize) -> Vec<[u32; OP_WORDS]> {
 }
 
 fn images() -> Vec<Image> {
-    // Without checksums nothing but what it says stands between damage and those who use it.
+    // Without checksums, only validation of the content protects users from damage.
     let kinds = [
         (true, Checksums::None),
         (false, Checksums::None),
@@ -127,7 +127,7 @@ fn images() -> Vec<Image> {
         .collect()
 }
 
-/// Lives of so many images; how many there were of each fate.
+/// Tests `count` damaged images; returns how many ended in each fate.
 fn lives(first_seed: u64, count: u64) -> [u64; 3] {
     let images: Vec<(Image, Pieces)> = images()
         .into_iter()
@@ -153,20 +153,20 @@ fn lives(first_seed: u64, count: u64) -> [u64; 3] {
 }
 
 #[test]
-fn damaged_images_are_refused_or_borne_and_put_right() {
+fn damaged_images_are_rejected_or_used_and_repaired() {
     let [_, repaired, mounted] = lives(0, 400 * more_cases());
     assert!(repaired > 40 && mounted > 40, "{repaired} put right first, {mounted} mounted");
 }
 
 #[test]
-fn more_damaged_images_are_refused_or_borne_and_put_right() {
+fn more_damaged_images_are_rejected_or_used_and_repaired() {
     let [_, repaired, mounted] = lives(1_000_000, 400 * more_cases());
     assert!(repaired > 40 && mounted > 40, "{repaired} put right first, {mounted} mounted");
 }
 
-/// Each word of some inodes in turn becomes each of some values.
+/// Sets each word of some inodes to several values in turn.
 #[test]
-fn every_word_of_an_inode_may_be_anything() {
+fn arbitrary_inode_words_do_no_harm() {
     let image = image_with(PlacementKind::Nvmfs, true, Checksums::None);
     let pieces = Pieces::of(&image);
     let mut random = Random::seed_from_u64(5);
@@ -188,7 +188,7 @@ fn mount(nvram: Vec<u8>, ssd: MemorySsd) -> Result<(), OpenError> {
 }
 
 #[test]
-fn any_bit_of_the_superblock_counts() {
+fn every_flipped_superblock_bit_is_detected() {
     let image = image(PlacementKind::Nvmfs, true);
     for bit in 0..SUPERBLOCK_BYTES * 8 {
         let mut nvram = image.nvram.clone();
@@ -197,9 +197,9 @@ fn any_bit_of_the_superblock_counts() {
     }
 }
 
-/// A superblock with a right checksum may still say anything.
+/// A superblock with a valid checksum may still contain anything.
 #[test]
-fn hostile_sizes_are_refused() {
+fn invalid_superblock_sizes_are_rejected() {
     let image = image(PlacementKind::Nvmfs, true);
     let superblock = Superblock::decode(&image.nvram).expect("it is whole");
     let with = |change: &dyn Fn(&mut Superblock)| {
@@ -230,7 +230,7 @@ fn hostile_sizes_are_refused() {
 }
 
 #[test]
-fn devices_that_are_short_or_others_are_refused() {
+fn short_or_foreign_devices_are_rejected() {
     let image = image(PlacementKind::Nvmfs, false);
     for bytes in [4096, 8192, 1 << 20, NVRAM_BYTES - 4096] {
         let found = mount(image.nvram[..bytes].to_vec(), image.ssd.clone());
@@ -253,9 +253,9 @@ fn devices_that_are_short_or_others_are_refused() {
     }
 }
 
-/// A directory and a file that say they are as long as can be are as quick to use as before.
+/// A directory and a file with the maximum size are as fast to use as before.
 #[test]
-fn what_is_not_there_takes_no_time() {
+fn holes_of_huge_files_take_no_time() {
     let image = image_with(PlacementKind::Nvmfs, true, Checksums::None);
     let pieces = Pieces::of(&image);
     for size in [MAX_FILE_BYTES, 1 << 39, 1 << 35] {

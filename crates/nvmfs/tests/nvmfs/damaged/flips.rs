@@ -1,4 +1,5 @@
-//! A single bit is flipped anywhere: wherever it counts it is found, and nobody reads what was not written.
+//! Single flipped bits anywhere on the devices: each relevant one is detected, and reads never return wrong
+//! content.
 
 use super::image::{Image, image, options};
 use super::pieces::Pieces;
@@ -22,7 +23,7 @@ use wearwell_nvmfs::store::Store;
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
 const FLIPS: u64 = 1000;
-/// Bytes of what is kept of a page, and where in it stand its state, its copy and its checksum.
+/// Bytes of a page table entry, and the offsets of state, copy and checksum in it.
 const PAGE_INFO_BYTES: usize = 32;
 const COPY_AT: usize = 8;
 const STATE_AT: usize = 24;
@@ -30,10 +31,10 @@ const CLEAN: u8 = 1;
 const PAGE_SUM_AT: usize = 28;
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
 
-/// All that can be read of a file system: what, of which inode, at which byte.
+/// Everything that can be read from a file system, by kind, inode and offset.
 type Seen = BTreeMap<(&'static str, Ino, u64), Result<Vec<u8>, ()>>;
 
-/// A file system, the bytes of it that count, by what they are, and what is read of it.
+/// File system with its relevant bytes, grouped by type, and everything that can be read from it.
 struct Whole {
     image: Image,
     nvram: Vec<Vec<Range<usize>>>,
@@ -41,7 +42,7 @@ struct Whole {
     seen: Seen,
 }
 
-/// One that was in use when power went, and whose inodes and pages were nearly all not being changed.
+/// Returns a file system that was in use at a power cut, in which few inodes and pages were noted as changing.
 fn interrupted(placement: PlacementKind) -> Image {
     let closed = image(placement, true);
     let ssd = closed.ssd();
@@ -102,14 +103,14 @@ impl Whole {
         let seen = read(&image.nvram, &image.ssd).expect("it is whole");
         let lost: Vec<_> = seen.iter().filter(|(_, what)| what.is_err()).map(|(key, _)| key).collect();
         assert_eq!(lost, Vec::<&(&str, Ino, u64)>::new());
-        // What no pointer leads to does not count.
+        // Bytes that no pointer leads to are not relevant.
         let mut ssd = ssd;
         nvram.retain(|ranges| !ranges.is_empty());
         ssd.retain(|ranges| !ranges.is_empty());
         Whole { image, nvram, ssd, seen }
     }
 
-    /// Flips a bit of one of these kinds of bytes.
+    /// Flips a bit in a random type of bytes.
     fn flip(&self, random: &mut impl Rng) -> (Vec<u8>, MemorySsd, String) {
         let (mut nvram, ssd) = (self.image.nvram.clone(), self.image.ssd.clone());
         let kind = random.random_range(0..self.nvram.len() + self.ssd.len());
@@ -129,13 +130,14 @@ impl Whole {
     }
 }
 
-/// First bytes of the inodes and pages that were being changed: after a power cut nothing is known of these.
+/// Returns the offsets of the inodes and pages that were being changed: after a power cut, their checksums do
+/// not apply.
 fn changing(image: &Image, pieces: &Pieces) -> BTreeSet<usize> {
     let (words, _) = image.nvram[Changing::AT..Changing::AT + 8 * Changing::COUNT].as_chunks::<8>();
     let numbers = words.iter().map(|word| checked_number(u64::from_le_bytes(*word)).expect("it is whole"));
     let mut changing = BTreeSet::new();
     for number in numbers.filter(|number| *number > 0) {
-        // Above all others is that of the file of inodes, number 0.
+        // The largest number is that of the file of inodes, inode 0.
         let index = (number >> 1) as u32;
         if number & 1 == 1 {
             changing.insert(image.areas.page(PageId(index)));
@@ -147,14 +149,14 @@ fn changing(image: &Image, pieces: &Pieces) -> BTreeSet<usize> {
     changing
 }
 
-/// Where the checksums of pages stand.
+/// Returns the ranges of the checksums of pages.
 fn sums_of(image: &Image, pages: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let number = |page: Range<usize>| (page.start - image.areas.data) / BLOCK_BYTES;
     let sum_at = |number| image.areas.page_table + number * PAGE_INFO_BYTES + PAGE_SUM_AT;
     pages.into_iter().map(|page| sum_at(number(page))).map(|at| at..at + 4).collect()
 }
 
-/// Blocks of the SSD that clean pages will be on alone when they make room.
+/// Returns the copies of clean pages on the SSD, which become the only location after eviction.
 fn copies(image: &Image) -> Vec<u64> {
     let table = &image.nvram[image.areas.page_table..][..image.areas.pages as usize * PAGE_INFO_BYTES];
     let clean = table.chunks(PAGE_INFO_BYTES).filter(|info| info[STATE_AT] == CLEAN);
@@ -162,7 +164,7 @@ fn copies(image: &Image) -> Vec<u64> {
     clean.map(copy).collect()
 }
 
-/// All that can be read; `None` if it is not mounted.
+/// Reads everything; `None` if the mount fails.
 fn read(nvram: &[u8], ssd: &MemorySsd) -> Option<Seen> {
     let (mut fs, _) = Fs::mount(PlainNvram::from(nvram.to_vec()), Arc::new(ssd.clone()), options()).ok()?;
     let mut seen = Seen::new();
@@ -198,7 +200,7 @@ fn entries(fs: &mut Fs, dir: Ino) -> Result<Vec<u8>, ()> {
     listed.map(|()| names).map_err(drop)
 }
 
-/// Blocks that are there; where nobody can tell, an error at the beginning.
+/// Reads the existing blocks; if they cannot be determined, records an error at offset 0.
 fn content(fs: &mut Fs, ino: Ino, size: u64, seen: &mut Seen) {
     let mut at = 0;
     while at < size {
@@ -214,7 +216,7 @@ fn content(fs: &mut Fs, ino: Ino, size: u64, seen: &mut Seen) {
     }
 }
 
-/// Whether fsck finds anything.
+/// True if fsck finds a problem.
 fn is_found(nvram: &[u8], ssd: &MemorySsd) -> bool {
     let nvram = PlainNvram::from(nvram.to_vec());
     let Ok((store, found)) = Store::open_damaged(nvram, Arc::new(ssd.clone()), options()) else {
@@ -225,11 +227,11 @@ fn is_found(nvram: &[u8], ssd: &MemorySsd) -> bool {
         || !store.check_all_data().expect("it can be read").is_empty()
 }
 
-/// What is read as something that was never written.
+/// Returns an item that was read with content that was never written, or that is missing.
 fn wrongly_seen(before: &Seen, after: &Seen) -> Option<(&'static str, Ino, u64)> {
     let mut read = after.iter().filter(|(_, what)| what.is_ok());
     let wrong = read.find(|(key, what)| before.get(*key) != Some(*what)).map(|(key, _)| *key);
-    // And what is gone without a word.
+    // Items that disappeared without an error are wrong too.
     let is_told = |ino: Ino| {
         [("attributes", ino, 0), ("unknown", ino, 0)].iter().any(|key| after.get(key) == Some(&Err(())))
     };
@@ -237,7 +239,7 @@ fn wrongly_seen(before: &Seen, after: &Seen) -> Option<(&'static str, Ino, u64)>
 }
 
 #[test]
-fn every_flip_of_what_counts_is_found_and_nothing_wrong_is_read() {
+fn every_relevant_bit_flip_is_detected_and_nothing_wrong_is_read() {
     let wholes = PlacementKind::ALL.into_iter().flat_map(|placement| {
         [Whole::new(image(placement, true), true), Whole::new(interrupted(placement), false)]
     });

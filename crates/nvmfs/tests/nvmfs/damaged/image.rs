@@ -1,4 +1,4 @@
-//! A small file system with all sorts of files, as it lies on its devices.
+//! Image of a small file system with all types of files.
 
 use crate::common::content;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
 
-/// Bytes of NVRAM.
+/// Size of the NVRAM, bytes.
 pub const NVRAM_BYTES: usize = 4 << 20;
 const SSD_BLOCKS: u64 = 2048;
 const CALLER: Caller = Caller { uid: 1, gid: 2, now_ns: 1_000 };
 const BLOCK: u64 = BLOCK_BYTES as u64;
-/// An access control list of owner, user 5, owning group, mask, others.
+/// ACL with owner, user 5, owning group, mask and others.
 const LIST: &[u8] = b"\x02\0\0\0\
     \x01\0\x07\0\xff\xff\xff\xff\x02\0\x06\0\x05\0\0\0\x04\0\x05\0\xff\xff\xff\xff\
     \x10\0\x07\0\xff\xff\xff\xff\x20\0\x01\0\xff\xff\xff\xff";
 
-/// What is on the devices.
+/// Content of the devices.
 pub struct Image {
     pub nvram: Vec<u8>,
     pub ssd: MemorySsd,
@@ -30,23 +30,23 @@ pub struct Image {
 }
 
 impl Image {
-    /// A drive of its own with the same content.
+    /// Returns a separate drive with the same content.
     pub fn ssd(&self) -> Arc<MemorySsd> {
         Arc::new(self.ssd.clone())
     }
 }
 
-/// How such file systems are used: they flush early, so that little is enough for both devices.
+/// Returns the options of these file systems: they flush early, so that little data fills both devices.
 pub fn options() -> Options {
     Options { small_file_bytes: 16 << 10, flush_above: 0.3, flush_below: 0.1, ..Options::default() }
 }
 
-/// All sorts of files, closed or left as it was.
+/// Returns an image with all types of files, closed or not.
 pub fn image(placement: PlacementKind, is_closed: bool) -> Image {
     image_with(placement, is_closed, Checksums::All)
 }
 
-/// The same with these checksums.
+/// Like [`image`], with these checksums.
 pub fn image_with(placement: PlacementKind, is_closed: bool, checksums: Checksums) -> Image {
     let ssd = Arc::new(MemorySsd::new(SSD_BLOCKS));
     let format = Format { inodes: Some(16), id: 7, placement, checksums, ..Format::default() };
@@ -64,7 +64,8 @@ fn file(fs: &mut impl FileSystem, dir: Ino, name: &[u8]) -> Ino {
     fs.make(dir, name, Kind::File, 0o644, 0, &CALLER).expect("room for a file").ino
 }
 
-/// Directories with a block, several, and so many that they have a block of pointers; all kinds of files, so many that inodes have one.
+/// Creates directories with one block, with several, and with a pointer block. Creates files of all types, so
+/// many that the file of inodes has a pointer block.
 fn names(fs: &mut impl FileSystem) {
     let dirs = [(&b"few"[..], 3, 10), (b"some", 80, 150), (b"many", 100, 230)];
     for (dir_name, count, width) in dirs {
@@ -90,7 +91,7 @@ fn names(fs: &mut impl FileSystem) {
     for (number, name) in [b"user.a", b"user.b", b"user.c"].into_iter().enumerate() {
         fs.set_xattr(xattrs, name, &[number as u8; 500], SetXattr::Either, &CALLER).expect("room");
     }
-    // The permissions that they show are those of the files.
+    // The permission bits must match those of the files.
     let listed = fs.make_directory(ROOT, b"listed", 0o755, &CALLER).expect("room").ino;
     for name in [ACCESS_ACL, DEFAULT_ACL] {
         fs.set_xattr(listed, name, LIST, SetXattr::Either, &CALLER).expect("room");
@@ -103,7 +104,7 @@ fn names(fs: &mut impl FileSystem) {
     fs.unlink(ROOT, b"open", &CALLER).expect("it is there");
 }
 
-/// Files under all levels of pointers, more than stays on NVRAM.
+/// Creates files with blocks at all levels of pointers, more than fit on NVRAM.
 fn contents(fs: &mut impl FileSystem) {
     let deepest = (4 + 512 + 512 * 512 + 700) * BLOCK + 5;
     let starts = [0, 3 * BLOCK + 100, 500 * BLOCK, (4 + 512 + 505) * BLOCK, deepest];
@@ -123,15 +124,15 @@ fn contents(fs: &mut impl FileSystem) {
         fs.write(large, part * 100_000, &content(part as u8, 100_000), &CALLER).expect("room");
     }
     fs.link(large, ROOT, b"large too", &CALLER).expect("room");
-    // Some of it comes back as clean pages, some is written again.
+    // Some blocks come back as clean pages, some are written again.
     let mut out = vec![0; 400_000];
     fs.read(large, 0, &mut out, &CALLER).expect("the drive is well");
     fs.write(large, 1_000_000, &content(99, 200_000), &CALLER).expect("room");
 }
 
-/// What was made is what the tests mean to damage.
+/// The image contains everything that the tests are meant to damage.
 #[test]
-fn an_image_has_everything() {
+fn image_contains_all_structures() {
     for placement in PlacementKind::ALL {
         let image = image(placement, true);
         let pieces = super::pieces::Pieces::of(&image);

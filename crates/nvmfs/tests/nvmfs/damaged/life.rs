@@ -1,4 +1,4 @@
-//! What a damaged file system goes through: it is mounted, used, checked, put right, and used again.
+//! Life cycle of a damaged file system: it is mounted, used, checked, repaired, and used again.
 
 use crate::common::{Files, OP_WORDS, Op, attempt};
 use crate::damaged::image::options;
@@ -12,26 +12,26 @@ use wearwell_nvmfs::nvram::Nvram;
 use wearwell_nvmfs::ssd::MemorySsd;
 use wearwell_nvmfs::store::{OpenError, Store};
 
-/// Accesses to the NVRAM that a whole life may take; a sound image's takes about a million.
+/// Maximum number of NVRAM accesses of a life cycle; an undamaged image takes about a million.
 const MOST_ACCESSES: u64 = 20_000_000;
-/// Times that fsck puts blocks right.
+/// Maximum number of rounds of fsck that repair blocks.
 const MOST_ROUNDS: usize = 200;
 const CALLER: Caller = Caller { uid: 3, gid: 4, now_ns: 2_000 };
 
 type Fs = Nvmfs<Bounded, MemorySsd>;
 
-/// What became of an image.
+/// Outcome for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Nothing could be done: it is no file system any more.
+    /// The image is no longer a file system.
     Refused,
-    /// It was mounted only when fsck had put it right.
+    /// The image could be mounted only after fsck.
     Repaired,
-    /// It was mounted as it was.
+    /// The image was mounted without a repair.
     Mounted,
 }
 
-/// Leads an image through its life; anything that must not be is a panic.
+/// Runs the life cycle of an image; panics on any misbehaviour.
 pub fn live(nvram: Vec<u8>, ssd: &Arc<MemorySsd>, ops: &[[u32; OP_WORDS]]) -> Fate {
     let mut fate = Fate::Repaired;
     let (nvram, bytes) = (Bounded::new(nvram.clone(), MOST_ACCESSES), nvram);
@@ -68,12 +68,12 @@ pub fn live(nvram: Vec<u8>, ssd: &Arc<MemorySsd>, ops: &[[u32; OP_WORDS]]) -> Fa
     fate
 }
 
-/// Where a checksum of data was damaged, or a pointer that led to it, nothing brings the data back.
+/// True for an error about a wrong checksum of data: the data cannot be recovered.
 fn is_lost_data(error: &Error) -> bool {
     matches!(error, Error::Damaged(text) if text.contains("of the SSD, has a wrong checksum"))
 }
 
-/// Checks and puts right; how many problems there were. `None` if there is no file system.
+/// Checks and repairs; returns the number of problems, or `None` if there is no file system.
 fn fsck(nvram: Bounded, ssd: &Arc<MemorySsd>) -> Option<(Bounded, usize)> {
     let mut nvram = nvram;
     let mut problems = 0;
@@ -82,7 +82,7 @@ fn fsck(nvram: Bounded, ssd: &Arc<MemorySsd>) -> Option<(Bounded, usize)> {
         let (mut store, found) = match Store::open_damaged(nvram, Arc::clone(ssd), options()) {
             Ok(opened) => opened,
             Err(OpenError::NoFileSystem) => return None,
-            // An image is put right that a mount began to change, which failed in the end.
+            // Also repairs an image that a mount began to change before it failed.
             Err(OpenError::Unpaired { .. }) => {
                 let nvram = Bounded::new(bytes, MOST_ACCESSES);
                 Store::open_unpaired(nvram, Arc::clone(ssd), options()).expect("it is a file system")
@@ -104,14 +104,14 @@ fn fsck(nvram: Bounded, ssd: &Arc<MemorySsd>) -> Option<(Bounded, usize)> {
     panic!("blocks are not right after {MOST_ROUNDS} rounds");
 }
 
-/// Uses a file system that may be damaged anywhere: whatever it refuses, it refuses.
+/// Uses a file system with arbitrary damage; any error except those of the SSD is accepted.
 fn use_damaged(fs: &mut Fs, ops: &[[u32; OP_WORDS]]) {
     let is_expected = |error: &Error| !matches!(error, Error::Ssd(_));
     assert!(walk(fs).iter().all(|(_, error)| is_expected(error)));
     let files = files(fs);
     for op in ops {
         let op = Op::from_words(op);
-        // That a directory tells a name twice is found by the operation, and is no news here.
+        // Listings fail on duplicate names, which are expected here.
         if let Op::List { .. } = op {
             continue;
         }
@@ -123,7 +123,7 @@ fn use_damaged(fs: &mut Fs, ops: &[[u32; OP_WORDS]]) {
     assert!(walk(fs).iter().all(|(_, error)| is_expected(error)));
 }
 
-/// All files, by number.
+/// Returns all files, by number.
 fn files(fs: &mut Fs) -> Files {
     let mut files = Files { all: vec![ROOT], directories: vec![ROOT], regular: Vec::new(), open: vec![ROOT] };
     for ino in fs.store().region.inos().skip(1) {
@@ -138,7 +138,7 @@ fn files(fs: &mut Fs) -> Files {
     files
 }
 
-/// Looks at everything; what went wrong.
+/// Reads everything; returns the errors.
 fn walk(fs: &mut Fs) -> Vec<(Ino, Error)> {
     let inos = fs.store().region.inos();
     let mut errors = Vec::new();
@@ -190,6 +190,6 @@ fn content(fs: &mut Fs, ino: Ino, size_bytes: u64) -> Result<()> {
             at += fs.read(ino, at, &mut out[..length], &CALLER)? as u64;
         }
     }
-    // And at the very end, where there may be nothing.
+    // Also reads at the very end, where there may be nothing.
     fs.read(ino, size_bytes.saturating_sub(10), &mut out, &CALLER).map(drop)
 }

@@ -1,4 +1,5 @@
-//! Damaged images and failing drives: clear errors, never a panic, always an end, and fsck makes it whole.
+//! Damaged images and failing drives: clear errors, no panics, guaranteed termination, and successful repair by
+//! fsck.
 
 mod damage;
 mod flips;

@@ -1,5 +1,5 @@
-//! Bits flip while the file system is in use: who needs them is told, everybody else goes on, and no wrong checksum becomes
-//! right by itself.
+//! Bits flipped while the file system is in use: operations that need them fail, all others continue, and a
+//! wrong checksum never becomes valid by itself.
 
 use crate::common::content;
 use crate::damaged::image::options;
@@ -18,7 +18,7 @@ const BLOCKS: u64 = 1500;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 5 };
 
-/// A file most of which is on the SSD, and a small one.
+/// Creates a small file, and a large one that is mostly on the SSD.
 fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
     let ssd = Arc::new(MemorySsd::new(4096));
     let format = Format { inodes: Some(64), ..Format::default() };
@@ -28,12 +28,12 @@ fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
     for block in 0..BLOCKS {
         fs.write(large, block * BLOCK, &content(block as u8, BLOCK_BYTES), &CALLER).expect("room");
     }
-    // So that nothing is noted as changing.
+    // Remounted, so that nothing is noted as changing.
     let (fs, _) = Fs::mount(fs.close(), Arc::clone(&ssd), options()).expect("it was closed");
     (ssd, fs, large, small)
 }
 
-/// A block of a file that is on the SSD alone, and where.
+/// Returns a block of a file that is only on the SSD, and its location.
 fn on_ssd(fs: &Fs, ino: Ino, not_before: u64) -> (u64, u64) {
     let place = |block| match fs.store().region.place_of(ino, block).expect("it is whole") {
         Place::Ssd(place) => Some((block, place)),
@@ -58,13 +58,13 @@ fn is_wrong<T>(result: Result<T, Error>) -> bool {
     matches!(result, Err(Error::Damaged(text)) if text.contains("checksum"))
 }
 
-/// How often something wrong was found.
+/// Returns the number of mismatches found so far.
 fn wrong(fs: &Fs) -> u64 {
     fs.stats().checksums.expect("there are some").wrong
 }
 
 #[test]
-fn damaged_data_is_an_error_until_it_is_written_anew() {
+fn damaged_data_fails_reads_until_rewritten() {
     let (ssd, mut fs, large, _) = stand();
     let (block, place) = on_ssd(&fs, large, 0);
     flip_on_ssd(&ssd, place);
@@ -86,13 +86,13 @@ fn damaged_data_is_an_error_until_it_is_written_anew() {
 }
 
 #[test]
-fn cleaning_does_not_make_damaged_data_right() {
+fn cleaning_does_not_validate_damaged_data() {
     let (ssd, mut fs, large, _) = stand();
     let (block, place) = on_ssd(&fs, large, 0);
     flip_on_ssd(&ssd, place);
-    // Its extent is the one with the fewest valid blocks, so that it would be recycled first.
+    // The extent of the damaged block gets the fewest valid blocks, so that it would be recycled first.
     for other in (0..BLOCKS).filter(|other| *other != block) {
-        // Others are not full either.
+        // Other extents are not full either.
         if other % 7 == 0
             || matches!(fs.store().region.place_of(large, other), Ok(Place::Ssd(there)) if there / 128 == place / 128)
         {
@@ -101,7 +101,7 @@ fn cleaning_does_not_make_damaged_data_right() {
     }
     fs.auto_settle = false;
     let mut store = fs.into_store();
-    // Until no other is left that is not full.
+    // Until all other extents are full.
     while store.recycle_step().expect("there is room") {
         assert!(store.counts.recycled_extents < 200, "no end");
     }
@@ -112,7 +112,7 @@ fn cleaning_does_not_make_damaged_data_right() {
 }
 
 #[test]
-fn looking_at_everything_finds_what_nobody_uses() {
+fn scrub_detects_damage_in_unused_data() {
     let (ssd, fs, large, small) = stand();
     let mut store = fs.into_store();
     let at = store.region.field(small, Field::Modified).expect("an inode");
@@ -137,7 +137,7 @@ fn looking_at_everything_finds_what_nobody_uses() {
     let change = Change { permissions: Some(0o644), ..Change::default() };
     assert!(is_wrong(fs.set_attributes(small, &change, &CALLER)));
     assert_eq!(fs.attributes(large).expect("it is whole").size_bytes, BLOCKS * BLOCK);
-    // Closing it does not make it right.
+    // A close does not make the checksum valid.
     let nvram = fs.close().into_bytes();
     assert!(Fs::mount(PlainNvram::from(nvram.clone()), Arc::clone(&ssd), options()).is_err());
     let (store, found) =

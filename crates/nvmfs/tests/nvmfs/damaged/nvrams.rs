@@ -1,10 +1,10 @@
-//! NVRAM that counts what is done with it: work that has no end is found.
+//! NVRAM that counts accesses, to detect endless loops.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use wearwell_nvmfs::layout::{Changing, Epoch, ListEnds, SUPERBLOCK_BYTES, SnapshotPages};
 use wearwell_nvmfs::nvram::Nvram;
 
-/// NVRAM that bears so many accesses.
+/// NVRAM that panics after a maximum number of accesses.
 pub struct Bounded {
     bytes: Vec<u8>,
     accesses: AtomicU64,
@@ -12,7 +12,7 @@ pub struct Bounded {
 }
 
 impl Bounded {
-    /// A region that bears `most` accesses.
+    /// Creates a region that allows `most` accesses.
     pub fn new(bytes: Vec<u8>, most: u64) -> Self {
         Bounded { bytes, accesses: AtomicU64::new(0), most }
     }
@@ -42,7 +42,7 @@ impl Nvram for Bounded {
         self.access();
         let of_snapshots = SnapshotPages::AT..SnapshotPages::AT + 8 * SnapshotPages::COUNT;
         let is_known = at == ListEnds::CLEAN_AT || of_snapshots.contains(&at) || at >= Changing::AT;
-        // It gets checksums.
+        // The upgrade of the format is allowed.
         let is_first = at == 0 && self.bytes[7] == b'1' && word == u64::from_le_bytes(*b"WWNVMFS8");
         assert!(at >= 4096 || is_known || is_first, "nothing else is in the superblock's page");
         assert!(at.is_multiple_of(8), "a word lies at a multiple of 8");

@@ -1,10 +1,10 @@
-//! What stands where in an image.
+//! Locations of the structures in an image.
 
 use super::image::Image;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Ino, Kind};
 use wearwell_nvmfs::layout::{Inode, Place, SIZE_OF_INODE};
 
-/// First bytes of inodes in use, that of the file of inodes among them, and of pages by what they hold.
+/// Offsets of the inodes in use, including the file of inodes, and of pages by content.
 #[derive(Debug, Default)]
 pub struct Pieces {
     pub inodes: Vec<usize>,
@@ -14,12 +14,12 @@ pub struct Pieces {
     pub xattrs: Vec<usize>,
     pub targets: Vec<usize>,
     pub data: Vec<usize>,
-    /// Pointers to places of all kinds, those in use.
+    /// Pointers in use, of all types.
     pub places: Vec<u64>,
 }
 
 impl Pieces {
-    /// Those of a whole image.
+    /// Returns the locations in an undamaged image.
     pub fn of(image: &Image) -> Self {
         let mut pieces = Pieces::default();
         let file = pieces.inode(image, image.areas.inode_table);
@@ -50,7 +50,7 @@ impl Pieces {
         Inode::decode(image.nvram[at..at + SIZE_OF_INODE].try_into().expect("an inode"))
     }
 
-    /// First byte of an inode.
+    /// Returns the offset of an inode.
     pub fn inode_at(&self, image: &Image, ino: Ino) -> usize {
         let paged = || {
             let (number, index) = image.areas.paged_inode(ino).expect("not in the table");
@@ -73,7 +73,7 @@ impl Pieces {
         }
     }
 
-    /// What a pointer of a file leads to; of none, that of inodes.
+    /// Walks the tree below a pointer of a file; `kind` is `None` for the file of inodes.
     fn tree(&mut self, image: &Image, kind: Option<Kind>, pointer: u64, levels: usize) {
         let Some(at) = self.page(image, pointer) else { return };
         if levels > 0 {

@@ -1,4 +1,4 @@
-//! Drives that fail: who asked is told, and what was safe stays so.
+//! Failing drives: the affected operations return errors, and durable data survives.
 
 use crate::common::content;
 use crate::damaged::image::options;
@@ -13,7 +13,7 @@ use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
 use wearwell_nvmfs::store::OpenError;
 
-/// Which requests fail.
+/// Type of request that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Request {
     Read,
@@ -22,13 +22,13 @@ enum Request {
     Trim,
 }
 
-/// A drive one of whose requests fails, or all from one on.
+/// Drive on which some requests fail, once or permanently.
 struct Failing {
     inner: MemorySsd,
     which: Request,
-    /// Requests of that kind until then.
+    /// Number of requests of this type before the first failure.
     after: AtomicU64,
-    /// Requests that fail then.
+    /// Number of requests that then fail.
     many: AtomicU64,
     failed: AtomicU64,
 }
@@ -74,7 +74,7 @@ impl Ssd for Failing {
 
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
         if let Err(error) = self.request(Request::Write) {
-            // Part of it is written.
+            // Part of the data is written.
             self.inner.write(first, &data[..data.len() / BLOCK_BYTES / 2 * BLOCK_BYTES], stream)?;
             return Err(error);
         }
@@ -98,11 +98,11 @@ const PARTS: usize = 90;
 const PART_BYTES: usize = 10_000;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 5 };
 
-/// Files on a drive that fails, and what they may hold.
+/// Files on a failing drive, with their possible content.
 struct Stand {
     drive: Arc<Failing>,
     inos: Vec<Ino>,
-    /// By file and part: what was written last, and what failed writes tried since.
+    /// By file and part: the content written last, and contents of failed writes since then.
     may: Vec<Vec<Vec<u8>>>,
     errors: usize,
 }
@@ -126,7 +126,7 @@ impl Stand {
         (stand, fs)
     }
 
-    /// Whether somebody was told of what the drive refused.
+    /// Checks that an error of the drive was reported; returns true if the operation succeeded.
     fn judge(&mut self, failed_before: u64, result: Result<(), Error>) -> bool {
         let failed = self.drive.failed.load(SeqCst) > failed_before && self.drive.which != Request::Trim;
         match result {
@@ -151,7 +151,7 @@ impl Stand {
             _ => may.push(seed),
         }
         if written.as_ref().is_ok_and(|length| *length < PART_BYTES) {
-            // What was written before the drive failed is told by its length.
+            // A short length reports the data that was written before the drive failed.
             assert!(self.drive.failed.load(SeqCst) > failed_before, "there is room");
             self.errors += 1;
             return;
@@ -164,7 +164,7 @@ impl Stand {
         let mut out = vec![0; PART_BYTES];
         let read = fs.read(self.inos[file], (part * PART_BYTES) as u64, &mut out, &CALLER);
         if self.judge(failed_before, read.map(drop)) {
-            // A write that failed may have changed some of its blocks.
+            // A failed write may have changed some of its blocks.
             let may: Vec<Vec<u8>> =
                 self.may[file][part].iter().map(|seed| content(*seed, PART_BYTES)).collect();
             let is_known = |at: usize| may.iter().any(|content| content[at] == out[at]);
@@ -194,12 +194,12 @@ impl Stand {
 }
 
 #[test]
-fn a_drive_that_fails_is_told_of_and_nothing_is_lost() {
+fn drive_failures_are_reported_and_nothing_is_lost() {
     let requests = [Request::Read, Request::Write, Request::Flush, Request::Trim];
     for (placement, which) in PlacementKind::ALL.into_iter().flat_map(|kind| requests.map(|one| (kind, one)))
     {
         let mut errors = 0;
-        // Once, a few times, and for good; soon and later.
+        // Fails once, several times or permanently, early and late.
         for (after, many) in [(0, 1), (1, 1), (2, 1), (5, 1), (0, 4), (3, 10), (0, u64::MAX), (7, u64::MAX)] {
             let (mut stand, mut fs) = Stand::new(placement, which);
             stand.drive.after.store(after, SeqCst);
@@ -221,7 +221,7 @@ fn a_drive_that_fails_is_told_of_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_drive_that_cannot_be_read_is_no_damage() {
+fn unreadable_drive_is_not_reported_as_damage() {
     let (stand, fs) = Stand::new(PlacementKind::Nvmfs, Request::Read);
     let nvram = fs.close();
     let bytes = nvram.into_bytes();

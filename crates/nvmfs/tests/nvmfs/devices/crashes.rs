@@ -1,4 +1,4 @@
-//! What a power cut at any moment leaves: all that was safe, and nothing that never was.
+//! State after a power cut at any moment: everything durable, and nothing that was never stored.
 
 use crate::devices::{nvrams, ssds};
 use proptest::prelude::*;
@@ -12,12 +12,12 @@ use wearwell_nvmfs::ssd::{SimulatedSsd, Ssd};
 const SECTOR_BYTES: usize = 512;
 const IMAGES: u64 = 8;
 
-/// What each part of a device may be found to hold, told by recording every step from the beginning: a second and slower
-/// way to know it.
+/// Possible contents of each part of a device, found by recording every step from the beginning: an
+/// independent, slower computation.
 struct Possible<T> {
-    /// Of each part what it has held, the safe content first.
+    /// Contents of each part so far, the durable one first.
     parts: Vec<Vec<T>>,
-    /// How many of these a flush or fence makes obsolete.
+    /// Number of contents of each part that the next flush or fence makes obsolete.
     begun: Vec<usize>,
 }
 
@@ -26,7 +26,7 @@ impl<T: Clone + PartialEq> Possible<T> {
         Possible { parts: vec![vec![content]; parts], begun: vec![0; parts] }
     }
 
-    /// What the part holds now will be safe at the next point.
+    /// Marks the current content of the part to become durable at the next flush or fence.
     fn begin(&mut self, part: usize) {
         self.begun[part] = self.parts[part].len() - 1;
     }
@@ -38,7 +38,7 @@ impl<T: Clone + PartialEq> Possible<T> {
     }
 }
 
-/// Words of the NVRAM that may be found after the first `events` steps.
+/// Returns the possible words of the NVRAM after these steps.
 fn possible_words(steps: &[nvrams::Step]) -> Possible<[u8; 8]> {
     let mut possible = Possible::new(nvrams::BYTES / 8, [0; 8]);
     for step in steps {
@@ -63,7 +63,7 @@ fn possible_words(steps: &[nvrams::Step]) -> Possible<[u8; 8]> {
     possible
 }
 
-/// Values of the SSD's blocks that may be found, sector by sector.
+/// Returns the possible values of the SSD's blocks, by sector.
 fn possible_values(steps: &[ssds::Step]) -> Vec<BTreeSet<u8>> {
     let mut possible = Possible::new(ssds::BLOCKS as usize, vec![0]);
     for step in steps {
@@ -86,7 +86,7 @@ fn possible_values(steps: &[ssds::Step]) -> Vec<BTreeSet<u8>> {
 
 proptest! {
     #[test]
-    fn words_of_nvram_are_safe_or_once_stored(steps in nvrams::steps(), cut in 0..60usize, seed: u64) {
+    fn nvram_words_are_durable_or_previously_stored_values(steps in nvrams::steps(), cut in 0..60usize, seed: u64) {
         let power = Power::new();
         power.cut_at(cut as u64);
         let mut nvram = SimulatedNvram::new(nvrams::BYTES, power.clone());
@@ -104,13 +104,13 @@ proptest! {
         }
         let lost = nvram.remains().crash_losing_all();
         prop_assert!(lost.as_chunks::<8>().0.iter().zip(&possible.parts).all(|(word, held)| *word == held[0]));
-        // What goes on from an image has it, and nothing to lose.
+        // NVRAM created from an image has its content, and nothing that could be lost.
         let again = SimulatedNvram::from_image(lost.clone(), Power::new());
         prop_assert!(again.bytes() == lost && again.remains().crash(&mut random) == lost);
     }
 
     #[test]
-    fn sectors_of_an_ssd_are_safe_or_once_written(steps in ssds::steps(), cut in 0..60usize, seed: u64) {
+    fn ssd_sectors_are_durable_or_previously_written_values(steps in ssds::steps(), cut in 0..60usize, seed: u64) {
         let power = Power::new();
         power.cut_at(cut as u64);
         let ssd = SimulatedSsd::new(ssds::BLOCKS, power.clone());
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_is_at_one_moment_for_all_devices(order in prop::collection::vec(any::<bool>(), 1..40), cut in 0..40u64) {
+    fn power_cut_affects_all_devices_at_one_moment(order in prop::collection::vec(any::<bool>(), 1..40), cut in 0..40u64) {
         let power = Power::new();
         power.cut_at(cut);
         let mut nvram = SimulatedNvram::new(4096, power.clone());

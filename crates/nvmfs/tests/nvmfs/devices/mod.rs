@@ -1,4 +1,4 @@
-//! Every device beside a naive model of itself, and what crashes leave of those that lose power.
+//! Comparison of every device with a simple model, and of crash images with the possible states.
 
 mod crashes;
 mod nvrams;

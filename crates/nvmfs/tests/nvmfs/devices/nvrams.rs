@@ -1,4 +1,4 @@
-//! Every NVRAM beside a vector of bytes.
+//! Comparison of every NVRAM with a vector of bytes.
 
 use proptest::prelude::*;
 use wearwell_nvmfs::nvram::{Nvram, PlainNvram, SimulatedNvram};
@@ -6,7 +6,7 @@ use wearwell_nvmfs::power::Power;
 
 pub const BYTES: usize = 8192;
 
-/// What can be done to NVRAM.
+/// Operation on NVRAM.
 #[derive(Clone, Debug)]
 pub enum Step {
     Store(usize, Vec<u8>),
@@ -16,7 +16,7 @@ pub enum Step {
 }
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // Few lines, so that the same ones are stored to, written back and fenced in every order.
+    // Few lines, so that the same lines are stored to, written back and fenced in every order.
     let place = prop_oneof![4000..4300usize, 0..BYTES - 200];
     let step = prop_oneof![
         4 => (place.clone(), prop::collection::vec(any::<u8>(), 0..200)).prop_map(|(at, bytes)| Step::Store(at, bytes)),
@@ -36,7 +36,7 @@ pub fn apply(nvram: &mut dyn Nvram, step: &Step) {
     }
 }
 
-/// The bytes that a step stores, and where.
+/// Returns the offset and the bytes that a step stores.
 pub fn stored(step: &Step) -> Option<(usize, Vec<u8>)> {
     match step {
         Step::Store(at, bytes) => Some((*at, bytes.clone())),
@@ -45,7 +45,7 @@ pub fn stored(step: &Step) -> Option<(usize, Vec<u8>)> {
     }
 }
 
-/// All there are; files and folders live as long as the first part.
+/// Returns all NVRAM types; temporary files live as long as the returned directories.
 fn all() -> (Vec<tempfile::TempDir>, Vec<Box<dyn Nvram>>) {
     let mut nvrams: Vec<Box<dyn Nvram>> = vec![
         Box::new(PlainNvram::new(BYTES)),
@@ -70,7 +70,7 @@ fn all() -> (Vec<tempfile::TempDir>, Vec<Box<dyn Nvram>>) {
 
 proptest! {
     #[test]
-    fn every_nvram_is_a_vector_of_bytes(steps in steps()) {
+    fn every_nvram_behaves_like_a_vector_of_bytes(steps in steps()) {
         let (_folders, mut nvrams) = all();
         let mut model = vec![0; BYTES];
         for step in &steps {

@@ -1,4 +1,4 @@
-//! Every SSD beside a vector of blocks.
+//! Comparison of every SSD with a vector of blocks.
 
 use proptest::prelude::*;
 use wearwell_nvmfs::api::BLOCK_BYTES;
@@ -8,7 +8,7 @@ use wearwell_stack::Scenario;
 
 pub const BLOCKS: u64 = 64;
 
-/// A request; blocks hold one value throughout.
+/// Request; all bytes of a block have the same value.
 #[derive(Clone, Debug)]
 pub enum Step {
     Write(u64, Vec<u8>),
@@ -31,7 +31,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// Executes a step; what was read.
+/// Executes a step; returns the bytes read.
 pub fn apply(ssd: &dyn Ssd, step: &Step) -> Vec<u8> {
     let done = match step {
         Step::Write(first, values) => {
@@ -50,7 +50,7 @@ pub fn apply(ssd: &dyn Ssd, step: &Step) -> Vec<u8> {
     Vec::new()
 }
 
-/// All that hold content; files live as long as the folder.
+/// Returns all SSD types that hold content; files live as long as the folder.
 fn all(folder: &std::path::Path) -> Vec<Box<dyn Ssd>> {
     let text = "[device]\ncapacity = \"256 KiB\"\nover_provisioning = 3.0\npages_per_block = 4\npage_size = \"4 KiB\"";
     let scenario: Scenario = toml::from_str(text).expect("a scenario");
@@ -76,10 +76,10 @@ fn all(folder: &std::path::Path) -> Vec<Box<dyn Ssd>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn every_ssd_is_a_vector_of_blocks(steps in steps()) {
+    fn every_ssd_behaves_like_a_vector_of_blocks(steps in steps()) {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let ssds = all(folder.path());
-        // Trimmed blocks may read as anything.
+        // The content of trimmed blocks is undefined.
         let mut model = vec![Some(0); BLOCKS as usize];
         for step in &steps {
             match step {
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn every_ssd_refuses_what_it_does_not_have() {
+fn every_ssd_rejects_requests_out_of_range() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let mut ssds = all(folder.path());
     ssds.push(Box::new(CountingSsd::new(BLOCKS)));

@@ -1,21 +1,21 @@
-//! Access control lists and permission bits.
+//! ACLs and permission bits.
 
 use crate::posix::{at, directory, file, refuses};
 use wearwell_nvmfs::api::{ACCESS_ACL, Change, DEFAULT_ACL, FileSystem, Ino, Kind, ROOT, Result, SetXattr};
 
 crate::posix::cases![
-    a_list_of_access_sets_the_permissions,
-    permissions_set_the_list,
-    a_list_that_permissions_say_is_not_kept,
-    what_is_no_list_is_refused,
-    new_files_begin_with_the_list_of_their_directory,
-    new_files_have_no_more_than_they_ask_for,
-    a_list_that_two_have_no_room_for_makes_no_directory,
+    access_acl_sets_permissions,
+    permissions_update_acl,
+    acl_equivalent_to_permissions_is_not_stored,
+    invalid_acl_is_rejected,
+    new_files_inherit_default_acl,
+    new_files_are_limited_to_requested_permissions,
+    default_acl_too_long_to_store_twice_prevents_mkdir,
 ];
 
 const NOBODY: u32 = u32::MAX;
 
-/// A list of tags, permissions and numbers.
+/// Encodes an ACL of tags, permissions and numbers.
 fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let bytes = |(tag, rights, id): &(u16, u16, u32)| {
         [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
@@ -23,7 +23,7 @@ fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     [2, 0, 0, 0].into_iter().chain(entries.iter().flat_map(bytes)).collect()
 }
 
-/// Owner, a user, owning group, a group, mask and others.
+/// Returns an ACL of owner, a user, owning group, a group, mask and others.
 fn full([owner, user, owning_group, group, mask, other]: [u16; 6]) -> Vec<u8> {
     list(&[
         (1, owner, NOBODY),
@@ -35,7 +35,7 @@ fn full([owner, user, owning_group, group, mask, other]: [u16; 6]) -> Vec<u8> {
     ])
 }
 
-/// Owner, owning group, others.
+/// Returns an ACL of owner, owning group and others.
 fn plain([owner, group, other]: [u16; 3]) -> Vec<u8> {
     list(&[(1, owner, NOBODY), (4, group, NOBODY), (32, other, NOBODY)])
 }
@@ -53,7 +53,7 @@ fn chmod(fs: &mut dyn FileSystem, ino: Ino, permissions: u32) {
     assert_eq!(fs.set_attributes(ino, &change, &at(6)).unwrap().permissions, permissions);
 }
 
-fn a_list_of_access_sets_the_permissions(fs: &mut dyn FileSystem) {
+fn access_acl_sets_permissions(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     chmod(fs, ino, 0o4600);
     set(fs, ino, b"user.other", b"stays").unwrap();
@@ -63,25 +63,25 @@ fn a_list_of_access_sets_the_permissions(fs: &mut dyn FileSystem) {
     assert_eq!(fs.attributes(ino).unwrap().changed_ns, at(5).now_ns);
     refuses("Exists", fs.set_xattr(ino, ACCESS_ACL, &plain([7, 7, 7]), SetXattr::Create, &at(7)));
     assert_eq!(permissions(fs, ino), 0o4764);
-    // The bits stay.
+    // The permission bits are unchanged.
     fs.remove_xattr(ino, ACCESS_ACL, &at(8)).unwrap();
     assert_eq!(permissions(fs, ino), 0o4764);
     refuses("NoAttribute", fs.xattr(ino, ACCESS_ACL));
     assert_eq!(fs.xattrs(ino).unwrap(), [b"user.other".to_vec()]);
 }
 
-fn permissions_set_the_list(fs: &mut dyn FileSystem) {
+fn permissions_update_acl(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
     set(fs, ino, DEFAULT_ACL, &full([7, 7, 7, 7, 7, 7])).unwrap();
     set(fs, ino, ACCESS_ACL, &full([7, 6, 5, 1, 6, 4])).unwrap();
     chmod(fs, ino, 0o1531);
     assert_eq!(fs.xattr(ino, ACCESS_ACL).unwrap(), full([5, 6, 5, 1, 3, 1]));
     assert_eq!(fs.xattr(ino, DEFAULT_ACL).unwrap(), full([7, 7, 7, 7, 7, 7]));
-    // Whose it is changes nothing.
+    // A change of the owner changes no ACL.
     let change = Change { uid: Some(3), gid: Some(4), ..Change::default() };
     fs.set_attributes(ino, &change, &at(7)).unwrap();
     assert_eq!(fs.xattr(ino, ACCESS_ACL).unwrap(), full([5, 6, 5, 1, 3, 1]));
-    // A mask without users or groups is one as well.
+    // A mask without users or groups is valid too.
     let masked =
         |group, mask| list(&[(1, 7, NOBODY), (4, group, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY)]);
     set(fs, ino, ACCESS_ACL, &masked(5, 4)).unwrap();
@@ -90,7 +90,7 @@ fn permissions_set_the_list(fs: &mut dyn FileSystem) {
     assert_eq!(fs.xattr(ino, ACCESS_ACL).unwrap(), masked(5, 2));
 }
 
-fn a_list_that_permissions_say_is_not_kept(fs: &mut dyn FileSystem) {
+fn acl_equivalent_to_permissions_is_not_stored(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     set(fs, ino, ACCESS_ACL, &plain([6, 4, 0])).unwrap();
     assert_eq!(permissions(fs, ino), 0o640);
@@ -98,20 +98,20 @@ fn a_list_that_permissions_say_is_not_kept(fs: &mut dyn FileSystem) {
     set(fs, ino, ACCESS_ACL, &full([7, 6, 5, 1, 6, 4])).unwrap();
     set(fs, ino, ACCESS_ACL, &plain([7, 5, 1])).unwrap();
     assert_eq!((permissions(fs, ino), fs.xattrs(ino).unwrap().len()), (0o751, 0));
-    // That of new files is kept: without it there is none.
+    // A default ACL is stored even then: without it, there would be none.
     let dir = directory(fs, ROOT, "d");
     set(fs, dir, DEFAULT_ACL, &plain([6, 0, 0])).unwrap();
     assert_eq!(fs.xattr(dir, DEFAULT_ACL).unwrap(), plain([6, 0, 0]));
     assert_eq!(permissions(fs, dir), 0o755);
 }
 
-fn what_is_no_list_is_refused(fs: &mut dyn FileSystem) {
+fn invalid_acl_is_rejected(fs: &mut dyn FileSystem) {
     let (ino, dir) = (file(fs, ROOT, "a"), directory(fs, ROOT, "d"));
     let good = full([7, 6, 5, 1, 6, 4]);
     let mut values = vec![Vec::new(), b"hello".to_vec(), list(&[]), vec![7; 44]];
     values.extend((1..good.len()).map(|length| good[..length].to_vec()));
     values.push([&good[..], &[0]].concat());
-    // Without a mask, unordered, with a permission that there is not, with nobody's entry.
+    // Without a mask, unsorted, with an invalid permission bit, with a user entry without a number.
     values.push(list(&[(1, 7, NOBODY), (2, 7, 5), (4, 7, NOBODY), (32, 7, NOBODY)]));
     values.push(list(&[(4, 7, NOBODY), (1, 7, NOBODY), (32, 7, NOBODY)]));
     values.push(full([7, 6, 8, 1, 6, 4]));
@@ -130,7 +130,7 @@ fn what_is_no_list_is_refused(fs: &mut dyn FileSystem) {
     assert_eq!(permissions(fs, ino), 0o644);
 }
 
-fn new_files_begin_with_the_list_of_their_directory(fs: &mut dyn FileSystem) {
+fn new_files_inherit_default_acl(fs: &mut dyn FileSystem) {
     let dir = directory(fs, ROOT, "d");
     let default = full([7, 6, 5, 1, 7, 4]);
     set(fs, dir, DEFAULT_ACL, &default).unwrap();
@@ -146,16 +146,16 @@ fn new_files_begin_with_the_list_of_their_directory(fs: &mut dyn FileSystem) {
     assert_eq!(fs.xattr(below.ino, DEFAULT_ACL).unwrap(), default);
     let link = fs.symlink(dir, b"link", &[b'x'; 200], &at(2)).unwrap();
     assert_eq!((link.permissions, fs.xattrs(link.ino).unwrap().len()), (0o777, 0));
-    // A name from elsewhere, or for elsewhere, brings nothing and takes nothing.
+    // A link to a file created elsewhere does not change its ACLs.
     let ino = file(fs, ROOT, "a");
     fs.link(ino, dir, b"a", &at(3)).unwrap();
     assert_eq!(fs.xattrs(ino).unwrap().len(), 0);
-    // Those who have theirs go, and nothing is left of it.
+    // Files with ACLs are removed without leftovers.
     fs.unlink(dir, b"f", &at(4)).unwrap();
     fs.remove_directory(dir, b"below", &at(4)).unwrap();
 }
 
-fn new_files_have_no_more_than_they_ask_for(fs: &mut dyn FileSystem) {
+fn new_files_are_limited_to_requested_permissions(fs: &mut dyn FileSystem) {
     let dir = directory(fs, ROOT, "d");
     for (default, asked, given, kept) in [
         (full([7, 7, 7, 7, 7, 7]), 0o640, 0o640, Some(full([6, 7, 7, 7, 4, 0]))),
@@ -172,7 +172,7 @@ fn new_files_have_no_more_than_they_ask_for(fs: &mut dyn FileSystem) {
     }
 }
 
-fn a_list_that_two_have_no_room_for_makes_no_directory(fs: &mut dyn FileSystem) {
+fn default_acl_too_long_to_store_twice_prevents_mkdir(fs: &mut dyn FileSystem) {
     let dir = directory(fs, ROOT, "d");
     let mut entries = vec![(1, 7, NOBODY)];
     entries.extend((0..300).map(|id| (2, 6, id)));

@@ -8,7 +8,7 @@ use wearwell_nvmfs::api::{
 crate::posix::cases![
     chmod_keeps_twelve_bits,
     chown_changes_one_and_not_the_other,
-    utimes_sets_what_is_asked_for,
+    utimes_sets_requested_times,
     an_empty_change_sets_no_time,
     mknod_keeps_the_device,
     creation_sets_times,
@@ -18,10 +18,10 @@ crate::posix::cases![
     links_set_times,
     renames_set_times,
     removal_sets_times,
-    reading_sets_the_access_now_and_then,
+    reading_updates_access_time_if_due,
     set_group_id_is_inherited,
     xattrs_live_with_any_file,
-    xattrs_are_created_or_replaced_as_asked,
+    xattrs_are_created_or_replaced_on_request,
     xattrs_have_a_limit,
     xattr_names_have_limits,
     missing_inodes_are_not_found,
@@ -46,7 +46,7 @@ fn chown_changes_one_and_not_the_other(fs: &mut dyn FileSystem) {
     assert_eq!(times(fs, ino), [1, 1, 3]);
 }
 
-fn utimes_sets_what_is_asked_for(fs: &mut dyn FileSystem) {
+fn utimes_sets_requested_times(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     let change = Change { accessed_ns: Some(-5_000_000_001), ..Change::default() };
     assert_eq!(fs.set_attributes(ino, &change, &at(2)).unwrap().accessed_ns, -5_000_000_001);
@@ -148,7 +148,7 @@ fn removal_sets_times(fs: &mut dyn FileSystem) {
     fs.release(ino).unwrap();
 }
 
-fn reading_sets_the_access_now_and_then(fs: &mut dyn FileSystem) {
+fn reading_updates_access_time_if_due(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     let read = |fs: &mut dyn FileSystem, seconds| fs.read(ino, 0, &mut [0], &at(seconds)).map(drop).unwrap();
     read(fs, 2);
@@ -200,7 +200,7 @@ fn xattrs_live_with_any_file(fs: &mut dyn FileSystem) {
     assert_eq!(fs.read_link(link).unwrap(), b"target");
 }
 
-fn xattrs_are_created_or_replaced_as_asked(fs: &mut dyn FileSystem) {
+fn xattrs_are_created_or_replaced_on_request(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     refuses("NoAttribute", fs.set_xattr(ino, b"n", b"1", SetXattr::Replace, &at(2)));
     fs.set_xattr(ino, b"n", b"1", SetXattr::Create, &at(2)).unwrap();

@@ -1,29 +1,29 @@
-//! open, read, write, truncate, fallocate, lseek: what is in files.
+//! open, read, write, truncate, fallocate, lseek: the content of files.
 
 use crate::posix::{at, bytes, directory, file, refuses, resize};
 use wearwell_nvmfs::api::{Allocate, BLOCK_BYTES, FileSystem, Ino, MAX_FILE_BYTES, ROOT, Seek};
 
 crate::posix::cases![
-    what_is_written_is_read,
+    written_data_is_read_back,
     reading_at_the_end,
     gaps_read_as_zeros,
-    what_was_cut_reads_as_zeros,
+    truncated_data_reads_as_zeros,
     files_end_at_the_limit,
     directories_have_no_content,
     unlinked_files_live_while_open,
     release_needs_an_open,
     blocks_exist_where_written,
     punching_makes_holes,
-    zeroing_extends_unless_told_not_to,
+    zeroing_extends_unless_keep_size,
     reserving_fills_holes,
-    reserving_behind_the_end_keeps_the_size,
+    reserving_beyond_end_keeps_the_size,
     allocation_checks_its_range,
     every_depth_of_pointers,
 ];
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// First byte and end of each part that has blocks.
+/// Returns start and end of each range with blocks.
 fn parts(fs: &mut dyn FileSystem, ino: Ino) -> Vec<(u64, u64)> {
     let mut parts = Vec::new();
     let mut end = 0;
@@ -35,7 +35,7 @@ fn parts(fs: &mut dyn FileSystem, ino: Ino) -> Vec<(u64, u64)> {
     parts
 }
 
-fn what_is_written_is_read(fs: &mut dyn FileSystem) {
+fn written_data_is_read_back(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     let data: Vec<u8> = (0..20_000).map(|byte| (byte % 253) as u8).collect();
     assert_eq!(fs.write(ino, 0, &data, &at(2)).unwrap(), 20_000);
@@ -63,7 +63,7 @@ fn gaps_read_as_zeros(fs: &mut dyn FileSystem) {
     assert_eq!(bytes(fs, ino), expected);
 }
 
-fn what_was_cut_reads_as_zeros(fs: &mut dyn FileSystem) {
+fn truncated_data_reads_as_zeros(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.write(ino, 0, &[7; 9000], &at(2)).unwrap();
     resize(fs, ino, 5000, 2).unwrap();
@@ -161,7 +161,7 @@ fn punching_makes_holes(fs: &mut dyn FileSystem) {
     assert_eq!(bytes(fs, ino)[..20], [7, 7, 7, 7, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 7, 7, 7, 7]);
 }
 
-fn zeroing_extends_unless_told_not_to(fs: &mut dyn FileSystem) {
+fn zeroing_extends_unless_keep_size(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.write(ino, 0, &[7; 6000], &at(2)).unwrap();
     fs.allocate(ino, Allocate::Zero { keep_size: true }, 5000, 10_000, &at(2)).unwrap();
@@ -187,7 +187,7 @@ fn reserving_fills_holes(fs: &mut dyn FileSystem) {
     assert_eq!(bytes(fs, ino), expected);
 }
 
-fn reserving_behind_the_end_keeps_the_size(fs: &mut dyn FileSystem) {
+fn reserving_beyond_end_keeps_the_size(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.write(ino, 0, &[7; 5000], &at(2)).unwrap();
     let (free, bytes_before) = (fs.statistics().unwrap().free_blocks, bytes(fs, ino));

@@ -1,4 +1,4 @@
-//! mkdir, rmdir, readdir: directories and what is listed.
+//! mkdir, rmdir, readdir: directories and listings.
 
 use crate::common::list;
 use crate::posix::{at, directory, file, is_gone, links, refuses};
@@ -8,19 +8,19 @@ use wearwell_nvmfs::api::{Error, FileSystem, Ino, Kind, MAX_LINKS, ROOT, Rename}
 
 crate::posix::cases![
     mkdir_counts_links,
-    rmdir_takes_empty_directories_only,
+    rmdir_removes_empty_directories_only,
     dots_are_listed_and_looked_up,
     dots_follow_a_move,
     removed_directories_take_nothing,
-    a_listing_goes_on_where_it_stopped,
-    a_listing_survives_removal,
-    a_listing_survives_creation_and_renames,
+    listing_resumes_where_it_stopped,
+    listing_survives_removal,
+    listing_survives_creation_and_renames,
     ten_thousand_entries,
     deep_paths,
     as_many_subdirectories_as_links,
 ];
 
-/// Up to `most` entries from a place on, without the dots; and where to go on.
+/// Lists up to `most` entries from a position, without the dots; returns the names and the next position.
 fn some(fs: &mut dyn FileSystem, ino: Ino, from: u64, most: usize) -> (Vec<Vec<u8>>, u64) {
     let (mut names, mut next) = (Vec::new(), from);
     fs.read_directory(ino, from, &mut |entry| {
@@ -49,7 +49,7 @@ fn mkdir_counts_links(fs: &mut dyn FileSystem) {
     refuses("NotDirectory", fs.remove_directory(made.ino, b"f", &at(2)));
 }
 
-fn rmdir_takes_empty_directories_only(fs: &mut dyn FileSystem) {
+fn rmdir_removes_empty_directories_only(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
     file(fs, ino, "a");
     refuses("NotEmpty", fs.remove_directory(ROOT, b"d", &at(2)));
@@ -100,7 +100,7 @@ fn removed_directories_take_nothing(fs: &mut dyn FileSystem) {
     refuses("NotFound", fs.attributes(ino));
 }
 
-fn a_listing_goes_on_where_it_stopped(fs: &mut dyn FileSystem) {
+fn listing_resumes_where_it_stopped(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
     for number in 0..50 {
         file(fs, ino, &format!("{number}"));
@@ -121,12 +121,12 @@ fn a_listing_goes_on_where_it_stopped(fs: &mut dyn FileSystem) {
     }
 }
 
-fn a_listing_survives_removal(fs: &mut dyn FileSystem) {
+fn listing_survives_removal(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
     for number in 0..300 {
         file(fs, ino, &format!("{number}"));
     }
-    // As rm -r does it: what was listed is removed before the next part is listed.
+    // Like `rm -r`: listed entries are removed before the next part is listed.
     let (mut from, mut removed) = (0, 0);
     loop {
         let (names, next) = some(fs, ino, from, 10);
@@ -143,7 +143,7 @@ fn a_listing_survives_removal(fs: &mut dyn FileSystem) {
     fs.remove_directory(ROOT, b"d", &at(2)).unwrap();
 }
 
-fn a_listing_survives_creation_and_renames(fs: &mut dyn FileSystem) {
+fn listing_survives_creation_and_renames(fs: &mut dyn FileSystem) {
     let ino = directory(fs, ROOT, "d");
     for number in 0..200 {
         file(fs, ino, &format!("stays{number}"));
@@ -157,7 +157,7 @@ fn a_listing_survives_creation_and_renames(fs: &mut dyn FileSystem) {
         }
         seen.extend(names.into_iter().filter(|name| name.starts_with(b"stays")));
         from = next;
-        // Room appears and disappears before and after where the listing stands.
+        // Space is freed and used before and after the position of the listing.
         if round < 200 {
             fs.unlink(ino, format!("goes{round}").as_bytes(), &at(2)).unwrap();
             let (old, new) = (format!("goes{}", round + 1), format!("{}{round}", "long".repeat(40)));

@@ -1,4 +1,4 @@
-//! What POSIX and Linux say of single operations, case by case.
+//! Test cases for the behaviour of single operations according to POSIX and Linux.
 
 mod acls;
 mod attributes;
@@ -12,10 +12,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wearwell_nvmfs::api::{Attributes, Caller, Change, Error, FileSystem, Ino, Kind, Result};
 use wearwell_nvmfs::model::ModelFs;
 
-/// A case: its name, and what it does with a fresh file system.
+/// Test case: its name, and a function that receives a new file system.
 type Case = (&'static str, fn(&mut dyn FileSystem));
 
-/// A table of functions under their names.
+/// Defines a table of functions with their names.
 macro_rules! cases {
     ($($case:ident),* $(,)?) => {
         pub const CASES: &[crate::posix::Case] = &[$((stringify!($case), $case)),*];
@@ -33,7 +33,7 @@ const GROUPS: [(&str, &[Case]); 7] = [
     ("room", room::CASES),
 ];
 
-/// Runs all cases, each with a fresh file system, and tells all that fail.
+/// Runs all cases, each with a new file system, and reports all failures.
 fn run_all<F: FileSystem>(fresh: impl Fn() -> F) {
     let mut failed = Vec::new();
     for (group, cases) in GROUPS {
@@ -47,16 +47,16 @@ fn run_all<F: FileSystem>(fresh: impl Fn() -> F) {
 }
 
 #[test]
-fn the_model_is_posix() {
+fn model_passes_posix_cases() {
     run_all(|| ModelFs::with_capacity(8192, 70_000));
 }
 
 #[test]
-fn nvmfs_is_posix() {
+fn nvmfs_passes_posix_cases() {
     run_all(|| crate::common::small().0);
 }
 
-/// Someone, at a time in seconds.
+/// Returns a caller at a time in seconds.
 fn at(seconds: i64) -> Caller {
     Caller { uid: 1000, gid: 100, now_ns: seconds * 1_000_000_000 }
 }
@@ -73,7 +73,7 @@ fn resize(fs: &mut dyn FileSystem, ino: Ino, size_bytes: u64, seconds: i64) -> R
     fs.set_attributes(ino, &Change { size_bytes: Some(size_bytes), ..Change::default() }, &at(seconds))
 }
 
-/// Access, modification and change, in seconds.
+/// Returns access, modification and change time, in seconds.
 fn times(fs: &mut dyn FileSystem, ino: Ino) -> [i64; 3] {
     let Attributes { accessed_ns, modified_ns, changed_ns, .. } = fs.attributes(ino).unwrap();
     [accessed_ns, modified_ns, changed_ns].map(|ns| ns / 1_000_000_000)
@@ -83,7 +83,7 @@ fn links(fs: &mut dyn FileSystem, ino: Ino) -> u32 {
     fs.attributes(ino).unwrap().links
 }
 
-/// All bytes of a file.
+/// Returns the content of a file.
 fn bytes(fs: &mut dyn FileSystem, ino: Ino) -> Vec<u8> {
     let size_bytes = fs.attributes(ino).unwrap().size_bytes;
     let mut out = vec![0xa5; size_bytes as usize + 1];
@@ -93,7 +93,7 @@ fn bytes(fs: &mut dyn FileSystem, ino: Ino) -> Vec<u8> {
     out
 }
 
-/// Fails unless an operation is refused with the given error.
+/// Fails unless an operation returned the given error.
 #[track_caller]
 fn refuses<T: std::fmt::Debug>(name: &str, result: Result<T>) {
     match result {
@@ -102,7 +102,7 @@ fn refuses<T: std::fmt::Debug>(name: &str, result: Result<T>) {
     }
 }
 
-/// Fails unless a name is not there.
+/// Fails if a name exists.
 #[track_caller]
 fn is_gone(fs: &mut dyn FileSystem, parent: Ino, name: &str) {
     assert!(matches!(fs.lookup(parent, name.as_bytes()), Err(Error::NotFound)), "{name} is there");

@@ -1,4 +1,4 @@
-//! link, unlink, symlink, and what names may be.
+//! link, unlink, symlink, and valid names.
 
 use crate::common::list;
 use crate::posix::{at, bytes, directory, file, is_gone, links, refuses};
@@ -6,7 +6,7 @@ use wearwell_nvmfs::api::{FileSystem, Kind, MAX_LINK_TARGET_BYTES, MAX_LINKS, RO
 
 crate::posix::cases![
     names_of_any_bytes,
-    names_that_are_none,
+    invalid_names_are_rejected,
     names_at_the_limit,
     dots_cannot_be_made,
     link_gives_another_name,
@@ -17,7 +17,7 @@ crate::posix::cases![
     symlinks_keep_their_target,
     symlink_targets_have_limits,
     files_are_no_directories,
-    names_are_told_apart,
+    similar_names_are_distinct,
 ];
 
 fn names_of_any_bytes(fs: &mut dyn FileSystem) {
@@ -36,7 +36,7 @@ fn names_of_any_bytes(fs: &mut dyn FileSystem) {
     assert_eq!(links(fs, ino) as usize, names.len() + 1);
 }
 
-fn names_that_are_none(fs: &mut dyn FileSystem) {
+fn invalid_names_are_rejected(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     for name in [b"".as_slice(), b"/", b"x/y", b"x\0", b"\0"] {
         refuses("Invalid", fs.lookup(ROOT, name));
@@ -172,7 +172,7 @@ fn files_are_no_directories(fs: &mut dyn FileSystem) {
     refuses("NotDirectory", list(fs, ino));
 }
 
-fn names_are_told_apart(fs: &mut dyn FileSystem) {
+fn similar_names_are_distinct(fs: &mut dyn FileSystem) {
     let names = ["a", "A", "aa", "a ", "ab", "a.", "\u{e4}", "a\u{308}"];
     let made: Vec<_> = names.iter().map(|name| file(fs, ROOT, name)).collect();
     for (name, ino) in names.iter().zip(made) {

@@ -1,4 +1,4 @@
-//! rename, with all its cases.
+//! rename in all its variants.
 
 use crate::posix::{at, directory, file, is_gone, links, refuses, times};
 use wearwell_nvmfs::api::{FileSystem, Ino, ROOT, Rename, Result};
@@ -10,12 +10,12 @@ crate::posix::cases![
     does_nothing_between_links_of_one_file,
     replaces_an_empty_directory,
     refuses_a_full_directory,
-    tells_kinds_apart,
+    rejects_mismatched_file_types,
     refuses_to_move_a_directory_into_itself,
-    keeps_what_is_there_if_asked,
+    keeps_existing_target_on_request,
     exchanges_files_and_directories,
-    exchange_refuses_what_is_above,
-    needs_something_to_rename,
+    exchange_rejects_ancestors,
+    rejects_missing_source,
     counts_links_of_directories,
 ];
 
@@ -93,7 +93,7 @@ fn refuses_a_full_directory(fs: &mut dyn FileSystem) {
     assert_eq!((find(fs, ROOT, "a"), find(fs, ROOT, "b")), (a, b));
 }
 
-fn tells_kinds_apart(fs: &mut dyn FileSystem) {
+fn rejects_mismatched_file_types(fs: &mut dyn FileSystem) {
     let (f, d) = (file(fs, ROOT, "f"), directory(fs, ROOT, "d"));
     refuses("IsDirectory", rename(fs, (ROOT, "f"), (ROOT, "d"), Rename::Replace));
     refuses("NotDirectory", rename(fs, (ROOT, "d"), (ROOT, "f"), Rename::Replace));
@@ -116,7 +116,7 @@ fn refuses_to_move_a_directory_into_itself(fs: &mut dyn FileSystem) {
     assert_eq!(find(fs, c, ".."), ROOT);
 }
 
-fn keeps_what_is_there_if_asked(fs: &mut dyn FileSystem) {
+fn keeps_existing_target_on_request(fs: &mut dyn FileSystem) {
     let (a, b) = (file(fs, ROOT, "a"), file(fs, ROOT, "b"));
     refuses("Exists", rename(fs, (ROOT, "a"), (ROOT, "b"), Rename::Keep));
     assert_eq!((find(fs, ROOT, "a"), find(fs, ROOT, "b")), (a, b));
@@ -138,7 +138,7 @@ fn exchanges_files_and_directories(fs: &mut dyn FileSystem) {
     assert_eq!((find(fs, d, ".."), find(fs, e, ".."), links(fs, p), links(fs, q)), (q, p, 3, 3));
 }
 
-fn exchange_refuses_what_is_above(fs: &mut dyn FileSystem) {
+fn exchange_rejects_ancestors(fs: &mut dyn FileSystem) {
     let a = directory(fs, ROOT, "a");
     let b = directory(fs, a, "b");
     let inner = file(fs, b, "f");
@@ -148,7 +148,7 @@ fn exchange_refuses_what_is_above(fs: &mut dyn FileSystem) {
     assert_eq!((find(fs, ROOT, "a"), find(fs, a, "b"), find(fs, b, "f")), (a, b, inner));
 }
 
-fn needs_something_to_rename(fs: &mut dyn FileSystem) {
+fn rejects_missing_source(fs: &mut dyn FileSystem) {
     let there = file(fs, ROOT, "there");
     for how in [Rename::Replace, Rename::Keep, Rename::Exchange] {
         refuses("NotFound", rename(fs, (ROOT, "missing"), (ROOT, "there"), how));

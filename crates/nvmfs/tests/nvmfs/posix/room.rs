@@ -1,11 +1,11 @@
-//! No room left, and nothing lost by it.
+//! A full file system loses nothing.
 
 use crate::posix::{at, bytes, file, refuses, resize};
 use wearwell_nvmfs::api::{Allocate, Error, FileSystem, Ino, Kind, ROOT};
 
 crate::posix::cases![
     writing_until_full_loses_nothing,
-    what_is_removed_makes_room,
+    removal_frees_space,
     reserving_too_much_changes_nothing,
     creating_until_full_loses_nothing,
     statistics_follow,
@@ -13,7 +13,7 @@ crate::posix::cases![
 
 const CHUNK: usize = 64 << 10;
 
-/// Writes files until nothing more goes in; each with its length.
+/// Writes files until the file system is full; returns them with their lengths.
 fn fill(fs: &mut dyn FileSystem) -> Vec<(Ino, u8, usize)> {
     let mut files = Vec::new();
     loop {
@@ -50,14 +50,14 @@ fn writing_until_full_loses_nothing(fs: &mut dyn FileSystem) {
     check(fs, &files);
     let written: usize = files.iter().map(|(.., length)| length).sum();
     assert!(written > 1 << 20, "only {written} bytes went in");
-    // What is there can be read and, where it has blocks, be cut.
+    // Existing data can be read, and truncated if it has blocks.
     let (ino, seed, length) = files[0];
     resize(fs, ino, length as u64 / 2, 3).unwrap();
     check(fs, &[(ino, seed, length / 2)]);
     check(fs, &files[1..]);
 }
 
-fn what_is_removed_makes_room(fs: &mut dyn FileSystem) {
+fn removal_frees_space(fs: &mut dyn FileSystem) {
     let mut written = Vec::new();
     for _ in 0..3 {
         let files = fill(fs);
@@ -110,7 +110,7 @@ fn statistics_follow(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     fs.write(ino, 0, &[1; 16 * 4096], &at(2)).unwrap();
     let used = fs.statistics().unwrap();
-    // Its name takes room for others as well.
+    // Its name uses space for other names too.
     assert!(used.free_inodes < before.free_inodes);
     assert_eq!(used.inodes - used.free_inodes, before.inodes - before.free_inodes + 1);
     assert!(used.free_blocks <= before.free_blocks - 16);
