@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! head   magic 8 · version u32 · bytes of a page u32 · length of the scenario u32 · scenario, JSON · CRC-32 of all that
-//! note   kind u16 · stream hint of a write u16 · first page u32 · pages u32 · CRC-32 of these · for a write, per page: name u64 · slot u32 · checksum u64;
-//!        and the CRC-32 of them
+//! note   kind u16 · stream hint of a write u16 · first page u32 · pages u32 · CRC-32 of these;
+//!        for a write, per page: name u64 · slot u32 · checksum u64; and the CRC-32 of the pages
 //! ```
 //!
 //! Numbers are little endian. A note is written before the request reaches the simulated flash, and after the bytes, which go to

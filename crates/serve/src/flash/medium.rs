@@ -212,8 +212,7 @@ impl Medium {
         MediumError::PowerLost
     }
 
-    /// Begins an operation. After a power cut it fails: `Err(true)` if the operation must be left incomplete, `Err(false)`
-    /// otherwise.
+    /// Begins an operation. Fails when power is off; with `Err(true)` the operation must be begun and left incomplete.
     fn begin(&mut self) -> Result<(), bool> {
         if self.off.is_some() {
             return Err(false);
@@ -249,8 +248,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Prepares the bytes of page `at` of a run. Returns the note for its spare area and its content ID, or `None` if the bytes
-    /// come later.
+    /// Prepares the bytes of page `at` of a run. Returns its note and its content ID, or `None` if the bytes come later.
     fn prepare(
         &mut self,
         at: usize,
