@@ -92,7 +92,7 @@ pub trait Mountable: FileSystem {
     }
 }
 
-/// Most request threads by default.
+/// Maximum of the default number of request threads.
 const MOST_USUAL_THREADS: usize = 4;
 
 /// Mount options.

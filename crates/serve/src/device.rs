@@ -26,7 +26,7 @@ use wearwell_base::request::Op;
 use wearwell_engine::layer::{Content, LayerError};
 use wearwell_stack::{Live, RunError, RunResult, Scenario};
 
-/// Most pages in one trim (or long range of zeroes) sent to the stack.
+/// Maximum number of pages in one trim (or long range of zeroes) sent to the stack.
 const PAGES_AT_ONCE: u32 = 1 << 16;
 
 /// A simulated stack that stores real bytes.

@@ -39,6 +39,6 @@ pub trait Door: Send {
     /// Closes the transport. Clients are disconnected after their current request.
     ///
     /// # Errors
-    /// Returns a message about what was left behind. The transport is closed nonetheless.
+    /// Returns a message about what could not be cleaned up, for example a mount. The transport is closed nonetheless.
     fn close(self: Box<Self>) -> Result<(), String>;
 }

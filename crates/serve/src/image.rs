@@ -31,7 +31,7 @@ const VERSION: u32 = 1;
 const NOTE_BYTES: usize = 16;
 /// Bytes of a page in the note of a write.
 const PAGE_BYTES: usize = 20;
-/// Most bytes of buffered read notes. Other notes are written at once.
+/// Maximum size of buffered read notes in bytes. Other notes are written at once.
 const MOST_WAITING: usize = 1 << 16;
 /// Length limit of the scenario in bytes.
 const LONGEST_SCENARIO: u32 = 1 << 24;

@@ -47,7 +47,7 @@ pub struct Served {
     pub asked: Instant,
 }
 
-/// Completion that a caller must wait for: the last stack request of the caller's request.
+/// Completion that a caller must wait for. It is the end of the last stack request that the caller's request caused.
 pub struct Owed {
     /// Number of the stack request, or `None` if nothing reached the stack.
     number: Option<u64>,

@@ -7,7 +7,8 @@ use wearwell_base::request::{Op, Request};
 use wearwell_engine::layer::Content;
 use wearwell_trace::{Recorder, TraceError};
 
-/// Most pages of a write in one trace line, so that their digests fit. A longer write takes several lines with the same time.
+/// Maximum number of pages of a write in one trace line, which must hold their digests. A longer write takes several lines with
+/// one time.
 const PAGES_IN_LINE: usize = 4096;
 
 /// Recording in progress: every request to the stack, in order, with its time. A request that is not whole pages appears as the

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use wearwell_engine::counters::Operation;
 use wearwell_serve::{Reading, RequestReading};
 
-/// Most samples kept. Beyond that, every other sample is dropped and the sampling interval doubles.
+/// Maximum number of samples. Beyond that, every other sample is dropped and the sampling interval doubles.
 const MOST_SAMPLES: usize = 600;
 
 /// Counters at one moment. They count from the opening of the device or from when the drive was new, so differences give the

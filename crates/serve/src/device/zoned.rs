@@ -89,7 +89,7 @@ impl Device {
         }
     }
 
-    /// Returns those of `pages` that were written before an error.
+    /// Returns the part of `pages` that was written before an error.
     pub(super) fn written_in_part(&self, pages: Range<u32>) -> Range<u32> {
         let end = self
             .live

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Most threads for requests. Fewer are used on few processors, because the clients need processors too.
+/// Maximum number of request threads. Fewer are used on few processors, because the clients need processors too.
 const MOST_THREADS: usize = 4;
 
 /// Path of an empty directory that is not a mount point.

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 
 /// Length limit of an option in bytes; names have at most 4096.
 const MOST_OPTION_BYTES: u32 = 1 << 16;
-/// Most options before the connection is refused.
+/// Maximum number of options before the connection is closed.
 const MOST_OPTIONS: u32 = 1000;
 /// Error message for an unknown export name.
 const UNKNOWN: &[u8] = b"there is no export of that name: the default has none, and others, placement/0 and so on, are there where the \
@@ -25,7 +25,7 @@ pub struct Export {
     pub bytes: u64,
     /// Preferred block size in bytes.
     pub page_bytes: u32,
-    /// Most data bytes of a request.
+    /// Maximum data of a request in bytes.
     pub most_bytes: u32,
     /// Description for users.
     pub description: String,

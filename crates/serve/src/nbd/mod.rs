@@ -26,5 +26,5 @@ pub const DOOR: Kind = Kind {
     place: server::place,
 };
 
-/// Most bytes of a read or write, as the protocol recommends.
+/// Maximum length of a read or write in bytes, as the protocol recommends.
 pub const MOST_REQUEST_BYTES: u32 = 32 << 20;

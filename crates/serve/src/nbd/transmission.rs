@@ -17,10 +17,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const BUFFER_BYTES: usize = 256 << 10;
 /// Size of the first read of a write's data in bytes; later reads grow with the data received.
 const UNSEEN_BYTES: usize = 128 << 10;
-/// Most extents in one block-status reply.
+/// Maximum number of extents in one block-status reply.
 const MOST_EXTENTS: usize = 1 << 16;
 
-/// Most concurrent requests of a client with a timed device.
+/// Maximum number of concurrent requests of a client with a timed device.
 const TOGETHER: usize = 64;
 /// Longer requests (in bytes) are not served concurrently.
 const MOST_TOGETHER_BYTES: u32 = 1 << 20;
@@ -63,7 +63,7 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         }
     }
 
-    /// Serves requests one after the other. The device does one at a time, which is faster than any thread switch.
+    /// Serves requests one after the other. The device serves one request at a time and is faster than a thread switch.
     fn serve_in_turn(&mut self) -> io::Result<()> {
         let mut answerer = Answerer::of(self.device, self.export, self.agreed, &self.out);
         loop {

@@ -229,7 +229,7 @@ impl VhostUserBackend for Drive {
     }
 
     fn update_memory(&self, _: Memory) -> io::Result<()> {
-        // The memory is the one that `self` has already, with changed regions.
+        // The argument is the memory object that `self` has already, with changed regions.
         Ok(())
     }
 

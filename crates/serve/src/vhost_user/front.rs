@@ -12,7 +12,7 @@ use vhost::vhost_user::Listener;
 use vhost_user_backend::VhostUserDaemon;
 use vm_memory::GuestMemoryMmap;
 
-/// Most simultaneous front ends. Each has threads for its queues.
+/// Maximum number of simultaneous front ends. Each has threads for its queues.
 const MOST_FRONTS: usize = 8;
 
 /// Parses the address of the socket.

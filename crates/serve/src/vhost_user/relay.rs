@@ -12,7 +12,7 @@ use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 const HEAD_BYTES: usize = 12;
 /// Length limit of a payload in bytes.
 const MOST_BYTES: usize = 4096;
-/// Most file descriptors with a message.
+/// Maximum number of file descriptors with a message.
 const MOST_FILES: usize = 32;
 
 /// VHOST_USER_SET_MEM_TABLE: number of regions, padding, regions.

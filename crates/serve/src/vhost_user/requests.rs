@@ -7,15 +7,15 @@ use std::io::{Read, Write};
 
 /// Unit of sizes and positions, independent of the block size.
 pub const SECTOR_BYTES: u64 = 512;
-/// Most data bytes of a request. The configuration announces this limit in segments.
+/// Maximum data of a request in bytes. The configuration announces this limit in segments.
 pub const MOST_BYTES: usize = (MOST_SEGMENTS * MOST_SEGMENT_BYTES) as usize;
-/// Most data segments of a request.
+/// Maximum number of data segments of a request.
 pub const MOST_SEGMENTS: u32 = 126;
-/// Most bytes of a segment.
+/// Maximum size of a segment in bytes.
 pub const MOST_SEGMENT_BYTES: u32 = 1 << 16;
-/// Most ranges of one discard or write-zeroes request.
+/// Maximum number of ranges in one discard or write-zeroes request.
 pub const MOST_RANGES: u32 = 32;
-/// Most sectors of such a range: 1 GiB.
+/// Maximum length of such a range in sectors: 1 GiB.
 pub const MOST_RANGE_SECTORS: u32 = 1 << 21;
 /// Bytes of a device name in GET_ID.
 const NAME_BYTES: usize = 20;

@@ -5,11 +5,11 @@ use wearwell_serve::nbd::protocol::{OPTION_MAGIC, REQUEST_MAGIC, STRUCTURED_REPL
 use wearwell_serve::nbd::{Agreed, Ended, Export, MOST_REQUEST_BYTES, Secrecy, Transmission, agree, greet};
 use wearwell_serve::{Device, SharedDevice};
 
-/// Most options, and most requests, derived from the bytes of one client.
+/// Maximum number of options, and of requests, derived from the bytes of one client.
 const MOST_STEPS: usize = 32;
-/// Most data bytes that are actually sent with a request.
+/// Maximum size of the data that is actually sent with a request, in bytes.
 const MOST_DATA_BYTES: u64 = 20_000;
-/// Most bytes that may be allocated for data that has not arrived.
+/// Maximum size of a buffer for data that has not arrived, in bytes.
 const MOST_AHEAD_BYTES: usize = 512 << 10;
 
 /// Client with a fixed output. It checks the buffer that the server allocates for announced data.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use wearwell_serve::RequestReading;
 
-/// Most values of write amplification kept for the chart.
+/// Maximum number of values of write amplification kept for the chart.
 const MOST_PAST: usize = 512;
 
 /// Shortest and longest interval between two readings.
