@@ -172,7 +172,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
             accessed_ns: atime.map(|time| convert::time(time, caller.now_ns)),
             modified_ns: mtime.map(|time| convert::time(time, caller.now_ns)),
         };
-        // Root may truncate a program that keeps its privileges; a change of owner always drops them.
+        // A truncation by root keeps the privileges of a program; a change of owner always drops them.
         let privileges_end = uid.is_some() || gid.is_some() || (size.is_some() && caller.uid != 0);
         let (number, keep) = (of, self.options.keep);
         self.serving.serve(

@@ -54,7 +54,7 @@ pub trait Mountable: FileSystem {
     /// Ends a job; `outcome` is the result of [`Mountable::run`].
     fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
 
-    /// Sets if the next request may fail with [`Error::Wait`].
+    /// Sets whether the next request may fail with [`Error::Wait`].
     fn allow_waiting(&mut self, _: bool) {}
 
     /// Begins the job that the last request, refused with [`Error::Wait`], waits for. The job ends just before the request is

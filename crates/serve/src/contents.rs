@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 /// Slots of memory allocated at a time.
 const SLOTS_IN_CHUNK: usize = 64;
 
-/// Number of released file slots that triggers a sync. A released slot is reused only once all requests that released it are on
+/// Number of released file slots that triggers a sync. A released slot is reused only after the requests that released it are on
 /// disk.
 const MOST_GIVEN_UP: usize = 1 << 16;
 
@@ -89,7 +89,7 @@ impl Contents {
         }
     }
 
-    /// Returns the bytes of stored content.
+    /// Returns the size of the stored content in bytes.
     pub fn bytes(&self) -> u64 {
         if let Slots::Flash(flash) = &self.slots {
             return flash.medium().held_bytes();
@@ -97,7 +97,7 @@ impl Contents {
         self.by_name.len() as u64 * self.page_bytes as u64
     }
 
-    /// Begins a write: its pages follow by [`Contents::keep`].
+    /// Begins a write: its pages follow in calls of [`Contents::keep`].
     pub fn begin_write(&mut self) {
         if let Slots::Flash(flash) = &self.slots {
             flash.medium().begin_write();

@@ -76,7 +76,7 @@ impl Device {
     }
 
     /// Opens the device of `scenario` that is stored in the folder `at` as a journal of all requests, or creates the journal.
-    /// Also returns counts of what was replayed.
+    /// Also returns the counts of the replay.
     ///
     /// # Errors
     /// As [`Device::in_memory_at`]; also if the image is damaged, in use, or of another scenario.
@@ -127,7 +127,7 @@ impl Device {
         self.page_bytes
     }
 
-    /// Returns the bytes of stored content.
+    /// Returns the size of the stored content in bytes.
     pub fn content_bytes(&self) -> u64 {
         self.contents.bytes()
     }

@@ -226,7 +226,7 @@ impl Image {
         self.pages.metadata().map(|of| of.len()).map_err(|error| self.failed(error))
     }
 
-    /// Begins a write: its pages follow by [`Image::add_page`].
+    /// Begins a write: its pages follow in calls of [`Image::add_page`].
     pub fn begin_write(&mut self) {
         self.writing.clear();
     }

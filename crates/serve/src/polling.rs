@@ -1,8 +1,8 @@
 //! Adaptive busy-polling before a thread blocks.
 //!
 //! Waking a thread takes longer than most requests, most of all in a virtual machine with idle processors. Polling pays off if
-//! the next request comes soon; otherwise it wastes a processor. So a thread polls only if its last sleep was shorter than the
-//! polling limit, and until one poll finds nothing. At most half of the processors are used for polling.
+//! the next request comes soon; otherwise it wastes a processor. So a thread begins to poll after a sleep that was shorter than
+//! the polling limit, and stops after a poll that finds nothing. At most half of the processors are used for polling.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

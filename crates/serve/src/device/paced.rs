@@ -20,7 +20,7 @@ impl Device {
         self.pacing.as_mut().and_then(|pacing| pacing.owed(&self.live))
     }
 
-    /// Returns the remaining wait of a completion. Counts its requests once it is over.
+    /// Returns the remaining wait of a completion. When the wait is over, counts the completed requests.
     pub(crate) fn wait(&mut self, owed: &Owed) -> Wait {
         let Some(pacing) = &mut self.pacing else { return Wait::Over };
         let wait = pacing.wait(&mut self.live, owed);

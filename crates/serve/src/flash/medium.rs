@@ -161,7 +161,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Begins a write: its contents follow by [`Medium::stage`].
+    /// Begins a write: its contents follow in calls of [`Medium::stage`].
     pub fn begin_write(&mut self) {
         self.staged.clear();
         self.staged_bytes.clear();

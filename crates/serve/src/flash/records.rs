@@ -1,4 +1,4 @@
-//! Records of blocks, and the sync record.
+//! Encoding of the records of blocks and of the sync record.
 
 use wearwell_engine::flash_format::{FormatError, crc};
 

@@ -1,4 +1,4 @@
-//! Simple NBD client with one request at a time, for programs that write to a device by its usual protocol.
+//! Simple NBD client with one request at a time, for programs that use a device over NBD.
 
 use super::protocol::{
     FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION_MAGIC, OPTION_REPLY_MAGIC, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC,
