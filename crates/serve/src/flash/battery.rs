@@ -1,6 +1,6 @@
 //! Record of trims that a drive with a battery keeps in RAM.
 //!
-//! A drive with a battery may delay the effects of a trim for as long as it likes, because it writes everything down when power
+//! A drive with a battery may delay the effects of a trim without limit, because it writes everything down when power
 //! fails. A killed process cannot do that. So the trims of such a drive are recorded here when they are acknowledged, and
 //! repeated after the drive recovers.
 
