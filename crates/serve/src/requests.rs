@@ -30,7 +30,7 @@ impl Operation {
 /// Significant digits of recorded latencies: percentiles are accurate to 1 %.
 const DIGITS: u8 = 2;
 
-/// Longest latency that is recorded exactly, in ns: a minute.
+/// Upper limit of recorded latencies in ns: a minute.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 /// Statistics of one kind of request.

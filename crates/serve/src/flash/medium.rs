@@ -137,7 +137,7 @@ impl Medium {
         self.places.len() as u64 * self.page.len() as u64
     }
 
-    /// Schedules a power cut instead of an earlier schedule; `None` cancels it.
+    /// Schedules a power cut and replaces an earlier schedule; `None` cancels it.
     pub fn cut(&mut self, cut: Option<PowerCut>) {
         self.cut = cut;
     }

@@ -30,7 +30,7 @@ pub trait Service: Send + Sync + 'static {
     /// Serves one client until it disconnects; [`Stream::end`] disconnects it.
     ///
     /// # Errors
-    /// Fails if the client breaks the connection or the protocol. Other clients are not affected.
+    /// Fails if the client disconnects unexpectedly or violates the protocol. Other clients are not affected.
     fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()>;
 }
 

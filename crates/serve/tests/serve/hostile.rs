@@ -88,7 +88,7 @@ proptest! {
     }
 }
 
-/// Longest write of which only a few bytes arrive: no buffer is allocated for the rest.
+/// Sends a few bytes of a write of maximum length: no buffer is allocated for the rest.
 #[test]
 fn announced_data_takes_no_memory_before_it_arrives() {
     let (length, data) = ((32u32 << 20).to_be_bytes(), [7; 100]);
