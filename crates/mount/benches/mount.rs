@@ -1,11 +1,11 @@
-//! What a mounted NVMFS costs, beside a mount of the same kind that hands everything on to a directory in memory.
+//! Cost of a mounted NVMFS, compared with a FUSE mount that forwards every call to a directory in memory.
 //!
 //!     cargo bench -p wearwell-mount --bench mount -- [--quick]
 //!
-//! Both are mounted by the same code with the same options, in rounds by turns, so that what FUSE costs is in both and the ratio
-//! is that of the file systems. The directory and both devices lie in memory, and everything fits the NVRAM. The kernel
-//! keeps no names and attributes, so that every request arrives. The rate is the median of the rounds; ratios wander by a tenth
-//! on a shared machine, rates by half.
+//! Both are mounted by the same code with the same options, in alternating rounds. So both include the cost of FUSE, and the
+//! ratio compares the file systems. The directory and both devices are in memory, and all data fits into the NVRAM. The kernel
+//! caches no names or attributes, so that every request arrives. A rate is the median of the rounds. On a shared machine ratios
+//! vary by a tenth and rates by half.
 
 #[path = "../tests/support/pass_through.rs"]
 mod pass_through;
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use wearwell_mount::{Mountable, Options, mount};
 
-/// How much is done.
+/// Amounts of work.
 struct Size {
     rounds: usize,
     writes: u64,
@@ -29,15 +29,15 @@ struct Size {
     files: u64,
 }
 
-/// Bytes of the file that is written at random.
+/// Bytes of the file for random writes.
 const FILE_BYTES: u64 = 64 << 20;
 const BLOCK: u64 = 4096;
 
-/// Memory that direct access accepts.
+/// Block with the alignment that direct I/O needs.
 #[repr(align(4096))]
 struct Block([u8; BLOCK as usize]);
 
-/// Operations a second.
+/// Runs `each` for every operation. Returns the operations a second.
 fn rate(operations: u64, mut each: impl FnMut(u64) -> io::Result<()>) -> io::Result<f64> {
     let begin = Instant::now();
     for number in 0..operations {
@@ -46,7 +46,7 @@ fn rate(operations: u64, mut each: impl FnMut(u64) -> io::Result<()>) -> io::Res
     Ok(operations as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Spreads numbers over the blocks of the file, always in the same way.
+/// Maps numbers to pseudo-random block offsets in the file, the same in every run.
 fn place(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     mixed % (FILE_BYTES / BLOCK) * BLOCK
@@ -65,7 +65,7 @@ fn name(number: u64) -> String {
     format!("d{}/file {number}", number % 16)
 }
 
-/// One round on a mounted file system: rates by job.
+/// Runs one round on a mounted file system. Returns the rates by job.
 fn jobs(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     fs::write(at.join("file"), vec![1; FILE_BYTES as usize])?;
@@ -88,7 +88,7 @@ fn jobs(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     ])
 }
 
-/// Mounts, does one round, unmounts.
+/// Mounts, runs one round, and unmounts.
 fn round<F: Mountable + Send + 'static>(
     file_system: F,
     at: &Path,

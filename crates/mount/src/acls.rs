@@ -1,25 +1,26 @@
-//! Access control lists: the kernel decides by them, and leaves to the file system what they do to new files and to set-group-id.
+//! Access control lists. The kernel enforces the lists; the file system applies their effects on new files and on the
+//! set-group-id bit.
 
 use super::convert;
 use wearwell_nvmfs::api::{ACCESS_ACL, Caller, Change, DEFAULT_ACL, FileSystem, Ino, Result};
 
 const SET_GROUP_ID: u32 = 0o2000;
-/// What a umask takes.
+/// Permission bits that a umask can clear.
 const RIGHTS: u32 = 0o777;
 
-/// Whether an extended attribute is a list.
+/// True if an extended attribute is an access control list.
 pub fn is_list(name: &[u8]) -> bool {
     name == ACCESS_ACL || name == DEFAULT_ACL
 }
 
-/// The permissions that a new file asks for. A directory's list for new files takes the place of the umask.
+/// Returns the permissions of a new file. The parent directory's default ACL, if it has one, replaces the umask.
 pub fn asked<F: FileSystem>(fs: &mut F, parent: Ino, mode: u32, umask: u32) -> u32 {
     let has_list = fs.xattr(parent, DEFAULT_ACL).is_ok();
     convert::permissions(mode) & if has_list { !0 } else { !(umask & RIGHTS) }
 }
 
-/// As `chmod` does, setting a list of access takes set-group-id from a file of a group in which the caller is not. The kernel says so in a
-/// field of the request that fuser 0.18 does not read.
+/// Clears set-group-id when the access ACL of a file is set by a caller outside the file's group, as `chmod` does. The kernel
+/// passes this as a field of the request that fuser 0.18 does not read.
 pub fn drop_set_group_id<F: FileSystem>(
     fs: &mut F,
     ino: Ino,
@@ -37,7 +38,7 @@ pub fn drop_set_group_id<F: FileSystem>(
     fs.set_attributes(ino, &change, caller).map(drop)
 }
 
-/// Whether a process has a group besides its first; not if nobody knows.
+/// True if a process has `gid` as a supplementary group. False if the groups cannot be read.
 fn is_in_group(pid: u32, gid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_groups_of_a_process_are_read() {
+    fn is_in_group_reads_groups_of_process() {
         let own = rustix::process::getgroups().expect("this process has them");
         assert!(own.iter().all(|group| is_in_group(std::process::id(), group.as_raw())), "{own:?}");
         assert!(!is_in_group(std::process::id(), 123_456_789));

@@ -1,8 +1,8 @@
-//! Requests of the kernel, turned into calls of a [`FileSystem`](wearwell_nvmfs::api::FileSystem).
+//! Adapter from requests of the kernel to calls of a [`FileSystem`](wearwell_nvmfs::api::FileSystem).
 //!
-//! The kernel is told of files by number and generation. When the number of a file that is gone is given to a new one, the kernel
-//! sees the other generation and answers ESTALE to who still holds the old one, so lookups need not be counted. A file without a
-//! name lives until the kernel forgets it, which it does when nobody holds it any more.
+//! The kernel identifies files by inode number and generation. If the number of a deleted file is reused, the kernel notices the
+//! new generation and returns ESTALE to holders of the old file. So lookups need not be counted. A file without a name lives
+//! until the kernel forgets it, after its last user has gone.
 
 use super::acls;
 use super::convert::{self, Answer, absent, attributes, file_type};
@@ -29,33 +29,33 @@ use wearwell_nvmfs::api::{Attributes, BLOCK_BYTES, Caller, Change, Error, Kind, 
 
 /// Largest write in one request, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
-/// Nothing here needs a handle: files are named by number.
+/// Files are identified by inode number, so handles are not used.
 const NO_HANDLE: FileHandle = FileHandle(0);
 
-/// A file system as the kernel sees it.
+/// File system with the interface of the kernel.
 pub struct Adapter<F> {
     shared: Arc<Shared<F>>,
     options: Options,
     opened: FopenFlags,
     serving: Serving<F>,
-    /// The kernel decides by access control lists.
+    /// True if the kernel enforces access control lists.
     has_lists: bool,
 }
 
 impl<F: Mountable + Send + 'static> Adapter<F> {
-    /// Serves the file system in `shared`.
+    /// Creates the adapter for the file system in `shared`.
     pub fn new(shared: Arc<Shared<F>>, options: Options) -> io::Result<Self> {
         let opened = if options.direct_io {
             FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
         } else {
-            // Nobody else changes the files, so pages stay true while a file is closed.
+            // Only this mount changes the files, so cached pages stay valid while a file is closed.
             FopenFlags::FOPEN_KEEP_CACHE
         };
         let serving = Serving::new(Arc::clone(&shared))?;
         Ok(Adapter { shared, options, opened, serving, has_lists: false })
     }
 
-    /// Makes a file in the directory `parent`, and answers with it.
+    /// Creates a file in the directory `parent` and replies with it.
     fn make(
         &self,
         parent: INodeNo,
@@ -69,7 +69,7 @@ impl<F: Mountable + Send + 'static> Adapter<F> {
         });
     }
 
-    /// How long the kernel keeps the name of a file, and what is known of it.
+    /// Returns the time for which the kernel may cache a file's name and attributes.
     fn keep(&self, seen: &Seen) -> Duration {
         if seen.is_kept { self.options.keep } else { Duration::ZERO }
     }
@@ -93,12 +93,12 @@ fn done(reply: ReplyEmpty, answer: Answer<()>) {
     }
 }
 
-/// A name, for as long as a request may wait.
+/// Copies a name, so that the request can outlive the call.
 fn bytes(name: &OsStr) -> Vec<u8> {
     name.as_bytes().to_vec()
 }
 
-/// Who asks; the time is taken here, once for each request.
+/// Returns the caller of a request, with the current time.
 fn caller(request: &Request) -> Caller {
     Caller { uid: request.uid(), gid: request.gid(), now_ns: convert::ns(SystemTime::now()) }
 }
@@ -119,14 +119,14 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let offered = wanted & config.capabilities();
         config.add_capabilities(offered).expect("the kernel offers these");
         self.has_lists = offered.contains(InitFlags::FUSE_POSIX_ACL);
-        // Refused values come back as the nearest that is not, which older kernels have as default.
+        // If a value is refused, the kernel keeps the nearest allowed one (the default of older kernels).
         let _ = config.set_max_write(MAX_WRITE_BYTES);
         Ok(())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match self.shared.request(|fs| trees::lookup(fs, parent, name.as_bytes())) {
-            // The kernel may remember that there is nothing.
+            // The kernel may cache the absence of the name.
             Ok(None) => reply.entry(&self.options.keep, &absent(), Generation(0)),
             Ok(Some(seen)) => entry(reply, self.keep(&seen), &seen),
             Err(error) => reply.error(error),
@@ -172,7 +172,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
             accessed_ns: atime.map(|time| convert::time(time, caller.now_ns)),
             modified_ns: mtime.map(|time| convert::time(time, caller.now_ns)),
         };
-        // Root may truncate a program and leave it privileged; nobody changes its owner and does.
+        // A truncation by root keeps the privileges of a program; a change of owner always drops them.
         let privileges_end = uid.is_some() || gid.is_some() || (size.is_some() && caller.uid != 0);
         let (number, keep) = (of, self.options.keep);
         self.serving.serve(
@@ -322,7 +322,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        // What is open in a snapshot keeps nothing there.
+        // Open files in a snapshot hold no resources.
         done(reply, now(of).map_or(Ok(()), |of| self.shared.close(of)));
     }
 
@@ -359,7 +359,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         }
     }
 
-    /// Called at every `close`; nothing is held back that had to be written then. The kernel asks once only.
+    /// Called at every `close`. Nothing is buffered, so ENOSYS tells the kernel not to ask again.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.error(Errno::ENOSYS);
     }
@@ -372,7 +372,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         done(reply, self.shared.request(|fs| look(fs, of, |fs, ino| fs.sync(ino))));
     }
 
-    /// Directories need no handle. The kernel asks once only, and keeps their entries.
+    /// Directories need no handle. ENOSYS tells the kernel not to ask again and to cache their entries.
     fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         reply.error(Errno::ENOSYS);
     }

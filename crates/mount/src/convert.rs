@@ -1,14 +1,14 @@
-//! What the kernel calls what this crate calls otherwise.
+//! Conversions between the types of the kernel and of this crate.
 
 use fuser::{Errno, FileAttr, FileType, INodeNo, RenameFlags, TimeOrNow};
 use rustix::fs::{FallocateFlags, FileType as Type, Mode, XattrFlags};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wearwell_nvmfs::api::{Allocate, Attributes, BLOCK_BYTES, Error, Kind, Rename, Seek, SetXattr};
 
-/// What a request gives back.
+/// Result of a request.
 pub type Answer<T> = std::result::Result<T, Errno>;
 
-/// The number that the kernel understands.
+/// Returns the errno of an error.
 pub fn errno(error: &Error) -> Errno {
     match error {
         Error::NotFound => Errno::ENOENT,
@@ -32,7 +32,7 @@ pub fn errno(error: &Error) -> Errno {
     }
 }
 
-/// The kind of file that `mode` asks for, if it is one.
+/// Returns the kind of file in `mode`, if it is known.
 pub fn kind(mode: u32) -> Option<Kind> {
     Some(match Type::from_raw_mode(mode) {
         Type::RegularFile => Kind::File,
@@ -46,12 +46,12 @@ pub fn kind(mode: u32) -> Option<Kind> {
     })
 }
 
-/// The permission bits of `mode`.
+/// Returns the permission bits of `mode`.
 pub fn permissions(mode: u32) -> u32 {
     Mode::from_raw_mode(mode).bits()
 }
 
-/// What the kernel calls this kind.
+/// Returns the kernel's type for a kind of file.
 pub fn file_type(kind: Kind) -> FileType {
     match kind {
         Kind::File => FileType::RegularFile,
@@ -64,12 +64,12 @@ pub fn file_type(kind: Kind) -> FileType {
     }
 }
 
-/// Attributes as the kernel wants them.
+/// Converts attributes for the kernel.
 pub fn attributes(of: &Attributes) -> FileAttr {
     FileAttr {
         ino: INodeNo(of.ino.0.into()),
         size: of.size_bytes,
-        // The kernel counts in sectors of 512 bytes.
+        // The kernel counts sectors of 512 bytes.
         blocks: of.blocks * (BLOCK_BYTES as u64 / 512),
         atime: system_time(of.accessed_ns),
         mtime: system_time(of.modified_ns),
@@ -86,7 +86,7 @@ pub fn attributes(of: &Attributes) -> FileAttr {
     }
 }
 
-/// What tells the kernel that there is no file, and that it may remember this.
+/// Returns the attributes that mean "no such file", which the kernel may cache.
 pub fn absent() -> FileAttr {
     FileAttr {
         ino: INodeNo(0),
@@ -107,13 +107,13 @@ pub fn absent() -> FileAttr {
     }
 }
 
-/// A point in time from ns since 1970.
+/// Converts nanoseconds since 1970 to a time.
 fn system_time(ns: i64) -> SystemTime {
     let distance = Duration::from_nanos(ns.unsigned_abs());
     if ns < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
 }
 
-/// Nanoseconds since 1970; the ends of what 64 bits hold (1677 and 2262) where a time lies beyond.
+/// Converts a time to nanoseconds since 1970, limited to the range of 64 bits (years 1677 to 2262).
 pub fn ns(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
@@ -121,7 +121,7 @@ pub fn ns(time: SystemTime) -> i64 {
     }
 }
 
-/// A time that the caller gave, or `now_ns`.
+/// Returns the time given by the caller, or `now_ns`.
 pub fn time(given: TimeOrNow, now_ns: i64) -> i64 {
     match given {
         TimeOrNow::SpecificTime(time) => ns(as_given(time)),
@@ -129,7 +129,8 @@ pub fn time(given: TimeOrNow, now_ns: i64) -> i64 {
     }
 }
 
-/// Before 1970 the kernel counts seconds downwards but their fraction upwards; fuser 0.18 takes both downwards.
+/// Corrects times before 1970: the kernel counts seconds downwards and their fraction upwards, but fuser 0.18 takes both
+/// downwards.
 fn as_given(time: SystemTime) -> SystemTime {
     match UNIX_EPOCH.duration_since(time) {
         Ok(before) => time + 2 * Duration::from_nanos(before.subsec_nanos().into()),
@@ -137,7 +138,7 @@ fn as_given(time: SystemTime) -> SystemTime {
     }
 }
 
-/// What kind of rename the flags ask for, if it is one of ours.
+/// Returns the kind of rename in the flags, if it is supported.
 pub fn rename(flags: RenameFlags) -> Option<Rename> {
     if flags.is_empty() {
         Some(Rename::Replace)
@@ -150,7 +151,7 @@ pub fn rename(flags: RenameFlags) -> Option<Rename> {
     }
 }
 
-/// What `fallocate` with this mode does, if it is one of ours.
+/// Returns the operation of `fallocate` with this mode, if it is supported.
 pub fn allocate(mode: i32) -> Option<Allocate> {
     let keep = FallocateFlags::KEEP_SIZE;
     let flags = FallocateFlags::from_bits_retain(mode as u32);
@@ -165,7 +166,7 @@ pub fn allocate(mode: i32) -> Option<Allocate> {
     }
 }
 
-/// SEEK_DATA and SEEK_HOLE of `lseek`; the kernel handles the others.
+/// Converts SEEK_DATA and SEEK_HOLE of `lseek`; the kernel handles the other values.
 pub fn seek(whence: i32) -> Option<Seek> {
     match whence {
         3 => Some(Seek::Data),
@@ -174,7 +175,7 @@ pub fn seek(whence: i32) -> Option<Seek> {
     }
 }
 
-/// How `setxattr` with these flags treats what is there.
+/// Converts the flags of `setxattr`, which say how to treat an existing attribute.
 pub fn set_xattr(flags: i32) -> Option<SetXattr> {
     let flags = XattrFlags::from_bits_retain(flags as u32);
     if flags.is_empty() {
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_before_1970_are_whole_seconds_down_and_nanoseconds_up() {
+    fn time_before_1970_counts_nanoseconds_upwards() {
         let as_fuser_has_it = UNIX_EPOCH - Duration::new(2, 300_000_000);
         assert_eq!(time(TimeOrNow::SpecificTime(as_fuser_has_it), 0), -1_700_000_000);
         assert_eq!(time(TimeOrNow::SpecificTime(UNIX_EPOCH - Duration::from_secs(2)), 0), -2_000_000_000);

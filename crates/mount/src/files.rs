@@ -1,4 +1,4 @@
-//! NVMFS on files and devices, with its types filled in, so that it is compiled here and as this crate is optimised.
+//! NVMFS on files and devices, as concrete types. So its code is compiled in this crate, with this crate's optimisation.
 
 use super::{Mounted, Options, mount};
 use std::io;
@@ -9,17 +9,17 @@ use wearwell_nvmfs::nvram::MappedNvram;
 use wearwell_nvmfs::ssd::Ssd;
 use wearwell_nvmfs::store::{Found, OpenError};
 
-/// A file system on files that is open, and not mounted.
+/// Open file system on files, not mounted.
 pub struct OnFiles(Nvmfs<MappedNvram, Box<dyn Ssd>>);
 
-/// A file system on files that is mounted.
+/// Mounted file system on files.
 pub struct MountedOnFiles(Mounted<Nvmfs<MappedNvram, Box<dyn Ssd>>>);
 
 impl OnFiles {
-    /// Opens it, and says how it was found.
+    /// Opens a file system. Also returns its state as found.
     ///
     /// # Errors
-    /// Devices that hold no file system, not the same, or a damaged one.
+    /// Fails if the devices have no file system, have different ones, or the file system is damaged.
     pub fn open(
         nvram: MappedNvram,
         ssd: Box<dyn Ssd>,
@@ -29,10 +29,10 @@ impl OnFiles {
         Ok((OnFiles(file_system), found))
     }
 
-    /// Opens a snapshot of it, to be mounted read-only; the NVRAM is a copy of its own.
+    /// Opens a snapshot for a read-only mount. The NVRAM must be a private copy.
     ///
     /// # Errors
-    /// Devices that hold no file system or not that snapshot.
+    /// Fails if the devices have no file system or not that snapshot.
     pub fn open_snapshot(
         nvram: MappedNvram,
         ssd: Box<dyn Ssd>,
@@ -43,46 +43,46 @@ impl OnFiles {
         Ok((OnFiles(file_system), found))
     }
 
-    /// Mounts it on the directory `at`.
+    /// Mounts the file system on the directory `at`.
     ///
     /// # Errors
-    /// It is no directory, or the user may not mount there.
+    /// Fails if `at` is not a directory or the user may not mount there.
     pub fn mount(self, at: &Path, options: &Options) -> io::Result<MountedOnFiles> {
         mount(self.0, at, options).map(MountedOnFiles)
     }
 }
 
 impl MountedOnFiles {
-    /// As [`Mounted::ended`].
+    /// See [`Mounted::ended`].
     pub fn ended(&self) -> bool {
         self.0.ended()
     }
 
-    /// As [`Mounted::unmount`].
+    /// See [`Mounted::unmount`].
     ///
     /// # Errors
-    /// Files on it are open.
+    /// Fails if files are open.
     pub fn unmount(&self) -> io::Result<()> {
         self.0.unmount()
     }
 
-    /// As [`Mounted::report`].
+    /// See [`Mounted::report`].
     pub fn report(&self) -> Option<String> {
         self.0.report()
     }
 
-    /// As [`Mounted::end`].
+    /// See [`Mounted::end`].
     ///
     /// # Errors
-    /// It cannot be unmounted, or closing it failed.
+    /// Fails if it cannot be unmounted or closing it failed.
     pub fn end(self) -> io::Result<()> {
         self.0.end()
     }
 
-    /// As [`Mounted::join`].
+    /// See [`Mounted::join`].
     ///
     /// # Errors
-    /// Serving it or closing it failed.
+    /// Fails if serving or closing it failed.
     pub fn join(self) -> io::Result<()> {
         self.0.join()
     }

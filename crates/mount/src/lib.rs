@@ -1,8 +1,8 @@
-//! A file system under a directory, by FUSE.
+//! FUSE mounts of user-space file systems.
 //!
-//! The kernel checks permissions and keeps pages, names and attributes; as nothing but this mount changes the file system, it may
-//! keep them long. Writes go through its page cache at once, so that what `write` returned from is in NVRAM and survives a
-//! power cut; what a program writes through `mmap` does so after `msync`.
+//! The kernel checks permissions and caches pages, names and attributes. Only this mount changes the file system, so caches may
+//! live long. Writes pass through the page cache at once: data is in NVRAM, and survives a power cut, when `write` returns. Data
+//! written through `mmap` does so after `msync`.
 
 mod acls;
 mod adapter;
@@ -32,93 +32,93 @@ pub use trees::View;
 use wearwell_nvmfs::api::{Error, FileSystem, Result};
 use worker::{Shared, Worker};
 
-/// A file system that can be mounted.
+/// File system that can be mounted.
 ///
-/// What it does beside requests, such as flushing (section III-B), is done in small pieces, by one thread: each begins and ends
-/// between two requests, its slow part in the middle runs beside them.
+/// Its background work, such as flushing (section III-B), is done by one thread in small jobs. A job begins and ends between two
+/// requests; its slow part runs concurrently with requests.
 pub trait Mountable: FileSystem {
-    /// A slow piece of work, such as writing one extent.
+    /// Slow job, such as writing one extent.
     type Job: Send;
 
-    /// Begins a piece of work, if there is one before the next request.
+    /// Begins the next background job, if there is one.
     fn begin_work(&mut self) -> Result<Option<Self::Job>>;
 
-    /// Begins a piece of looking at what is there, which is done now and then when there is nothing else to do; none when all was
-    /// looked at once more.
+    /// Begins the next scrubbing job, which runs when there is nothing else to do. Returns `None` after a complete pass.
     fn begin_check(&mut self) -> Result<Option<Self::Job>> {
         Ok(None)
     }
 
-    /// Its slow part.
+    /// Runs the slow part of a job.
     fn run(job: &Self::Job) -> io::Result<()>;
 
-    /// Ends it; `outcome` is that of [`Mountable::run`].
+    /// Ends a job; `outcome` is the result of [`Mountable::run`].
     fn end_work(&mut self, job: Self::Job, outcome: io::Result<()>) -> Result<()>;
 
-    /// Whether the request that comes may be refused with [`Error::Wait`].
+    /// Sets whether the next request may fail with [`Error::Wait`].
     fn allow_waiting(&mut self, _: bool) {}
 
-    /// Begins what the request that was just refused with [`Error::Wait`] waits for; it ends just before that is asked again.
+    /// Begins the job that the last request, refused with [`Error::Wait`], waits for. The job ends just before the request is
+    /// repeated.
     fn begin_wait(&mut self) -> Option<Self::Job> {
         None
     }
 
-    /// A request was refused; for the report.
+    /// Records in the report that a request was refused.
     fn refused(&mut self, _: &Error) {}
 
-    /// The last call, when nothing is open any more: does what makes the next start quick.
+    /// Closes the file system when no file is open any more, and prepares a quick next start.
     fn close(self) -> Result<()>
     where
         Self: Sized;
 
-    /// Does what `order` says, as [`ORDER_XATTR`](wearwell_nvmfs::stats::ORDER_XATTR) is set by who may; at this time, ns since 1970.
+    /// Executes an order, given by setting [`ORDER_XATTR`](wearwell_nvmfs::stats::ORDER_XATTR). `now_ns` is in ns since 1970.
     fn order(&mut self, _order: &[u8], _now_ns: i64) -> Result<()> {
         Err(Error::Unsupported("orders"))
     }
 
-    /// The snapshots that can be looked at beside it.
+    /// Returns the snapshots that can be viewed.
     fn views(&mut self) -> Vec<View> {
         Vec::new()
     }
 
-    /// One of them, by its number.
+    /// Returns the view of a snapshot, by its number.
     fn as_it_was(&mut self, _view: u32) -> Option<Box<dyn FileSystem + '_>> {
         None
     }
 
-    /// What a program may want to know of it while it is mounted, as JSON; read as [`REPORT_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).
+    /// Returns a report of the mounted file system as JSON, for [`REPORT_XATTR`](wearwell_nvmfs::stats::REPORT_XATTR).
     fn report(&mut self) -> Option<String> {
         None
     }
 }
 
-/// Threads for requests unless more are asked for.
+/// Maximum of the default number of request threads.
 const MOST_USUAL_THREADS: usize = 4;
 
-/// How to mount.
+/// Mount options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the table of mounts calls it.
+    /// Name of the source in the mount table.
     pub source: String,
-    /// Users other than the one who mounts may use it.
+    /// Allows access to users other than the one who mounts.
     pub allow_other: bool,
-    /// Nothing may be changed.
+    /// Mounts read-only.
     pub read_only: bool,
-    /// The kernel keeps no pages: every read and write is a request.
+    /// Disables the page cache: every read and write is a request.
     pub direct_io: bool,
-    /// The kernel collects writes before it sends them. Then only `fsync` makes them survive a power cut.
+    /// Lets the kernel buffer writes. Then data survives a power cut only after `fsync`.
     pub writeback_cache: bool,
-    /// Nothing can be executed.
+    /// Forbids execution of programs.
     pub no_programs: bool,
-    /// What is there is looked at in the background.
+    /// Scrubs the stored data in the background.
     pub scrub: bool,
-    /// Threads that the kernel's requests come to; at least 1. What waits for the SSD does so elsewhere.
+    /// Threads for the kernel's requests; at least 1. Waiting for the SSD happens in other threads.
     pub threads: usize,
-    /// How long the kernel keeps names and attributes.
+    /// Time for which the kernel may cache names and attributes.
     pub keep: Duration,
 }
 
-/// Where there are few processors, those who ask need them too.
+/// Returns the default number of request threads: half of the processors at most, because the callers need processors too.
 fn usual_threads() -> usize {
     std::thread::available_parallelism()
         .map_or(1, |processors| (processors.get() / 2).clamp(1, MOST_USUAL_THREADS))
@@ -151,7 +151,7 @@ impl Options {
         ];
         config.mount_options.extend(self.no_programs.then_some(MountOption::NoExec));
         config.n_threads = Some(self.threads.max(1));
-        // Each thread has its own end of the connection, where the user may open one.
+        // Each thread gets its own connection to the kernel if the user may open one.
         config.clone_fd =
             self.threads > 1 && File::options().read(true).write(true).open("/dev/fuse").is_ok();
         config.acl = if self.allow_other { SessionACL::All } else { SessionACL::Owner };
@@ -159,7 +159,7 @@ impl Options {
     }
 }
 
-/// A mounted file system. Dropping it unmounts, without waiting for those who use it.
+/// Mounted file system. Dropping it unmounts without waiting for open files.
 pub struct Mounted<F: Mountable + Send + 'static> {
     at: PathBuf,
     session: Option<JoinHandle<io::Result<()>>>,
@@ -167,7 +167,7 @@ pub struct Mounted<F: Mountable + Send + 'static> {
     worker: Option<Worker>,
 }
 
-/// Mounts `file_system` on the directory `at`. Fails if it is no directory or the user may not mount there.
+/// Mounts `file_system` on the directory `at`. Fails if `at` is not a directory or the user may not mount there.
 pub fn mount<F: Mountable + Send + 'static>(
     file_system: F,
     at: &Path,
@@ -182,7 +182,7 @@ pub fn mount<F: Mountable + Send + 'static>(
         let adapter = adapter::Adapter::new(shared.clone(), options.clone())?;
         Session::new(adapter, &at, &options.config(subtype))
     };
-    // So that the table of mounts says fuse.nvmfs, as root's own mounts do not otherwise; kernels of before 2019 refuse it.
+    // Makes the mount table show fuse.nvmfs for mounts by root too; kernels before 2019 refuse this option.
     let session = open(MountOption::CUSTOM("subtype=nvmfs".into()))
         .or_else(|_| open(MountOption::Subtype("nvmfs".into())))?;
     let worker = Worker::start(shared.clone(), options.scrub)?;
@@ -191,12 +191,12 @@ pub fn mount<F: Mountable + Send + 'static>(
 }
 
 impl<F: Mountable + Send + 'static> Mounted<F> {
-    /// Whether somebody unmounted it already, with `umount`.
+    /// True if it was unmounted already, for example by `umount`.
     pub fn ended(&self) -> bool {
         self.session.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Unmounts the directory. Fails with EBUSY as long as files on it are open, and can be tried again.
+    /// Unmounts the directory. Fails with EBUSY while files on it are open; the caller can try again.
     pub fn unmount(&self) -> io::Result<()> {
         if self.ended() {
             return Ok(());
@@ -204,16 +204,15 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
         unmount(&self.at, UnmountFlags::empty())
     }
 
-    /// Ends the mount, whoever uses it: what was written is sent on, then those who still have files open get errors, and the file
-    /// system is closed.
+    /// Ends the mount even if files are open: writes buffered data, makes later accesses fail, and closes the file system.
     pub fn end(mut self) -> io::Result<()> {
         if !self.ended() {
-            // What the kernel has collected, of mapped files above all.
+            // Writes data that the kernel has buffered, mainly of mapped files.
             if let Ok(directory) = File::open(&self.at) {
                 let _ = rustix::fs::syncfs(directory);
             }
             unmount(&self.at, UnmountFlags::DETACH)?;
-            // It goes on refusing until the last of them is gone, or the process.
+            // The detached session refuses requests until its last user or this process ends.
             drop(self.session.take());
         }
         let worked = self.worker.take().expect("only this and drop take it").stop();
@@ -221,12 +220,12 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
         worked.and(closed).map_err(io::Error::other)
     }
 
-    /// What [`Mountable::report`] tells, as long as it is not closed.
+    /// Returns [`Mountable::report`], unless the file system is closed.
     pub fn report(&self) -> Option<String> {
         self.shared.request(|file_system| Ok(file_system.report())).ok().flatten()
     }
 
-    /// Waits until it is unmounted, stops the background work and closes the file system.
+    /// Waits for the unmount, stops the background work and closes the file system.
     pub fn join(mut self) -> io::Result<()> {
         let session = self.session.take().expect("only this and drop take it");
         let served = session.join().unwrap_or_else(|_| Err(io::Error::other("serving requests panicked")));
@@ -239,7 +238,7 @@ impl<F: Mountable + Send + 'static> Mounted<F> {
 impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
     fn drop(&mut self) {
         if !self.ended() {
-            // There is nobody left to tell of an error.
+            // A destructor cannot report errors.
             let _ = unmount(&self.at, UnmountFlags::DETACH);
         }
         if let Some(worker) = self.worker.take() {
@@ -248,21 +247,21 @@ impl<F: Mountable + Send + 'static> Drop for Mounted<F> {
     }
 }
 
-/// Unmounts a directory on which something is mounted, as another process may. The server closes the file system then.
+/// Unmounts a directory, possibly mounted by another process. Its server then closes the file system.
 pub fn unmount_directory(at: &Path) -> io::Result<()> {
     unmount(at, UnmountFlags::empty())
 }
 
 fn unmount(at: &Path, how: UnmountFlags) -> io::Result<()> {
     match rustix::mount::unmount(at, how) {
-        // Somebody else was faster.
+        // It was unmounted already.
         Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
         Err(Errno::PERM) => unmount_as_user(at, how),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Users other than root unmount by a helper that has the right to.
+/// Unmounts through fusermount3, which has the privileges that users other than root lack.
 fn unmount_as_user(at: &Path, how: UnmountFlags) -> io::Result<()> {
     let flags = if how.contains(UnmountFlags::DETACH) { "-uz" } else { "-u" };
     let output = Command::new("fusermount3").arg(flags).arg("--").arg(at).stdin(Stdio::null()).output()?;

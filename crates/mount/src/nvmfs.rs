@@ -1,4 +1,4 @@
-//! NVMFS as it is mounted: a thread flushes (section III-B).
+//! [`Mountable`] for NVMFS: a thread flushes (section III-B).
 
 use super::{Mountable, View};
 use std::io;
@@ -49,7 +49,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
         let order = str::from_utf8(order).ok().and_then(|order| order.split_once(' '));
         match order {
             Some(("create", name)) => self.create_snapshot(name, now_ns),
-            // The thread frees what it has.
+            // The background thread frees the snapshot's blocks.
             Some(("delete", name)) => self.begin_deleting_snapshot(name),
             _ => Err(Error::Invalid("an order is `create NAME` or `delete NAME`")),
         }

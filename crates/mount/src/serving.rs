@@ -1,4 +1,5 @@
-//! Requests that may have to wait for the SSD: they are begun where they come, and go on elsewhere if they do.
+//! Requests that may have to wait for the SSD: they begin on the thread that received them and continue on another one if they
+//! wait.
 
 use super::Mountable;
 use super::convert::Answer;
@@ -13,23 +14,23 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{Caller, Ino, Result};
 
 thread_local! {
-    /// What a thread reads goes through here; kept, so that not every request clears a new one.
+    /// Read buffer of each thread, kept so that not every request clears a new one.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Handles such requests.
+/// Handler of requests that may wait.
 pub struct Serving<F> {
     shared: Arc<Shared<F>>,
     waiting: Waiting,
 }
 
 impl<F: Mountable + Send + 'static> Serving<F> {
-    /// Of the file system in `shared`.
+    /// Creates the handler for the file system in `shared`.
     pub fn new(shared: Arc<Shared<F>>) -> io::Result<Self> {
         Ok(Serving { shared, waiting: Waiting::start()? })
     }
 
-    /// Handles a request and answers it, elsewhere if it has to wait.
+    /// Handles a request and replies, on another thread if it has to wait.
     pub fn serve<T>(
         &self,
         mut handle: impl FnMut(&mut F) -> Result<T> + Send + 'static,
@@ -44,7 +45,7 @@ impl<F: Mountable + Send + 'static> Serving<F> {
         }
     }
 
-    /// The same of a request whose answer depends on how much room there is: files that are gone have left before.
+    /// Like `serve`, for a request that depends on free space: first waits for the space of deleted files.
     pub fn serve_settled<T>(
         &self,
         mut handle: impl FnMut(&mut F) -> Result<T> + Send + 'static,
@@ -60,7 +61,7 @@ impl<F: Mountable + Send + 'static> Serving<F> {
         });
     }
 
-    /// Takes a name from a file and answers.
+    /// Removes a name and replies.
     pub fn take_name(
         &self,
         (directory, name): (INodeNo, Vec<u8>),
@@ -74,7 +75,7 @@ impl<F: Mountable + Send + 'static> Serving<F> {
         self.serve(take, answer);
     }
 
-    /// Reads and answers.
+    /// Reads from a file and replies.
     pub fn read(&self, of: INodeNo, offset: u64, size: u32, caller: Caller, reply: ReplyData) {
         let read = |buffer: &mut Vec<u8>| {
             let room = room_for(buffer, size);
@@ -98,7 +99,7 @@ impl<F: Mountable + Send + 'static> Serving<F> {
         }
     }
 
-    /// Writes and answers; `privileges_end` if the file's are to be dropped before.
+    /// Writes to a file and replies. Drops the file's privileges first if `privileges_end` is set.
     pub fn write(
         &self,
         of: Ino,
@@ -124,7 +125,7 @@ impl<F: Mountable + Send + 'static> Serving<F> {
     }
 }
 
-/// Room for what is read.
+/// Returns a slice of `size` bytes of the buffer.
 fn room_for(buffer: &mut Vec<u8>, size: u32) -> &mut [u8] {
     if buffer.len() < size as usize {
         buffer.resize(size as usize, 0);
@@ -132,7 +133,7 @@ fn room_for(buffer: &mut Vec<u8>, size: u32) -> &mut [u8] {
     &mut buffer[..size as usize]
 }
 
-/// Answers with so many bytes, which this thread has read.
+/// Replies with the first bytes of this thread's buffer.
 fn answer_with(reply: ReplyData, answer: Answer<usize>) {
     match answer {
         Ok(bytes) => BUFFER.with_borrow(|buffer| reply.data(&buffer[..bytes])),

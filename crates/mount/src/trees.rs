@@ -1,7 +1,8 @@
-//! Which tree a file of the kernel's is in: the file system as it is, a snapshot of it, or the directory in which snapshots are found.
+//! Trees of files: the live file system, its snapshots, and the directory that lists the snapshots.
 //!
-//! That directory, `.snapshots` in the root, is in no listing, as it would be copied with all else. It is there as long as there are
-//! snapshots, unless somebody made a file of that name. The kernel asks for it, and for what is in it, each time: snapshots come and go.
+//! That directory, `.snapshots` in the root, is in no listing, so that it is not copied along with everything else. It exists
+//! while there are snapshots, unless the root has a file of that name. The kernel does not cache it or its entries, because
+//! snapshots come and go.
 
 use super::Mountable;
 use super::convert::attributes;
@@ -9,36 +10,36 @@ use fuser::{FileAttr, INodeNo};
 use std::ops::ControlFlow;
 use wearwell_nvmfs::api::{Attributes, Entry, Error, FileSystem, Ino, Kind, ROOT, Result};
 
-/// The directory in the root in which snapshots are.
+/// Name of the snapshot directory in the root.
 const DIRECTORY: &[u8] = b".snapshots";
-/// Its place among numbers of snapshots.
+/// View number of the snapshot directory.
 const DIRECTORY_VIEW: u32 = u32::MAX;
-/// That of the file system as it is.
+/// View number of the live file system.
 const NOW: u32 = 0;
-/// Entries of a directory that are looked at before their attributes are asked for; about what a request has room for.
+/// Directory entries read before their attributes are queried; about as many as fit into a reply.
 const ENTRIES_AT_ONCE: usize = 32;
-/// Cookies of its listing before the first snapshot: after nothing, `.` and `..`.
+/// Directory cookie before the first snapshot, after `.` and `..`.
 const AFTER_DOTS: u64 = 2;
 
-/// A snapshot that can be looked at.
+/// Snapshot that can be viewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// A number that no other ever had on this mount: from 1 on.
+    /// Number from 1 on, never reused during this mount.
     pub number: u32,
-    /// What it is called.
+    /// Name of the snapshot.
     pub name: String,
-    /// When it was made, ns since 1970.
+    /// Time of its creation, ns since 1970.
     pub created_ns: i64,
 }
 
-/// A file as the kernel names it.
+/// File identified by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Node {
-    /// In the file system.
+    /// File in the live file system.
     Now(Ino),
-    /// As it was in the snapshot with this number.
+    /// File in the snapshot with this number.
     Then(u32, Ino),
-    /// The directory of snapshots.
+    /// Snapshot directory.
     Directory,
 }
 
@@ -54,15 +55,15 @@ fn number(view: u32, ino: Ino) -> INodeNo {
     INodeNo(u64::from(view) << u32::BITS | u64::from(ino.0))
 }
 
-/// The number of a file in the tree in which another is.
+/// Returns the kernel's number for file `ino` in the tree of `other`.
 pub fn beside(other: INodeNo, ino: Ino) -> INodeNo {
     number((other.0 >> u32::BITS) as u32, ino)
 }
 
-/// The file that the kernel names, which is to be changed.
+/// Returns the file with this number for a change.
 ///
 /// # Errors
-/// [`Error::ReadOnly`] of one in a snapshot.
+/// [`Error::ReadOnly`] if the file is in a snapshot.
 pub fn now(number: INodeNo) -> Result<Ino> {
     match node(number) {
         Node::Now(ino) => Ok(ino),
@@ -70,11 +71,11 @@ pub fn now(number: INodeNo) -> Result<Ino> {
     }
 }
 
-/// Looks at a file in the tree in which it is.
+/// Calls `look` with a file and its tree.
 ///
 /// # Errors
-/// Those of `look`; [`Error::Stale`] where the snapshot is gone, [`Error::NoAttribute`] of the directory of snapshots, which has nothing
-/// but names.
+/// Errors of `look`; [`Error::Stale`] if the snapshot is gone; [`Error::NoAttribute`] for the snapshot directory, which has only
+/// names.
 pub fn look<F: Mountable, T>(
     fs: &mut F,
     of: INodeNo,
@@ -87,7 +88,7 @@ pub fn look<F: Mountable, T>(
     }
 }
 
-/// What a file that the kernel is told of is, and whether it may remember its name.
+/// Attributes of a file for the kernel. `is_kept` is true if the kernel may cache its name.
 #[derive(Debug)]
 pub struct Seen {
     pub attributes: FileAttr,
@@ -95,16 +96,16 @@ pub struct Seen {
     pub is_kept: bool,
 }
 
-/// A file in the tree in which `other` is.
+/// Returns the attributes of a file in the tree of `other`.
 pub fn seen(other: INodeNo, of: &Attributes) -> Seen {
     let attributes = FileAttr { ino: beside(other, of.ino), ..attributes(of) };
     Seen { attributes, generation: of.generation, is_kept: true }
 }
 
-/// What is found under a name; none if the kernel may remember that there is nothing.
+/// Looks up a name. Returns `None` if the kernel may cache that there is no such file.
 ///
 /// # Errors
-/// As [`look`]; [`Error::NotFound`] where there may be something soon.
+/// As [`look`]; [`Error::NotFound`] if the absence must not be cached.
 pub fn lookup<F: Mountable>(fs: &mut F, parent: INodeNo, name: &[u8]) -> Result<Option<Seen>> {
     if node(parent) == Node::Directory {
         let view = fs.views().into_iter().find(|view| view.name.as_bytes() == name).ok_or(Error::NotFound)?;
@@ -123,13 +124,13 @@ pub fn lookup<F: Mountable>(fs: &mut F, parent: INodeNo, name: &[u8]) -> Result<
     }
 }
 
-/// The root as it was in a snapshot.
+/// Returns the root of a snapshot.
 fn root_of<F: Mountable>(fs: &mut F, view: u32) -> Result<Seen> {
     let root = number(view, ROOT);
     look(fs, root, |fs, ino| fs.attributes(ino)).map(|of| Seen { is_kept: false, ..seen(root, &of) })
 }
 
-/// The directory of snapshots: whose the root is, and as old as the newest of them.
+/// Returns the attributes of the snapshot directory. It has the owner of the root and the time of the newest snapshot.
 fn directory<F: Mountable>(fs: &mut F) -> Result<Seen> {
     let views = fs.views();
     let newest_ns = views.iter().map(|view| view.created_ns).max().unwrap_or(0);
@@ -148,7 +149,7 @@ fn directory<F: Mountable>(fs: &mut F) -> Result<Seen> {
     Ok(Seen { is_kept: false, ..seen(number(DIRECTORY_VIEW, ROOT), &of) })
 }
 
-/// What is known of a file.
+/// Returns the attributes of a file.
 ///
 /// # Errors
 /// As [`look`].
@@ -159,7 +160,7 @@ pub fn attributes_of<F: Mountable>(fs: &mut F, of: INodeNo) -> Result<Seen> {
     }
 }
 
-/// Entries of a directory from `from` on, each with the number that the kernel is told, until `each` breaks.
+/// Lists a directory from `from` on. Calls `each` with the kernel's number of each entry until it breaks.
 ///
 /// # Errors
 /// As [`look`].
@@ -175,7 +176,7 @@ pub fn list<F: Mountable>(
         });
     }
     let mut views = fs.views();
-    // The order in which listing goes on, whatever comes and goes meanwhile.
+    // Order that does not depend on snapshots that come or go during the listing.
     views.sort_by_key(|view| view.number);
     let dots = [(1, of, ".".to_owned()), (2, number(NOW, ROOT), "..".to_owned())];
     let names = views
@@ -190,7 +191,7 @@ pub fn list<F: Mountable>(
     Ok(())
 }
 
-/// The same with what is known of each, until `add` says that there is no more room.
+/// Lists a directory with the attributes of each entry, until `add` returns true because the reply is full.
 ///
 /// # Errors
 /// As [`look`].
@@ -225,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_file_of_each_tree_has_a_number_of_its_own() {
+    fn kernel_numbers_are_unique_across_trees() {
         for (view, wanted) in
             [(NOW, Node::Now(Ino(7))), (1, Node::Then(1, Ino(7))), (9, Node::Then(9, Ino(7)))]
         {

@@ -1,26 +1,26 @@
-//! Files without a name that the kernel still knows: it may hold them without having opened anything.
+//! Deleted files that the kernel still references: it may hold a file without having opened it.
 //!
-//! That it knows one no longer it tells after `unlink` has returned, and between other requests. Who has removed files and asks at once how
-//! much room there is, or needs that room, may be ahead of it, and waits a little.
+//! The kernel sends its FORGET message after `unlink` has returned, between other requests. A caller that deletes files and then
+//! queries or needs their space may come before that message, so it waits for a short time.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_nvmfs::api::Ino;
 
-/// A file that the kernel still knows so long after it lost its name is one that somebody holds.
+/// Longest wait for a FORGET. A file that is referenced for longer after it lost its name is in use.
 const LEAVING: Duration = Duration::from_millis(250);
 
-/// What is known of one.
+/// State of a deleted file.
 #[derive(Clone, Copy, Debug)]
 struct File {
-    /// When it lost its name, or was closed after that.
+    /// Time at which the file lost its name, or was closed after that.
     since: Instant,
-    /// The kernel knows it no longer, and has closed it: it will say so.
+    /// True if the kernel has sent FORGET, so that the file is about to be released.
     is_forgotten: bool,
 }
 
-/// The files.
+/// Set of deleted files.
 #[derive(Debug, Default)]
 pub struct Unnamed {
     files: Mutex<BTreeMap<Ino, File>>,
@@ -28,44 +28,44 @@ pub struct Unnamed {
 }
 
 impl Unnamed {
-    /// A file has no name any more; whether that was not known.
+    /// Adds a file that has lost its name. Returns false if it was in the set.
     pub fn insert(&self, ino: Ino) -> bool {
         let file = File { since: Instant::now(), is_forgotten: false };
         self.files().insert(ino, file).is_none()
     }
 
-    /// A file was closed; whether it is one of these.
+    /// Records that a file was closed. Returns false if it is not in the set.
     pub fn closed(&self, ino: Ino) -> bool {
         let mut files = self.files();
         let file = files.get_mut(&ino);
         file.map(|file| file.since = Instant::now()).is_some()
     }
 
-    /// The kernel knows a file no longer; whether it is one of these and was known until now.
+    /// Records that the kernel has sent FORGET for a file. Returns false if it is not in the set or was forgotten before.
     pub fn forgotten(&self, ino: Ino) -> bool {
         let mut files = self.files();
         let file = files.get_mut(&ino).filter(|file| !file.is_forgotten);
         file.map(|file| *file = File { since: Instant::now(), is_forgotten: true }).is_some()
     }
 
-    /// What a file had is free.
+    /// Removes a file whose space is free.
     pub fn left(&self, ino: Ino) {
         self.files().remove(&ino);
         self.left.notify_all();
     }
 
-    /// All that the kernel knows, which is gone.
+    /// Empties the set and returns the files without FORGET, for the kernel is gone.
     pub fn take(&self) -> Vec<Ino> {
         let files = std::mem::take(&mut *self.files());
         files.into_iter().filter(|(_, file)| !file.is_forgotten).map(|(ino, _)| ino).collect()
     }
 
-    /// Whether some are likely to leave at once.
+    /// True if some files will probably be released soon.
     pub fn are_leaving(&self) -> bool {
         is_one_leaving(&self.files(), Instant::now())
     }
 
-    /// Waits until those that are leaving have left; not for those that somebody holds, nor for others that come meanwhile.
+    /// Waits until the files that are about to be released are gone. Ignores files in use and files added meanwhile.
     pub fn wait(&self) {
         let begin = Instant::now();
         let mut files = self.files();
@@ -83,7 +83,7 @@ impl Unnamed {
     }
 }
 
-/// Whether one that lost its name by `at` was likely to leave at that time.
+/// True if a file that lost its name before `at` was about to be released at that time.
 fn is_one_leaving(files: &BTreeMap<Ino, File>, at: Instant) -> bool {
     files.values().any(|file| file.since <= at && at.duration_since(file.since) < LEAVING)
 }
@@ -94,7 +94,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn who_waits_goes_on_when_the_last_has_left() {
+    fn wait_ends_when_last_file_has_left() {
         let unnamed = Arc::new(Unnamed::default());
         assert!(unnamed.insert(Ino(7)) && unnamed.insert(Ino(8)) && !unnamed.insert(Ino(7)));
         let leave = {
@@ -114,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_one_that_is_held_twice() {
+    fn second_wait_ignores_file_in_use() {
         let unnamed = Unnamed::default();
         unnamed.wait();
         unnamed.insert(Ino(7));
         assert!(unnamed.are_leaving());
         unnamed.wait();
         assert!(!unnamed.are_leaving());
-        // Whoever held it has closed it.
+        // The file's user has closed it.
         assert!(unnamed.closed(Ino(7)) && !unnamed.closed(Ino(8)));
         assert!(unnamed.are_leaving() && !unnamed.forgotten(Ino(8)));
         assert_eq!(unnamed.take(), [Ino(7)]);

@@ -1,27 +1,27 @@
-//! Requests that wait for the SSD do so in threads of their own, so that those to which requests come are free for others.
+//! Thread pool for requests that wait for the SSD, so that the request threads stay free.
 //!
-//! They could be many instead, each waiting itself. But the kernel wakes one after the other of those that are idle, on one processor after
-//! the other, which costs a single user more than all that the file system does.
+//! Many request threads that wait themselves would be simpler. But the kernel wakes idle threads in turn, on one processor after
+//! the other, which costs a single user more than all the work of the file system.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
-/// Requests that wait at the same time; others wait for them.
+/// Number of threads: most requests that wait at the same time.
 const THREADS: usize = 16;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// The threads. Dropping it waits until they have done what they were given.
+/// Thread pool. Dropping it waits until all tasks are done.
 pub struct Waiting {
-    /// None once it ends.
+    /// Sender of tasks, or `None` while the pool is being dropped.
     tasks: Option<Sender<Task>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Waiting {
-    /// Starts them.
+    /// Starts the threads.
     pub fn start() -> io::Result<Self> {
         let (tasks, given) = channel();
         let given = Arc::new(Mutex::new(given));
@@ -32,17 +32,17 @@ impl Waiting {
         Ok(Waiting { tasks: Some(tasks), threads: (0..THREADS).map(start).collect::<io::Result<_>>()? })
     }
 
-    /// Gives one of them something to do.
+    /// Adds a task.
     pub fn take(&self, task: impl FnOnce() + Send + 'static) {
         let tasks = self.tasks.as_ref().expect("only dropping it takes this");
-        // Nobody is there once all of them have panicked, each of which has ended the file system.
+        // Sending fails only if all threads have panicked, after which the file system refuses requests.
         let _ = tasks.send(Box::new(task));
     }
 }
 
 fn work(given: &Mutex<Receiver<Task>>) {
     loop {
-        // Whoever panics does so outside the lock.
+        // A task that panics does so outside the lock.
         let task = given.lock().ok().and_then(|given| given.recv().ok());
         let Some(task) = task else { return };
         task();
@@ -53,7 +53,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.tasks = None;
         for thread in self.threads.drain(..) {
-            // A panic has told of itself.
+            // A panic was already reported.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What requests and background work share, and the thread that does the latter.
+//! File system shared by requests and background work, and the thread for the latter.
 
 use super::Mountable;
 use super::convert::errno;
@@ -12,32 +12,32 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wearwell_nvmfs::api::{Error, Ino, Result};
 
-/// How long the thread sleeps when there is nothing to do.
+/// Sleep time of the background thread when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(10);
-/// A piece of what is there is looked at in this time: 5 MiB of the SSD in a second.
+/// Interval of scrubbing jobs: 5 MiB of the SSD a second.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
-/// When all was looked at, it is once more after this time.
+/// Pause after a complete scrubbing pass.
 const CHECK_PAUSE: Duration = Duration::from_secs(24 * 3600);
-/// How long it lets requests go first when some came during the last piece of work.
+/// Pause of the background thread if requests came during the last job.
 const BUSY: Duration = Duration::from_millis(1);
 
-/// What a request waits for.
+/// Reason why a request waits.
 pub enum Wait<J> {
-    /// A piece of work.
+    /// A job must finish first.
     Work(J),
-    /// The room of files that are gone, once the kernel says so.
+    /// Space of deleted files will be free after the kernel's FORGET.
     Room,
 }
 
-/// What comes of handling a request.
+/// Result of trying a request.
 pub enum Attempt<T, J> {
-    /// It is answered.
+    /// The request is complete.
     Answered(std::result::Result<T, Errno>),
-    /// It waits for this.
+    /// The request must wait.
     Waits(Wait<J>),
 }
 
-/// Handles a request, after what it waited for; `room_may_come` if it may wait where there is none.
+/// Tries a request after the job that it waited for. If there is no space, the request waits if `room_may_come` returns true.
 fn attempt<F: Mountable, T>(
     file_system: &mut F,
     waited: Option<(F::Job, io::Result<()>)>,
@@ -61,8 +61,8 @@ fn attempt<F: Mountable, T>(
     })
 }
 
-/// The file system while it is used. After a panic nothing is known of its state in memory: it is left as it is, and its devices are
-/// nobody's before the process ends.
+/// Locked file system. After a panic its state in memory is unknown, so it is leaked: its devices stay untouched until the
+/// process ends.
 struct Held<'a, F>(parking_lot::MutexGuard<'a, Option<F>>);
 
 impl<F> Drop for Held<'_, F> {
@@ -73,18 +73,18 @@ impl<F> Drop for Held<'_, F> {
     }
 }
 
-/// A file system between its two users.
+/// File system shared by requests and background work.
 pub struct Shared<F> {
-    /// None once it is closed, or a request or the background work panicked.
+    /// File system, or `None` after it was closed or a thread panicked while using it.
     file_system: parking_lot::Mutex<Option<F>>,
-    /// How many requests there were; tells the thread whether to make room and whether to look for work.
+    /// Number of requests so far. The background thread uses it to detect activity.
     requests: AtomicU64,
     stop: AtomicBool,
     unnamed: Unnamed,
 }
 
 impl<F: Mountable> Shared<F> {
-    /// Shares `file_system`.
+    /// Makes `file_system` shareable.
     pub fn new(file_system: F) -> Self {
         Shared {
             file_system: parking_lot::Mutex::new(Some(file_system)),
@@ -94,8 +94,8 @@ impl<F: Mountable> Shared<F> {
         }
     }
 
-    /// A request that may take the file of a name in a directory its last one. Such a file lives until the kernel forgets it: it
-    /// may be somebody's working directory, or be held by a descriptor that opened nothing (O_PATH).
+    /// Performs a request that may remove the last name of a file. Such a file lives until the kernel forgets it: it may be a
+    /// working directory, or be held by a descriptor without an open (O_PATH).
     pub fn take_name(
         &self,
         fs: &mut F,
@@ -113,24 +113,24 @@ impl<F: Mountable> Shared<F> {
         taken
     }
 
-    /// Somebody has closed a file.
+    /// Releases a file that was closed.
     pub fn close(&self, ino: Ino) -> std::result::Result<(), Errno> {
         if self.unnamed.closed(ino) { self.release(ino) } else { self.request(|fs| fs.release(ino)) }
     }
 
-    /// The kernel knows a file no longer.
+    /// Handles the kernel's FORGET of a file.
     pub fn forget(&self, ino: Ino) {
         if self.unnamed.forgotten(ino) {
-            // Nobody waits for an answer; what is left of it then, the next mount removes.
+            // FORGET has no reply. If the release fails, the next mount removes the file.
             let _ = self.release(ino);
         }
     }
 
-    /// Releases a file without a name, which may be the last that was known of it.
+    /// Releases a file without a name, possibly its last reference.
     fn release(&self, ino: Ino) -> std::result::Result<(), Errno> {
         self.request(|fs| {
             fs.release(ino)?;
-            // Before another file gets its number.
+            // Must happen before the inode number is reused.
             if fs.attributes(ino).is_err() {
                 self.unnamed.left(ino);
             }
@@ -138,20 +138,20 @@ impl<F: Mountable> Shared<F> {
         })
     }
 
-    /// Whether there will be more room at once, since files are gone of which the kernel has not said so.
+    /// True if space will probably be free soon, because deleted files wait for the kernel's FORGET.
     pub fn room_may_come(&self) -> bool {
         self.unnamed.are_leaving()
     }
 
-    /// Waits for that room.
+    /// Waits for that space.
     pub fn await_room(&self) {
         self.unnamed.wait();
     }
 
-    /// Handles a request. After a panic in an earlier one nothing is known of the state in memory: EIO ever after.
+    /// Handles a request. Returns EIO after a panic in an earlier request, because the state in memory is unknown.
     ///
-    /// Work that it has to wait for is done while others are handled; then it is handled anew. Room it does not wait for: only other
-    /// requests make some.
+    /// If the request waits for a job, other requests are handled meanwhile, and then it is repeated. It does not wait for space,
+    /// which only other requests can free.
     pub fn request<T>(&self, mut handle: impl FnMut(&mut F) -> Result<T>) -> std::result::Result<T, Errno> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         match self.attempt(None, || false, &mut handle) {
@@ -160,13 +160,13 @@ impl<F: Mountable> Shared<F> {
         }
     }
 
-    /// The same, unless it has to wait: then it is [`Shared::go_on`]'s turn, in a thread to which no requests come.
+    /// Tries a request. If it must wait, the caller continues it with [`Shared::go_on`] on a thread that receives no requests.
     pub fn begin<T>(&self, handle: impl FnOnce(&mut F) -> Result<T>) -> Attempt<T, F::Job> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.attempt(None, || self.room_may_come(), handle)
     }
 
-    /// Goes on with a request that waits.
+    /// Continues a request that waits.
     pub fn go_on<T>(
         &self,
         wait: Wait<F::Job>,
@@ -175,7 +175,7 @@ impl<F: Mountable> Shared<F> {
         self.until_answered(wait, true, handle)
     }
 
-    /// The same; it waits for room once at most, and only if it may.
+    /// Waits and repeats the request until it is complete. Waits for space at most once, and only if `for_room` is set.
     fn until_answered<T>(
         &self,
         mut wait: Wait<F::Job>,
@@ -213,7 +213,7 @@ impl<F: Mountable> Shared<F> {
     ) -> Attempt<T, F::Job> {
         let mut held = self.held();
         if waited.is_some() {
-            // Those that came meanwhile have their turn before what is long.
+            // Requests that came during the job go first.
             parking_lot::MutexGuard::bump(&mut held.0);
         }
         match held.0.as_mut() {
@@ -230,7 +230,7 @@ impl<F: Mountable> Shared<F> {
         self.held().0.take()
     }
 
-    /// One piece of background work; whether there may be more.
+    /// Does one background job. Returns false if there was none.
     fn work(&self) -> Result<bool> {
         let Some(job) = self.locked(F::begin_work).unwrap_or(Ok(None))? else { return Ok(false) };
         let outcome = F::run(&job);
@@ -238,20 +238,20 @@ impl<F: Mountable> Shared<F> {
         Ok(true)
     }
 
-    /// Nothing when there is no file system any more, or none to be trusted.
+    /// Runs `piece` on the file system. Returns `None` if it was closed or lost by a panic.
     fn locked<T>(&self, piece: impl FnOnce(&mut F) -> T) -> Option<T> {
         self.held().0.as_mut().map(piece)
     }
 }
 
-/// The thread for background work.
+/// Background thread.
 pub struct Worker {
     thread: JoinHandle<Result<()>>,
     ask: Box<dyn Fn() + Send>,
 }
 
 impl Worker {
-    /// Starts it.
+    /// Starts the thread.
     pub fn start<F: Mountable + Send + 'static>(shared: Arc<Shared<F>>, scrub: bool) -> io::Result<Self> {
         let ours = shared.clone();
         let next_check = scrub.then(|| Instant::now() + CHECK_EVERY);
@@ -260,22 +260,22 @@ impl Worker {
         Ok(Worker { thread, ask: Box::new(move || shared.stop.store(true, Ordering::Relaxed)) })
     }
 
-    /// Stops it after the piece at hand; returns the error that still stands, if the last attempt failed.
+    /// Stops the thread after the current job. Returns the error of the last attempt, if it failed.
     pub fn stop(self) -> Result<()> {
         (self.ask)();
-        // A panic of the thread has told of itself, and left a lock that nobody gets.
+        // A panic was already reported, and left the file system inaccessible.
         self.thread.join().unwrap_or(Ok(()))
     }
 }
 
 impl<F: Mountable> Shared<F> {
-    /// Looks at a piece of what is there, if it is time to; when it is time for the next.
+    /// Does one scrubbing job if it is due. Returns the time of the next one.
     fn check(&self, at: Option<Instant>) -> Option<Instant> {
         let due = at.filter(|at| *at <= Instant::now());
         if due.is_none() {
             return at;
         }
-        // What fails or is wrong is told by `report`.
+        // Errors and damage are part of `report`.
         let Some(Ok(Some(job))) = self.locked(F::begin_check) else {
             return Some(Instant::now() + CHECK_PAUSE);
         };
@@ -284,10 +284,10 @@ impl<F: Mountable> Shared<F> {
         Some(Instant::now() + CHECK_EVERY)
     }
 
-    /// Works until told to stop; what is there is looked at from `next_check` on.
+    /// Does background work until stopped. Scrubbing begins at `next_check`.
     fn run(&self, next_check: Option<Instant>) -> Result<()> {
         let (mut last, mut next_check) = (Ok(()), next_check);
-        // No request has been looked at yet, so that work left by the last mount is found.
+        // Initially different from the number of requests, so that work left by the last mount is found.
         let mut looked_at = u64::MAX;
         while !self.stop.load(Ordering::Relaxed) {
             let before = self.requests.load(Ordering::Relaxed);
@@ -301,7 +301,7 @@ impl<F: Mountable> Shared<F> {
             match outcome {
                 Ok(true) if quiet => {}
                 Ok(true) => std::thread::sleep(BUSY),
-                // What failed is tried again when something has changed.
+                // After a failure, retry when there were new requests.
                 Ok(false) | Err(_) => {
                     looked_at = before;
                     next_check = self.check(next_check);

@@ -1,4 +1,4 @@
-//! Extended attributes as the kernel asks for them, those among them that no file has.
+//! Extended attributes for the kernel, including virtual ones.
 
 use super::Mountable;
 use super::acls::is_list;
@@ -8,10 +8,11 @@ use fuser::{Errno, INodeNo, ReplyXattr};
 use wearwell_nvmfs::api::{Error, ROOT, Result};
 use wearwell_nvmfs::stats::{ORDER_XATTR, REPORT_XATTR};
 
-/// Extended attributes that no file has.
+/// Extended attributes that are not stored with files.
 enum Otherwise {
     Report,
-    /// The kernel would not honour it, so it must not seem to be kept: access control lists are refused by old ones.
+    /// Unsupported attribute. Storing it would suggest that the kernel honours it: old kernels do not enforce access control
+    /// lists.
     Nowhere,
 }
 
@@ -25,15 +26,15 @@ fn served_otherwise(of: INodeNo, name: &[u8], has_lists: bool) -> Option<Otherwi
     }
 }
 
-/// Whether it is the root as it is now.
+/// True if the file is the root of the live file system.
 fn is_root(of: INodeNo) -> bool {
     now(of).is_ok_and(|ino| ino == ROOT)
 }
 
-/// Whether setting an attribute is an order to the file system. Who served it may give one, and root.
+/// True if setting an attribute is an order to the file system. Only root and the user who mounted it may give orders.
 ///
 /// # Errors
-/// [`Error::NotPermitted`] to others.
+/// [`Error::NotPermitted`] for other users.
 pub fn is_order(of: INodeNo, name: &[u8], uid: u32) -> Result<bool> {
     let is_order = is_root(of) && name == ORDER_XATTR.as_bytes();
     if is_order && uid != 0 && uid != rustix::process::geteuid().as_raw() {
@@ -42,7 +43,7 @@ pub fn is_order(of: INodeNo, name: &[u8], uid: u32) -> Result<bool> {
     Ok(is_order)
 }
 
-/// Refuses to change attributes that no file has.
+/// Refuses changes of attributes that are not stored with files.
 pub fn changeable(of: INodeNo, name: &[u8], has_lists: bool) -> Result<()> {
     match served_otherwise(of, name, has_lists) {
         Some(Otherwise::Report) => Err(Error::NotPermitted("it is a report")),
@@ -51,7 +52,7 @@ pub fn changeable(of: INodeNo, name: &[u8], has_lists: bool) -> Result<()> {
     }
 }
 
-/// An extended attribute, or the report that looks like one.
+/// Returns an extended attribute, or the report as a virtual one.
 pub fn get<F: Mountable>(fs: &mut F, of: INodeNo, name: &[u8], has_lists: bool) -> Result<Vec<u8>> {
     match served_otherwise(of, name, has_lists) {
         Some(Otherwise::Report) => fs.report().map(String::into_bytes).ok_or(Error::NoAttribute),
@@ -60,20 +61,20 @@ pub fn get<F: Mountable>(fs: &mut F, of: INodeNo, name: &[u8], has_lists: bool) 
     }
 }
 
-/// The names of those of a file, each with a 0 behind it.
+/// Returns the names of a file's extended attributes, each followed by a zero byte.
 ///
 /// # Errors
 /// As [`look`].
 pub fn list<F: Mountable>(fs: &mut F, of: INodeNo) -> Result<Vec<u8>> {
     let names = match look(fs, of, |fs, ino| fs.xattrs(ino)) {
-        // The directory of snapshots has none.
+        // The snapshot directory has no attributes.
         Err(Error::NoAttribute) => Vec::new(),
         names => names?,
     };
     Ok(names.iter().flat_map(|name| [name, &b"\0"[..]].concat()).collect())
 }
 
-/// Sends `value` if there is room, or how much it takes if that was the question.
+/// Sends `value` if it fits into `room`; with `room` 0 sends its length.
 pub fn sized(reply: ReplyXattr, room: u32, answer: Answer<Vec<u8>>) {
     match answer {
         Ok(value) if room == 0 => reply.size(value.len() as u32),

@@ -1,4 +1,4 @@
-//! What the pages of a drive hold: bytes in slots, found by the names that the simulated flash keeps in their place.
+//! Storage for the contents of a drive's pages: bytes in slots, indexed by the content IDs that the simulated flash stores.
 
 use crate::flash::FlashImage;
 use hashbrown::HashMap;
@@ -7,44 +7,46 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use twox_hash::XxHash3_64;
 
-/// Slots of memory that are asked for at a time.
+/// Slots of memory allocated at a time.
 const SLOTS_IN_CHUNK: usize = 64;
 
-/// Slots that are given up before what lies in others has to be on disk, so that they can be used again.
+/// Number of released file slots that triggers a sync. A released slot is reused only after the requests that released it are on
+/// disk.
 const MOST_GIVEN_UP: usize = 1 << 16;
 
-/// Where the bytes of slots are.
+/// Storage of the slots' bytes.
 enum Slots {
-    /// In memory, which grows with them.
+    /// In memory, allocated in chunks as needed.
     Memory { chunks: Vec<Box<[u8]>>, most_bytes: u64 },
-    /// In a file, one after the other.
+    /// In a file, one slot after the other.
     File(File),
-    /// In the pages of flash that is kept in files, which has no slots.
+    /// In the pages of a flash image, which has no slots.
     Flash(FlashImage),
 }
 
-/// A content, under its name.
+/// Storage location and checksum of one content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Where its bytes are.
+    /// Slot that holds the bytes.
     pub slot: u32,
-    /// Its checksum by [`checksum`]; 0 where nobody asks for it.
+    /// Checksum by [`checksum`], or 0 if no checksum is stored.
     pub sum: u64,
-    /// Logical pages that hold it.
+    /// Number of logical pages with this content.
     users: u32,
 }
 
-/// The bytes of all pages that were written and not yet overwritten or trimmed.
+/// Contents of all pages that were written and not yet overwritten or trimmed.
 ///
-/// Where equal contents share a name, it is their checksum, which is what a drive that deduplicates takes for a fingerprint; the
-/// first free number after it where another content has that already. Else each page that is written gets a name of its own.
+/// If equal contents share a name, the name is their checksum, which a deduplicating drive also uses as the fingerprint. If
+/// another content already has that name, the next free number is used. Without sharing, each written page gets a name of its
+/// own.
 pub struct Contents {
     page_bytes: usize,
     slots: Slots,
-    /// Slots that were ever used.
+    /// Number of slots ever used.
     used: u32,
     free: Vec<u32>,
-    /// Free slots of a file whose former content may still be needed after a power cut.
+    /// Free slots of a file whose old content may still be needed after a power cut.
     given_up: Vec<u32>,
     by_name: HashMap<u64, Held, foldhash::fast::FixedState>,
     next_name: u64,
@@ -52,23 +54,23 @@ pub struct Contents {
     compared: Vec<u8>,
 }
 
-/// The checksum of a page: XXH3 of 64 bits, seed 0.
+/// Returns the checksum of a page: 64-bit XXH3 with seed 0.
 pub fn checksum(page: &[u8]) -> u64 {
     XxHash3_64::oneshot(page)
 }
 
 impl Contents {
-    /// In memory, of which they take at most `most_bytes`.
+    /// Creates a store in memory of at most `most_bytes`.
     pub fn in_memory(page_bytes: usize, shares: bool, most_bytes: u64) -> Self {
         Contents::new(page_bytes, shares, Slots::Memory { chunks: Vec::new(), most_bytes })
     }
 
-    /// In a file.
+    /// Creates a store in a file.
     pub fn in_file(page_bytes: usize, shares: bool, file: File) -> Self {
         Contents::new(page_bytes, shares, Slots::File(file))
     }
 
-    /// In the pages of flash that is kept in files.
+    /// Creates a store in the pages of a flash image.
     pub fn in_flash(page_bytes: usize, shares: bool, flash: FlashImage) -> Self {
         Contents::new(page_bytes, shares, Slots::Flash(flash))
     }
@@ -87,7 +89,7 @@ impl Contents {
         }
     }
 
-    /// Bytes that are held.
+    /// Returns the size of the stored content in bytes.
     pub fn bytes(&self) -> u64 {
         if let Slots::Flash(flash) = &self.slots {
             return flash.medium().held_bytes();
@@ -95,14 +97,14 @@ impl Contents {
         self.by_name.len() as u64 * self.page_bytes as u64
     }
 
-    /// The pages of a write will be kept, one after the other.
+    /// Begins a write: its pages follow in calls of [`Contents::keep`].
     pub fn begin_write(&mut self) {
         if let Slots::Flash(flash) = &self.slots {
             flash.medium().begin_write();
         }
     }
 
-    /// The name of a page that will be written to flash, which keeps it.
+    /// Stages a page for the flash, which stores its bytes, and returns its name.
     fn stage(&mut self, flash: &FlashImage, page: &[u8]) -> io::Result<(u64, Held)> {
         let mut medium = flash.medium();
         let sum = if self.shares { checksum(page) } else { 0 };
@@ -118,10 +120,10 @@ impl Contents {
         Ok((name, held))
     }
 
-    /// Keeps what one more logical page holds, and says under which name.
+    /// Stores the content of one more logical page and returns its name.
     ///
     /// # Errors
-    /// No room, or a file that cannot be written.
+    /// Fails if there is no room or the file cannot be written.
     pub fn keep(&mut self, page: &[u8]) -> io::Result<(u64, Held)> {
         if let Slots::Flash(flash) = &self.slots {
             return self.stage(&flash.clone(), page);
@@ -149,7 +151,7 @@ impl Contents {
         Ok((name, held))
     }
 
-    /// A logical page no longer holds what is called `name`.
+    /// Releases the content `name` for one logical page.
     pub fn give_up(&mut self, name: u64) {
         let Some(held) = self.by_name.get_mut(&name) else { return };
         held.users -= 1;
@@ -159,16 +161,16 @@ impl Contents {
             match self.slots {
                 Slots::Memory { .. } => self.free.push(slot),
                 Slots::File(_) => self.given_up.push(slot),
-                // What nobody names any more is there until its block is erased.
+                // Content without users stays in flash until its block is erased.
                 Slots::Flash(_) => {}
             }
         }
     }
 
-    /// Puts the bytes called `name` into `out`; whether there are any.
+    /// Reads the content `name` into `out`. Returns false if there is none.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// Fails if the file cannot be read.
     pub fn read(&self, name: u64, out: &mut [u8]) -> io::Result<bool> {
         if let Slots::Flash(flash) = &self.slots {
             return flash.medium().read(name, out);
@@ -179,15 +181,15 @@ impl Contents {
         }
     }
 
-    /// Whether so much was given up that [`Contents::sync`] should come first.
+    /// True if enough slots were released that [`Contents::sync`] should be called first.
     pub fn wants_sync(&self) -> bool {
         self.given_up.len() >= MOST_GIVEN_UP
     }
 
-    /// Makes all bytes survive a power cut of this machine, where they are in a file.
+    /// Makes all bytes in files survive a power cut of the host machine.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// Fails if the file cannot be written.
     pub fn sync(&mut self) -> io::Result<()> {
         match &self.slots {
             Slots::Memory { .. } => Ok(()),
@@ -196,15 +198,16 @@ impl Contents {
         }
     }
 
-    /// What was given up before the last [`Contents::sync`] is needed no more: everybody who names it is on disk.
+    /// Makes released slots reusable. Must follow a [`Contents::sync`] and a sync of the journal, so that no request on disk
+    /// needs them.
     pub fn reuse(&mut self) {
         self.free.append(&mut self.given_up);
     }
 
-    /// One more logical page holds what an image says.
+    /// Counts one more logical page with a content that a journal names.
     ///
     /// # Errors
-    /// What it says cannot be.
+    /// Fails if the entry contradicts an earlier entry, or has name 0.
     pub fn restore(&mut self, name: u64, slot: u32, sum: u64) -> Result<(), &'static str> {
         if name == 0 {
             return Err("a page that holds nothing");
@@ -218,10 +221,10 @@ impl Contents {
         Ok(())
     }
 
-    /// After the last [`Contents::restore`]: finds the free slots, and looks at every content.
+    /// Completes a series of [`Contents::restore`]: finds the free slots and verifies the checksum of every content.
     ///
     /// # Errors
-    /// Two contents in one slot, or one that is not what it was.
+    /// Fails if two contents share a slot, a slot is missing, or a checksum differs.
     pub fn check_restored(&mut self, file_bytes: u64) -> io::Result<Result<(), String>> {
         let slots = (file_bytes / self.page_bytes as u64).min(u64::from(u32::MAX)) as u32;
         let mut held: Vec<(u32, u64)> = self.by_name.values().map(|held| (held.slot, held.sum)).collect();
@@ -296,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_pages_have_one_name_where_contents_are_shared_and_two_else() {
+    fn equal_pages_share_name_only_with_sharing() {
         for shares in [true, false] {
             let mut contents = Contents::in_memory(8, shares, 1 << 20);
             let (one, _) = contents.keep(&[7; 8]).unwrap();
@@ -313,10 +316,10 @@ mod tests {
     }
 
     #[test]
-    fn contents_with_one_checksum_keep_their_own_bytes() {
+    fn contents_with_equal_checksums_get_different_names() {
         let mut contents = Contents::in_memory(8, true, 1 << 20);
         let name = checksum(&[1; 8]);
-        // As if another content had the checksum of this one.
+        // Simulates another content with the same checksum.
         contents.restore(name, 0, name).unwrap();
         assert_eq!(contents.take_slot().unwrap(), 0);
         let (given, _) = contents.keep(&[1; 8]).unwrap();
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_an_end() {
+    fn keep_beyond_memory_limit_returns_storage_full() {
         let mut contents = Contents::in_memory(512, false, 64 * 512);
         for _ in 0..64 {
             contents.keep(&[1; 512]).unwrap();

@@ -1,4 +1,4 @@
-//! The device: ranges of bytes on the pages of a stack.
+//! Block device: maps byte ranges to the pages of a simulated stack.
 
 mod paced;
 mod recorded;
@@ -26,27 +26,27 @@ use wearwell_base::request::Op;
 use wearwell_engine::layer::{Content, LayerError};
 use wearwell_stack::{Live, RunError, RunResult, Scenario};
 
-/// Pages that a trim, or a long range of zeroes, tells the stack of at a time.
+/// Maximum number of pages in one trim (or long range of zeroes) sent to the stack.
 const PAGES_AT_ONCE: u32 = 1 << 16;
 
-/// A stack that holds real bytes.
+/// A simulated stack that stores real bytes.
 ///
-/// The flash keeps a name for each page, and what it answers to a read decides which bytes are read: data goes the way that the
-/// engine sends it, while what was overwritten takes no memory. A range that is no whole pages is read, changed and written.
+/// The simulated flash stores a content ID for each page. The ID that a read returns selects the bytes, so data follows the path
+/// of the engine, and overwritten content takes no memory. A range that is not whole pages is read, modified and written.
 pub struct Device {
     pub(crate) live: Live,
     pub(crate) table: Table,
     pub(crate) contents: Contents,
     image: Option<Image>,
-    /// Its flash, where that is kept in files.
+    /// Flash image, if the drive's flash is kept in files.
     pub(crate) kept: Option<KeptDrive>,
     recording: Option<Recording>,
     pacing: Option<Pacing>,
     requests: Requests,
     opened: Instant,
-    /// When whoever holds the device began to wait for it, until that request is counted.
+    /// Time at which the caller began to wait for the device; cleared when the request is counted.
     asked: Option<Instant>,
-    /// The stream hint of the request in hand.
+    /// Stream hint of the current request.
     hint: u16,
     page_bytes: u32,
     zones: Option<Zones>,
@@ -55,34 +55,34 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device of `scenario`, new and in memory.
+    /// Creates a new device for `scenario`, in memory.
     ///
     /// # Errors
-    /// A scenario that is none of a live drive.
+    /// Fails if the scenario does not describe a live drive.
     pub fn in_memory(scenario: &Scenario) -> Result<Self, ConfigError> {
         Device::in_memory_at(scenario, Speed::Full)
     }
 
-    /// The same at a speed.
+    /// Like [`Device::in_memory`], at a given speed.
     ///
     /// # Errors
-    /// As [`Device::in_memory`]; times that are missing.
+    /// As [`Device::in_memory`]; also if a timed device has no timing model.
     pub fn in_memory_at(scenario: &Scenario, speed: Speed) -> Result<Self, ConfigError> {
         let live = speed.live(scenario)?;
-        // What the system needs besides is left to it.
+        // An eighth of the memory is left to the system.
         let most_bytes = available_bytes().map_or(u64::MAX, |bytes| bytes / 8 * 7);
         let contents = Contents::in_memory(live.page_bytes() as usize, live.shares_contents(), most_bytes);
         Ok(Device::of(live, contents, None).at(speed))
     }
 
-    /// The device of `scenario` that is kept in the folder `at` as a journal of all requests, or a new one to be kept so; and what the journal
-    /// had to say.
+    /// Opens the device of `scenario` that is stored in the folder `at` as a journal of all requests, or creates the journal.
+    /// Also returns the counts of the replay.
     ///
     /// # Errors
-    /// As [`Device::in_image`]; times that are missing.
+    /// As [`Device::in_memory_at`]; also if the image is damaged, in use, or of another scenario.
     pub fn in_journal(scenario: &Scenario, at: &Path, speed: Speed) -> Result<(Self, Noted), OpenError> {
         let live = speed.live(scenario)?;
-        // How long it takes is no matter of what it holds.
+        // Timing does not affect the contents, so it is not part of the journal's scenario.
         let kept = Scenario { timing: None, ..live.scenario().clone() };
         let (image, pages) = Image::open(at, &kept, live.page_bytes())?;
         let contents = Contents::in_file(live.page_bytes() as usize, live.shares_contents(), pages);
@@ -117,28 +117,28 @@ impl Device {
         }
     }
 
-    /// Bytes of the device.
+    /// Returns the size of the device in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.live.logical_pages()) * u64::from(self.page_bytes)
     }
 
-    /// Bytes of a page: what is aligned to it costs no reading.
+    /// Returns the page size in bytes. Writes aligned to it need no read.
     pub fn page_bytes(&self) -> u32 {
         self.page_bytes
     }
 
-    /// Bytes of content that are held.
+    /// Returns the size of the stored content in bytes.
     pub fn content_bytes(&self) -> u64 {
         self.contents.bytes()
     }
 
-    /// Placement handles: stream hints that the drive keeps apart, from 0 on. 0 where it looks at none.
+    /// Returns the number of placement handles (stream hints 0 and up) that the drive separates, or 0 if it ignores hints.
     pub fn placement_handles(&self) -> u16 {
         self.live.placement_handles()
     }
 
-    /// Somebody began to wait for the device at this time, and has it now: how long the next request takes is counted from then.
-    /// What it writes until the next one carries this hint.
+    /// Begins a request by a caller that has waited for the device since `at`. The latency of the request is measured from then
+    /// on. Writes until the next call carry this stream hint.
     pub(crate) fn was_asked(&mut self, at: Instant, hint: u16) {
         (self.asked, self.hint) = (Some(at), hint);
         if let Some(pacing) = &mut self.pacing {
@@ -146,7 +146,7 @@ impl Device {
         }
     }
 
-    /// What it has done so far.
+    /// Returns the counts and the state of the device.
     pub fn status(&self) -> Status {
         Status {
             name: self.live.scenario().name.clone(),
@@ -159,7 +159,7 @@ impl Device {
         }
     }
 
-    /// Does a request of so many bytes, and counts how long it took from when the device was asked for.
+    /// Performs a request and records its latency, measured from when the caller began to wait for the device.
     fn timed<T>(&mut self, operation: Operation, bytes: u64, work: impl FnOnce(&mut Self) -> T) -> T {
         let began = self.asked.take().unwrap_or_else(Instant::now);
         let done = work(self);
@@ -170,20 +170,20 @@ impl Device {
         done
     }
 
-    /// Recounts everything that is counted; an error is a defect of Wearwell.
+    /// Recounts all counters. An error is a defect of Wearwell.
     pub fn check(&self) -> Result<(), String> {
         self.live.check()
     }
 
-    /// The result of all that was done since the drive was new, as a run has it.
+    /// Returns the result of all requests since the drive was new, in the form of a simulation run.
     ///
     /// # Errors
-    /// What does not add up, which is a defect of Wearwell.
+    /// Fails if counts disagree, which is a defect of Wearwell.
     pub fn result(self) -> Result<RunResult, RunError> {
         self.live.result()
     }
 
-    /// The pages that have a byte of the range; an error if the device has not.
+    /// Returns the pages that overlap the range. Fails if the range ends beyond the device.
     fn pages(&self, offset: u64, length: u64) -> Result<Range<u32>, DeviceError> {
         let (bytes, page) = (self.bytes(), u64::from(self.page_bytes));
         let end = u128::from(offset) + u128::from(length);
@@ -193,17 +193,17 @@ impl Device {
         Ok((offset / page) as u32..(end as u64).div_ceil(page) as u32)
     }
 
-    /// The pages of which every byte is in the range.
+    /// Returns the pages that lie wholly in the range.
     fn whole_pages(&self, offset: u64, length: u64) -> Range<u32> {
         let page = u64::from(self.page_bytes);
         let (first, end) = (offset.div_ceil(page), (offset + length) / page);
         first as u32..end.max(first) as u32
     }
 
-    /// Fills `out` with the bytes from `offset` on. What was never written, or trimmed, reads as zeroes.
+    /// Fills `out` with the bytes from `offset` on. Unwritten and trimmed pages read as zeroes.
     ///
     /// # Errors
-    /// A range beyond the end, or a device that fails.
+    /// Fails if the range is beyond the end, or the device fails.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, out.len() as u64)?;
         self.timed(Operation::Read, out.len() as u64, |device| device.read_range(pages, offset, out))
@@ -224,7 +224,7 @@ impl Device {
         Ok(())
     }
 
-    /// Reads whole pages through the stack; its answer says which bytes.
+    /// Reads whole pages through the stack; the content IDs that it returns select the bytes.
     fn read_pages(&mut self, pages: Range<u32>, out: &mut [u8]) -> Result<(), DeviceError> {
         if let Some(image) = &mut self.image {
             image.note_read(pages.clone());
@@ -245,7 +245,7 @@ impl Device {
             if self.table.get(page) == UNSETTLED {
                 self.table.set(page, content.0);
             }
-            // A drive that died in the middle of a write may have taken a part of it.
+            // If the drive died in the middle of a write, it may have stored a part of that write.
             if content.0 != self.table.get(page) && self.live.end_of_life().is_none() {
                 return Err(DeviceError::Astray { page });
             }
@@ -258,10 +258,11 @@ impl Device {
         Ok(())
     }
 
-    /// Writes `data` from `offset` on, as one request.
+    /// Writes `data` at `offset` as one request.
     ///
     /// # Errors
-    /// A range beyond the end, no room for the content, a drive that has died, or a zone that is not to be written there.
+    /// Fails if the range is beyond the end, there is no room for the content, the drive is dead, or its zone does not allow the
+    /// write.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DeviceError> {
         let pages = self.pages(offset, data.len() as u64)?;
         self.check_written(offset, data.len() as u64)?;
@@ -290,7 +291,7 @@ impl Device {
         self.write_pages(pages.start, &whole)
     }
 
-    /// Writes whole pages: their bytes first, then the image's note of it, then the flash.
+    /// Writes whole pages: first the bytes, then the journal entry, then the simulated flash.
     fn write_pages(&mut self, first: u32, data: &[u8]) -> Result<(), DeviceError> {
         if self.contents.wants_sync() {
             self.sync()?;
@@ -329,7 +330,7 @@ impl Device {
         Ok(())
     }
 
-    /// Writes pages whose contents are held already.
+    /// Writes pages whose contents are stored already.
     fn write_names(&mut self, first: u32, names: &[Content]) -> Result<(), LayerError> {
         let pages = first..first + names.len() as u32;
         self.note_down(Op::Write, pages.clone(), names);
@@ -337,7 +338,7 @@ impl Device {
         if let Err(error) = self.live.write(first, names, self.hint) {
             let (taken, refused) = names.split_at(self.written_in_part(pages).len());
             self.hold(first, taken);
-            // A drive that dies in the middle of a write may have taken some of it, which has to be readable.
+            // A drive that dies in the middle of a write may have stored a part of it, which must be readable.
             if was_dead || self.zones().is_some() || !error.is_end_of_life() {
                 refused.iter().for_each(|name| self.contents.give_up(name.0));
             }
@@ -348,7 +349,7 @@ impl Device {
         Ok(())
     }
 
-    /// From now on the pages from `first` on hold this, and not what they held.
+    /// Replaces the contents of the pages from `first` on.
     fn hold(&mut self, first: u32, names: &[Content]) {
         for (page, name) in (first..).zip(names) {
             let before = self.table.set(page, name.0);
@@ -356,10 +357,10 @@ impl Device {
         }
     }
 
-    /// Forgets what the whole pages of the range hold.
+    /// Discards the contents of the whole pages in the range.
     ///
     /// # Errors
-    /// A range beyond the end, a drive that has died, or a part of a zone.
+    /// Fails if the range is beyond the end, the drive is dead, or the range covers a part of a zone.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<(), DeviceError> {
         self.pages(offset, length)?;
         self.check_trimmed(offset, length)?;
@@ -372,7 +373,7 @@ impl Device {
     }
 
     fn trim_in_pieces(&mut self, pages: Range<u32>) -> Result<(), DeviceError> {
-        // Zones are reset one by one, and requests are not cut.
+        // Zones are reset one by one. Some stacks need undivided requests.
         let at_once = match self.zones {
             Some(zones) => (zones.bytes / u64::from(self.page_bytes)) as u32,
             None if self.live.wants_requests() => u32::MAX,
@@ -401,10 +402,10 @@ impl Device {
         Ok(())
     }
 
-    /// Makes everything written so far survive a power cut: of the simulated drive, and with an image of this machine.
+    /// Makes all completed writes survive a power cut of the simulated drive; with an image, also of the host machine.
     ///
     /// # Errors
-    /// A device that fails.
+    /// Fails if the device fails.
     pub fn flush(&mut self) -> Result<(), DeviceError> {
         self.timed(Operation::Flush, 0, Self::flush_all)
     }
@@ -419,10 +420,10 @@ impl Device {
         flushed
     }
 
-    /// Makes the image as it is now survive a power cut of this machine; without one there is nothing to do.
+    /// Makes the current image survive a power cut of the host machine. Does nothing without an image.
     ///
     /// # Errors
-    /// A disk that fails.
+    /// Fails if the disk fails.
     pub fn sync(&mut self) -> io::Result<()> {
         if let Some(kept) = &self.kept {
             return kept.sync().and_then(|()| self.contents.sync());
@@ -434,11 +435,11 @@ impl Device {
         Ok(())
     }
 
-    /// The stretches of the range, at most `most` of them: where each ends, and whether its pages hold something. The last may end
+    /// Returns at most `most` extents of the range, each as its end and whether its pages hold content. The last extent may end
     /// before the range does.
     ///
     /// # Errors
-    /// A range beyond the end.
+    /// Fails if the range is beyond the end.
     pub fn extents(&self, offset: u64, length: u64, most: usize) -> Result<Vec<(u64, bool)>, DeviceError> {
         let pages = self.pages(offset, length)?;
         let (mut at, mut extents) = (pages.start, Vec::new());
@@ -450,7 +451,7 @@ impl Device {
         Ok(extents)
     }
 
-    /// Does once more what an image noted; errors as those of the image.
+    /// Repeats a request from the journal. Errors are texts about the damage.
     fn repeat(&mut self, note: Note<'_>) -> Result<(), String> {
         let (pages, page) = (self.live.logical_pages(), u64::from(self.page_bytes));
         let within = |range: &Range<u32>| match range.end <= pages && range.start <= range.end {
@@ -486,7 +487,7 @@ impl Device {
             }
         };
         match done {
-            // What was refused because the drive died was refused then as well.
+            // A request that fails because the drive is dead failed in the same way originally.
             Err(error) if !error.is_end_of_life() => Err(error.to_string()),
             _ => Ok(()),
         }

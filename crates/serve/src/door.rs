@@ -1,44 +1,44 @@
-//! A way to a device, whatever it is like.
+//! Interface that all transports (ways to reach a device) implement.
 
 use crate::shared::SharedDevice;
 use std::io;
 use std::sync::Arc;
 
-/// A kind of door, of which [`DOORS`](crate::DOORS) has the table.
+/// A kind of transport; [`DOORS`](crate::DOORS) lists all kinds.
 pub struct Kind {
-    /// What it is called; on the command line after `--`.
+    /// Name, also of the command-line option (after `--`).
     pub name: &'static str,
-    /// What has to be said of one, in a word.
+    /// Placeholder of the option's value, one word.
     pub value: &'static str,
-    /// What it is, in a sentence.
+    /// Help text, one sentence.
     pub help: &'static str,
-    /// The place that a text names. An error says what is wrong with it.
+    /// Parses the address of a transport. An error says what is wrong with the text.
     pub place: fn(&str) -> Result<Arc<dyn Place>, String>,
 }
 
-/// Where a door can be opened.
+/// Address at which a transport can be opened.
 pub trait Place: Send + Sync {
-    /// Whether only this machine reaches it, or those alone whom somebody trusts.
+    /// True if the transport is reachable only from this machine, or only for authenticated clients.
     fn is_guarded(&self) -> bool;
 
-    /// Opens the door to `device`.
+    /// Serves `device` at this address.
     ///
     /// # Errors
-    /// A place that is taken, or that the user may not use.
+    /// Fails if the address is in use or the user may not use it.
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>>;
 }
 
-/// A door that is open. Dropping it closes it.
+/// An open transport. Dropping it closes it.
 pub trait Door: Send {
-    /// How it is called by who wants in: a URI, a path.
+    /// Returns the address for clients: a URI or a path.
     fn address(&self) -> String;
 
-    /// Whether it was closed from the other side, so that nobody comes in any more.
+    /// True if the transport was closed from the other side and accepts no more clients.
     fn is_closed(&self) -> bool;
 
-    /// Closes it: who is inside is sent away, after the request in hand.
+    /// Closes the transport. Clients are disconnected after their current request.
     ///
     /// # Errors
-    /// What is left behind, for people; the door is closed all the same.
+    /// Returns a message about what could not be cleaned up, for example a mount. The transport is closed nonetheless.
     fn close(self: Box<Self>) -> Result<(), String>;
 }

@@ -1,11 +1,11 @@
-//! What can go wrong.
+//! Errors of this crate.
 
 use std::io;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::LayerError;
 
-/// Why an image is of no use.
+/// Problem with an image that prevents its use.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct ImageError {
@@ -14,67 +14,67 @@ pub struct ImageError {
 }
 
 impl ImageError {
-    /// What is wrong with a file or a folder.
+    /// Builds the error for a problem with a file or a folder.
     pub(crate) fn new(at: &Path, problem: impl Into<String>) -> Self {
         ImageError { path: at.display().to_string(), problem: problem.into() }
     }
 }
 
-/// Why a request was not served.
+/// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// It goes beyond the end.
+    /// The request goes beyond the end of the device.
     #[error("bytes {offset} to {end} of a device of {bytes}")]
     OutOfRange {
-        /// Where it begins.
+        /// First byte of the request.
         offset: u64,
-        /// Where it would end.
+        /// End of the request (exclusive).
         end: u128,
-        /// Bytes of the device.
+        /// Size of the device in bytes.
         bytes: u64,
     },
-    /// The stack refused it, because the drive died.
+    /// The stack refused the request because the drive is dead.
     #[error(transparent)]
     Layer(#[from] LayerError),
-    /// What holds the content failed.
+    /// The storage of the contents failed.
     #[error(transparent)]
     Content(#[from] io::Error),
-    /// Power was lost before it was done; the drive came back, and takes requests again.
+    /// Power was lost during the request. The drive is back and accepts requests again.
     #[error("power was lost before this was done")]
     PowerLost,
-    /// Its power cannot be cut.
+    /// The device cannot simulate a power cut.
     #[error("the drive has no flash to come back from: serve it with an image of its flash")]
     NoFlash,
-    /// The image could not be read or written, or its drive did not come back.
+    /// The image could not be read or written, or its drive did not come back after a power cut.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// The stack says that a page holds what it does not: a defect of Wearwell.
+    /// The stack returned another content for a page than was written, which is a defect of Wearwell.
     #[error(
         "page {page} came back from the flash as another content than was written; this is a defect, please report it"
     )]
     Astray {
-        /// The page.
+        /// Logical page number.
         page: u32,
     },
-    /// It is served no more.
+    /// The device is no longer served.
     #[error("the device is served no more")]
     Ended,
 }
 
 impl DeviceError {
-    /// Whether there is no room for what was to be written.
+    /// True if there is no room for the content to be written.
     pub fn is_full(&self) -> bool {
         matches!(self, DeviceError::Content(error) if error.kind() == io::ErrorKind::StorageFull)
     }
 }
 
-/// Why there is no device.
+/// Reason why a device could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The scenario is of none.
+    /// The scenario does not describe a live drive.
     #[error(transparent)]
     Scenario(#[from] ConfigError),
-    /// The image is of no use.
+    /// The image cannot be used.
     #[error(transparent)]
     Image(#[from] ImageError),
 }

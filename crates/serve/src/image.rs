@@ -1,17 +1,18 @@
-//! A drive that outlives its process: a folder with the bytes of its pages and a journal of what was done to it.
+//! A drive that outlives its process: a folder with the contents of its pages and a journal of all requests.
 //!
-//! A stack is a function of its scenario and of what was asked of it, so the journal is all of its state: opening an image does
-//! everything once more, and comes to the same tables, the same wear, the same next victim. The file `pages` has the contents in
-//! slots, the file `requests` a head and then notes, each with its checksum:
+//! A stack is a function of its scenario and its requests, so the journal is the complete state. Opening an image replays all
+//! requests and reproduces the same tables, the same wear and the same next victim. The file `pages` has the contents in slots.
+//! The file `requests` has a head and then notes, each with its checksum:
 //!
 //! ```text
 //! head   magic 8 · version u32 · bytes of a page u32 · length of the scenario u32 · scenario, JSON · CRC-32 of all that
-//! note   kind u16 · stream hint of a write u16 · first page u32 · pages u32 · CRC-32 of these · for a write, per page: name u64 · slot u32 · checksum u64;
-//!        and the CRC-32 of them
+//! note   kind u16 · stream hint of a write u16 · first page u32 · pages u32 · CRC-32 of these;
+//!        for a write, per page: name u64 · slot u32 · checksum u64; and the CRC-32 of the pages
 //! ```
 //!
-//! Numbers are little endian. A note is written before the flash is told, and after the bytes, which go to slots that nobody needs;
-//! so `kill -9` between any two instructions leaves at most one note short, at the end, of a request that nobody was told is done.
+//! Numbers are little endian. A note is written before the request reaches the simulated flash, and after the bytes, which go to
+//! unused slots. So `kill -9` at any instruction leaves at most one incomplete note, at the end, of a request that was not
+//! acknowledged.
 
 use crate::contents::Held;
 use crate::error::ImageError;
@@ -23,18 +24,19 @@ use std::path::{Path, PathBuf};
 use wearwell_stack::Scenario;
 
 const MAGIC: [u8; 8] = *b"WEARWELL";
-/// Of the format and of what the engine makes of the same requests: a change of either gets the next number.
+/// Version of the format and of the engine's behaviour. Must be increased if the format changes, or if the same requests lead to
+/// another state.
 const VERSION: u32 = 1;
-/// Bytes of a note before the pages of a write.
+/// Bytes of a note without the pages of a write.
 const NOTE_BYTES: usize = 16;
 /// Bytes of a page in the note of a write.
 const PAGE_BYTES: usize = 20;
-/// Bytes of notes of reads that wait for something that must be kept.
+/// Maximum size of buffered read notes in bytes. Other notes are written at once.
 const MOST_WAITING: usize = 1 << 16;
-/// Longest scenario, bytes.
+/// Length limit of the scenario in bytes.
 const LONGEST_SCENARIO: u32 = 1 << 24;
 
-/// Bits of a note's first number below the hint.
+/// Position of the stream hint in the first number of a note.
 const HINT_SHIFT: u32 = 16;
 
 const WRITE: u32 = 1;
@@ -43,74 +45,74 @@ const TRIM: u32 = 3;
 const FLUSH: u32 = 4;
 const FINISH: u32 = 5;
 
-/// A page of a write.
+/// Page of a write in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenPage {
-    /// What the flash knows it by.
+    /// Content ID of the page in the flash.
     pub name: u64,
-    /// Where its bytes are.
+    /// Slot that holds the bytes.
     pub slot: u32,
-    /// Their checksum.
+    /// Checksum of the bytes.
     pub sum: u64,
 }
 
-/// Something that was done to the stack.
+/// Request recorded in the journal.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Note<'a> {
-    /// Pages from the first on were written, with this stream hint.
+    /// Write of pages from the given first page on, with a stream hint.
     Write(u32, u16, &'a [WrittenPage]),
-    /// Pages were read.
+    /// Read of pages.
     Read(Range<u32>),
-    /// Pages were trimmed.
+    /// Trim of pages.
     Trim(Range<u32>),
-    /// A flush.
+    /// Flush.
     Flush,
-    /// The zone of these pages was finished.
+    /// Finish of the zone with these pages.
     Finish(Range<u32>),
 }
 
-/// What was found when an image was opened.
+/// Counts of the replay when an image is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noted {
-    /// Requests that were done once more.
+    /// Requests that were replayed.
     pub requests: u64,
-    /// Bytes of a note at the end that was cut short.
+    /// Bytes of an incomplete note at the end.
     pub torn_bytes: u64,
 }
 
-/// The image of a drive that is being used.
+/// Open image of a drive.
 pub struct Image {
     folder: PathBuf,
     requests: File,
     pages: File,
-    /// Bytes of the journal that are whole.
+    /// Bytes of complete notes in the journal.
     length: u64,
     waiting: Vec<u8>,
-    /// The pages of the write in hand.
+    /// Pages of the current write, encoded.
     writing: Vec<u8>,
-    /// The journal could neither be written nor cut back.
+    /// True if the journal could neither be written nor cut back to its old length.
     broken: bool,
 }
 
-/// What a journal holds, by kind.
+/// Counts of the notes in a journal.
 #[derive(Clone, Debug)]
 pub struct JournalCensus {
-    /// The drive that it is of.
+    /// Scenario of the drive.
     pub scenario: Scenario,
-    /// Notes of writes, reads, trims, flushes and zones that were finished.
+    /// Notes of writes, reads, trims, flushes and finished zones.
     pub notes: [u64; 5],
     /// Pages written.
     pub written_pages: u64,
-    /// Bytes of a note at the end that was cut short.
+    /// Bytes of an incomplete note at the end.
     pub torn_bytes: u64,
-    /// Bytes of the journal, and of the file of pages.
+    /// Bytes of the journal and of the file of pages.
     pub bytes: [u64; 2],
 }
 
-/// Reads the journal in the folder `at` from beginning to end, changes nothing, and calls `visit` with every note.
+/// Reads the journal in the folder `at` without changing it, and calls `visit` with every note.
 ///
 /// # Errors
-/// No journal, one in use, or one that is damaged; and those of `visit`.
+/// Fails if the journal is missing, in use or damaged. Errors of `visit` are passed on.
 pub fn look<E: From<ImageError>>(
     at: &Path,
     mut visit: impl FnMut(&Note<'_>) -> Result<(), E>,
@@ -155,19 +157,19 @@ pub fn look<E: From<ImageError>>(
     Ok(census)
 }
 
-/// An image whose journal was not yet read.
+/// Image whose journal was not yet replayed.
 pub struct Closed(Image);
 
 impl Image {
-    /// Whether there is a journal in the folder.
+    /// True if the folder has a journal.
     pub fn is_there(folder: &Path) -> bool {
         folder.join("requests").exists()
     }
 
-    /// Opens the image in the folder `at` of a drive of `scenario`, or makes one, and the file of its pages.
+    /// Opens the image in the folder `at` for a drive of `scenario`, or creates it. Also returns the file of its pages.
     ///
     /// # Errors
-    /// A folder of something else, of another scenario or version, in use, or damaged.
+    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
     pub fn open(at: &Path, scenario: &Scenario, page_bytes: u32) -> Result<(Closed, File), ImageError> {
         let failed = |name: &str, problem: String| ImageError::new(&at.join(name), problem);
         let io = |name: &'static str| move |error: io::Error| failed(name, error.to_string());
@@ -184,7 +186,7 @@ impl Image {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             options.open(at.join(name))
         };
-        // The journal is last: a folder without it is no image yet.
+        // The journal is created last: a folder without a journal is not yet an image.
         let pages = file("pages").map_err(io("pages"))?;
         let head = head(scenario, page_bytes);
         if is_new {
@@ -206,40 +208,40 @@ impl Image {
         Ok((Closed(image), pages))
     }
 
-    /// The error of a file that could not be read or written.
+    /// Builds the error for a file that could not be read or written.
     pub fn failed(&self, error: io::Error) -> ImageError {
         ImageError::new(&self.folder, error.to_string())
     }
 
-    /// The error of an image that is not as it was left.
+    /// Builds the error for a damaged image.
     pub fn damaged(&self, problem: impl std::fmt::Display) -> ImageError {
         ImageError::new(&self.folder, format!("is damaged: {problem}"))
     }
 
-    /// Bytes of the file of pages.
+    /// Returns the length of the file of pages in bytes.
     ///
     /// # Errors
-    /// A file that cannot be asked.
+    /// Fails if the file's metadata cannot be read.
     pub fn page_file_bytes(&self) -> Result<u64, ImageError> {
         self.pages.metadata().map(|of| of.len()).map_err(|error| self.failed(error))
     }
 
-    /// The pages of a write follow.
+    /// Begins a write: its pages follow in calls of [`Image::add_page`].
     pub fn begin_write(&mut self) {
         self.writing.clear();
     }
 
-    /// The next page of the write.
+    /// Adds a page to the current write.
     pub fn add_page(&mut self, name: u64, held: &Held) {
         self.writing.extend(name.to_le_bytes());
         self.writing.extend(held.slot.to_le_bytes());
         self.writing.extend(held.sum.to_le_bytes());
     }
 
-    /// Notes the write of those pages, which go to `first` and after it, with a stream hint.
+    /// Records the write of the added pages to `first` and the pages after it, with a stream hint.
     ///
     /// # Errors
-    /// A journal that cannot be written.
+    /// Fails if the journal cannot be written.
     pub fn write_notes(&mut self, first: u32, hint: u16) -> io::Result<()> {
         let pages = (self.writing.len() / PAGE_BYTES) as u32;
         self.waiting.extend(note(WRITE | u32::from(hint) << HINT_SHIFT, first, pages));
@@ -248,19 +250,19 @@ impl Image {
         self.send()
     }
 
-    /// Notes a read, which only counts: it goes with the next note that is kept.
+    /// Records a read. Reads only affect statistics, so their notes are buffered until the next other note.
     pub fn note_read(&mut self, pages: Range<u32>) {
         self.waiting.extend(note(READ, pages.start, pages.end - pages.start));
         if self.waiting.len() >= MOST_WAITING {
-            // Whoever reads need not hear that it cannot be counted; whoever writes next will.
+            // Recording a read may fail silently: the next write reports the error.
             let _ = self.send();
         }
     }
 
-    /// Notes something else than a write.
+    /// Records a request other than a write.
     ///
     /// # Errors
-    /// A journal that cannot be written.
+    /// Fails if the journal cannot be written.
     pub fn note(&mut self, what: Note<'_>) -> io::Result<()> {
         match what {
             Note::Write(..) => unreachable!("writes are noted page by page"),
@@ -272,7 +274,7 @@ impl Image {
         self.send()
     }
 
-    /// Writes the notes that wait, whole or not at all.
+    /// Writes the buffered notes: all or none.
     fn send(&mut self) -> io::Result<()> {
         if self.broken {
             return Err(io::Error::other("the journal of the image could not be written before"));
@@ -290,10 +292,10 @@ impl Image {
         written
     }
 
-    /// Makes the journal survive a power cut of this machine.
+    /// Makes the journal survive a power cut of the host machine.
     ///
     /// # Errors
-    /// A journal that cannot be written.
+    /// Fails if the journal cannot be written.
     pub fn sync(&mut self) -> io::Result<()> {
         if !self.waiting.is_empty() {
             self.send()?;
@@ -303,10 +305,10 @@ impl Image {
 }
 
 impl Closed {
-    /// Reads the journal, note by note.
+    /// Replays the journal, note by note.
     ///
     /// # Errors
-    /// A journal that is damaged, or a note that `repeat` refuses.
+    /// Fails if the journal is damaged or `repeat` refuses a note.
     pub fn replay(
         self,
         mut repeat: impl FnMut(Note<'_>) -> Result<(), String>,
@@ -340,14 +342,14 @@ impl Closed {
     }
 }
 
-/// Notes as they are read.
+/// Reader of notes.
 struct Notes<R> {
     source: R,
     pages: Vec<WrittenPage>,
 }
 
 impl<R: Read> Notes<R> {
-    /// The next note and its length in bytes, of which `left` are there; `None` of one that ends short.
+    /// Returns the next note and its length in bytes, or `None` if the `left` remaining bytes are an incomplete note.
     fn next(&mut self, left: u64) -> io::Result<Result<Option<(Note<'_>, u64)>, &'static str>> {
         if left < NOTE_BYTES as u64 {
             return Ok(Ok(None));
@@ -381,7 +383,7 @@ impl<R: Read> Notes<R> {
         Ok(Ok(Some((note, NOTE_BYTES as u64))))
     }
 
-    /// Reads the pages of a write; whether they are whole.
+    /// Reads the pages of a write. Returns false if their checksum is wrong.
     fn read_pages(&mut self, count: u32) -> io::Result<bool> {
         self.pages.clear();
         let mut hash = crc32fast::Hasher::new();
@@ -399,7 +401,7 @@ impl<R: Read> Notes<R> {
     }
 }
 
-/// The numbers of 32 bits in `bytes`.
+/// Decodes 32-bit numbers from `bytes`.
 fn numbers<const N: usize>(bytes: &[u8]) -> [u32; N] {
     let (numbers, _) = bytes.as_chunks::<4>();
     std::array::from_fn(|at| u32::from_le_bytes(numbers[at]))
@@ -426,7 +428,7 @@ fn head(scenario: &Scenario, page_bytes: u32) -> Vec<u8> {
     head
 }
 
-/// Makes a journal without notes, under its name only when it is whole.
+/// Creates a journal without notes. It gets its name only when it is complete.
 fn begin(folder: &Path, head: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(head)?;
@@ -461,7 +463,7 @@ fn read_head(requests: &mut File) -> Result<Vec<u8>, String> {
     Ok(head)
 }
 
-/// Reads the head of a journal, which must be this one.
+/// Reads the head of a journal and compares it with the expected head.
 fn check_head(requests: &mut File, wanted: &[u8]) -> Result<(), String> {
     if read_head(requests)? != wanted {
         return Err("is of another scenario; name the one that it was made with, or another folder".into());

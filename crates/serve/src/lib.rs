@@ -1,8 +1,8 @@
-//! A simulated stack as a live block device.
+//! Live block devices backed by simulated stacks.
 //!
-//! A [`Device`] is the engine of simulations, with real bytes for what its pages hold. It is reached by [`DOORS`]: [`nbd`], the
-//! protocol of network block devices, [`fuse`], as a file, and [`vhost_user`], as the device of a virtual machine. It lives as long as the process, or as its [`flash`] in
-//! files, or as an [`image`], a journal.
+//! A [`Device`] is the engine of the simulations plus real bytes for its pages. Clients reach it by the transports in [`DOORS`]:
+//! [`nbd`] (Network Block Device protocol), [`fuse`] (a file) and [`vhost_user`] (a device of a virtual machine). A device lives
+//! as long as the process, or is kept as its [`flash`] in files, or as an [`image`] with a journal.
 
 mod contents;
 pub mod device;

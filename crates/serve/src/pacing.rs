@@ -1,4 +1,4 @@
-//! A device that answers as slowly as its timing model says: who waits for what, and until when.
+//! Pacing: delays answers until the timing model says that the request is complete.
 
 use crate::requests::Operation;
 use std::collections::HashMap;
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use wearwell_base::config::ConfigError;
 use wearwell_stack::{Live, Scenario};
 
-/// Longest time until it is looked again whether a request has ended.
+/// Longest interval between two checks of a request whose end is not yet known.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// How fast a device answers.
+/// Speed at which a device answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speed {
-    /// As fast as it can.
+    /// As fast as possible.
     Full,
-    /// As the timing of its scenario says, to who asks by a [`SharedDevice`](crate::SharedDevice).
+    /// As the scenario's timing model says, for callers of a [`SharedDevice`](crate::SharedDevice).
     Timed,
 }
 
 impl Speed {
-    /// The stack for it.
+    /// Creates the stack for this speed.
     pub(crate) fn live(self, scenario: &Scenario) -> Result<Live, ConfigError> {
         match self {
             Speed::Full => Live::new(scenario),
@@ -28,44 +28,44 @@ impl Speed {
     }
 }
 
-/// The pace of a device, in its hands.
+/// Pacing state of a device.
 pub struct Pacing {
     began: Instant,
-    /// Requests that somebody waits for, and when they end, if that is known.
+    /// Requests that callers wait for, and the time at which each ends, if known.
     waited_for: HashMap<u64, Option<u64>>,
-    /// The number of the first request of what the device is asked for now.
+    /// Number of the first stack request of the current device request.
     first: u64,
-    /// What was done since, which is counted when its time is over.
+    /// Requests done since then; they are counted when their time is over.
     in_hand: Vec<Served>,
     ended: Vec<(u64, u64)>,
 }
 
-/// A request that was done, and when it was asked for.
+/// A request that was done, with the time at which its caller began to wait.
 pub struct Served {
     pub operation: Operation,
     pub bytes: u64,
     pub asked: Instant,
 }
 
-/// What somebody has to wait for who was answered: the last of the requests that became of what was asked.
+/// Completion that a caller must wait for. It is the end of the last stack request that the caller's request caused.
 pub struct Owed {
-    /// `None` of what was none to the stack, as it has no page.
+    /// Number of the stack request, or `None` if nothing reached the stack.
     number: Option<u64>,
     pub served: Vec<Served>,
 }
 
-/// How long to wait.
+/// Remaining wait.
 pub enum Wait {
-    /// It is over.
+    /// The wait is over.
     Over,
-    /// Until then, and it is over.
+    /// The wait ends at this time.
     Until(Instant),
-    /// Until then, and look again.
+    /// The end is not known; check again at this time.
     AskAgain(Instant),
 }
 
 impl Pacing {
-    /// From now on.
+    /// Starts the clock now.
     pub fn begin(live: &mut Live) -> Self {
         live.start_clock();
         Pacing {
@@ -77,23 +77,23 @@ impl Pacing {
         }
     }
 
-    /// The device is asked for something, by somebody who has it now.
+    /// Begins a request by a caller that now holds the device.
     pub fn ask(&mut self, live: &mut Live) {
         self.tell(live);
         self.first = live.next_number().unwrap_or(0);
     }
 
-    /// Tells the stack the time.
+    /// Advances the stack to the current time.
     fn tell(&self, live: &mut Live) {
         live.set_now(nanoseconds(self.began.elapsed()));
     }
 
-    /// Something was done that is to be waited for.
+    /// Adds a request that must be waited for.
     pub fn add(&mut self, served: Served) {
         self.in_hand.push(served);
     }
 
-    /// What was done since this was asked the last time, for who has to wait for it; `None` if that is nothing.
+    /// Returns the completion of the requests done since the last call, or `None` if there are none.
     pub fn owed(&mut self, live: &Live) -> Option<Owed> {
         if self.in_hand.is_empty() {
             return None;
@@ -103,7 +103,7 @@ impl Pacing {
         Some(Owed { number, served: std::mem::take(&mut self.in_hand) })
     }
 
-    /// How long who is owed has to wait, as far as is known.
+    /// Returns the remaining wait of a completion, as far as it is known.
     pub fn wait(&mut self, live: &mut Live, owed: &Owed) -> Wait {
         self.tell(live);
         let next_ns = live.settle(&mut self.ended);
@@ -123,7 +123,7 @@ impl Pacing {
         }
     }
 
-    /// Nobody waits for it any more.
+    /// Forgets a completion that is no longer waited for.
     pub fn let_go(&mut self, owed: &Owed) {
         if let Some(number) = owed.number {
             self.waited_for.remove(&number);

@@ -1,6 +1,7 @@
-//! The plug of a drive that is being served: a socket in the folder of its image, through which its power is cut.
+//! Power switch of a served drive: a socket in the folder of its image that accepts commands to cut the power.
 //!
-//! A command is a line of JSON and so is its answer; then the connection ends. Only the user that the server belongs to may connect.
+//! A command is one line of JSON, and so is the reply; then the connection closes. Only the user that runs the server may
+//! connect.
 
 use crate::error::DeviceError;
 use crate::flash::{Opened, PowerCut};
@@ -15,57 +16,57 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The socket's name in the folder.
+/// File name of the socket.
 const NAME: &str = "plug";
-/// Longest command, bytes.
+/// Length limit of a command in bytes.
 const LONGEST: u64 = 1024;
-/// How long somebody who connected has to say what it wants.
+/// Time limit for a client to send its command.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often is looked whether a cut has come.
+/// Interval of checks for a pending power cut.
 const TICK: Duration = Duration::from_millis(10);
-/// Longest wait for a cut.
+/// Longest wait for a power cut.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// A command.
+/// Command to the power switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Command {
-    /// Power is cut: at once, or in a request to come.
+    /// Cuts the power: at once, or in a later request.
     CutPower {
-        /// Operations that are still done.
+        /// Flash operations to complete before the cut.
         after: u64,
-        /// Whether the next one is begun.
+        /// True if the next operation is begun and left incomplete.
         torn: bool,
-        /// How long the answer waits for it, seconds.
+        /// Seconds that the reply waits for the cut.
         wait_seconds: u64,
     },
 }
 
-/// A step of a recovery.
+/// Step of a recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What is looked for.
+    /// Name of the step.
     pub name: String,
-    /// Spare areas and pages read, pages written, blocks erased.
+    /// Spare areas read, pages read, pages written and blocks erased.
     pub did: [u64; 4],
 }
 
-/// What a command led to.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Power was lost after so many operations of the flash, and the drive came back by these steps.
+    /// Power was lost, and the drive recovered.
     CameBack {
-        /// Operations.
+        /// Flash operations before the power loss.
         operations: u64,
-        /// Steps.
+        /// Steps of the recovery.
         steps: Vec<Step>,
-        /// Trims that a battery had kept, done once more.
+        /// Pages trimmed again because of the battery's records.
         trimmed_pages: u64,
     },
-    /// It has not come to that operation yet, and will lose its power when it does.
+    /// The drive has not reached that operation yet. Power is cut when it does.
     Waits,
-    /// It was not done.
+    /// The command failed.
     Refused(String),
 }
 
@@ -84,7 +85,7 @@ impl Reply {
 /// Sends a command to the server of the image in `folder`.
 ///
 /// # Errors
-/// Nobody serves it, or the server does not answer.
+/// Fails if no server uses the image or the server does not reply.
 pub fn send(folder: &Path, command: &Command) -> io::Result<Reply> {
     let mut server = UnixStream::connect(folder.join(NAME))?;
     let Command::CutPower { wait_seconds, .. } = command;
@@ -96,7 +97,7 @@ pub fn send(folder: &Path, command: &Command) -> io::Result<Reply> {
     Ok(serde_json::from_str(&line)?)
 }
 
-/// The socket, and who waits at it.
+/// Server of the power switch's socket.
 pub struct Plug {
     path: PathBuf,
     ended: Arc<AtomicBool>,
@@ -104,13 +105,13 @@ pub struct Plug {
 }
 
 impl Plug {
-    /// Takes commands to `device`, whose image is in `folder`.
+    /// Starts to accept commands for `device`, whose image is in `folder`.
     ///
     /// # Errors
-    /// A folder in which no socket can be made.
+    /// Fails if the socket cannot be created in the folder.
     pub fn start(device: SharedDevice, folder: &Path) -> io::Result<Self> {
         let path = folder.join(NAME);
-        // Nobody else serves this image; it is left over from a server that was killed.
+        // No other process can serve this image, so an existing socket belongs to a server that was killed.
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -123,7 +124,7 @@ impl Plug {
             let listen = move || {
                 while !ended.load(Ordering::SeqCst) {
                     let Ok((client, _)) = listener.accept() else { continue };
-                    // Whoever breaks off, or speaks nonsense, is nobody else's concern.
+                    // Errors of one client do not concern the others.
                     let _ = serve(&device, client, &ended);
                 }
             };
@@ -136,10 +137,10 @@ impl Plug {
         let Some(listening) = self.listening.take() else { return };
         self.ended.store(true, Ordering::SeqCst);
         let woken = UnixStream::connect(&self.path).is_ok();
-        // Somebody may have taken it away already.
+        // The socket may have been removed already.
         let _ = std::fs::remove_file(&self.path);
         if woken {
-            // What it panicked of was told.
+            // A panic of the thread was already reported.
             let _ = listening.join();
         }
     }

@@ -1,24 +1,24 @@
-//! Whether a thread looks for the next request for a moment before it sleeps.
+//! Adaptive busy-polling before a thread blocks.
 //!
-//! To be woken takes longer than most requests, the more in a virtual machine whose processors are idle. Looking pays where the
-//! next request comes soon, and takes a processor from others where it does not: it is done only after the thread was woken
-//! sooner than it would have looked, until it looked in vain, and by as many threads as leave the others half of the processors.
+//! Waking a thread takes longer than most requests, most of all in a virtual machine with idle processors. Polling pays off if
+//! the next request comes soon; otherwise it wastes a processor. So a thread begins to poll after a sleep that was shorter than
+//! the polling limit, and stops after a poll that finds nothing. At most half of the processors are used for polling.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long it looks at most: a few times what waking takes.
+/// Longest poll: a few times the cost of waking a thread.
 const LONGEST: Duration = Duration::from_micros(50);
-/// Turns of a loop between two looks.
+/// Spin-loop iterations between two checks.
 const LOOKS_APART: u32 = 16;
-/// Threads of this process that may look at the same time, besides those that do.
+/// Number of further threads of this process that may poll now.
 static SEATS: LazyLock<AtomicUsize> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     AtomicUsize::new(processors / 2)
 });
 
-/// What a thread knows of those whom it serves.
+/// Polling state of one thread.
 #[derive(Debug, Default)]
 pub struct Polling {
     pays: bool,
@@ -26,7 +26,7 @@ pub struct Polling {
 }
 
 impl Polling {
-    /// Looks for a moment by `find`, where that pays; what it found.
+    /// Polls `find` for a short time if polling pays off. Returns the first result.
     pub fn look<T>(&self, mut find: impl FnMut() -> Option<T>) -> Option<T> {
         let _seat = if self.pays { Seat::take()? } else { return None };
         let until = Instant::now() + LONGEST;
@@ -39,13 +39,13 @@ impl Polling {
         }
     }
 
-    /// The thread sleeps now.
+    /// Records that the thread is about to sleep.
     pub fn sleeps(&mut self, now: Instant) {
         self.pays = false;
         self.slept_at = Some(now);
     }
 
-    /// The thread was woken.
+    /// Records that the thread was woken.
     pub fn woken(&mut self, now: Instant) {
         if let Some(slept_at) = self.slept_at.take() {
             self.pays = now.saturating_duration_since(slept_at) < LONGEST;
@@ -53,7 +53,7 @@ impl Polling {
     }
 }
 
-/// Leave to look, until it is dropped.
+/// Permission to poll, returned when dropped.
 struct Seat;
 
 impl Seat {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looking_pays_after_short_sleeps_until_it_was_in_vain() {
+    fn polling_pays_after_short_sleep_and_not_after_long_sleep() {
         let start = Instant::now();
         let at = |microseconds: u64| start + Duration::from_micros(microseconds);
         let mut polling = Polling::default();
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn looking_ends_with_what_is_found_or_by_itself() {
+    fn poll_ends_with_a_result_or_after_time_limit() {
         let polling = Polling { pays: true, slept_at: None };
         let mut looks = 0;
         let found = polling.look(|| {
             looks += 1;
             (looks == 3).then_some(looks)
         });
-        // One processor is nobody's to look with, and others may be looking.
+        // With one processor no thread may poll, and other threads may hold all permits.
         assert!(found == Some(3) || looks == 0);
         assert_eq!(polling.look(|| None::<()>), None);
         assert_eq!(Polling::default().look(|| Some(())), None, "it does not pay");

@@ -1,4 +1,4 @@
-//! Drives whose power can be lost: by the end of their process, or because somebody cuts it.
+//! Drives that can lose power: when their process ends, or by a command.
 
 use crate::contents::Contents;
 use crate::device::Device;
@@ -15,19 +15,20 @@ use wearwell_engine::layer::LayerError;
 use wearwell_stack::{KeptPlan, Live, Scenario};
 
 impl Device {
-    /// The device of `scenario` that is kept in the folder `at`, or a new one to be kept there; and what the journal had to say, if it
-    /// is kept as one. A new one is kept as the bytes of its flash if it comes back from them, else as a journal.
+    /// Opens the device of `scenario` that is kept in the folder `at`, or creates it. Also returns the counts of the replay if
+    /// the image is a journal. A new image keeps the bytes of the flash if the drive can recover from them, and a journal
+    /// otherwise.
     ///
     /// # Errors
-    /// As [`Device::in_memory`]; a folder of something else, of another scenario, in use, or damaged.
+    /// As [`Device::in_memory`]; also if the folder has other contents, or the image is of another scenario, in use, or damaged.
     pub fn in_image(scenario: &Scenario, at: &Path) -> Result<(Self, Noted), OpenError> {
         Device::in_image_at(scenario, at, Speed::Full)
     }
 
-    /// The same at a speed, whatever it was at before. One that is as slow as its drive is kept as a journal.
+    /// Like [`Device::in_image`], at a given speed, which may differ from earlier speeds. A timed device is kept as a journal.
     ///
     /// # Errors
-    /// As [`Device::in_image`]; times that are missing.
+    /// As [`Device::in_image`]; also if a timed device has no timing model.
     pub fn in_image_at(scenario: &Scenario, at: &Path, speed: Speed) -> Result<(Self, Noted), OpenError> {
         if speed == Speed::Full {
             let plan = Live::kept_plan(scenario)?;
@@ -42,7 +43,7 @@ impl Device {
         Device::in_journal(scenario, at, speed)
     }
 
-    /// The device of that plan whose flash is kept in the folder `at`, or a new one to be kept there.
+    /// Opens the device of `plan` whose flash is kept in the folder `at`, or creates it.
     ///
     /// # Errors
     /// As [`Device::in_image`].
@@ -66,21 +67,21 @@ impl Device {
         Ok(device)
     }
 
-    /// What was found when the flash was opened last, where it is kept in files.
+    /// Returns the results of the last opening of the flash, if it is kept in files.
     pub fn opened(&self) -> Option<Opened> {
         Some(self.kept.as_ref()?.image.opened())
     }
 
-    /// How often its power was lost and it came back, while it was served.
+    /// Returns the number of power losses and recoveries while the device was served.
     pub fn power_cuts(&self) -> u64 {
         self.kept.as_ref().map_or(0, |kept| kept.power_cuts)
     }
 
-    /// Cuts the power: at once, whereupon the drive comes back and it is said how; or later, in the middle of the request that comes to
-    /// that operation, which is then answered with [`DeviceError::PowerLost`].
+    /// Cuts the power. An immediate cut restarts the drive and returns the results of the recovery. A later cut happens at the
+    /// given operation; the request of that operation fails with [`DeviceError::PowerLost`].
     ///
     /// # Errors
-    /// A drive whose flash is not kept in files, and one that does not come back.
+    /// Fails if the flash is not kept in files or the drive does not recover.
     pub fn cut_power(&mut self, cut: PowerCut) -> Result<Option<Opened>, DeviceError> {
         let Some(kept) = &self.kept else { return Err(DeviceError::NoFlash) };
         if cut.after > 0 || cut.torn {
@@ -92,7 +93,7 @@ impl Device {
         Ok(self.opened())
     }
 
-    /// What an error of the stack means; if power was lost, the drive comes back first.
+    /// Converts an error of the stack. After a power loss it restarts the drive first.
     pub(crate) fn lost(&mut self, error: LayerError) -> DeviceError {
         let Some(kept) = self.kept.as_ref().filter(|_| error.is_power_loss()) else { return error.into() };
         if let Some(problem) = kept.image.failure() {
@@ -101,14 +102,14 @@ impl Device {
         self.restart().map_or_else(|error| error, |()| DeviceError::PowerLost)
     }
 
-    /// Power is back: everything is found in the files again, as another process would find it.
+    /// Restores the power: reads the whole state from the files again, as a new process would.
     fn restart(&mut self) -> Result<(), DeviceError> {
         let kept = self.kept.as_mut().ok_or(DeviceError::NoFlash)?;
         self.live = kept.come_back()?;
         self.unsettle()
     }
 
-    /// Nobody knows any more which content each page holds; trims that a battery kept are done once more.
+    /// Marks the content of each page as unknown, and repeats trims that the battery recorded.
     fn unsettle(&mut self) -> Result<(), DeviceError> {
         self.table = Table::unsettled(self.live.logical_pages());
         let Some(kept) = &mut self.kept else { return Ok(()) };
@@ -127,14 +128,14 @@ impl Device {
         Ok(())
     }
 
-    /// Pages are about to be trimmed, which a battery would remember.
+    /// Records in the battery, if there is one, that pages are about to be trimmed.
     pub(crate) fn note_trim(&mut self, pages: Range<u32>) -> io::Result<()> {
         let Some(KeptDrive { battery: Some(battery), image, .. }) = &mut self.kept else { return Ok(()) };
         let table = &self.table;
         battery.trim(pages.filter(|page| table.get(*page) != 0), image.mark())
     }
 
-    /// Pages were written.
+    /// Records in the battery, if there is one, that pages were written.
     pub(crate) fn note_written(&mut self, pages: Range<u32>) {
         if let Some(KeptDrive { battery: Some(battery), .. }) = &mut self.kept {
             battery.written(pages);

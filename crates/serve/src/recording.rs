@@ -1,4 +1,4 @@
-//! Writing down what passes into the stack, as a trace.
+//! Recorder of a device's requests to the stack, as a trace.
 
 use std::ops::Range;
 use std::path::Path;
@@ -7,31 +7,32 @@ use wearwell_base::request::{Op, Request};
 use wearwell_engine::layer::Content;
 use wearwell_trace::{Recorder, TraceError};
 
-/// Pages of a write whose digests fit into a line of a trace; a longer one is several, at the same time.
+/// Maximum number of pages of a write in one trace line, which must hold their digests. A longer write takes several lines with
+/// one time.
 const PAGES_IN_LINE: usize = 4096;
 
-/// A recording in hand: every request that the stack gets, when it does, in its order. A range that is no whole pages is there as what
-/// became of it: the pages that were read and those that were written.
+/// Recording in progress: every request to the stack, in order, with its time. A request that is not whole pages appears as the
+/// resulting reads and writes of pages.
 pub struct Recording {
     recorder: Recorder,
     began: Instant,
     page_bytes: u32,
-    /// Contents are recorded, as digests of pages.
+    /// True if contents are recorded, as digests of pages.
     has_digests: bool,
     problem: Option<String>,
 }
 
 impl Recording {
-    /// A new one at `path`; with digests where the stack asks what pages hold.
+    /// Creates the trace at `path`. It has digests if the stack depends on page contents.
     ///
     /// # Errors
-    /// A file that is there already, or cannot be written.
+    /// Fails if the file exists or cannot be written.
     pub(crate) fn begin(path: &Path, page_bytes: u32, has_digests: bool) -> Result<Self, TraceError> {
         let recorder = Recorder::create(path, if has_digests { page_bytes } else { 0 })?;
         Ok(Recording { recorder, began: Instant::now(), page_bytes, has_digests, problem: None })
     }
 
-    /// A request of whole pages; of a write also what they hold and its stream hint.
+    /// Records a request of whole pages; for a write also the contents and the stream hint.
     pub(crate) fn add(&mut self, op: Op, pages: Range<u32>, names: &[Content], hint: u16) {
         if self.problem.is_some() {
             return;
@@ -60,17 +61,17 @@ impl Recording {
         self.problem = recorded.err();
     }
 
-    /// Ends it; how many requests it has.
+    /// Ends the recording and returns its number of requests.
     ///
     /// # Errors
-    /// A file that could not be written, or a request that it could not hold; what came after that is not in it.
+    /// Fails if the file could not be written or a request could not be recorded. Later requests are missing in that case.
     pub fn finish(self) -> Result<u64, String> {
         let requests = self.recorder.finish().map_err(|error| error.to_string())?;
         self.problem.map_or(Ok(requests), Err)
     }
 }
 
-/// A digest that stands for the same content: the checksum by which the drive knows it, twice.
+/// Returns the digest that stands for a content: its content ID (the checksum), twice.
 fn digest(content: &Content) -> [u8; 16] {
     (u128::from(content.0) << 64 | u128::from(content.0)).to_be_bytes()
 }

@@ -1,56 +1,56 @@
-//! What a device was asked for, and how long that took.
+//! Counts and latencies of the requests to a device.
 
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// What a request asks a device for.
+/// Kind of a request.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Bytes.
+    /// Read.
     Read = 0,
-    /// To hold bytes; zeroes that are written, too.
+    /// Write, including zeroes that are written.
     Write = 1,
-    /// To forget a range; zeroes that are made so, too.
+    /// Trim, including zeroes made by trimming.
     Trim = 2,
-    /// To make all of it durable.
+    /// Flush.
     Flush = 3,
 }
 
 impl Operation {
-    /// All of them, in the order of their numbers.
+    /// All kinds, in numerical order.
     pub const ALL: [Operation; 4] = [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush];
 
-    /// The name used in readings.
+    /// Returns the name used in status readings.
     pub fn name(self) -> &'static str {
         ["read", "write", "trim", "flush"][self as usize]
     }
 }
 
-/// Digits of a latency that are kept: percentiles are right to 1 %.
+/// Significant digits of recorded latencies: percentiles are accurate to 1 %.
 const DIGITS: u8 = 2;
 
-/// Longest latency that is told from longer ones, ns: a minute.
+/// Upper limit of recorded latencies in ns: a minute.
 const LONGEST_NS: u64 = 60_000_000_000;
 
-/// The requests of one kind.
+/// Statistics of one kind of request.
 #[derive(Clone, Debug)]
 pub struct Served {
-    /// Bytes that they were about.
+    /// Bytes read, written or trimmed.
     pub bytes: u64,
-    /// How long they took, all together.
+    /// Sum of all latencies.
     pub total: Duration,
-    /// How long each took, ns, from when the device was asked for it until it was done: waiting for others, and nothing of the
-    /// way between client and device.
+    /// Latencies in ns, from when the caller began to wait for the device until the request was done. Includes waiting for other
+    /// requests, but no transport between client and device.
     pub latencies_ns: Histogram<u64>,
 }
 
-/// Requests served so far, by what they asked for; those that the device has not got the range of are none.
+/// Statistics of all requests so far, by kind. Requests beyond the end of the device are not counted.
 #[derive(Clone, Debug)]
 pub struct Requests([Served; Operation::ALL.len()]);
 
 impl Served {
-    /// How many there were.
+    /// Returns the number of requests.
     pub fn count(&self) -> u64 {
         self.latencies_ns.len()
     }
@@ -68,16 +68,16 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Counts one.
+    /// Counts a request.
     pub fn add(&mut self, operation: Operation, bytes: u64, took: Duration) {
         let served = &mut self.0[operation as usize];
         served.bytes += bytes;
         served.total += took;
-        // More than a minute counts as a minute.
+        // Latencies over a minute are recorded as a minute.
         served.latencies_ns.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Those of a kind.
+    /// Returns the statistics of one kind.
     pub fn of(&self, operation: Operation) -> &Served {
         &self.0[operation as usize]
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_counts_by_itself() {
+    fn requests_are_counted_by_kind() {
         let mut requests = Requests::default();
         for us in 1..=100 {
             requests.add(Operation::Write, 4096, Duration::from_micros(us));

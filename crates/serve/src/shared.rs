@@ -1,4 +1,4 @@
-//! A device that several use at the same time.
+//! Device shared by several threads.
 
 use crate::device::Device;
 use crate::error::DeviceError;
@@ -7,30 +7,30 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// A device that several doors, and all who came in by them, use; one request at a time.
+/// Device shared by all transports and their clients; it serves one request at a time.
 #[derive(Clone)]
 pub struct SharedDevice {
     device: Arc<Mutex<Option<Device>>>,
-    /// The stream hint of what is written by way of this.
+    /// Stream hint of writes through this handle.
     hint: u16,
 }
 
 impl SharedDevice {
-    /// Shares it.
+    /// Makes a device shareable.
     pub fn new(device: Device) -> Self {
         SharedDevice { device: Arc::new(Mutex::new(Some(device))), hint: 0 }
     }
 
-    /// The same device for somebody whose writes carry a stream hint, below [`Device::placement_handles`].
+    /// Returns a handle whose writes carry a stream hint, which must be below [`Device::placement_handles`].
     pub fn with_hint(&self, hint: u16) -> Self {
         SharedDevice { device: self.device.clone(), hint }
     }
 
-    /// Does something with the device, once nobody else does. How long it is waited for counts to the latency of what is done. Of a device that
-    /// answers at the speed of its drive it returns when the drive would have answered.
+    /// Runs `work` with exclusive access to the device. The wait for access counts towards the latency. With a timed device,
+    /// returns when the simulated drive would have answered.
     ///
     /// # Errors
-    /// Those of `work`, and [`DeviceError::Ended`] after [`SharedDevice::take`].
+    /// Errors of `work`, and [`DeviceError::Ended`] after [`SharedDevice::take`].
     pub fn with<T>(
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
@@ -42,13 +42,13 @@ impl SharedDevice {
         done
     }
 
-    /// Does it, and says what is owed for that.
+    /// Runs `work`, and returns the completion to wait for.
     fn done<T>(
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
     ) -> Result<(Result<T, DeviceError>, Option<Owed>), DeviceError> {
         let asked = Instant::now();
-        // Between two requests it is whole, whatever became of a thread that used it.
+        // A poisoned lock is harmless: the device is consistent between requests.
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         let device = device.as_mut().ok_or(DeviceError::Ended)?;
         device.was_asked(asked, self.hint);
@@ -56,7 +56,7 @@ impl SharedDevice {
         Ok((done, device.owed()))
     }
 
-    /// Waits until what was done would have been done by the drive, without keeping others from it.
+    /// Waits until the simulated drive would have completed the request. Other callers can use the device meanwhile.
     fn wait(&self, owed: &Owed) {
         loop {
             let wait = match self.device.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
@@ -72,7 +72,7 @@ impl SharedDevice {
         }
     }
 
-    /// Refuses a drive of zones, of which whoever comes by some doors could know nothing.
+    /// Refuses zoned drives, for transports that cannot express zones.
     pub(crate) fn check_has_no_zones(&self) -> io::Result<()> {
         match self.with(|device| Ok(device.zones())).map_err(io::Error::other)? {
             None => Ok(()),
@@ -83,7 +83,7 @@ impl SharedDevice {
         }
     }
 
-    /// Takes the device, once nobody uses it: whoever asks for something later is refused. `None` if somebody took it before.
+    /// Takes the device when it is free. Later requests fail. Returns `None` if it was taken before.
     pub fn take(&self) -> Option<Device> {
         self.device.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

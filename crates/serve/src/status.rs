@@ -1,39 +1,38 @@
-//! What a device has done so far, as it is told to programs.
+//! Status of a device, in a form for programs.
 
 use crate::requests::{Operation, Requests, Served};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use wearwell_stack::{Look, SoFar};
 
-/// The number of the form in which a [`Reading`] is told. What is added keeps it; what is renamed, or means something else, raises it.
+/// Version of the format of a [`Reading`]. New fields keep the number; renamed fields or changed meanings increase it.
 pub const FORM: u32 = 1;
 
-/// The percentiles of latencies that are told.
+/// Percentiles of latencies in a reading.
 const PERCENTS: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
-/// What a device has done so far, taken while nobody else used it; it becomes words when it is [`read`](Status::read), of which the
-/// device knows nothing.
+/// Snapshot of all counters of a device. [`read`](Status::read) converts it to a [`Reading`] without access to the device.
 pub struct Status {
     /// Name of the scenario.
     pub name: Option<String>,
-    /// What the layers and the flash did.
+    /// Counters of the layers and the flash.
     pub look: Look,
-    /// What the device was asked for.
+    /// Statistics of the requests to the device.
     pub requests: Requests,
-    /// Seconds since it was opened.
+    /// Seconds since the device was opened.
     pub seconds: f64,
-    /// Bytes of the device.
+    /// Size of the device in bytes.
     pub bytes: u64,
-    /// Bytes of content that are held.
+    /// Bytes of stored content.
     pub content_bytes: u64,
-    /// Why the drive takes no more writes, if it died.
+    /// Reason why the drive is dead (accepts no writes), if it is.
     pub died: Option<String>,
 }
 
-/// A reading of all counters of a device.
+/// Reading of all counters of a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// [`FORM`].
+    /// Format version, see [`FORM`].
     pub form: u32,
     /// Version of Wearwell.
     pub version: String,
@@ -41,49 +40,49 @@ pub struct Reading {
     pub name: Option<String>,
     /// Seconds since the device was opened.
     pub seconds: f64,
-    /// Bytes of the device.
+    /// Size of the device in bytes.
     pub bytes: u64,
-    /// Bytes of content that are held.
+    /// Bytes of stored content.
     pub content_bytes: u64,
-    /// Why the drive takes no more writes, if it died.
+    /// Reason why the drive is dead (accepts no writes), if it is.
     pub died: Option<String>,
     /// Requests since the device was opened, by operation: `read`, `write`, `trim`, `flush`.
     pub requests: BTreeMap<String, RequestReading>,
-    /// Erased blocks (segments, zones, extents) that wait to be written, by layer.
+    /// Erased blocks (segments, zones, extents) available for writes, by layer.
     pub erased_blocks: BTreeMap<String, u32>,
-    /// Erases after which a block is worn out, where the scenario says so.
+    /// Rated number of erase cycles of a block, if the scenario sets it.
     pub endurance_cycles: Option<u32>,
-    /// What the stack has done since the drive was new, as results have it.
+    /// Counters of the stack since the drive was new, in the form of run results.
     #[serde(flatten)]
     pub so_far: SoFar,
 }
 
-/// Requests of an operation.
+/// Statistics of one kind of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestReading {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// Bytes that they were about; of trims, those of the pages that were forgotten.
+    /// Bytes read or written; for trims, bytes of the trimmed pages.
     pub bytes: u64,
-    /// Seconds that they took, all together.
+    /// Sum of all latencies in seconds.
     pub seconds: f64,
-    /// Latency within so many percent of them, by wall clock: from when the device was asked until it was done.
+    /// Percentiles of the wall-clock latency, from when the caller began to wait until the request was done.
     pub percentiles: Vec<LatencyPercentile>,
-    /// Latencies right to 1 %: how many requests took so many ns, the shortest first.
+    /// Latency histogram, accurate to 1 %: pairs of latency in ns and number of requests, in ascending order.
     pub latencies_ns: Vec<(u64, u64)>,
 }
 
-/// A percentile of latencies.
+/// Percentile of latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyPercentile {
-    /// Of a hundred requests, so many took no longer.
+    /// Percentage of requests.
     pub percent: f64,
-    /// Than this, ns.
+    /// Latency in ns that this percentage does not exceed.
     pub latency_ns: u64,
 }
 
 impl Status {
-    /// All of it, for programs.
+    /// Converts the snapshot to a reading for programs.
     pub fn read(&self) -> Reading {
         let layers = self.look.names().zip(&self.look.reports().layers);
         let erased = layers.filter_map(|(name, layer)| Some((name.to_owned(), layer.erased_blocks?)));
@@ -106,10 +105,10 @@ impl Status {
 }
 
 impl Reading {
-    /// Reads one that was told as JSON.
+    /// Parses a reading from JSON.
     ///
     /// # Errors
-    /// It is none, or of another form.
+    /// Fails if the value is not a reading or has another format version.
     pub fn of_json(value: serde_json::Value) -> Result<Reading, String> {
         match value.get("form").and_then(serde_json::Value::as_u64) {
             Some(form) if form == u64::from(FORM) => {}
@@ -123,7 +122,7 @@ impl Reading {
 }
 
 impl RequestReading {
-    /// Those since an earlier reading of the same device.
+    /// Returns the statistics since an earlier reading of the same device.
     #[must_use]
     pub fn since(&self, earlier: &RequestReading) -> RequestReading {
         let before: BTreeMap<u64, u64> = earlier.latencies_ns.iter().copied().collect();
@@ -140,7 +139,7 @@ impl RequestReading {
         .with_percentiles()
     }
 
-    /// Of a hundred requests so many took no longer than this, ns; `None` where there are none.
+    /// Returns the latency in ns that `percent` of the requests do not exceed, or `None` without requests.
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let all: u64 = self.latencies_ns.iter().map(|(_, requests)| requests).sum();
         let wanted = (percent / 100.0 * all as f64).ceil().max(1.0) as u64;
@@ -178,7 +177,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_happened_between_two_readings_is_their_difference() {
+    fn since_of_earlier_reading_returns_difference() {
         let mut requests = Requests::default();
         (0..90).for_each(|_| requests.add(Operation::Read, 512, Duration::from_micros(10)));
         let before = read(requests.of(Operation::Read));
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_of_another_form_is_refused() {
+    fn of_json_of_other_format_version_fails() {
         let refused = |value| Reading::of_json(value).unwrap_err();
         assert!(refused(serde_json::json!({ "form": 2 })).contains("form 2"));
         assert!(refused(serde_json::json!({ "form": 1 })).contains("no whole reading"));

@@ -1,36 +1,36 @@
-//! Which content each logical page holds.
+//! Map from logical pages to content IDs.
 
-/// Pages of a leaf.
+/// Number of pages in a leaf.
 const LEAF: usize = 512;
 
-/// A name for each logical page, 0 for one that holds nothing; takes memory for what was written only.
+/// Content ID of each logical page, 0 for none. Only written parts take memory.
 pub struct Table {
     leaves: Vec<Option<Box<[u64; LEAF]>>>,
-    /// What pages without a leaf hold.
+    /// Content ID of pages without a leaf.
     elsewhere: u64,
 }
 
-/// Stands for a page that may hold anything: what it holds is what it is found to hold.
+/// Content ID of a page with unknown content. The next read of the page determines it.
 pub const UNSETTLED: u64 = u64::MAX;
 
 impl Table {
-    /// Of so many pages, none of which holds anything.
+    /// Creates a table of empty pages.
     pub fn new(pages: u32) -> Self {
         Table { leaves: vec![None; (pages as usize).div_ceil(LEAF)], elsewhere: 0 }
     }
 
-    /// Of so many pages, of which nobody knows yet what they hold.
+    /// Creates a table of pages with unknown content.
     pub fn unsettled(pages: u32) -> Self {
         Table { elsewhere: UNSETTLED, ..Table::new(pages) }
     }
 
-    /// What `page` holds.
+    /// Returns the content ID of `page`.
     pub fn get(&self, page: u32) -> u64 {
         let page = page as usize;
         self.leaves[page / LEAF].as_ref().map_or(self.elsewhere, |leaf| leaf[page % LEAF])
     }
 
-    /// Now it holds this; what it held before.
+    /// Sets the content ID of `page` and returns the old one.
     pub fn set(&mut self, page: u32, name: u64) -> u64 {
         let page = page as usize;
         let (leaf, elsewhere) = (&mut self.leaves[page / LEAF], self.elsewhere);
@@ -40,7 +40,7 @@ impl Table {
         std::mem::replace(&mut leaf.get_or_insert_with(|| Box::new([elsewhere; LEAF]))[page % LEAF], name)
     }
 
-    /// The first page from `page` on, before `end`, that holds something if this one does not, or nothing if it does.
+    /// Returns the end of the run of pages from `page` on that are alike (all with or all without content), at most `end`.
     pub fn end_of_run(&self, page: u32, end: u32) -> u32 {
         let mapped = self.get(page) != 0;
         let mut at = page;
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_end_where_what_is_held_begins_or_ends() {
+    fn run_ends_where_content_begins_or_ends() {
         let mut table = Table::new(3000);
         assert_eq!(
             (table.set(1500, 0), table.set(1500, 7), table.set(1501, 8), table.get(1500)),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_settled_may_be_anything() {
+    fn unsettled_pages_count_as_content() {
         let mut table = Table::unsettled(3000);
         assert_eq!((table.set(1500, 0), table.set(1501, 8)), (UNSETTLED, UNSETTLED));
         assert_eq!((table.get(1499), table.get(1500), table.get(1501)), (UNSETTLED, 0, 8));

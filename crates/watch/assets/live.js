@@ -1,7 +1,8 @@
-// A live drive: what reports show of a run, from what was read of the drive until now, and latencies. It is drawn anew as long as it is looked at.
+// Page of a live drive: the figures of run reports from the readings so far, and latencies. It redraws itself while it is
+// visible.
 
 const EVERY_MS = 2000;
-// More than the server keeps, so that nothing that was seen is lost for a while.
+// More than the server keeps, so that samples which the page has seen do not disappear too soon.
 const MOST_SAMPLES = 1200;
 
 const live = JSON.parse(document.getElementById("data").textContent);
@@ -10,7 +11,7 @@ let isPaused = false;
 const OPERATIONS = ["read", "write", "trim", "flush"];
 const differences = (values) => values.slice(1).map((value, index) => value - values[index]);
 
-// The drive as a run that goes on: each sample in which the host wrote ends a window.
+// Converts the history to the form of a run in progress: each sample with new host writes ends a window.
 function asRun({ reading, history }) {
   const samples = history.filter((sample, index) => index === 0 || sample.host_pages > history[index - 1].host_pages);
   const of = (value) => differences(samples.map(value));
@@ -20,7 +21,7 @@ function asRun({ reading, history }) {
   return { ...reading, windows, causes: series.filter(({ pages }) => pages.some((one) => one > 0)), course: { measured_host_pages: reading.host_pages } };
 }
 
-// Lines over the time since the device was opened.
+// Draws lines over the time since the device was opened.
 function overTime({ title, text, name, lines, samples, type = "value" }) {
   if (samples.length < 2 || !lines.length) return null;
   return figure({
@@ -77,7 +78,7 @@ const of = (make) => ({ run }) => make(run);
 
 const PARTS = [state, keyNumbers, of(course), all(causes), of(flows), freeBlocks, latency, throughput, of(wearMap), of(erases), all(victims)];
 
-// A part in its place; what it shows as a table stays open, and whoever is in it is not disturbed.
+// Redraws one part of the page. Open tables stay open, and a part with the keyboard focus is not redrawn.
 function put(place, part) {
   if (place.contains(document.activeElement)) return;
   const open = [...place.querySelectorAll("details")].map((details) => details.open);

@@ -1,5 +1,5 @@
-//! What it costs a drive that it is watched: requests a second without a control, with one that nobody asks, and with one that is asked ten
-//! times a second, by turns. `cargo bench -p wearwell-watch`.
+//! Cost of monitoring a drive: requests a second without a control server, with an idle one, and with one that is queried ten
+//! times a second, in alternating rounds. Run with `cargo bench -p wearwell-watch`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use wearwell_serve::{Device, SharedDevice};
 use wearwell_watch::{Client, Control};
 
 const DRIVE: &str = "[device]\ncapacity = \"1 GiB\"\nspare_factor = 0.1\npages_per_block = 64\n";
-/// Turns of each.
+/// Rounds of each case.
 const TURNS: usize = 7;
-/// How long a turn is.
+/// Duration of a round.
 const TURN: Duration = Duration::from_secs(2);
-/// Requests between two looks at the clock.
+/// Requests between two checks of the clock.
 const REQUESTS: u64 = 256;
 
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ enum Watched {
     Asked,
 }
 
-/// Random writes of 4 KiB for a turn; requests a second.
+/// Writes 4 KiB at random positions for one round. Returns the requests a second.
 fn turn(device: &SharedDevice, drawn: &mut u64) -> f64 {
     let pages = device.with(|device| Ok(device.bytes())).expect("it is served") / 4096;
     let (began, mut requests) = (Instant::now(), 0);
@@ -68,7 +68,7 @@ fn main() {
     let scenario = toml::from_str(DRIVE).expect("a scenario");
     let device = SharedDevice::new(Device::in_memory(&scenario).expect("a drive"));
     let mut drawn = 1;
-    // Until it cleans as it will go on to.
+    // Warm-up until garbage collection is in its steady state.
     for _ in 0..4 {
         turn(&device, &mut drawn);
     }

@@ -1,4 +1,4 @@
-//! Asking a drive that is served, as its own commands do.
+//! Client of the control server, as used by the command-line tool.
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -13,70 +13,70 @@ use tokio::net::{TcpStream, UnixStream};
 use wearwell_serve::Reading;
 use wearwell_serve::sockets::Address;
 
-/// How long an answer may take.
+/// Time limit of a reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Longest answer, bytes.
+/// Length limit of a reply in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Why there is no answer.
+/// Reason why a query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody is there, or whoever is there speaks otherwise.
+    /// No server listens at the address, or it does not speak this protocol.
     #[error("{address}: {problem}; give the address that `wearwell serve --control` listens at")]
     Unreachable {
-        /// Where was asked.
+        /// Address that was tried.
         address: String,
-        /// What came of it.
+        /// Description of the problem.
         problem: String,
     },
-    /// The answer is no.
+    /// The server refused the request.
     #[error("{address}: {reason}")]
     Refused {
-        /// Where was asked.
+        /// Address of the server.
         address: String,
-        /// Why.
+        /// Reason given by the server.
         reason: String,
     },
 }
 
-/// Whoever asks a drive by its control address.
+/// Client for a control address.
 pub struct Client {
     address: Address,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Client {
-    /// For the drive whose control listens at `address`.
+    /// Creates a client for the drive whose control server listens at `address`.
     ///
     /// # Errors
-    /// The system gives no means to wait.
+    /// Fails if the system has no resources for asynchronous I/O.
     pub fn new(address: Address) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Client { address, runtime })
     }
 
-    /// What is at a path.
+    /// Fetches a path.
     ///
     /// # Errors
-    /// Nobody is there, or the answer is no.
+    /// Fails if no server replies or the request is refused.
     pub fn get(&self, path: &str) -> Result<Vec<u8>, AskError> {
         self.ask(self.request("GET", path, Bytes::new()))
     }
 
-    /// Has the drive do what is at a path, with what it is to know for that.
+    /// Posts `what` to a path as JSON and returns the reply.
     ///
     /// # Errors
-    /// Nobody is there, or the answer is no.
+    /// Fails if no server replies or the request is refused.
     pub fn post(&self, path: &str, what: &Value) -> Result<Value, AskError> {
         let answer = self.ask(self.request("POST", path, what.to_string().into()))?;
         serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))
     }
 
-    /// A reading of all counters.
+    /// Fetches a reading of all counters.
     ///
     /// # Errors
-    /// Nobody is there, or it is of another form.
+    /// Fails if no server replies or the reading has another format version.
     pub fn read(&self) -> Result<Reading, AskError> {
         let answer = self.get("/status.json")?;
         let value = serde_json::from_slice(&answer).map_err(|error| self.unreachable(error))?;
@@ -121,13 +121,13 @@ impl Client {
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// Sends a request over a connection of its own; the answer's status and body.
+/// Sends a request over a new connection. Returns the status and the body of the reply.
 async fn answer<S>(stream: S, request: Request<Full<Bytes>>) -> Result<(hyper::StatusCode, Vec<u8>), Failed>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // It goes on while somebody waits for it, and ends with the answer.
+    // The connection makes progress while the runtime runs, and is aborted after the reply.
     let connection = tokio::spawn(connection);
     let answer = sender.send_request(request).await?;
     let status = answer.status();

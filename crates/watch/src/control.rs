@@ -1,4 +1,4 @@
-//! What a drive that is served answers to this machine: who asks for what.
+//! Control server of a live drive: HTTP routes for queries from this machine.
 
 use crate::metrics;
 use crate::page;
@@ -17,30 +17,30 @@ use std::time::Duration;
 use wearwell_serve::sockets::{Address, Listener};
 use wearwell_serve::{DeviceError, SharedDevice};
 
-/// How often is looked whether it is time for a sample of the history, or to end.
+/// Interval of checks for the next history sample and for the end.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Why a drive cannot be watched where it was asked for.
+/// Reason why a control server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// It would be open to other machines.
+    /// Other machines could reach the address.
     #[error(
         "{0}: other machines reach this address, and here is neither encryption nor a password; use a unix socket or 127.0.0.1, \
          and what passes on to it (ssh -L, a proxy) where others are to look"
     )]
     Remote(Address),
-    /// The place is taken, or the user may not use it.
+    /// The address is in use, or the user may not use it.
     #[error("{0}: {1}")]
     Listen(Address, io::Error),
 }
 
-/// The control of a drive that is served: a page, its counters, and what can be done to it.
+/// Control server of a live drive: a page and its counters.
 ///
 /// | path | answer |
 /// |---|---|
-/// | `GET /` | a page that shows the drive and keeps itself up to date |
-/// | `GET /status.json` | a [`Reading`](wearwell_serve::Reading) |
-/// | `GET /history.json` | readings of before, shortened: a list, the oldest first |
+/// | `GET /` | page that shows the drive and updates itself |
+/// | `GET /status.json` | [`Reading`](wearwell_serve::Reading) |
+/// | `GET /history.json` | list of earlier readings, abridged, oldest first |
 /// | `GET /metrics` | a reading for Prometheus |
 pub struct Control {
     address: Address,
@@ -49,10 +49,10 @@ pub struct Control {
 }
 
 impl Control {
-    /// Answers at `address` about `device`, until it is stopped.
+    /// Serves queries about `device` at `address` until it is stopped.
     ///
     /// # Errors
-    /// An address that other machines reach, and a place that cannot be listened at.
+    /// Fails if other machines could reach the address or it cannot be listened at.
     pub fn start(device: SharedDevice, address: &Address) -> Result<Self, ControlError> {
         if !address.is_local() {
             return Err(ControlError::Remote(address.clone()));
@@ -93,12 +93,12 @@ impl Control {
         Ok(())
     }
 
-    /// Where it listens.
+    /// Returns the address of the listening socket.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Where its page is, for a browser; `None` of a socket in the file system, which browsers do not open.
+    /// Returns the URL of the page, or `None` for a Unix-domain socket, which browsers do not open.
     pub fn url(&self) -> Option<String> {
         match &self.address {
             Address::Tcp(address) => Some(format!("http://{address}/")),
@@ -106,21 +106,21 @@ impl Control {
         }
     }
 
-    /// Ends it. From then on the device is nobody's of here.
+    /// Stops the server and releases the device.
     ///
     /// # Errors
-    /// The socket failed at some time, and nothing was answered since.
+    /// Fails if the socket failed earlier; queries since then had no reply.
     pub fn stop(mut self) -> io::Result<()> {
         self.end()
     }
 
     fn end(&mut self) -> io::Result<()> {
         self.ended.store(true, Ordering::SeqCst);
-        // What one of them panicked of was told.
+        // A panic of a thread was already reported.
         let ended = self.threads.drain(..).map(|thread| thread.join().unwrap_or(Ok(())));
         let outcome = ended.fold(Ok(()), Result::and);
         if let Address::Unix(path) = &self.address {
-            // Somebody may have taken it away already.
+            // The socket may have been removed already.
             let _ = std::fs::remove_file(path);
         }
         outcome
@@ -129,7 +129,7 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Whoever wants to know stops it.
+        // Errors are only reported by `stop`.
         let _ = self.end();
     }
 }
@@ -143,7 +143,7 @@ fn routes(watched: Watched) -> Router {
         .with_state(watched)
 }
 
-/// Why there is no answer, as JSON: `{"refused": "..."}`.
+/// Error reply as JSON: `{"refused": "..."}`.
 struct Refused(StatusCode, String);
 
 impl IntoResponse for Refused {
@@ -158,7 +158,7 @@ impl From<DeviceError> for Refused {
     }
 }
 
-/// Asks the drive, which may be busy, without keeping others from being answered.
+/// Queries the drive on a blocking thread, because it may be busy. Other queries are not delayed.
 async fn asked<T: IntoResponse + Send + 'static>(
     watched: Watched,
     ask: impl FnOnce(&Watched) -> Result<T, DeviceError> + Send + 'static,
@@ -178,7 +178,7 @@ async fn status(State(watched): State<Watched>) -> Result<Response, Refused> {
     asked(watched, |watched| Ok(Json(&*watched.read()?).into_response())).await
 }
 
-/// `?after=SECONDS` leaves out what was read until then.
+/// Returns the history. `?after=SECONDS` leaves out samples up to that time.
 async fn history(State(watched): State<Watched>, RawQuery(query): RawQuery) -> Result<Response, Refused> {
     let after = match query.as_deref().map(|query| query.strip_prefix("after=").map(str::parse::<f64>)) {
         None => f64::NEG_INFINITY,

@@ -1,4 +1,4 @@
-//! What was read of a drive before, as many samples as a picture has room for.
+//! History of a drive's counters, thinned to a bounded number of samples.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use wearwell_engine::counters::Operation;
 use wearwell_serve::{Reading, RequestReading};
 
-/// Samples that are kept. When there are more, every other one is let go of, and from then on they are taken half as often.
+/// Maximum number of samples. Beyond that, every other sample is dropped and the sampling interval doubles.
 const MOST_SAMPLES: usize = 600;
 
-/// Counters at one moment, all since the device was opened or the drive was new: what happened in between is their difference.
+/// Counters at one moment. They count from the opening of the device or from when the drive was new, so differences give the
+/// activity in between.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
     /// Seconds since the device was opened.
@@ -20,54 +21,54 @@ pub struct Sample {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Pages that each layer wrote below, by layer and cause.
+    /// Pages that each layer wrote to the layer below, by layer and cause.
     pub writes: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Erased blocks that wait to be written, by layer.
+    /// Erased blocks available for writes, by layer.
     pub erased_blocks: BTreeMap<String, u32>,
     /// Requests by operation.
     pub requests: BTreeMap<String, SampleOf>,
 }
 
-/// Requests of an operation.
+/// Counts and latencies of one kind of request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleOf {
-    /// How many, since the device was opened.
+    /// Number of requests since the device was opened.
     pub requests: u64,
-    /// Bytes, likewise.
+    /// Bytes since the device was opened.
     pub bytes: u64,
-    /// Of those since the last sample, half took no longer, ns; `None` if there were none.
+    /// Median latency in ns since the last sample, or `None` without requests.
     pub median_ns: Option<u64>,
-    /// And 99 of a hundred.
+    /// 99th percentile of the latency in ns since the last sample.
     pub p99_ns: Option<u64>,
 }
 
-/// Samples, the oldest first.
+/// List of samples, oldest first.
 #[derive(Default)]
 pub struct History {
     samples: Vec<Sample>,
     last: Option<Instant>,
-    /// The requests at the last sample.
+    /// Requests at the last sample, by operation.
     before: BTreeMap<String, RequestReading>,
     halvings: u32,
 }
 
 impl History {
-    /// What is kept.
+    /// Returns the samples.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// A sample is taken each so many times that it could be.
+    /// Returns the factor by which the sampling interval has grown.
     pub fn stride(&self) -> u32 {
         1 << self.halvings.min(31)
     }
 
-    /// Whether it is time for another sample, of which one may be taken `every` so long.
+    /// True if the next sample is due; `every` is the initial sampling interval.
     pub fn is_due(&self, every: Duration) -> bool {
         self.last.is_none_or(|last| last.elapsed() >= every.saturating_mul(self.stride()))
     }
 
-    /// Adds what is read now.
+    /// Adds a sample of `reading`.
     pub fn add(&mut self, reading: &Reading) {
         self.last = Some(Instant::now());
         if self.samples.len() >= MOST_SAMPLES {

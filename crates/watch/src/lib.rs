@@ -1,8 +1,8 @@
-//! How a live drive is watched.
+//! Monitoring of live drives.
 //!
-//! A [`Control`] is what a drive that is served tells of itself to this machine, where its user asked for that: a page, the same as
-//! JSON, and metrics for Prometheus. All of them show one [`Reading`](wearwell_serve::Reading), which is taken when somebody asks, and
-//! a few times a second at most, however many ask: the drive waits only while its counters are copied.
+//! A [`Control`] is an optional server for queries from this machine: a page, the same data as JSON, and metrics for Prometheus.
+//! All of these show one [`Reading`](wearwell_serve::Reading). Readings are taken on demand, at most a few times a second for all
+//! clients together. The drive waits only while its counters are copied.
 
 mod client;
 mod control;

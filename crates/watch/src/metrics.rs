@@ -1,20 +1,20 @@
-//! A reading as metrics, in the text format of Prometheus.
+//! Conversion of a reading to metrics in the text format of Prometheus.
 
 use prometheus::TextEncoder;
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
 use wearwell_serve::{Reading, RequestReading};
 use wearwell_stack::LayerResult;
 
-/// What the format is called, for those who are sent it.
+/// Content type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Upper bounds of the buckets of latencies, seconds.
+/// Upper bounds of the latency buckets in seconds.
 const BOUNDS: [f64; 22] = [
     1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5,
     1.0, 2.0, 5.0, 10.0,
 ];
 
-/// Metrics that are gathered, each of which comes once.
+/// Collection of metric families, each with a unique name.
 #[derive(Default)]
 pub struct Metrics(Vec<MetricFamily>);
 
@@ -22,7 +22,7 @@ pub struct Metrics(Vec<MetricFamily>);
 pub type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Metrics {
-    /// A number that only rises, and begins anew with the process: its name ends with `_total`.
+    /// Adds a counter: a number that only rises and starts at zero with the process. Its name must end with `_total`.
     pub fn counter(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
         debug_assert!(name.ends_with("_total"), "{name}");
         let mut counter = Counter::default();
@@ -32,7 +32,7 @@ impl Metrics {
         self.add(name, help, MetricType::COUNTER, metric);
     }
 
-    /// A number as it is now.
+    /// Adds a gauge: the current value of a number.
     pub fn gauge(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
         let mut gauge = Gauge::default();
         gauge.set_value(value);
@@ -41,7 +41,7 @@ impl Metrics {
         self.add(name, help, MetricType::GAUGE, metric);
     }
 
-    /// Latencies, in seconds.
+    /// Adds a histogram of latencies in seconds.
     fn latencies(&mut self, name: &str, help: &str, labels: Labels<'_>, of: &RequestReading) {
         let bucket = |&bound: &f64| {
             let within = of.latencies_ns.iter().filter(|(ns, _)| *ns as f64 * 1e-9 <= bound);
@@ -72,10 +72,10 @@ impl Metrics {
         self.0[at].mut_metric().push(metric);
     }
 
-    /// All of them in the text format, each family once, with its help and type before it.
+    /// Returns all families in the text format, each once, after its help and type.
     ///
     /// # Panics
-    /// A family without a name or a metric, which none of the above makes.
+    /// Panics if a family has no name or no metric, which the functions above prevent.
     pub fn text(&self) -> String {
         TextEncoder::new().encode_to_string(&self.0).expect("every family has a name and a metric")
     }
@@ -91,8 +91,8 @@ fn pairs(labels: Labels<'_>) -> Vec<LabelPair> {
     labels.iter().map(pair).collect()
 }
 
-/// A reading of a drive as metrics. What a layer counts is from the scenario's stack and since the drive was new, which with an
-/// image is longer than the process has lived.
+/// Converts a reading of a drive to metrics. Counters of layers start when the drive was new, which with an image may be before
+/// the process started.
 pub fn of_drive(reading: &Reading) -> Metrics {
     let mut metrics = Metrics::default();
     metrics.gauge("wearwell_build_info", "The version of Wearwell.", &[("version", &reading.version)], 1.0);

@@ -1,4 +1,4 @@
-//! The page: what reports draw with, and a script that keeps it up to date.
+//! HTML page of a live drive: figures of the reports, and a script that updates them.
 
 use crate::history::Sample;
 use serde_json::json;
@@ -8,7 +8,7 @@ use wearwell_serve::Reading;
 const STYLE: &str = include_str!("../assets/live.css");
 const SCRIPT: &str = include_str!("../assets/live.js");
 
-/// The page of a drive, as it is read now.
+/// Builds the page of a drive from its current reading and its history.
 pub fn page(reading: &Reading, history: &[Sample]) -> String {
     framed(&Frame {
         title: reading.name.as_deref().unwrap_or("A live drive"),

@@ -1,17 +1,17 @@
-//! A drive that is watched: readings, few of them, and what was read before.
+//! Drive under observation: cached readings and a history.
 
 use crate::history::{History, Sample};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_serve::{DeviceError, Reading, SharedDevice};
 
-/// How old a reading is when another is taken for whoever asks.
+/// Age up to which a reading is reused for queries.
 const FRESH: Duration = Duration::from_millis(250);
 
-/// How often the drive is read for its history at most, whoever asks or not.
+/// Initial interval of the history's samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// A drive, its last reading, and its history.
+/// Drive with its last reading and its history.
 #[derive(Clone)]
 pub struct Watched(Arc<Inner>);
 
@@ -27,15 +27,15 @@ struct Seen {
 }
 
 impl Watched {
-    /// Of which nothing was read.
+    /// Creates the state before the first reading.
     pub fn new(device: SharedDevice) -> Self {
         Watched(Arc::new(Inner { device, seen: Mutex::default() }))
     }
 
-    /// A reading, a quarter of a second old at most.
+    /// Returns a reading that is at most a quarter of a second old.
     ///
     /// # Errors
-    /// The device is served no more.
+    /// Fails if the device is no longer served.
     pub fn read(&self) -> Result<Arc<Reading>, DeviceError> {
         let mut seen = self.seen();
         if let Some((at, last)) = &seen.last
@@ -43,24 +43,24 @@ impl Watched {
         {
             return Ok(last.clone());
         }
-        // The device is let go before its counters become words. Others who ask wait for this reading.
+        // The device is released before the counters are converted. Concurrent callers wait for this reading.
         let status = self.0.device.with(|device| Ok(device.status()))?;
         let reading = Arc::new(status.read());
         seen.last = Some((Instant::now(), reading.clone()));
         Ok(reading)
     }
 
-    /// What was read before, later than so many seconds after the device was opened.
+    /// Returns the samples taken later than `after` seconds since the device was opened.
     pub fn history(&self, after: f64) -> Vec<Sample> {
         let seen = self.seen();
         let later = |sample: &&Sample| sample.seconds > after;
         seen.history.samples().iter().filter(later).cloned().collect()
     }
 
-    /// Reads the drive for its history, if it is time.
+    /// Adds a sample to the history if it is due.
     pub fn sample(&self) {
         if self.seen().history.is_due(SAMPLE_EVERY) {
-            // A device that has ended has had its history.
+            // The history ends with the device.
             let Ok(reading) = self.read() else { return };
             self.seen().history.add(&reading);
         }

@@ -1,4 +1,4 @@
-//! Who may ask: this machine, and nobody on behalf of another site.
+//! Access check: admits requests from this machine only, and none on behalf of another site.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -6,29 +6,29 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
-/// Names of loopback. A site that lets its own name point here is not among them.
+/// Loopback host names. The check excludes foreign domains that resolve to this machine.
 const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// A page takes nothing from elsewhere, and nobody frames it.
+/// Content security policy: pages load nothing from elsewhere and cannot be framed.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; \
     frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/// What is served here is called, in the header `host` and by pages that come from here.
+/// Accepted names of this server in the headers `host` and `origin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// A name of loopback and this port.
+    /// Loopback name with this port.
     Port(u16),
-    /// A name of loopback, with whatever port or none: who reaches a socket in the file system may connect to it, and what passes
-    /// on to one has a port of its own.
+    /// Loopback name with any port or none, for a Unix-domain socket: access to the socket is controlled by its permissions, and
+    /// a proxy has a port of its own.
     Socket,
 }
 
-/// The routes, for those who are admitted.
+/// Adds the access check to the routes.
 pub(crate) fn guarded(routes: Router, names: Names) -> Router {
     routes.layer(middleware::from_fn_with_state(names, admit))
 }
 
-/// Lets through what was sent to this server, by nobody or by a page of its own.
+/// Admits requests addressed to this server that come from no page or from a page of this server.
 async fn admit(State(names): State<Names>, request: Request, next: Next) -> Response {
     if !is_for_us(request.headers(), names) {
         return (StatusCode::FORBIDDEN, "answers on loopback, to itself\n").into_response();
@@ -44,7 +44,7 @@ async fn admit(State(names): State<Names>, request: Request, next: Next) -> Resp
     response
 }
 
-/// Whether the host is this server, and so is the site that asks, if it is named.
+/// True if the host header names this server, and the origin header, if present, does too.
 fn is_for_us(headers: &HeaderMap, names: Names) -> bool {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(header::HOST).is_some_and(|host| names.has(host));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_and_its_own_pages_are_answered() {
+    fn port_admits_only_loopback_names_with_its_port() {
         let asked = |host, origin| asked(Names::Port(8080), host, origin);
         assert!(asked("127.0.0.1:8080", None) && asked("localhost:8080", Some("http://localhost:8080")));
         assert!(asked("[::1]:8080", None));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_has_no_port_of_its_own() {
+    fn socket_admits_loopback_names_with_any_port() {
         let asked = |host, origin| asked(Names::Socket, host, origin);
         assert!(asked("localhost", None) && asked("127.0.0.1:9000", Some("http://127.0.0.1:9000")));
         assert!(!asked("evil.example", None) && !asked("localhost.evil.example", None));

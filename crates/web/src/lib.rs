@@ -1,7 +1,8 @@
-//! What a command serves to this machine, over HTTP, and to nobody else.
+//! HTTP server for pages that are accessible from this machine only.
 //!
-//! A page of another site may have a browser ask whatever it likes: the `guard` answers to names of loopback only, and to pages
-//! that came from here. It is told what a page may do, which is to ask where it came from, and no more.
+//! A page of another site can make a browser send requests to local servers. So the `guard` admits only requests to loopback
+//! names that come from this server's own pages or from no page. It also restricts the pages: they may send requests to this
+//! server only.
 
 mod guard;
 
@@ -14,24 +15,24 @@ use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
-/// Largest question, bytes.
+/// Size limit of a request body in bytes.
 const MOST_BYTES: usize = 64 << 10;
 
-/// How often it is asked whether to go on.
+/// Interval of calls to `goes_on`, and time limit of the shutdown.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What listens.
+/// Listening socket.
 pub enum Listener {
-    /// A port of loopback.
+    /// Loopback TCP port.
     Tcp(TcpListener),
-    /// A socket in the file system.
+    /// Unix-domain socket.
     Unix(UnixListener),
 }
 
-/// Answers by `routes` until `goes_on` says no, to whom the guard admits. Whoever is still connected then is not waited for.
+/// Serves `routes` to admitted clients until `goes_on` returns false. Open connections are then closed without waiting for them.
 ///
 /// # Errors
-/// The socket fails.
+/// Fails if the socket fails.
 pub fn serve(listener: Listener, routes: Router, goes_on: impl Fn() -> bool) -> io::Result<()> {
     let names = match &listener {
         Listener::Tcp(listener) => Names::Port(listener.local_addr()?.port()),

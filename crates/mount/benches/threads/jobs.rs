@@ -1,4 +1,4 @@
-//! What is done on a mounted file system.
+//! Jobs on a mounted file system.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How much is done.
+/// Amounts of work.
 pub struct Size {
     pub rounds: usize,
     writes: u64,
@@ -23,15 +23,15 @@ pub const FULL: Size =
     Size { rounds: 7, writes: 60_000, synced_writes: 10_000, files: 10_000, beside: Duration::from_secs(10) };
 
 const BLOCK: u64 = 4096;
-/// Threads that use the file system, each a file of its own.
+/// Number of user threads, each with its own file.
 const USERS: u64 = 4;
-/// Bytes of the file of each.
+/// Bytes of each user's file.
 const FILE_BYTES: u64 = 16 << 20;
 /// Bytes of the file that is read from the SSD: several times the NVRAM.
 const COLD_BYTES: u64 = 512 << 20;
 const READ_BYTES: usize = 1 << 20;
 
-/// Memory that direct access accepts.
+/// Block with the alignment that direct I/O needs.
 #[derive(Clone)]
 #[repr(C, align(4096))]
 struct Block([u8; BLOCK as usize]);
@@ -40,13 +40,13 @@ fn file_of(at: &Path, user: u64) -> std::path::PathBuf {
     at.join(format!("file {user}"))
 }
 
-/// Spreads numbers over the blocks of a file, always in the same way.
+/// Maps numbers to pseudo-random block offsets in a file, the same in every run.
 fn place(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     mixed % (FILE_BYTES / BLOCK) * BLOCK
 }
 
-/// Operations a second of so many users together.
+/// Runs the operations on `users` threads. Returns the total operations a second.
 fn rate(
     users: u64,
     operations: u64,
@@ -96,7 +96,7 @@ fn names(at: &Path, users: u64, files: u64) -> io::Result<f64> {
     })
 }
 
-/// All rates.
+/// Runs all jobs. Returns their rates.
 pub fn rates(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     for user in 0..USERS {
@@ -119,7 +119,7 @@ pub fn rates(at: &Path, size: &Size) -> io::Result<Vec<(&'static str, f64)>> {
     Ok(rates)
 }
 
-/// How long operations took, us.
+/// Latencies of operations in us, and the read throughput.
 pub struct Latency {
     median: f64,
     of_99: f64,
@@ -133,14 +133,14 @@ impl fmt::Display for Latency {
     }
 }
 
-/// Makes and removes names while another thread reads a file that is on the SSD only.
+/// Creates and removes names while another thread reads a file that is only on the SSD.
 pub fn beside_reader(at: &Path, size: &Size) -> io::Result<Latency> {
     let path = at.join("cold");
     let file = File::create(&path)?;
     let piece = vec![5; READ_BYTES];
     (0..COLD_BYTES).step_by(READ_BYTES).try_for_each(|offset| file.write_all_at(&piece, offset))?;
     file.sync_all()?;
-    // What is flushed in the background is.
+    // Waits for background flushing.
     std::thread::sleep(Duration::from_secs(1));
     let (ends, read) = (AtomicBool::new(false), AtomicU64::new(0));
     let begin = Instant::now();
@@ -172,7 +172,7 @@ fn read_over_and_over(path: &Path, ends: &AtomicBool, read: &AtomicU64) -> io::R
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
     let mut blocks = vec![Block([0; BLOCK as usize]); READ_BYTES / BLOCK as usize];
-    // SAFETY: blocks are bytes and nothing else, one after the other.
+    // SAFETY: the blocks are plain bytes without gaps.
     let buffer = unsafe { std::slice::from_raw_parts_mut(blocks.as_mut_ptr().cast::<u8>(), READ_BYTES) };
     let mut offset = 0;
     while !ends.load(Relaxed) {

@@ -1,12 +1,15 @@
-//! Mounts under several threads: NVMFS, a mount by FUSE that hands every call on to files in memory with as many threads, and ext4
-//! on a file of the disk.
+//! Mounts used by several threads: NVMFS; a FUSE mount that forwards every call to files in memory, with the same number of
+//! threads; and ext4 on a file on the disk.
 //!
 //!     cargo bench -p wearwell-mount --bench threads -- [--quick] [DIR...]
 //!
-//! All are used in rounds by turns, and a rate is the median of the rounds. What is written fits the NVRAM, and the kernel keeps
-//! no names and attributes of the first two. Then names are made and removed beside one who reads, 1 MiB at a time and past the
-//! kernel's cache, a file that is on the SSD, a file of the disk, only: how long that takes. Root alone can mount ext4. Directories that are given are
-//! measured as well, such as a mount by an older program.
+//! All are measured in alternating rounds, and a rate is the median of the rounds. The written data fits into the NVRAM, and for
+//! the first two the kernel caches no names or attributes.
+//!
+//! A second part measures the latency of creating and removing names while another thread reads a file that is only on the SSD (a
+//! file on the disk). The reads are of 1 MiB and bypass the page cache.
+//!
+//! Only root can mount ext4. Directories on the command line are measured as well, such as a mount by an older version.
 
 #[path = "../../tests/support/devices.rs"]
 mod devices;
@@ -27,17 +30,17 @@ use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
 use wearwell_nvmfs::options::Format;
 use wearwell_nvmfs::ssd::{Caching, FileSsd};
 
-/// Threads that handle requests, of those mounts that have several.
+/// Request threads of the multi-threaded mounts.
 const THREADS: usize = 4;
 
-/// Rates of one file system by job, a second.
+/// Operations a second of one file system, by job.
 type Rates = Vec<(&'static str, f64)>;
 
 fn options(threads: usize) -> Options {
     Options { keep: Duration::ZERO, threads, ..Options::default() }
 }
 
-/// NVMFS whose devices are in memory.
+/// Measures NVMFS with its devices in memory.
 fn nvmfs(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
     let at = directory.join("nvmfs");
     fs::create_dir(&at)?;
@@ -58,7 +61,7 @@ fn passed(directory: &Path, threads: usize, size: &Size) -> io::Result<Rates> {
     Ok(rates)
 }
 
-/// NVMFS with little NVRAM in memory, on a file of the disk, read past the kernel's cache if it lets itself.
+/// Measures NVMFS with a small NVRAM in memory and a file on the disk as SSD, with direct I/O if possible.
 fn beside_on_disk(disk: &Path, threads: usize, size: &Size) -> io::Result<Latency> {
     let memory = tempfile::TempDir::new_in("/dev/shm")?;
     let nvram =
@@ -95,7 +98,7 @@ fn print(names: &[String], rounds: &[Vec<Rates>]) {
     }
 }
 
-/// Everything once by turns.
+/// Measures every file system once.
 fn round(ext4: Option<&Ext4>, given: &[PathBuf], size: &Size) -> io::Result<Vec<(String, Rates)>> {
     let mut all = Vec::new();
     for threads in [1, THREADS] {

@@ -1,4 +1,4 @@
-//! What NVMFS is compared with.
+//! File systems that NVMFS is compared with.
 
 use fuser::{
     BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -16,21 +16,21 @@ use std::process::Command;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-/// A file or directory that the kernel was told of.
+/// File or directory that the kernel knows.
 struct Known {
     path: PathBuf,
-    /// None of a directory.
+    /// Open file, or `None` for a directory.
     file: Option<File>,
 }
 
-/// The plainest mount: a tree of files, every call to which is handed on. Nothing is locked while a file is used.
+/// Minimal FUSE mount that forwards every call to a directory. No lock is held while a file is used.
 pub struct Passed {
     known: RwLock<HashMap<u64, Arc<Known>>>,
     root: Arc<Known>,
 }
 
 impl Passed {
-    /// Mounts what is in `below` on `at`, to be unmounted when it is dropped.
+    /// Mounts the contents of `below` on `at`. The mount ends when the result is dropped.
     pub fn mount(below: &Path, at: &Path, threads: usize) -> io::Result<BackgroundSession> {
         let root = Arc::new(Known { path: below.to_owned(), file: None });
         let mut config = Config::default();
@@ -53,7 +53,7 @@ impl Passed {
         use_it(known.file.as_ref().ok_or(io::ErrorKind::IsADirectory)?)
     }
 
-    /// Something that is there, or just was made; `file` as it was opened.
+    /// Registers a file that exists or was just created, with its descriptor if it is open.
     fn tell(&self, path: PathBuf, file: Option<File>) -> io::Result<FileAttr> {
         let of = path.symlink_metadata()?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +105,7 @@ fn attributes(of: &fs::Metadata) -> FileAttr {
     }
 }
 
-/// The kernel is to keep nothing, as it is told of the other.
+/// Cache time of names and attributes: none, as for NVMFS.
 const KEEP: Duration = Duration::ZERO;
 
 impl Filesystem for Passed {
@@ -242,13 +242,13 @@ impl Filesystem for Passed {
     }
 }
 
-/// ext4 on a file of the disk.
+/// ext4 on a file on the disk.
 pub struct Ext4 {
     at: PathBuf,
 }
 
 impl Ext4 {
-    /// Makes and mounts one in `directory`.
+    /// Creates a file system in `directory` and mounts it.
     pub fn mount(directory: &Path) -> io::Result<Self> {
         let (image, at) = (directory.join("ext4.img"), directory.join("ext4"));
         File::create(&image)?.set_len(2 << 30)?;
@@ -258,7 +258,7 @@ impl Ext4 {
         Ok(Ext4 { at })
     }
 
-    /// Where it is.
+    /// Returns the mount point.
     pub fn at(&self) -> &Path {
         &self.at
     }

@@ -1,4 +1,4 @@
-//! Access control lists, by which the kernel decides. Needs root, to be somebody else.
+//! Access control lists, which the kernel enforces. Needs root, to run commands as another user.
 
 use crate::stand::{Stand, run, shell};
 use crate::users::{self, mode, nobody, shared_stand};
@@ -11,7 +11,7 @@ const ACCESS: &str = "system.posix_acl_access";
 const DEFAULT: &str = "system.posix_acl_default";
 const NOBODY: u32 = u32::MAX;
 
-/// A list of tags, permissions and numbers.
+/// Encodes a list of tags, permissions and IDs.
 fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let bytes = |(tag, rights, id): &(u16, u16, u32)| {
         [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
@@ -19,7 +19,7 @@ fn list(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     [2, 0, 0, 0].into_iter().chain(entries.iter().flat_map(bytes)).collect()
 }
 
-/// The owner may all, others nothing, and a user so much, as far as the mask goes.
+/// List with all rights for the owner, `rights` for `user` within `mask`, and none for other users.
 fn for_user(user: u32, rights: u16, mask: u16) -> Vec<u8> {
     list(&[(1, 7, NOBODY), (2, rights, user), (4, 0, NOBODY), (16, mask, NOBODY), (32, 0, NOBODY)])
 }
@@ -29,7 +29,7 @@ fn set(path: &Path, name: &str, value: &[u8]) {
 }
 
 #[test]
-fn the_kernel_decides_by_lists() {
+fn kernel_enforces_access_lists() {
     let Some(mut stand) = shared_stand() else { return };
     shell(&stand.root(), "echo secret > file; chmod 600 file; mkdir shut; echo x > shut/in; chmod 700 shut");
     let (file, shut) = (stand.at("file"), stand.at("shut"));
@@ -43,7 +43,7 @@ fn the_kernel_decides_by_lists() {
         assert_eq!((mode(&file), mode(&shut)), (0o770, 0o750));
         stand.remount();
     }
-    // The mask takes what the list gives, and gives it back.
+    // The mask removes a right of the list and restores it.
     shell(&stand.root(), "chmod g-r file");
     assert!(!nobody(&stand.root(), "cat file"));
     shell(&stand.root(), "chmod 640 file");
@@ -55,9 +55,9 @@ fn the_kernel_decides_by_lists() {
     assert_eq!(setxattr(&file, DEFAULT, &for_user(1, 7, 7), XattrFlags::empty()), Err(Errno::ACCESS));
 }
 
-/// Where a directory has a list for new files, they begin with it whatever the umask; elsewhere the umask takes its part.
+/// In a directory with a default list new files get that list and ignore the umask; elsewhere the umask applies.
 #[test]
-fn new_files_have_lists_or_what_the_umask_leaves() {
+fn new_files_get_default_list_or_umask() {
     let Some(mut stand) = shared_stand() else { return };
     let make = "umask 027; : > $at/file; mkdir $at/below; mkfifo $at/pipe; ln -s x $at/link; install -m 666 /dev/null $at/set";
     shell(&stand.root(), &format!("mkdir plain; mkdir -m 700 with; at=plain; {make}"));
@@ -76,9 +76,9 @@ fn new_files_have_lists_or_what_the_umask_leaves() {
     assert!(!nobody(&stand.root(), "ls with/below/deep"), "its list lets read and write, not search");
 }
 
-/// As by `chmod`, set-group-id is not for who is not in the group.
+/// As with `chmod`, a caller outside the file's group loses the set-group-id bit.
 #[test]
-fn set_group_id_ends_with_a_list_of_a_stranger() {
+fn set_group_id_is_cleared_when_caller_outside_group_sets_list() {
     let Some(stand) = shared_stand() else { return };
     let line =
         "import os,sys; os.setxattr(sys.argv[1], 'system.posix_acl_access', bytes.fromhex(sys.argv[2]))";
@@ -99,7 +99,7 @@ fn has_programs() -> bool {
     is_there
 }
 
-/// What `getfacl` says of a file, without what is effective.
+/// Returns the lines of `getfacl` for a file, without effective rights.
 fn getfacl(stand: &Stand, name: &str) -> Vec<String> {
     let text = run(Command::new("getfacl").args(["-cnpE", name]).current_dir(stand.root()));
     text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
@@ -131,7 +131,7 @@ fn setfacl_and_getfacl_work() {
     let of_new = ["user::rw-", "user:1000:rwx", "group::r-x", "group:77:r-x", "mask::rw-", "other::r--"];
     assert_eq!(getfacl(&stand, "dir/file"), of_new);
     assert_eq!(getfacl(&stand, "file")[4..], ["mask::r--", "other::---"]);
-    // All of it goes with -b, and what is copied has it too.
+    // Option -b removes the list, and copies keep it.
     shell(&root, "cp -a file copy; cp -a dir copied; setfacl -b file; setfacl -k dir; setfacl -b dir");
     assert_eq!(getfacl(&stand, "file"), ["user::rw-", "group::r--", "other::---"]);
     assert_eq!(getfacl(&stand, "dir"), ["user::rwx", "group::r-x", "other::r-x"]);

@@ -1,4 +1,4 @@
-//! Content of files: length, mapping, direct and appending access, holes.
+//! Contents of files: length, mapping, direct I/O, appending, holes.
 
 use crate::stand::{Stand, bytes, errno, new_file, shell};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
@@ -12,7 +12,7 @@ use wearwell_nvmfs::api::MAX_FILE_BYTES;
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn what_is_cut_off_is_gone() {
+fn truncated_bytes_read_as_zeros_after_growth() {
     let Some(stand) = Stand::new() else { return };
     let path = stand.at("file");
     let content = bytes(1, 10_000);
@@ -29,7 +29,7 @@ fn what_is_cut_off_is_gone() {
 }
 
 #[test]
-fn random_writes_read_back_and_stay() {
+fn random_writes_read_back_before_and_after_remount() {
     let Some(mut stand) = Stand::new() else { return };
     let path = stand.at("file");
     let mut model = vec![0_u8; 3 << 20];
@@ -58,7 +58,7 @@ fn mapped_writes_arrive(options: Options) {
     let content = bytes(7, 100_000);
     let file = new_file(&path);
     file.set_len(content.len() as u64).unwrap();
-    // SAFETY: nobody else has the file, so its content changes by this mapping only.
+    // SAFETY: nothing else has the file open, so its content changes only through this mapping.
     let mut map = unsafe { memmap2::MmapMut::map_mut(&file) }.unwrap();
     map.copy_from_slice(&content);
     map.flush().unwrap();
@@ -76,26 +76,26 @@ fn mapped_writes_arrive(options: Options) {
 }
 
 #[test]
-fn mapped_files_are_files() {
+fn mapped_writes_persist() {
     mapped_writes_arrive(Options::default());
 }
 
 #[test]
-fn mapped_files_are_files_without_cache() {
+fn mapped_writes_persist_with_direct_io() {
     mapped_writes_arrive(Options { direct_io: true, ..Options::default() });
 }
 
 #[test]
-fn mapped_files_are_files_with_collected_writes() {
+fn mapped_writes_persist_with_writeback_cache() {
     mapped_writes_arrive(Options { writeback_cache: true, ..Options::default() });
 }
 
-/// Memory that begins at a multiple of 4096, as direct access wants.
+/// Buffer aligned to 4096 bytes, as direct I/O needs.
 #[repr(align(4096))]
 struct Page([u8; 8192]);
 
 #[test]
-fn direct_access_passes_the_cache() {
+fn direct_io_agrees_with_page_cache() {
     let Some(stand) = Stand::new() else { return };
     let path = stand.at("direct");
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
@@ -112,7 +112,7 @@ fn direct_access_passes_the_cache() {
 }
 
 #[test]
-fn who_appends_never_overwrites() {
+fn concurrent_appends_never_overwrite() {
     let Some(stand) = Stand::new() else { return };
     let path = stand.at("log");
     std::thread::scope(|scope| {
@@ -137,7 +137,7 @@ fn who_appends_never_overwrites() {
 }
 
 #[test]
-fn holes_are_made_and_found() {
+fn holes_are_punched_and_found_by_seek() {
     let Some(stand) = Stand::new() else { return };
     let file = new_file(&stand.at("holes"));
     file.write_all_at(&bytes(1, 64 << 10), MIB).unwrap();
@@ -168,7 +168,7 @@ fn holes_are_made_and_found() {
 }
 
 #[test]
-fn what_is_reserved_keeps_the_size_and_is_there_after_a_mount() {
+fn reserved_blocks_keep_file_size_and_survive_remount() {
     let Some(mut stand) = Stand::new() else { return };
     let path = stand.at("reserved");
     let file = new_file(&path);
@@ -180,7 +180,7 @@ fn what_is_reserved_keeps_the_size_and_is_there_after_a_mount() {
         let of = fs::metadata(&path).unwrap();
         (of.len(), of.blocks() - blocks)
     };
-    // Of 256 blocks two are written; pointers to all need one.
+    // Two of 256 blocks are written; the pointers to all blocks need one more.
     assert_eq!(reserved(), (5000, (254 + 1) * 8));
     assert!(before - free(&stand) >= 254);
     drop(file);
@@ -211,7 +211,7 @@ fn zeroed_ranges_read_as_zeros() {
 }
 
 #[test]
-fn the_farthest_byte() {
+fn write_at_largest_offset_succeeds_and_beyond_it_fails() {
     let Some(mut stand) = Stand::new() else { return };
     let file = new_file(&stand.at("far"));
     let at = MAX_FILE_BYTES - 3;

@@ -1,4 +1,4 @@
-//! Names: links, renames, names of any bytes, and files without one.
+//! Names: links, renames, arbitrary bytes, and deleted files in use.
 
 use crate::stand::{Stand, bytes, errno, new_file, shell};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, renameat_with};
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 
 #[test]
-fn names_are_bytes() {
+fn names_may_have_any_bytes() {
     let Some(mut stand) = Stand::new() else { return };
     let longest = [b'x'; 255];
     let names: [&[u8]; 5] = [b"\xff\xfe not text", b"new\nline", b" ", b"\x01", &longest];
@@ -32,7 +32,7 @@ fn names_are_bytes() {
 }
 
 #[test]
-fn links_count() {
+fn link_counts_follow_links_and_removals() {
     let Some(mut stand) = Stand::new() else { return };
     fs::write(stand.at("a"), "content").unwrap();
     fs::create_dir(stand.at("d")).unwrap();
@@ -52,7 +52,7 @@ fn links_count() {
 }
 
 #[test]
-fn a_rename_replaces_keeps_or_exchanges() {
+fn rename_replaces_keeps_or_exchanges() {
     let Some(stand) = Stand::new() else { return };
     let (a, b) = (stand.at("a"), stand.at("b"));
     fs::write(&a, "A").unwrap();
@@ -76,7 +76,7 @@ fn a_rename_replaces_keeps_or_exchanges() {
 }
 
 #[test]
-fn the_usual_errors() {
+fn invalid_operations_return_usual_errors() {
     let Some(stand) = Stand::new() else { return };
     fs::create_dir_all(stand.at("d/e")).unwrap();
     fs::write(stand.at("f"), "").unwrap();
@@ -92,7 +92,7 @@ fn the_usual_errors() {
 }
 
 #[test]
-fn a_file_without_name_lives_while_it_is_open() {
+fn deleted_file_lives_while_it_is_open() {
     let Some(stand) = Stand::new() else { return };
     let free = || rustix::fs::statvfs(stand.root()).unwrap();
     let before = free();
@@ -107,7 +107,7 @@ fn a_file_without_name_lives_while_it_is_open() {
     assert_eq!(file.metadata().unwrap().nlink(), 0);
     assert!(free().f_bfree < before.f_bfree && free().f_ffree < before.f_ffree);
     drop(file);
-    // The kernel releases it when it gets to it.
+    // The kernel releases the file with some delay.
     for _ in 0..500 {
         if free().f_ffree == before.f_ffree {
             break;
@@ -117,9 +117,9 @@ fn a_file_without_name_lives_while_it_is_open() {
     assert_eq!(free().f_ffree, before.f_ffree);
 }
 
-/// Who holds the place of a file that is gone must not find another there that got its number.
+/// A descriptor of a deleted file must not refer to a new file that reuses the inode number.
 #[test]
-fn a_new_file_is_not_taken_for_an_old_one() {
+fn descriptor_of_deleted_file_never_refers_to_new_file() {
     let Some(stand) = Stand::new() else { return };
     fs::write(stand.at("old"), "old").unwrap();
     let place = rustix::fs::openat(CWD, stand.at("old"), OFlags::PATH, Mode::empty()).unwrap();
@@ -136,7 +136,7 @@ fn a_new_file_is_not_taken_for_an_old_one() {
 }
 
 #[test]
-fn a_directory_that_is_gone_stays_empty() {
+fn create_in_deleted_directory_fails() {
     let Some(stand) = Stand::new() else { return };
     fs::create_dir(stand.at("d")).unwrap();
     let directory = rustix::fs::openat(CWD, stand.at("d"), OFlags::DIRECTORY, Mode::empty()).unwrap();
@@ -148,7 +148,7 @@ fn a_directory_that_is_gone_stays_empty() {
 }
 
 #[test]
-fn pipes_and_devices() {
+fn pipes_and_devices_survive_remount() {
     let Some(mut stand) = Stand::new() else { return };
     shell(&stand.root(), "mkfifo pipe; mknod null c 1 3 || test \"$(id -u)\" != 0");
     stand.remount();
@@ -172,7 +172,7 @@ fn pipes_and_devices() {
 }
 
 #[test]
-fn what_is_held_without_being_open_can_still_be_asked() {
+fn path_descriptor_of_deleted_file_stays_usable() {
     let Some(stand) = Stand::new() else { return };
     let free = || rustix::fs::statvfs(stand.root()).unwrap().f_ffree;
     let before = free();
@@ -194,11 +194,11 @@ fn what_is_held_without_being_open_can_still_be_asked() {
     }
     let path = format!("/proc/self/fd/{}", held[0].as_raw_fd());
     assert_eq!(fs::read(path).unwrap(), b"content", "its content is there as well");
-    // Somebody's working directory is removed.
+    // A working directory can be removed.
     let told = shell(&stand.root(), "mkdir here; cd here; rmdir ../here; stat -c %h .");
     assert_eq!(told.trim(), "0");
     drop(held);
-    // The kernel forgets them when it comes to it.
+    // The kernel forgets the files with some delay.
     for _ in 0..200 {
         if free() == before {
             return;

@@ -1,6 +1,6 @@
-//! The file system under a real directory, used by programs and by the standard library.
+//! Tests of a mounted file system, through programs and the standard library.
 //!
-//! Every test mounts one of its own. Where mounting is not possible, the tests say so and pass.
+//! Every test has its own mount. Where mounting is not possible, the tests print that and pass.
 
 mod acls;
 mod files;

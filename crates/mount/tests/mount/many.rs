@@ -1,4 +1,4 @@
-//! Many files, and many who use them at once.
+//! Many files and concurrent users.
 
 use crate::stand::{Stand, bytes, shell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn a_directory_of_20_000() {
+fn directory_with_20_000_files_is_listed_and_removed() {
     const FILES: usize = 20_000;
     let Some(mut stand) = Stand::new() else { return };
     fs::create_dir(stand.at("d")).unwrap();
@@ -29,11 +29,11 @@ fn a_directory_of_20_000() {
     for number in (0..FILES).step_by(997) {
         assert!(stand.at("d").join(name(number)).is_file());
     }
-    // Removes while it lists.
+    // Removes entries while listing them.
     shell(&stand.root(), "rm -r d; test -z \"$(ls -A)\"");
 }
 
-/// What one thread did with its own names in directories that all share, and what must be there after.
+/// Performs random operations of one thread on its own names in shared directories. Returns the expected files.
 fn churn(root: &Path, thread: u64, steps: u64) -> BTreeMap<String, Vec<u8>> {
     let mut mine = BTreeMap::new();
     let mut state = thread;
@@ -68,7 +68,7 @@ fn churn(root: &Path, thread: u64, steps: u64) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn threads_do_not_disturb_each_other() {
+fn concurrent_threads_keep_their_own_files() {
     let Some(mut stand) = Stand::new() else { return };
     let root = stand.root();
     for directory in 0..4 {
@@ -103,9 +103,9 @@ fn threads_do_not_disturb_each_other() {
     }
 }
 
-/// Of many who make the same name, one succeeds; of many who move one file, one succeeds.
+/// Exactly one of several threads that create the same name or move the same file succeeds.
 #[test]
-fn one_wins() {
+fn one_of_several_concurrent_operations_succeeds() {
     let Some(stand) = Stand::new() else { return };
     let root = stand.root();
     let wins = |try_it: &(dyn Fn(usize) -> bool + Sync)| {

@@ -1,4 +1,4 @@
-//! Snapshots beside the mounted file system that they are of.
+//! Snapshots viewed while their file system is mounted.
 
 use crate::stand::{Stand, assert_same, bytes, errno, shell, tree};
 use rustix::fs::XattrFlags;
@@ -19,7 +19,7 @@ fn stats(stand: &Stand) -> Stats {
     serde_json::from_slice(&text[..length]).unwrap()
 }
 
-/// Waits until what deleted snapshots had is free.
+/// Waits until the blocks of deleted snapshots are free.
 fn wait_until_freed(stand: &Stand) {
     let is_freed = (0..1000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -28,7 +28,7 @@ fn wait_until_freed(stand: &Stand) {
     assert!(is_freed);
 }
 
-/// Files of all kinds, some of them only on the SSD by the time they are read.
+/// Creates files of all kinds; some are only on the SSD by the time they are read.
 fn source(at: &Path) {
     fs::create_dir_all(at.join("a/b")).unwrap();
     for (number, length) in [0, 1, 4096, 70_000, 9_000_000, 20_000_000].into_iter().enumerate() {
@@ -38,7 +38,7 @@ fn source(at: &Path) {
     shell(at, "for i in $(seq 300); do echo $i > a/b/some-name-$i; done; chmod 750 a/1; chown 7:8 a/70000");
 }
 
-/// Changes everything that [`source`] made.
+/// Changes everything that [`source`] created.
 fn change(at: &Path) {
     shell(
         at,
@@ -72,7 +72,7 @@ fn looks_at_snapshots_beside_changes(options: Options) {
         );
         stand.remount();
     }
-    // The older one has what it needs of the newer when that goes.
+    // The older snapshot keeps the blocks that it shares with the deleted newer one.
     order(&stand, "delete second");
     wait_until_freed(&stand);
     assert_eq!(errno(fs::metadata(stand.at(".snapshots/second"))), Errno::NOENT);
@@ -85,17 +85,17 @@ fn looks_at_snapshots_beside_changes(options: Options) {
 }
 
 #[test]
-fn each_is_what_was_there_while_the_file_system_goes_on() {
+fn snapshots_keep_contents_while_file_system_changes() {
     looks_at_snapshots_beside_changes(Options::default());
 }
 
 #[test]
-fn each_is_where_the_kernel_keeps_nothing() {
+fn snapshots_keep_contents_with_direct_io() {
     looks_at_snapshots_beside_changes(Options { direct_io: true, threads: 4, ..Options::default() });
 }
 
 #[test]
-fn nothing_in_one_can_be_changed() {
+fn changes_in_snapshot_fail_as_read_only() {
     let Some(stand) = Stand::new() else { return };
     fs::write(stand.at("file"), "first").unwrap();
     order(&stand, "create then");
@@ -113,7 +113,7 @@ fn nothing_in_one_can_be_changed() {
     assert_eq!(errno(fs::remove_dir(&then)), Errno::ROFS);
     let set = rustix::fs::setxattr(then.join("file"), "user.a", b"b", XattrFlags::empty());
     assert_eq!(set, Err(Errno::ROFS));
-    // It is another file than the one that it was of.
+    // The snapshot's file is not the live file.
     assert_ne!(fs::metadata(then.join("file")).unwrap().ino(), fs::metadata(stand.at("file")).unwrap().ino());
     fs::write(stand.at("file"), "second").unwrap();
     assert_eq!(fs::read_to_string(then.join("file")).unwrap(), "first");

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 
 #[test]
-fn a_full_one_says_so_and_recovers() {
+fn write_to_full_file_system_fails_and_space_returns() {
     let Some(mut stand) = Stand::new() else { return };
     fs::write(stand.at("before"), "kept").unwrap();
     let block = bytes(1, 1 << 20);
@@ -33,9 +33,9 @@ fn a_full_one_says_so_and_recovers() {
     assert!(fs::read(stand.at("after")).unwrap() == block);
 }
 
-/// The kernel says after `unlink` that it knows a file no longer, and the room of a thousand must be back before.
+/// The kernel sends FORGET after `unlink` returns, but a query right after `unlink` must report the space of the files as free.
 #[test]
-fn what_was_removed_is_free_when_somebody_asks() {
+fn statfs_after_unlink_includes_freed_space() {
     let Some(stand) = Stand::new() else { return };
     let free = || rustix::fs::statvfs(stand.root()).map(|of| (of.f_bfree, of.f_ffree)).unwrap();
     let before = free();

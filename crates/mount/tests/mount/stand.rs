@@ -1,4 +1,4 @@
-//! A mounted file system for one test, and ways to look at it.
+//! Test fixture: a mounted file system, and helpers to inspect it.
 
 #[path = "../support/devices.rs"]
 pub mod devices;
@@ -19,14 +19,14 @@ const NVRAM_BYTES: u64 = 32 << 20;
 const SSD_BYTES: u64 = 96 << 20;
 const INODES: u32 = 30_000;
 
-/// A file system, its devices and where it is mounted.
+/// File system with its devices and its mount point.
 pub struct Stand {
     directory: TempDir,
     mounted: Option<Mounted<OnFiles>>,
     options: Options,
 }
 
-/// Why nothing can be mounted here, if so.
+/// Returns the reason why mounting is not possible, if it is not.
 fn obstacle() -> Option<String> {
     OpenOptions::new()
         .read(true)
@@ -37,12 +37,12 @@ fn obstacle() -> Option<String> {
 }
 
 impl Stand {
-    /// A new file system; nothing where it cannot be mounted.
+    /// Creates and mounts a file system. Returns `None` where mounting is not possible.
     pub fn new() -> Option<Self> {
         Self::with(Options::default())
     }
 
-    /// A new file system, mounted with `options`.
+    /// Like `new`, with mount options.
     pub fn with(options: Options) -> Option<Self> {
         if let Some(obstacle) = obstacle() {
             println!("skipped: {obstacle}");
@@ -58,22 +58,22 @@ impl Stand {
         Some(stand)
     }
 
-    /// Where everything lies that belongs to the test.
+    /// Returns the directory of all files of the test.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The root directory.
+    /// Returns the root directory of the file system.
     pub fn root(&self) -> PathBuf {
         self.directory.path().join("mounted")
     }
 
-    /// A path on the file system.
+    /// Returns a path on the file system.
     pub fn at(&self, path: &str) -> PathBuf {
         self.root().join(path)
     }
 
-    /// Mounts it, which must not be mounted.
+    /// Mounts the file system, which must not be mounted.
     pub fn mount(&mut self) {
         self.mount_this(devices::open(self.directory()));
     }
@@ -82,15 +82,15 @@ impl Stand {
         self.mounted = Some(mount(file_system, &self.root(), &self.options).expect("mounted"));
     }
 
-    /// Asks to unmount it.
+    /// Tries to unmount the file system.
     pub fn try_unmount(&self) -> io::Result<()> {
         self.mounted.as_ref().expect("it is mounted").unmount()
     }
 
-    /// Unmounts and closes it, without error.
+    /// Unmounts and closes the file system, without errors.
     pub fn unmount(&mut self) {
         let mounted = self.mounted.take().expect("it is mounted");
-        // A program that another test starts has what is open here for a moment, before it becomes that program.
+        // A child process of another test briefly holds copies of open descriptors, until it executes its program.
         let unmounted = (0..200).find_map(|_| match mounted.unmount() {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 std::thread::sleep(std::time::Duration::from_millis(10));
@@ -102,14 +102,14 @@ impl Stand {
         mounted.join().expect("closed");
     }
 
-    /// Unmounts it and mounts it again.
+    /// Unmounts and remounts the file system.
     pub fn remount(&mut self) {
         self.unmount();
         self.mount();
     }
 }
 
-/// What can be seen of a file. Times of directories follow from what happens in them and links have none.
+/// Observable state of a file. Times of directories and links are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub mode: u32,
@@ -133,7 +133,7 @@ fn seen(path: &Path, of: &Metadata) -> io::Result<Seen> {
     Ok(Seen { mode: of.mode(), owner: (of.uid(), of.gid()), links, device: of.rdev(), modified, content })
 }
 
-/// All files below `directory`, by path.
+/// Returns all files below `directory`, by path.
 pub fn tree(directory: &Path) -> BTreeMap<OsString, Seen> {
     let mut found = BTreeMap::new();
     let mut open = vec![directory.to_owned()];
@@ -152,7 +152,7 @@ pub fn tree(directory: &Path) -> BTreeMap<OsString, Seen> {
     found
 }
 
-/// Both trees are the same.
+/// Asserts that two trees are equal.
 pub fn assert_same(left: &BTreeMap<OsString, Seen>, right: &BTreeMap<OsString, Seen>) {
     assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
     for (name, of) in left {
@@ -163,7 +163,7 @@ pub fn assert_same(left: &BTreeMap<OsString, Seen>, right: &BTreeMap<OsString, S
     }
 }
 
-/// Runs a program, which must succeed; what it printed.
+/// Runs a program, which must succeed, and returns its output.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().expect("the program is there");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -171,23 +171,23 @@ pub fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs a line of shell in `directory`, which must succeed; what it printed.
+/// Runs a shell command in `directory`, which must succeed, and returns its output.
 pub fn shell(directory: &Path, line: &str) -> String {
     run(Command::new("sh").args(["-euc", line]).current_dir(directory))
 }
 
-/// The error number of what must fail.
+/// Returns the errno of an operation that must fail.
 pub fn errno<T: std::fmt::Debug>(result: io::Result<T>) -> rustix::io::Errno {
     let error = result.expect_err("it must fail");
     rustix::io::Errno::from_io_error(&error).expect("an error of the kernel")
 }
 
-/// A new file, to be read and written.
+/// Creates a new file, open for reading and writing.
 pub fn new_file(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).create_new(true).open(path).expect("a new file")
 }
 
-/// Bytes that differ from place to place and by `seed`.
+/// Returns pseudo-random bytes that depend on `seed`.
 pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
     use rand::{RngCore, SeedableRng};
     let mut bytes = vec![0; length];

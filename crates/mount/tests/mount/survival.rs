@@ -1,4 +1,4 @@
-//! What is there after an end, clean or not.
+//! Contents after a clean or unclean end.
 
 use crate::stand::{Stand, assert_same, bytes, devices, tree};
 use std::fs;
@@ -8,11 +8,11 @@ use std::process::{Child, Command};
 use std::time::Duration;
 use wearwell_mount::{Options, mount};
 
-/// Tells the process that serves where.
+/// Environment variable with the directory for the server process.
 const SERVE: &str = "WEARWELL_TEST_SERVE";
 
 #[test]
-fn unmounting_keeps_everything() {
+fn remount_keeps_everything() {
     let Some(mut stand) = Stand::new() else { return };
     for number in 0..200_u64 {
         let directory = stand.at(&format!("{}/{}", number % 7, number % 11));
@@ -26,7 +26,7 @@ fn unmounting_keeps_everything() {
     }
 }
 
-/// Not a test: the process that is killed in one.
+/// Not a test: the server process that another test kills.
 #[test]
 #[ignore = "serves another test"]
 fn serves_until_killed() {
@@ -36,7 +36,7 @@ fn serves_until_killed() {
     mounted.join().unwrap();
 }
 
-/// Starts a process that serves; waits until it does.
+/// Starts a server process and waits until it has mounted.
 fn serve(stand: &Stand) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "survival::serves_until_killed", "--ignored"]).env(SERVE, stand.directory());
@@ -54,7 +54,7 @@ fn serve(stand: &Stand) -> Child {
 }
 
 #[test]
-fn what_was_acknowledged_survives_kill() {
+fn acknowledged_writes_survive_kill() {
     let Some(mut stand) = Stand::new() else { return };
     stand.unmount();
     let root = stand.root();
@@ -93,9 +93,9 @@ fn what_was_acknowledged_survives_kill() {
     }
 }
 
-/// A file system in use is not unmounted, and stays usable.
+/// A file system in use is not unmounted and stays usable.
 #[test]
-fn who_is_inside_is_not_thrown_out() {
+fn unmount_with_open_file_fails_with_ebusy() {
     let Some(mut stand) = Stand::new() else { return };
     let file = fs::File::create(stand.at("file")).unwrap();
     let error = stand.try_unmount().unwrap_err();

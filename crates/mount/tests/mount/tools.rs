@@ -1,10 +1,10 @@
-//! What ordinary programs do.
+//! Ordinary command-line tools.
 
 use crate::stand::{Stand, assert_same, bytes, shell, tree};
 use std::fs;
 use std::path::Path;
 
-/// A tree with what a tree can have.
+/// Creates a tree with all kinds of files and attributes.
 fn source(at: &Path) {
     fs::create_dir_all(at.join("deep/er/still")).unwrap();
     for (number, length) in [0, 1, 4095, 4096, 4097, 600_000, 5_000_000].into_iter().enumerate() {
@@ -20,7 +20,7 @@ fn source(at: &Path) {
 }
 
 #[test]
-fn cp_keeps_everything_there_and_back() {
+fn cp_preserves_everything_in_both_directions() {
     let Some(stand) = Stand::new() else { return };
     let plain = stand.directory().join("plain");
     fs::create_dir(&plain).unwrap();
@@ -46,7 +46,7 @@ fn tar_packs_and_unpacks() {
 }
 
 #[test]
-fn mv_moves_within_and_out() {
+fn mv_works_within_and_out_of_the_mount() {
     let Some(stand) = Stand::new() else { return };
     fs::create_dir(stand.at("a")).unwrap();
     source(&stand.at("a"));
@@ -58,7 +58,7 @@ fn mv_moves_within_and_out() {
 }
 
 #[test]
-fn df_and_find_count() {
+fn df_and_find_report_correct_counts() {
     let Some(stand) = Stand::new() else { return };
     let used = || shell(&stand.root(), "df --output=iused . | tail -n 1").trim().parse::<u64>().unwrap();
     let before = used();

@@ -1,4 +1,4 @@
-//! Owners, permissions and privileges. Needs root, to be somebody else.
+//! Owners, permissions and privileges. Needs root, to run commands as another user.
 
 use crate::stand::{Stand, shell};
 use std::fs;
@@ -9,7 +9,7 @@ use wearwell_mount::Options;
 
 pub const NOBODY: u32 = 65_534;
 
-/// A mount that others may use.
+/// Creates a mount that other users may access.
 pub fn shared_stand() -> Option<Stand> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: not root");
@@ -20,7 +20,7 @@ pub fn shared_stand() -> Option<Stand> {
     Some(stand)
 }
 
-/// Runs a line of shell as another user; whether it succeeded.
+/// Runs a shell command as another user. Returns true if it succeeded.
 pub fn nobody(directory: &Path, line: &str) -> bool {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new("sh");
@@ -28,13 +28,13 @@ pub fn nobody(directory: &Path, line: &str) -> bool {
     command.output().expect("a shell").status.success()
 }
 
-/// Permission bits of a file.
+/// Returns the permission bits of a file.
 pub fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().mode() & 0o7777
 }
 
 #[test]
-fn the_kernel_checks_permissions() {
+fn kernel_checks_permissions() {
     let Some(stand) = shared_stand() else { return };
     shell(
         &stand.root(),
@@ -57,7 +57,7 @@ fn the_kernel_checks_permissions() {
 }
 
 #[test]
-fn privileges_end_with_a_write_or_a_new_owner() {
+fn write_or_new_owner_clears_privileges() {
     let Some(stand) = shared_stand() else { return };
     let path = stand.at("program");
     let privileged = || shell(&stand.root(), "echo x > program; chown 0:0 program; chmod 6777 program");
@@ -78,7 +78,7 @@ fn privileges_end_with_a_write_or_a_new_owner() {
 }
 
 #[test]
-fn privileges_of_pipes_and_devices_end_with_a_new_owner() {
+fn new_owner_clears_privileges_of_pipes_and_devices() {
     let Some(stand) = shared_stand() else { return };
     shell(
         &stand.root(),
@@ -94,7 +94,7 @@ fn privileges_of_pipes_and_devices_end_with_a_new_owner() {
 }
 
 #[test]
-fn groups_are_inherited() {
+fn set_group_id_directory_passes_on_its_group() {
     let Some(stand) = shared_stand() else { return };
     shell(&stand.root(), "mkdir shared; chgrp 77 shared; chmod 2777 shared; : > shared/a; mkdir shared/b");
     assert_eq!(stand.at("shared/a").metadata().unwrap().gid(), 77);
@@ -103,7 +103,7 @@ fn groups_are_inherited() {
 }
 
 #[test]
-fn without_the_option_others_see_nothing() {
+fn mount_without_allow_other_is_closed_to_other_users() {
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: not root");
     }

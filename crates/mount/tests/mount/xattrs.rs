@@ -24,7 +24,7 @@ fn list(path: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn attributes_are_kept() {
+fn attributes_survive_remount() {
     let Some(mut stand) = Stand::new() else { return };
     let path = stand.at("file");
     fs::write(&path, "").unwrap();
@@ -53,7 +53,7 @@ fn attributes_are_kept() {
 }
 
 #[test]
-fn what_the_kernel_knows_and_nobody_honours_is_refused() {
+fn set_of_unsupported_system_attribute_fails() {
     let Some(stand) = Stand::new() else { return };
     let path = stand.at("file");
     fs::write(&path, "").unwrap();
@@ -62,7 +62,7 @@ fn what_the_kernel_knows_and_nobody_honours_is_refused() {
 }
 
 #[test]
-fn the_report_is_read_and_not_changed() {
+fn report_attribute_is_readable_and_not_writable() {
     let Some(stand) = Stand::new() else { return };
     let root = stand.root();
     fs::write(stand.at("file"), bytes(1, 10 << 12)).unwrap();

@@ -1,4 +1,4 @@
-//! NVMFS on two files of a directory.
+//! NVMFS on two files in a directory.
 
 use std::io;
 use std::path::Path;
@@ -11,10 +11,10 @@ use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::ssd::{Caching, FileSsd};
 use wearwell_nvmfs::store::Store;
 
-/// The file system that is tested.
+/// Type of the file system under test.
 pub type OnFiles = Nvmfs<MappedNvram, FileSsd>;
 
-/// Makes one in `directory`, where none is, on so many bytes.
+/// Creates a file system in `directory`, which must have none, with devices of the given sizes.
 pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -> OnFiles {
     let nvram =
         MappedNvram::create(directory.join("nvram"), nvram_bytes, Existing::Refuse, Persistence::Auto);
@@ -25,8 +25,8 @@ pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -
     Nvmfs::over(store.expect("made")).expect("empty")
 }
 
-/// Opens what lies in `directory`.
-#[allow(dead_code, reason = "one of those who share this only makes new ones")]
+/// Opens the file system in `directory`.
+#[allow(dead_code, reason = "the benchmarks only create file systems")]
 pub fn open(directory: &Path) -> OnFiles {
     let nvram = unlocked(|| MappedNvram::open(directory.join("nvram"), Persistence::Auto));
     let ssd = unlocked(|| FileSsd::open(directory.join("ssd"), Caching::Cached));
@@ -34,7 +34,7 @@ pub fn open(directory: &Path) -> OnFiles {
     Nvmfs::over(store).expect("it is whole")
 }
 
-/// Waits for a lock to go: a process that another test just began has what this one closed, until it is a program of its own.
+/// Waits until a lock is released: a child process of another test briefly holds copies of closed descriptors.
 fn unlocked<T>(open: impl Fn() -> io::Result<T>) -> T {
     for _ in 0..500 {
         match open() {

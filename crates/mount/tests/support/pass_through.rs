@@ -1,4 +1,4 @@
-//! A file system that hands every call on to a directory: what mounting costs by itself.
+//! File system that forwards every call to a directory, as a baseline for the cost of mounting.
 
 use rustix::fs::{self as host, AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags};
 use rustix::io::Errno;
@@ -16,23 +16,23 @@ use wearwell_nvmfs::api::{
     SetXattr, Statistics,
 };
 
-/// A file that the kernel was told of.
+/// File that the kernel knows.
 struct Held {
-    /// Names it without opening it.
+    /// O_PATH descriptor of the file.
     place: OwnedFd,
-    /// Open while somebody uses it.
+    /// Descriptor for reads and writes while the file has users.
     file: Option<OwnedFd>,
     users: u32,
 }
 
 impl Held {
-    /// A path under which calls find it that take no descriptor of this kind.
+    /// Returns a path to the file, for calls that do not take O_PATH descriptors.
     fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.place.as_raw_fd())
     }
 }
 
-/// A directory as a file system.
+/// Directory with the interface of a file system.
 pub struct PassThrough {
     held: HashMap<Ino, Held>,
     numbers: HashMap<u64, Ino>,
@@ -84,7 +84,7 @@ fn name(bytes: &[u8]) -> &OsStr {
 }
 
 impl PassThrough {
-    /// Shows what is in `directory`.
+    /// Creates a file system with the contents of `directory`.
     pub fn new(directory: &Path) -> io::Result<Self> {
         let place = host::openat(CWD, directory, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
         let number = host::fstat(&place)?.st_ino;
@@ -104,7 +104,7 @@ impl PassThrough {
         self.held(ino)?.file.as_ref().ok_or(Error::Invalid("the file is not open"))
     }
 
-    /// The new file belongs to who asked for it.
+    /// Sets the owner of a new file to the caller, and returns its attributes.
     fn made(&mut self, parent: Ino, of: &[u8], caller: &Caller) -> Result<Attributes> {
         let place = &self.held(parent)?.place;
         let (user, group) = (host::Uid::from_raw(caller.uid), host::Gid::from_raw(caller.gid));
@@ -112,7 +112,7 @@ impl PassThrough {
         self.lookup(parent, of)
     }
 
-    /// Lets go of a file that has no name and no user.
+    /// Forgets a file that has no name and no users.
     fn let_go(&mut self, ino: Ino) -> Result<()> {
         let held = self.held(ino)?;
         let status = host::fstat(&held.place).map_err(error)?;

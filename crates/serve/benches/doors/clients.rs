@@ -1,4 +1,4 @@
-//! Who asks: fio, and two plain clients that differ in nothing but the way in.
+//! Benchmark clients: fio, and two minimal clients that differ only in the transport.
 
 use crate::BYTES;
 use crate::guest::{EVENT_IDX, FEATURES, Guest, IN, OUT};
@@ -9,15 +9,15 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use wearwell_serve::SharedDevice;
 
-/// What to do.
+/// Load of one measurement.
 pub struct Job {
     pub writes: bool,
-    /// Requests under way.
+    /// Requests in progress.
     pub depth: u16,
     pub seconds: u32,
 }
 
-/// Requests a second of somebody who needs no door, and so has one under way.
+/// Returns the requests a second of a caller in the same process, which has one request in progress.
 pub fn own_iops(device: &SharedDevice, job: &Job) -> f64 {
     let (mut pages, mut data) = (Pages(1), vec![7; 4096]);
     let (began, mut done) = (Instant::now(), 0u64);
@@ -35,7 +35,7 @@ pub fn own_iops(device: &SharedDevice, job: &Job) -> f64 {
     done as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Requests a second, by fio; `None` where there is none, or it failed.
+/// Returns the requests a second measured by fio, or `None` if fio is missing or failed.
 pub fn fio(target: &[&str], job: &Job) -> Option<f64> {
     let folder = tempfile::tempdir().ok()?;
     let output = folder.path().join("result");
@@ -63,7 +63,8 @@ pub fn fio(target: &[&str], job: &Job) -> Option<f64> {
     result["jobs"][0][if job.writes { "write" } else { "read" }]["iops"].as_f64()
 }
 
-/// Pages in an order without order: a full period of a linear congruence (Knuth, TAOCP 2, 3.2.1.2) cut to the device.
+/// Pseudo-random sequence of pages: a linear congruential generator with full period (Knuth, TAOCP 2, 3.2.1.2), reduced to the
+/// size of the device.
 struct Pages(u64);
 
 impl Pages {
@@ -73,7 +74,7 @@ impl Pages {
     }
 }
 
-/// Requests a second of a client of NBD that keeps so many under way.
+/// Returns the requests a second of an NBD client with `job.depth` requests in progress.
 pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     let mut stream = UnixStream::connect(socket).unwrap();
     let mut greeting = [0; 18];
@@ -100,7 +101,7 @@ pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     while began.elapsed() < time {
         stream.write_all(&requests).unwrap();
         requests.clear();
-        // What has come, all of it, is asked anew at once.
+        // Submits a new request for every reply that has arrived.
         let read = loop {
             partial += stream.read(&mut replies[partial..]).unwrap();
             if partial >= reply_bytes {
@@ -115,7 +116,7 @@ pub fn nbd_iops(socket: &Path, job: &Job) -> f64 {
     done as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Requests a second of a guest that keeps so many under way.
+/// Returns the requests a second of a guest with `job.depth` requests in progress.
 pub fn guest_iops(socket: &Path, job: &Job) -> f64 {
     let mut guest = Guest::connect(socket, FEATURES | EVENT_IDX);
     let mut pages = Pages(1);

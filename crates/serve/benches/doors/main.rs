@@ -1,4 +1,5 @@
-//! How fast the doors are, each beside the plainest thing of its kind, in turns: 4 KiB at random, from one client.
+//! Throughput of the transports, each compared with a minimal counterpart in alternating rounds: random 4 KiB requests of one
+//! client.
 //!
 //! ```sh
 //! cargo bench -p wearwell-serve --bench doors             # three rounds of two seconds
@@ -6,15 +7,15 @@
 //! cargo bench -p wearwell-serve --bench doors -- nbd      # a part: memory, drive, nbd, guest or file
 //! ```
 //!
-//! The second figure of each is the processor time of the server for a request, us, which other programs on the machine disturb less. Own
-//! clients run in the server's process, so that theirs is in it.
+//! The second number of each is the server's processor time per request in us, which other programs on the machine affect less.
+//! The minimal clients run in the server's process, so that number includes their processor time.
 //!
-//! Needs Linux; of fio, nbdkit, `/dev/fuse` and a loop device (root) what is missing is said, and what needs it left out. The drive is
-//! of 1 GiB, written once before.
+//! Needs Linux, fio, nbdkit, `/dev/fuse` and a loop device (root). If one of these is missing, the benchmark prints that and
+//! leaves out what needs it. The drive has 1 GiB and is written once before.
 
 mod clients;
 #[path = "../../tests/serve/guest.rs"]
-#[allow(dead_code, reason = "tests do more with it")]
+#[allow(dead_code, reason = "only the tests use all of it")]
 mod guest;
 mod memory_file;
 
@@ -27,14 +28,14 @@ use wearwell_serve::{DOORS, Device, SharedDevice};
 
 const DRIVE: &str = "[device]\ncapacity = \"1 GiB\"\nspare_factor = 0.1\npages_per_block = 256\n";
 const LARGE: &str = "[device]\ncapacity = \"256 GiB\"\nspare_factor = 0.07\npages_per_block = 256\n";
-/// Bytes that are read and written, of both.
+/// Bytes of the device that are read and written.
 pub const BYTES: u64 = 900 << 20;
 
-/// What does a job, and says how many requests a second.
+/// Function that runs a job and returns the requests a second.
 type Work<'a> = Box<dyn Fn(&Job) -> Option<f64> + 'a>;
-/// The same with its name, and the process that serves it.
+/// Name, server process and function of a measurement.
 type Runner<'a> = (&'a str, u32, Work<'a>);
-/// What is measured together, of a device, for so many rounds of so many seconds.
+/// Function that measures one part of the benchmark, with a number of rounds and of seconds per round.
 type Part = fn(&SharedDevice, u32, u32);
 
 fn main() {
@@ -59,24 +60,24 @@ fn main() {
     }
 }
 
-/// Opens a door of a kind, at a place.
+/// Opens a transport of a kind at an address.
 fn open(device: &SharedDevice, kind: &str, place: &str) -> std::io::Result<Box<dyn Door>> {
     let kind = DOORS.iter().find(|of| of.name == kind).expect("there is such a door");
     (kind.place)(place).map_err(std::io::Error::other).and_then(|place| place.open(device))
 }
 
-/// Opens a door at a socket in `folder`, by the name of its kind.
+/// Opens a transport at a socket in `folder`, named after its kind.
 fn open_at_socket(device: &SharedDevice, kind: &str, folder: &Path) -> Box<dyn Door> {
     open(device, kind, &format!("unix:{}", folder.join(kind).display())).unwrap()
 }
 
-/// The drive itself.
+/// Measures the device without a transport.
 fn without_door(device: &SharedDevice, rounds: u32, seconds: u32) {
     let work = Box::new(|job: &Job| Some(own_iops(device, job)));
     alone(&("the drive, by no door", std::process::id(), work), rounds, seconds);
 }
 
-/// NBD beside nbdkit's.
+/// Compares NBD with nbdkit.
 fn nbd(device: &SharedDevice, rounds: u32, seconds: u32) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("nbdkit");
@@ -93,7 +94,7 @@ fn nbd(device: &SharedDevice, rounds: u32, seconds: u32) {
     }
 }
 
-/// A guest beside a client of NBD.
+/// Compares a guest with an NBD client.
 fn guests(device: &SharedDevice, rounds: u32, seconds: u32) {
     let folder = tempfile::tempdir().unwrap();
     let doors = ["nbd", "vhost-user"].map(|kind| open_at_socket(device, kind, folder.path()));
@@ -108,7 +109,7 @@ fn drive(text: &str) -> Device {
     Device::in_memory(&toml::from_str(text).unwrap()).unwrap()
 }
 
-/// Writes all of it once, each page another content.
+/// Writes the whole device once, with a different content in each page.
 fn fill(device: &SharedDevice) {
     let mut data = vec![0; 1 << 20];
     for at in 0..BYTES >> 20 {
@@ -119,7 +120,7 @@ fn fill(device: &SharedDevice) {
     }
 }
 
-/// Files under loop devices: ours, and one that is nothing but memory.
+/// Compares files under loop devices: the FUSE file of the device, and a FUSE file in memory.
 fn files(device: &SharedDevice, rounds: u32, seconds: u32) {
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let door = open(device, "fuse", folders[0].path().to_str().unwrap());
@@ -144,7 +145,7 @@ fn files(device: &SharedDevice, rounds: u32, seconds: u32) {
     door.close().unwrap();
 }
 
-/// A loop device, until it is dropped.
+/// Loop device, detached when dropped.
 struct Loop(String);
 
 impl Loop {
@@ -161,7 +162,7 @@ impl Drop for Loop {
     }
 }
 
-/// A process that ends when this is dropped.
+/// Process that is killed when this is dropped.
 struct Running(std::process::Child);
 
 impl Drop for Running {
@@ -171,7 +172,7 @@ impl Drop for Running {
     }
 }
 
-/// The memory plugin of nbdkit, at a socket.
+/// Starts nbdkit with its memory plugin at a socket.
 fn nbdkit(socket: &Path) -> Option<Running> {
     let started = Command::new("nbdkit").args(["-f", "-U"]).arg(socket).args(["memory", "1G"]).spawn();
     let Ok(child) = started else {
@@ -184,7 +185,7 @@ fn nbdkit(socket: &Path) -> Option<Running> {
     Some(Running(child))
 }
 
-/// Lets it do its jobs, one request at a time, and prints the median of each.
+/// Runs one measurement with one request at a time, and prints its medians.
 fn alone(runner: &Runner<'_>, rounds: u32, seconds: u32) {
     for writes in [true, false] {
         let job = Job { writes, depth: 1, seconds };
@@ -199,7 +200,7 @@ fn name(job: &Job) -> String {
     format!("{}, {} at once", if job.writes { "random writes" } else { "random reads" }, job.depth)
 }
 
-/// Lets the two do all jobs in turns, and prints the median of each and their quotient.
+/// Runs two measurements in alternating rounds, and prints their medians and ratios.
 fn compare(plain: Runner<'_>, ours: Runner<'_>, rounds: u32, seconds: u32) {
     for (writes, depth) in [(true, 1), (true, 32), (false, 1), (false, 32)] {
         let job = Job { writes, depth, seconds };
@@ -228,7 +229,7 @@ fn compare(plain: Runner<'_>, ours: Runner<'_>, rounds: u32, seconds: u32) {
     }
 }
 
-/// Requests a second, and the server's processor time for one, us.
+/// Returns the requests a second, and the server's processor time per request in us.
 fn measured((_, server, work): &Runner<'_>, job: &Job) -> Option<[f64; 2]> {
     let before = processor_seconds(*server)?;
     let rate = work(job)?;
@@ -236,10 +237,10 @@ fn measured((_, server, work): &Runner<'_>, job: &Job) -> Option<[f64; 2]> {
     Some([rate, seconds * 1e6 / (rate * f64::from(job.seconds))])
 }
 
-/// Processor time that a process has taken, by `/proc/PID/stat` (proc(5)), which counts in hundredths.
+/// Returns the processor seconds of a process from `/proc/PID/stat` (proc(5)), which counts in hundredths.
 fn processor_seconds(process: u32) -> Option<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in brackets, may have blanks in it.
+    // The process name, in parentheses, may contain spaces.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
     Some((ticks(11)? + ticks(12)?) / 100.0)
@@ -250,7 +251,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// What a drive of 256 GiB takes: for its tables, and for what was written.
+/// Prints the memory of a drive of 256 GiB: for its tables, and for written data.
 fn memory() {
     let resident = || {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -261,7 +262,7 @@ fn memory() {
     let mut device = drive(LARGE);
     let bytes = device.bytes();
     let new = resident();
-    // A gigabyte, all over it.
+    // Writes a gigabyte, spread over the whole drive.
     let pages = 1 << 18;
     for at in 0..pages {
         device.write(at * (bytes / pages) / 4096 * 4096, &[at as u8; 4096]).unwrap();

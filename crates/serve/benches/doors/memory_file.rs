@@ -1,4 +1,4 @@
-//! The plainest file that FUSE can have: memory, and a lock.
+//! Minimal FUSE file as a baseline: memory and a lock.
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -16,7 +16,7 @@ pub struct MemoryFile(Mutex<Vec<u8>>);
 const KEEP: Duration = Duration::from_secs(3600);
 
 impl MemoryFile {
-    /// Mounts a file `disk` of so many bytes.
+    /// Mounts a file `disk` of `bytes` bytes.
     pub fn mount(bytes: u64, at: &Path) -> io::Result<BackgroundSession> {
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("memory".into())];

@@ -1,26 +1,26 @@
-//! The device as slow as its drive.
+//! Timed answers: requests take as long as the timing model says.
 
 use super::Device;
 use crate::pacing::{Owed, Pacing, Speed, Wait};
 
 impl Device {
-    /// At a speed, from now on.
+    /// Sets the speed from now on.
     pub(super) fn at(mut self, speed: Speed) -> Self {
         self.pacing = (speed == Speed::Timed).then(|| Pacing::begin(&mut self.live));
         self
     }
 
-    /// How fast it answers.
+    /// Returns the speed at which the device answers.
     pub fn speed(&self) -> Speed {
         if self.pacing.is_some() { Speed::Timed } else { Speed::Full }
     }
 
-    /// What whoever has asked has to wait for.
+    /// Returns the completion that the caller of the current request must wait for, if any.
     pub(crate) fn owed(&mut self) -> Option<Owed> {
         self.pacing.as_mut().and_then(|pacing| pacing.owed(&self.live))
     }
 
-    /// How long that is; when it is over it is counted.
+    /// Returns the remaining wait of a completion. When the wait is over, counts the completed requests.
     pub(crate) fn wait(&mut self, owed: &Owed) -> Wait {
         let Some(pacing) = &mut self.pacing else { return Wait::Over };
         let wait = pacing.wait(&mut self.live, owed);

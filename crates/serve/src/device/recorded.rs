@@ -1,4 +1,4 @@
-//! The device while what passes is written down.
+//! Recording of the requests of a device as a trace.
 
 use super::Device;
 use crate::recording::Recording;
@@ -9,22 +9,22 @@ use wearwell_engine::layer::Content;
 use wearwell_trace::TraceError;
 
 impl Device {
-    /// From now on writes down what passes into the stack, as a trace in a new file at `path`: plain, or compressed where its name ends
-    /// in `.zst`.
+    /// Begins to record all requests to the stack as a trace in a new file at `path`. The trace is compressed if the name ends in
+    /// `.zst`.
     ///
     /// # Errors
-    /// A file that is there already, or cannot be written.
+    /// Fails if the file exists or cannot be written.
     pub fn record(&mut self, path: &Path) -> Result<(), TraceError> {
         self.recording = Some(Recording::begin(path, self.page_bytes, self.live.shares_contents())?);
         Ok(())
     }
 
-    /// Ends the recording, if there is one; how many requests it has, or why it is not whole.
+    /// Ends the recording, if there is one. Returns the number of recorded requests, or the reason why the trace is incomplete.
     pub fn end_recording(&mut self) -> Option<Result<u64, String>> {
         self.recording.take().map(Recording::finish)
     }
 
-    /// A request passes into the stack.
+    /// Records a request that is about to enter the stack.
     pub(super) fn note_down(&mut self, op: Op, pages: Range<u32>, names: &[Content]) {
         if let Some(recording) = &mut self.recording {
             recording.add(op, pages, names, if op == Op::Write { self.hint } else { 0 });

@@ -1,10 +1,10 @@
-//! Zeroes, which take a trim or are written like anything else.
+//! Writes of zeroes, by trim or as ordinary bytes.
 
 use super::Device;
 use crate::error::DeviceError;
 
 impl Device {
-    /// Makes the range read as zeroes: by a trim of its whole pages unless they are to be `allocated`, which are written then.
+    /// Makes the range read as zeroes. Whole pages are trimmed, or written if they must be `allocated`.
     ///
     /// # Errors
     /// As [`Device::write`].
@@ -25,7 +25,7 @@ impl Device {
         let at_once = u64::from(self.page_bytes) * 256;
         let zeroes = vec![0; (end - offset).min(at_once) as usize];
         while offset < end {
-            // Chunks end on whole pages, so that only the first and the last are read.
+            // Chunks end at page boundaries, so only the first and the last chunk need a read.
             let until = ((offset / at_once + 1) * at_once).min(end);
             self.write(offset, &zeroes[..(until - offset) as usize])?;
             offset = until;

@@ -1,4 +1,4 @@
-//! A zoned drive without a log: which bytes may be written, and reset.
+//! Zoned drives without a log: rules for writes and resets.
 
 use super::Device;
 use crate::error::DeviceError;
@@ -7,17 +7,17 @@ use std::ops::Range;
 use wearwell_engine::layer::{LayerError, ZoneState};
 use wearwell_stack::Live;
 
-/// The zones of a drive, one after the other.
+/// Zones of a drive, all of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zones {
-    /// How many there are.
+    /// Number of zones.
     pub count: u32,
-    /// Bytes of each.
+    /// Bytes of a zone.
     pub bytes: u64,
 }
 
 impl Zones {
-    /// Those of a stack, if it has any.
+    /// Returns the zones of a stack, if it has any.
     pub(super) fn of(live: &Live) -> Option<Self> {
         let pages = live.zone(0)?.pages;
         let bytes = u64::from(pages) * u64::from(live.page_bytes());
@@ -26,23 +26,23 @@ impl Zones {
 }
 
 impl Device {
-    /// The zones, of a drive that is written in zones; each in order, and reset as a whole by a trim.
+    /// Returns the zones if the drive is zoned. Each zone is written in order and reset as a whole by a trim.
     pub fn zones(&self) -> Option<Zones> {
         self.zones
     }
 
-    /// How a zone is, from 0 on; `None` of one that there is not.
+    /// Returns the state of zone `number` (from 0), or `None` if there is no such zone.
     pub fn zone(&self, number: u32) -> Option<ZoneState> {
         let zones = self.zones()?;
         let pages = (zones.bytes / u64::from(self.page_bytes)) as u32;
         (number < zones.count).then(|| self.live.zone(number * pages)).flatten()
     }
 
-    /// Has a zone, from 0 on, take no more writes until it is reset, as if it were full, and be open no longer. What was not written of it reads
-    /// as zeroes. A zone that is full, or that there is not, stays as it is.
+    /// Finishes zone `number` (from 0): closes it and refuses further writes until it is reset. Its unwritten part reads as
+    /// zeroes. Does nothing if the zone is full or does not exist.
     ///
     /// # Errors
-    /// A zone that is offline, or an image that cannot be written.
+    /// Fails if the zone is offline or the image cannot be written.
     pub fn finish_zone(&mut self, number: u32) -> Result<(), DeviceError> {
         let Some(zone) = self.zone(number).filter(|zone| zone.write_pointer() < zone.pages) else {
             return Ok(());
@@ -58,8 +58,8 @@ impl Device {
         Ok(())
     }
 
-    /// Refuses to write what a zoned drive would, before anything is noted down of it: it is to be whole pages, from the write pointer of a zone
-    /// on and not beyond its end.
+    /// Refuses writes that a zoned drive would refuse, before anything is recorded. A write must be whole pages, begin at the
+    /// write pointer of its zone and end within the zone.
     pub(super) fn check_written(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let Some(Zones { bytes, .. }) = self.zones().filter(|_| length > 0) else { return Ok(()) };
         let number = (offset / bytes) as u32;
@@ -80,7 +80,7 @@ impl Device {
         }
     }
 
-    /// Refuses to trim a part of a zone.
+    /// Refuses a trim that covers only a part of a zone.
     pub(super) fn check_trimmed(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let Some(Zones { bytes, .. }) = self.zones().filter(|_| length > 0) else { return Ok(()) };
         match [offset, offset + length].into_iter().find(|end| !end.is_multiple_of(bytes)) {
@@ -89,7 +89,7 @@ impl Device {
         }
     }
 
-    /// Of pages that could not all be written, those that were.
+    /// Returns the part of `pages` that was written before an error.
     pub(super) fn written_in_part(&self, pages: Range<u32>) -> Range<u32> {
         let end = self
             .live

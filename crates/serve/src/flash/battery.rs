@@ -1,7 +1,8 @@
-//! What a battery keeps of a drive beyond its flash: trims that are in RAM alone.
+//! Record of trims that a drive with a battery keeps in RAM.
 //!
-//! A drive with a battery may put off what a trim leads to as long as it likes, for it will write everything down when power fails. A process that
-//! is killed cannot; so the trims of such a drive are noted here as they are acknowledged, and done once more when it comes back.
+//! A drive with a battery may delay the effects of a trim without limit, because it writes everything down when power
+//! fails. A killed process cannot do that. So the trims of such a drive are recorded here when they are acknowledged, and
+//! repeated after the drive recovers.
 
 use crate::error::ImageError;
 use std::collections::{BTreeMap, HashMap};
@@ -11,21 +12,21 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use wearwell_engine::flash_format::crc;
 
-/// The file.
+/// Name of the file.
 const NAME: &str = "battery";
-/// Bytes of a note: logical page, the name that the next content gets, checksum.
+/// Bytes of a record: logical page, next content ID at the time of the trim (the mark), checksum.
 const NOTE_BYTES: usize = 16;
-/// Notes beyond twice those that count, before the file is written anew.
+/// Obsolete records beyond the number of valid ones before the file is rewritten.
 const SPARE_NOTES: usize = 4096;
 
-/// The notes.
+/// Open file of trim records.
 pub struct Battery {
     folder: PathBuf,
     file: File,
-    /// Pages that are trimmed, each with the name that the next content got then: what is called by a lower one was there before.
+    /// Trimmed pages, each with its mark: contents with a lower ID were written before the trim.
     trimmed: BTreeMap<u32, u64>,
     notes: usize,
-    /// The highest of all marks.
+    /// Highest mark of all records.
     highest_mark: u64,
 }
 
@@ -39,10 +40,11 @@ fn note(page: u32, mark: u64) -> [u8; NOTE_BYTES] {
 }
 
 impl Battery {
-    /// Opens the notes in `folder`, or begins them. A note at the end that was cut short, of a trim that nobody was told is done, is left out.
+    /// Opens the records in `folder` or creates an empty file. An incomplete record at the end, of a trim that was not
+    /// acknowledged, is dropped.
     ///
     /// # Errors
-    /// A file that cannot be read or written, or is damaged.
+    /// Fails if the file cannot be read or written, or is damaged.
     pub(super) fn open(folder: &Path) -> Result<Self, ImageError> {
         let failed = |problem: String| ImageError::new(&folder.join(NAME), problem);
         let io = |error: io::Error| failed(error.to_string());
@@ -67,27 +69,27 @@ impl Battery {
         Ok(Battery { folder: folder.to_owned(), file, trimmed, notes: notes.len(), highest_mark })
     }
 
-    /// Whether there are no notes.
+    /// True if there are no records.
     pub fn is_empty(&self) -> bool {
         self.trimmed.is_empty()
     }
 
-    /// The name that the next content may get: one below a mark was there before it.
+    /// Returns the lowest content ID that new contents may get; IDs below a mark belong to contents from before its trim.
     pub fn first_free_name(&self) -> u64 {
         self.highest_mark
     }
 
-    /// The pages that were trimmed since they were written last, `names` being what the newest copy of each is called; the others need no
-    /// note any more.
+    /// Returns the pages trimmed since their last write. `names` has the content ID of each page's newest copy in flash. Records
+    /// of other pages are dropped.
     pub fn since(&mut self, names: &HashMap<u32, u64>) -> Vec<u32> {
         self.trimmed.retain(|page, mark| names.get(page).is_some_and(|name| name < mark));
         self.trimmed.keys().copied().collect()
     }
 
-    /// These pages are about to be trimmed, and the next content gets the name `mark`.
+    /// Records that `pages` are about to be trimmed while the next content ID is `mark`.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// Fails if the file cannot be written.
     pub fn trim(&mut self, pages: impl Iterator<Item = u32>, mark: u64) -> io::Result<()> {
         self.highest_mark = self.highest_mark.max(mark);
         let mut bytes = Vec::new();
@@ -100,7 +102,7 @@ impl Battery {
         if self.notes > 2 * self.trimmed.len() + SPARE_NOTES { self.write_anew() } else { Ok(()) }
     }
 
-    /// These pages were written.
+    /// Drops the records of pages that were written.
     pub fn written(&mut self, pages: std::ops::Range<u32>) {
         if !self.trimmed.is_empty() {
             pages.for_each(|page| {
@@ -109,7 +111,7 @@ impl Battery {
         }
     }
 
-    /// Keeps only the notes that count.
+    /// Rewrites the file with the valid records only.
     fn write_anew(&mut self) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         let bytes: Vec<u8> = self.trimmed.iter().flat_map(|(&page, &mark)| note(page, mark)).collect();
@@ -120,10 +122,10 @@ impl Battery {
         Ok(())
     }
 
-    /// Makes the notes survive a power cut of this machine.
+    /// Makes the records survive a power cut of the host machine.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// Fails if the file cannot be written.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trims_are_done_once_more_unless_something_was_written_since() {
+    fn since_returns_trims_without_later_writes() {
         let folder = tempfile::tempdir().unwrap();
         let mut battery = Battery::open(folder.path()).unwrap();
         battery.trim([3, 4, 5].into_iter(), 10).unwrap();

@@ -1,4 +1,4 @@
-//! Images of flash looked at from outside: what they hold, whether they would come back, and page by page.
+//! Offline inspection of flash images: contents, recovery check, and list of pages.
 
 use super::files::Files;
 use super::records::BlockState;
@@ -12,62 +12,62 @@ use wearwell_engine::flash_format::{Class, DATA, SPOILT, crc};
 use wearwell_engine::layer::RecoveryReport;
 use wearwell_stack::{Live, Scenario};
 
-/// What an image of flash holds.
+/// Counts of an image of flash.
 #[derive(Clone, Debug)]
 pub struct Census {
-    /// The drive that it is of.
+    /// Scenario of the drive.
     pub scenario: Scenario,
-    /// Erase blocks, pages of each, bytes of a page.
+    /// Number of erase blocks, pages of a block, bytes of a page.
     pub shape: (u32, u32, u32),
-    /// Bytes that the files take.
+    /// Disk space of the files in bytes.
     pub bytes: u64,
-    /// Operations that it has seen.
+    /// Flash operations since the drive was new.
     pub operations: u64,
-    /// Of these, some that are not all there: they will be undone.
+    /// Later operations that will be undone, because operations before them are missing.
     pub left_over: u64,
-    /// Erased blocks, blocks with pages, blocks half erased, bad blocks.
+    /// Numbers of erased blocks, blocks with pages, partly erased blocks, bad blocks.
     pub blocks: [u32; 4],
-    /// Fewest and most erases of a block, and those of all.
+    /// Fewest and most erases of a block, and the sum over all blocks.
     pub erases: (u32, u32, u64),
-    /// Programmed pages by what they hold.
+    /// Programmed pages by kind of content.
     pub pages: BTreeMap<&'static str, u64>,
 }
 
-/// What a check found.
+/// Results of a check.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// What the image holds.
+    /// Counts of the image.
     pub census: Census,
-    /// What is wrong, and where; nothing if the drive comes back whole.
+    /// Problems with their locations; empty if the drive recovers completely.
     pub problems: Vec<String>,
-    /// What its FTL would do to come back, if it would.
+    /// Steps that the FTL would take to recover, if it would succeed.
     pub recovery: Option<RecoveryReport>,
 }
 
-/// A programmed page, as it is listed.
+/// Programmed page in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct PageLine {
-    /// Its block.
+    /// Block number.
     pub block: u32,
-    /// Its number in the block.
+    /// Page number in the block.
     pub page: u32,
-    /// What it holds.
+    /// Kind of content.
     pub holds: &'static str,
-    /// The operation that programmed it.
+    /// Number of the operation that programmed the page.
     pub operation: u64,
-    /// Whose it is: a logical page, or the number of a page of the FTL's own.
+    /// Logical page, or the index of a page that holds the FTL's own data.
     pub owner: u32,
-    /// Its number among all pages that the FTL appended.
+    /// Sequence number among all pages that the FTL appended.
     pub sequence: u64,
-    /// The stream it was appended to.
+    /// Stream to which the page was appended.
     pub stream: u8,
-    /// Why.
+    /// Reason for the program operation.
     pub cause: &'static str,
-    /// The name of its content; 0 of the FTL's own pages.
+    /// Content ID, or 0 for pages of the FTL's own data.
     pub content: u64,
 }
 
-/// What pages of a class hold.
+/// Returns a name for the contents of pages of a class.
 fn called(class: u8) -> &'static str {
     match class {
         DATA => "data",
@@ -86,7 +86,7 @@ fn look(folder: &Path) -> Result<(Files, Scenario, Found), ImageError> {
 /// Counts what is in the image in `folder`.
 ///
 /// # Errors
-/// No image of flash, one in use, or so damaged that nothing can be said of it.
+/// Fails if the folder has no image of flash, or the image is in use or too damaged to be read.
 pub fn census(folder: &Path) -> Result<Census, ImageError> {
     let (files, scenario, found) = look(folder)?;
     count(&files, scenario, &found)
@@ -122,7 +122,7 @@ fn count(files: &Files, scenario: Scenario, found: &Found) -> Result<Census, Ima
     Ok(census)
 }
 
-/// Looks at every page of the image in `folder`, and whether its drive comes back; nothing is written.
+/// Verifies every page of the image in `folder`, and that its drive recovers. Writes nothing.
 ///
 /// # Errors
 /// As [`census`].
@@ -156,7 +156,7 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
     Ok(Checked { census, problems, recovery })
 }
 
-/// Pages whose bytes are not what was written.
+/// Finds pages whose bytes do not match their checksum.
 fn damaged_pages(
     files: &Files,
     found: &Found,
@@ -186,7 +186,7 @@ fn damaged_pages(
 /// Calls `line` with every programmed page of the image in `folder`, of one block or of all.
 ///
 /// # Errors
-/// As [`census`]; a block that there is not; and those of `line`.
+/// As [`census`]; also if the block does not exist. Errors of `line` are passed on.
 pub fn dump<E: From<ImageError>>(
     folder: &Path,
     block: Option<u32>,

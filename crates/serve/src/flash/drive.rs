@@ -1,4 +1,4 @@
-//! A drive whose flash is kept in files: how it is opened, and how it comes back.
+//! Drive whose flash is kept in files: opening and recovery.
 
 use super::battery::Battery;
 use super::image::FlashImage;
@@ -9,37 +9,38 @@ use std::path::Path;
 use std::sync::Arc;
 use wearwell_stack::{KeptPlan, Live};
 
-/// What a device has of its flash that is kept in files.
+/// Drive with its flash image and battery.
 pub struct KeptDrive {
     plan: KeptPlan,
-    /// The flash.
+    /// Flash image.
     pub image: FlashImage,
-    /// What its battery keeps, if it has one.
+    /// Record of trims, if the drive has a battery.
     pub battery: Option<Battery>,
-    /// How often its power was lost and it came back.
+    /// Number of power losses with recovery.
     pub power_cuts: u64,
 }
 
 impl KeptDrive {
-    /// Opens the drive of that plan in the folder, or makes one.
+    /// Opens the drive of `plan` in the folder, or creates it.
     ///
     /// # Errors
-    /// A folder of something else, of another scenario, in use, or damaged; and a drive that does not come back.
+    /// Fails if the folder has other contents, the image is of another scenario, in use, or damaged, or the drive does not
+    /// recover.
     pub fn open(plan: KeptPlan, folder: &Path) -> Result<(Self, Live), OpenError> {
         let image = FlashImage::open(folder, &plan)?;
         let live = come_back(&plan, &image)?;
         let mut kept = KeptDrive { plan, image, battery: None, power_cuts: 0 };
-        // Who shares pages keeps trims in the log of its map.
+        // Drives that share pages record trims in the log of their map instead.
         if kept.image.opened().has_battery && !kept.plan.shares_contents {
             kept.battery = Some(kept.image.battery()?);
         }
         Ok((kept, live))
     }
 
-    /// Power is back: everything is found in the files again, as another process would find it.
+    /// Restores the power: reads the whole state from the files again, as a new process would.
     ///
     /// # Errors
-    /// Files that cannot be read, and a drive that does not come back.
+    /// Fails if the files cannot be read or the drive does not recover.
     pub fn come_back(&mut self) -> Result<Live, ImageError> {
         self.image.reopen()?;
         let live = come_back(&self.plan, &self.image).map_err(|error| match error {
@@ -50,19 +51,19 @@ impl KeptDrive {
         Ok(live)
     }
 
-    /// Makes what is beside the flash survive a power cut of this machine.
+    /// Makes the battery's records survive a power cut of the host machine.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// Fails if the file cannot be written.
     pub fn sync(&self) -> io::Result<()> {
         self.battery.as_ref().map_or(Ok(()), Battery::sync)
     }
 }
 
-/// The drive from its flash, which is as its power left it.
+/// Recovers the drive from its flash, which is as the power loss left it.
 fn come_back(plan: &KeptPlan, image: &FlashImage) -> Result<Live, OpenError> {
     let medium = Arc::new(image.clone());
-    // What is in the files is material, however well its checksums fit; an FTL that loses its way in it must not take the server along.
+    // The files are untrusted even if their checksums match, so a panic of the FTL's recovery must not end the server.
     let live = catch_unwind(AssertUnwindSafe(|| Live::on(&plan.scenario, medium)));
     match live {
         Ok(Ok(live)) => match live.check() {

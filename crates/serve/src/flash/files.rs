@@ -1,4 +1,4 @@
-//! The files of an image, and where in them everything is.
+//! Files of an image and their layout.
 
 use super::records::{BlockRecord, RECORD_BYTES, SyncRecord};
 use crate::error::ImageError;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use wearwell_engine::flash_format::{FormatError, SPARE_BYTES, VERSION, crc};
 use wearwell_stack::{KeptPlan, Scenario};
 
-/// The file that makes a folder an image of flash: its head.
+/// Name of the file with the head; it marks a folder as an image of flash.
 pub const HEAD: &str = "flash";
 const PAGES: &str = "pages";
 const SPARES: &str = "spares";
@@ -19,41 +19,41 @@ const BLOCKS: &str = "blocks";
 const MAGIC: [u8; 8] = *b"WEARFLSH";
 /// Bytes of a head before the scenario.
 const HEAD_BYTES: usize = 32;
-/// Longest scenario, bytes.
+/// Length limit of the scenario in bytes.
 const LONGEST_SCENARIO: u32 = 1 << 24;
-/// Records before those of blocks: two, of which the newer says what is on disk for sure.
+/// Two sync records before the records of blocks; the newer one counts.
 const SYNC_RECORDS: u64 = 2;
 
-/// The size of a drive's flash.
+/// Size of a drive's flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Erase blocks.
+    /// Number of erase blocks.
     pub blocks: u32,
-    /// Pages of each.
+    /// Pages of a block.
     pub pages_per_block: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
 }
 
 impl Shape {
-    /// Of the drive of that plan.
+    /// Returns the size for the drive of `plan`.
     pub fn of(plan: &KeptPlan) -> Self {
         let &KeptPlan { blocks, pages_per_block, page_bytes, .. } = plan;
         Shape { blocks, pages_per_block, page_bytes }
     }
 
-    /// Pages of all blocks.
+    /// Returns the number of pages of all blocks.
     pub fn pages(self) -> u64 {
         u64::from(self.blocks) * u64::from(self.pages_per_block)
     }
 }
 
-/// Whether there is an image of flash in the folder.
+/// True if the folder has an image of flash.
 pub fn is_flash(folder: &Path) -> bool {
     folder.join(HEAD).exists()
 }
 
-/// The files of an image.
+/// Open files of an image.
 pub struct Files {
     folder: PathBuf,
     pub shape: Shape,
@@ -61,7 +61,7 @@ pub struct Files {
     pages: File,
     spares: File,
     blocks: File,
-    /// Which of the two records of what is on disk is older.
+    /// Index of the older sync record.
     older: u64,
 }
 
@@ -70,10 +70,10 @@ fn failed(folder: &Path, name: &str, problem: impl ToString) -> ImageError {
 }
 
 impl Files {
-    /// Opens the image in `folder`, or makes one for the drive of `plan`, to be written by nobody else.
+    /// Opens the image in `folder`, or creates it for the drive of `plan`, with exclusive access.
     ///
     /// # Errors
-    /// A folder of something else, of another scenario or version, in use, or damaged.
+    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
     pub fn open(folder: &Path, plan: &KeptPlan) -> Result<Self, ImageError> {
         let head = head(&plan.scenario, Shape::of(plan));
         if !is_flash(folder) {
@@ -88,7 +88,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Opens an image as it is, to be read, and what its head says of the drive.
+    /// Opens an image for reading. Also returns the scenario in its head.
     ///
     /// # Errors
     /// As [`Files::open`].
@@ -128,10 +128,10 @@ impl Files {
         Ok(Files { folder: folder.to_owned(), shape, head, pages, spares, blocks, older: 0 })
     }
 
-    /// The same files, to be looked at anew.
+    /// Clones the open files, for a new scan.
     ///
     /// # Errors
-    /// Too many open files.
+    /// Fails if too many files are open.
     pub fn again(&self) -> Result<Self, ImageError> {
         let again = |file: &File| file.try_clone().map_err(|error| self.failed(&error));
         Ok(Files {
@@ -145,17 +145,17 @@ impl Files {
         })
     }
 
-    /// The folder.
+    /// Returns the folder of the image.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The error of files that could not be read or written.
+    /// Builds the error for files that could not be read or written.
     pub fn failed(&self, error: &io::Error) -> ImageError {
         ImageError::new(&self.folder, error.to_string())
     }
 
-    /// The error of an image that is not as it was left.
+    /// Builds the error for a damaged image.
     pub fn damaged(&self, problem: impl std::fmt::Display) -> ImageError {
         ImageError::new(&self.folder, format!("is damaged: {problem}"))
     }
@@ -165,7 +165,7 @@ impl Files {
         self.pages.read_exact_at(bytes, slot * u64::from(self.shape.page_bytes))
     }
 
-    /// Writes it.
+    /// Writes the page at `slot`.
     pub fn write_page(&self, slot: u64, bytes: &[u8]) -> io::Result<()> {
         self.pages.write_all_at(bytes, slot * u64::from(self.shape.page_bytes))
     }
@@ -177,7 +177,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// Writes it: from then on the page is programmed.
+    /// Writes the spare area of the page at `slot`, which makes the page programmed.
     pub fn write_spare(&self, slot: u64, bytes: &[u8; SPARE_BYTES]) -> io::Result<()> {
         self.spares.write_all_at(bytes, slot * SPARE_BYTES as u64)
     }
@@ -189,13 +189,13 @@ impl Files {
         self.spares.read_exact_at(bytes, u64::from(block) * length as u64)
     }
 
-    /// Empties all pages of `block`, and gives their room back to the machine.
+    /// Erases all pages of `block` and releases their disk space.
     pub fn empty(&self, block: u32) -> io::Result<()> {
         let spares = u64::from(self.shape.pages_per_block) * SPARE_BYTES as u64;
         self.spares.write_all_at(&vec![0; spares as usize], u64::from(block) * spares)?;
         let bytes = u64::from(self.shape.pages_per_block) * u64::from(self.shape.page_bytes);
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // A file system without holes keeps the room; nobody reads what is there.
+        // A file system without holes keeps the space; the old bytes are never read.
         let _ = fallocate(&self.pages, hole, u64::from(block) * bytes, bytes);
         Ok(())
     }
@@ -211,20 +211,20 @@ impl Files {
         Ok(bytes)
     }
 
-    /// Writes it.
+    /// Writes the record of `block`.
     pub fn write_block(&self, block: u32, record: &BlockRecord) -> io::Result<()> {
         self.blocks.write_all_at(&record.encode(), Files::record_at(block))
     }
 
-    /// Makes the records of blocks survive a power cut of this machine.
+    /// Makes the records of blocks survive a power cut of the host machine.
     pub fn sync_blocks(&self) -> io::Result<()> {
         self.blocks.sync_data()
     }
 
-    /// Up to which operation everything is on disk for sure.
+    /// Returns the last operation up to which everything is durable.
     ///
     /// # Errors
-    /// Files that cannot be read; and, within, records of which none is whole.
+    /// Fails if the files cannot be read. The inner result fails if both sync records are damaged.
     pub fn synced(&mut self) -> io::Result<Result<u64, FormatError>> {
         let mut records = [[0; RECORD_BYTES]; SYNC_RECORDS as usize];
         for (at, record) in (0..).zip(&mut records) {
@@ -236,7 +236,7 @@ impl Files {
                 self.older = u64::from(second.operation <= first.operation);
                 Ok(first.operation.max(second.operation))
             }
-            // The one that was being written when the machine stopped.
+            // The other record was being written when the machine stopped.
             (Ok(whole), Err(_)) => {
                 self.older = 1;
                 Ok(whole.operation)
@@ -249,7 +249,7 @@ impl Files {
         })
     }
 
-    /// Makes everything survive a power cut of this machine, and notes that all operations up to this one do.
+    /// Makes everything survive a power cut of the host machine, and records `operation` as the last durable one.
     pub fn sync(&mut self, operation: u64) -> io::Result<()> {
         self.pages.sync_data()?;
         self.spares.sync_data()?;
@@ -259,14 +259,14 @@ impl Files {
         Ok(())
     }
 
-    /// Bytes that the files take.
+    /// Returns the disk space of the files in bytes.
     pub fn bytes(&self) -> io::Result<u64> {
         let files = [&self.head, &self.pages, &self.spares, &self.blocks];
         files.into_iter().map(|file| Ok(file.metadata()?.blocks() * 512)).sum()
     }
 }
 
-/// What a head says.
+/// Parsed head of an image.
 struct Head {
     bytes: Vec<u8>,
     shape: Shape,
@@ -315,7 +315,7 @@ fn read_head(mut file: &File) -> Result<Head, String> {
     Ok(Head { bytes, shape, scenario })
 }
 
-/// Makes an image without anything in it, under its name only when it is whole.
+/// Creates an empty image. The head gets its name only when it is complete.
 fn begin(folder: &Path, head: &[u8]) -> Result<(), String> {
     let made = || -> io::Result<bool> {
         std::fs::create_dir_all(folder)?;

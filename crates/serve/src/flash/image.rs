@@ -1,4 +1,4 @@
-//! An image of flash, opened.
+//! Open image of flash.
 
 use super::battery::Battery;
 use super::files::{Files, Shape};
@@ -14,24 +14,24 @@ use wearwell_engine::nand::{Backing, KeptError, KeptFlash, Nand};
 use wearwell_engine::units::BlockId;
 use wearwell_stack::KeptPlan;
 
-/// What was found when flash was opened, and what its FTL did to come back.
+/// Results of opening an image and of the FTL's recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Opened {
-    /// Whether nothing was ever done with it.
+    /// True if no operation was ever done.
     pub is_new: bool,
-    /// Operations that it has seen: programs of pages, erases of blocks, and blocks that went bad.
+    /// Operations so far: page programs, block erases and retired blocks.
     pub operations: u64,
-    /// Operations that were on the disk of this machine though earlier ones were not: they are undone.
+    /// Operations that are undone, because operations before them had not reached the disk when the host machine stopped.
     pub left_over: u64,
-    /// Whether its drive has a battery.
+    /// True if the drive has a battery.
     pub has_battery: bool,
-    /// What the FTL did.
+    /// Steps of the FTL's recovery.
     pub recovery: Option<RecoveryReport>,
-    /// Trims that a battery had kept, done once more.
+    /// Pages trimmed again because of the battery's records.
     pub trimmed_pages: u64,
 }
 
-/// What is known of an opening.
+/// State of an opening.
 #[derive(Default)]
 struct Opening {
     blocks: Option<Found>,
@@ -39,7 +39,7 @@ struct Opening {
     problem: Option<String>,
 }
 
-/// An image of flash in use.
+/// Image of flash in use.
 #[derive(Clone)]
 pub struct FlashImage {
     folder: PathBuf,
@@ -49,10 +49,10 @@ pub struct FlashImage {
 }
 
 impl FlashImage {
-    /// Opens the image in `folder`, or makes one for the drive of `plan`.
+    /// Opens the image in `folder`, or creates it for the drive of `plan`.
     ///
     /// # Errors
-    /// A folder of something else, of another scenario or version, in use, or damaged.
+    /// Fails if the folder has other contents, or the image is of another scenario or version, in use, or damaged.
     pub fn open(folder: &Path, plan: &KeptPlan) -> Result<Self, ImageError> {
         let (medium, opening) = FlashImage::look(Files::open(folder, plan)?)?;
         Ok(FlashImage {
@@ -74,7 +74,7 @@ impl FlashImage {
         Ok((medium, Opening { blocks: Some(found), opened, problem: None }))
     }
 
-    /// Looks at the files anew, as another process would: power is back.
+    /// Reads the files again, as a new process would, after power returns.
     ///
     /// # Errors
     /// As [`FlashImage::open`].
@@ -90,50 +90,50 @@ impl FlashImage {
         self.opening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was found when it was opened.
+    /// Returns the results of the last opening.
     pub fn opened(&self) -> Opened {
         self.opening().opened.clone()
     }
 
-    /// So many pages were trimmed once more.
+    /// Records the number of pages that were trimmed again.
     pub fn note_trimmed(&self, pages: u64) {
         self.opening().opened.trimmed_pages = pages;
     }
 
-    /// Why the FTL did not come back, if it did not.
+    /// Takes the reason why the FTL did not recover, if it did not.
     pub fn problem(&self) -> Option<ImageError> {
         let problem = self.opening().problem.take()?;
         Some(ImageError::new(&self.folder, format!("is damaged: {problem}")))
     }
 
-    /// The error of an image that is not as it was left.
+    /// Builds the error for a damaged image.
     pub fn damaged(&self, problem: impl std::fmt::Display) -> ImageError {
         ImageError::new(&self.folder, format!("is damaged: {problem}"))
     }
 
-    /// What a battery would keep, of a drive that has one.
+    /// Opens the battery's record of trims.
     ///
     /// # Errors
-    /// A file that cannot be read or written, or is damaged.
+    /// Fails if the file cannot be read or written, or is damaged.
     pub fn battery(&self) -> Result<Battery, ImageError> {
         Battery::open(&self.folder)
     }
 
-    /// The name that the next content gets.
+    /// Returns the ID that the next content gets.
     pub fn mark(&self) -> u64 {
         self.medium.lock().next_name
     }
 
-    /// Contents are called by no name below this.
+    /// Raises the ID of the next content to at least `first`.
     pub fn begin_names_at(&self, first: u64) {
         let mut medium = self.medium.lock();
         medium.next_name = medium.next_name.max(first);
     }
 
-    /// What the newest copy of each logical page is called.
+    /// Returns the content ID of each logical page's newest copy.
     ///
     /// # Errors
-    /// Files that cannot be read.
+    /// Fails if the files cannot be read.
     pub fn newest_names(&self) -> Result<HashMap<u32, u64>, ImageError> {
         let mut medium = self.medium.lock();
         let found = scan(&mut medium.files).map_err(|error| medium.files.failed(&error))?;
@@ -148,17 +148,17 @@ impl FlashImage {
         Ok(newest.into_iter().map(|(page, (_, name))| (page, name)).collect())
     }
 
-    /// Power is cut then; `None`: it stays on.
+    /// Schedules a power cut; `None` cancels it.
     pub fn cut(&self, cut: Option<PowerCut>) {
         self.medium.lock().cut(cut);
     }
 
-    /// Power is off from now on.
+    /// Turns the power off now.
     pub fn turn_off(&self) {
         self.medium.lock().turn_off();
     }
 
-    /// Why nothing can be done any more, if files failed.
+    /// Returns the error of the files, if they failed.
     pub fn failure(&self) -> Option<String> {
         match self.medium.lock().off() {
             Some(Off::Failed(problem)) => Some(problem.clone()),
@@ -166,7 +166,7 @@ impl FlashImage {
         }
     }
 
-    /// The flash.
+    /// Locks the flash.
     pub(crate) fn medium(&self) -> MutexGuard<'_, Medium> {
         self.medium.lock()
     }

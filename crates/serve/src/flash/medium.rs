@@ -1,4 +1,4 @@
-//! The flash in use: what is written to its files, in the order of its operations, until its power is cut.
+//! Flash in use: writes to its files in the order of operations, until its power is cut.
 
 use super::files::{Files, Shape};
 use super::records::{BlockRecord, BlockState};
@@ -12,16 +12,16 @@ use wearwell_engine::layer::{Content, Group, MediumError, Run};
 use wearwell_engine::nand::{Backing, DescribePage, FillPage, KeptError, KeptFlash, OwnNote, Spare};
 use wearwell_engine::units::BlockId;
 
-/// When power is to be cut: operations are programs of pages and erases of blocks.
+/// Time of a power cut, in flash operations (page programs and block erases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Operations that are still done.
+    /// Operations to complete before the cut.
     pub after: u64,
-    /// Whether the next one is begun, so that a page is left torn or a block half erased.
+    /// True if the next operation is begun, which leaves a torn page or a partly erased block.
     pub torn: bool,
 }
 
-/// Why nothing can be done any more.
+/// Reason why the flash does nothing more.
 #[derive(Debug)]
 pub enum Off {
     /// Power was cut.
@@ -30,7 +30,7 @@ pub enum Off {
     Failed(String),
 }
 
-/// Where the bytes of a name are, and their checksum.
+/// Location of a content and its checksum.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     slot: u32,
@@ -42,16 +42,16 @@ pub struct Medium {
     pub files: Files,
     records: Vec<BlockRecord>,
     places: Places<Place>,
-    /// Where else contents are that are in more than one place, as one is that is being moved, and equal ones are before they are merged.
+    /// Further locations of contents with several copies, as during a move, or before equal contents are merged.
     others: Places<Vec<u32>>,
-    /// Contents of the write in hand, by name: where their bytes begin, which lie one after the other.
+    /// Contents of the current write, by content ID: position of the bytes in `staged_bytes`.
     staged: Places<usize>,
     staged_bytes: Vec<u8>,
-    /// A page of the FTL's own that waits for what it holds.
+    /// Page of FTL data that is programmed but whose bytes are not yet known.
     waiting: Option<(u64, SpareRecord)>,
-    /// Operations so far.
+    /// Number of the last operation.
     pub operation: u64,
-    /// Those that are on disk for sure.
+    /// Last operation that is durable for sure.
     synced: u64,
     cut: Option<PowerCut>,
     off: Option<Off>,
@@ -60,7 +60,7 @@ pub struct Medium {
     spares: Vec<u8>,
 }
 
-/// The flash, as its several users have it. The lock only proves that there is one at a time.
+/// Flash shared by its users. The lock is never contended in practice.
 #[derive(Clone)]
 pub struct SharedMedium(Arc<Mutex<Medium>>);
 
@@ -70,15 +70,15 @@ impl SharedMedium {
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Medium> {
-        // Between two operations it is whole, whatever became of a thread that used it.
+        // A poisoned lock is harmless: the flash is consistent between operations.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Names, and places of what they call.
+/// Map from content IDs to locations.
 type Places<T> = HashMap<u64, T, foldhash::fast::FixedState>;
 
-/// What is called `name` is at `place`, too; it is read from there from now on.
+/// Adds a location of the content `name`; reads use it from now on.
 fn put(places: &mut Places<Place>, others: &mut Places<Vec<u32>>, name: u64, place: Place) {
     if let Some(before) = places.insert(name, place)
         && before.slot != place.slot
@@ -88,10 +88,10 @@ fn put(places: &mut Places<Place>, others: &mut Places<Vec<u32>>, name: u64, pla
 }
 
 impl Medium {
-    /// Flash of which `found` was found. What came after the last operation that counts is taken out of the files.
+    /// Creates the flash from the results of a scan. Removes pages after the last valid operation from the files.
     ///
     /// # Errors
-    /// Files that cannot be read or written.
+    /// Fails if the files cannot be read or written.
     pub fn new(files: Files, found: &Found) -> io::Result<Self> {
         let Shape { pages_per_block, page_bytes, .. } = files.shape;
         let (mut places, mut others) = (HashMap::default(), HashMap::default());
@@ -127,32 +127,32 @@ impl Medium {
             spares: Vec::new(),
             files,
         };
-        // What was only half there must not come back.
+        // Makes the removals durable, so that removed pages do not reappear.
         medium.sync()?;
         Ok(medium)
     }
 
-    /// Bytes of pages that are called by a name.
+    /// Returns the bytes of pages with a content ID.
     pub fn held_bytes(&self) -> u64 {
         self.places.len() as u64 * self.page.len() as u64
     }
 
-    /// Power is cut then, instead of when was said before; `None`: it stays on.
+    /// Schedules a power cut and replaces an earlier schedule; `None` cancels it.
     pub fn cut(&mut self, cut: Option<PowerCut>) {
         self.cut = cut;
     }
 
-    /// Why nothing can be done any more, if it is so.
+    /// Returns the reason why the flash does nothing more, if it is off.
     pub fn off(&self) -> Option<&Off> {
         self.off.as_ref()
     }
 
-    /// Power is off from now on.
+    /// Turns the power off now.
     pub fn turn_off(&mut self) {
         self.off.get_or_insert(Off::Cut);
     }
 
-    /// Makes everything survive a power cut of this machine.
+    /// Makes everything survive a power cut of the host machine.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.operation > self.synced {
             self.files.sync(self.operation)?;
@@ -161,33 +161,33 @@ impl Medium {
         Ok(())
     }
 
-    /// The contents of a write follow.
+    /// Begins a write: its contents follow in calls of [`Medium::stage`].
     pub fn begin_write(&mut self) {
         self.staged.clear();
         self.staged_bytes.clear();
     }
 
-    /// The next free name.
+    /// Allocates the next free content ID.
     pub fn next_name(&mut self) -> u64 {
         self.next_name += 1;
         self.next_name - 1
     }
 
-    /// Whether anything has this name.
+    /// True if a content has this ID.
     pub fn has(&self, name: u64) -> bool {
         self.places.contains_key(&name) || self.staged.contains_key(&name)
     }
 
-    /// What is called `name` will be written.
+    /// Adds a content to the current write.
     pub fn stage(&mut self, name: u64, page: &[u8]) {
         self.staged.insert(name, self.staged_bytes.len());
         self.staged_bytes.extend_from_slice(page);
     }
 
-    /// Puts the bytes called `name` into `out`; whether there are any.
+    /// Reads the content `name` into `out`. Returns false if there is none.
     ///
     /// # Errors
-    /// Files that cannot be read, and a page that is not what was written.
+    /// Fails if the files cannot be read or the checksum is wrong.
     pub fn read(&self, name: u64, out: &mut [u8]) -> io::Result<bool> {
         if let Some(&at) = self.staged.get(&name) {
             out.copy_from_slice(&self.staged_bytes[at..][..out.len()]);
@@ -206,13 +206,13 @@ impl Medium {
         u64::from(block.0) * u64::from(self.files.shape.pages_per_block) + u64::from(page)
     }
 
-    /// Notes that the files failed.
+    /// Turns the flash off because the files failed.
     fn fail(&mut self, problem: impl ToString) -> MediumError {
         self.off.get_or_insert(Off::Failed(problem.to_string()));
         MediumError::PowerLost
     }
 
-    /// Whether one more operation is done; if not, whether it is begun.
+    /// Begins an operation. Fails when power is off; with `Err(true)` the operation must be begun and left incomplete.
     fn begin(&mut self) -> Result<(), bool> {
         if self.off.is_some() {
             return Err(false);
@@ -230,13 +230,13 @@ impl Medium {
         Ok(())
     }
 
-    /// Leaves a page neither erased nor readable.
+    /// Leaves a page torn: neither erased nor readable.
     fn tear(&mut self, slot: u64) -> io::Result<()> {
         self.operation += 1;
         self.files.write_spare(slot, &SpareRecord::spoilt(self.operation).encode())
     }
 
-    /// Programs a page with the bytes in hand: the bytes first, then the spare area, with which it is programmed.
+    /// Programs a page with the bytes in `self.page`: first the bytes, then the spare area, which makes the page programmed.
     fn write(&mut self, slot: u64, mut spare: SpareRecord) -> io::Result<()> {
         spare.page_crc = crc(&self.page);
         self.files.write_page(slot, &self.page)?;
@@ -248,7 +248,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Finds what page `at` of a run holds: says what its spare area notes, `None` of a page that waits for its bytes.
+    /// Prepares the bytes of page `at` of a run. Returns its note and its content ID, or `None` if the bytes come later.
     fn prepare(
         &mut self,
         at: usize,
@@ -310,8 +310,8 @@ impl Medium {
         }
     }
 
-    /// The erase of `block` is begun: from now on no page of it can be read. Everything before it is on disk, so that whatever the machine
-    /// loses was written after it.
+    /// Begins the erase of `block`: its pages cannot be read from now on. Syncs all earlier operations first, so that the host
+    /// machine can only lose later ones.
     fn begin_erase(&mut self, block: u32) -> io::Result<()> {
         if self.operation - 1 > self.synced {
             self.files.sync(self.operation - 1)?;
@@ -328,13 +328,13 @@ impl Medium {
         self.forget(block)
     }
 
-    /// Nothing in `block` can be found any more.
+    /// Removes all locations in `block`.
     fn forget(&mut self, block: u32) -> io::Result<()> {
         let mut spares = std::mem::take(&mut self.spares);
         let read = self.files.read_spares(block, &mut spares);
         let first = block * self.files.shape.pages_per_block;
         for (slot, bytes) in (first..).zip(spares.as_chunks().0) {
-            // Damaged ones are called by no name.
+            // Damaged spare areas have no content ID.
             if let Ok(Some(spare)) = SpareRecord::decode(bytes) {
                 self.forget_place(spare.name, slot);
             }
@@ -343,7 +343,7 @@ impl Medium {
         read
     }
 
-    /// What is called `name` is no more at `slot`.
+    /// Removes `slot` from the locations of the content `name`.
     fn forget_place(&mut self, name: u64, slot: u32) {
         let mut others = self.others.remove(&name).unwrap_or_default();
         others.retain(|other| *other != slot);
@@ -468,7 +468,7 @@ impl KeptFlash for SharedMedium {
     }
 }
 
-/// Reads a page that an FTL wrote for itself.
+/// Reads a page with data of the FTL.
 pub fn read_own(files: &Files, block: BlockId, page: u32, bytes: &mut [u8]) -> Result<OwnNote, KeptError> {
     let slot = u64::from(block.0) * u64::from(files.shape.pages_per_block) + u64::from(page);
     let damaged = |problem: String| KeptError::page(block, page, problem);
@@ -491,7 +491,7 @@ pub fn read_own(files: &Files, block: BlockId, page: u32, bytes: &mut [u8]) -> R
     Ok(spare.own)
 }
 
-/// What the spare area of a programmed page notes.
+/// Returns the note and the content ID in the spare area of a programmed page.
 pub fn noted(files: &Files, block: BlockId, page: u32) -> Option<(OwnNote, u64)> {
     let slot = u64::from(block.0) * u64::from(files.shape.pages_per_block) + u64::from(page);
     let spare = SpareRecord::decode(&files.read_spare(slot).ok()?).ok()??;

@@ -1,8 +1,8 @@
-//! A drive whose flash is kept in files, byte by byte, and which comes back from them as it does from a power cut.
+//! Drive whose flash is kept in files, byte by byte, and which recovers from them as after a power cut.
 //!
-//! What is in the files is what flash would hold: the bytes of each page, each page's spare area, and of each block how often it was
-//! erased. Nothing else of the drive survives its process; its tables come back by the same recovery that is simulated. docs/design/flash-image.md
-//! has the format, and what an end at any moment leaves.
+//! The files have what flash would hold: the bytes of each page, its spare area, and the erase count of each block. Nothing else
+//! of the drive survives its process; its tables are rebuilt by the simulated recovery. docs/design/flash-image.md describes the
+//! format and the state after a stop at any moment.
 
 mod battery;
 mod check;

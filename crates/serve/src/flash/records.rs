@@ -1,4 +1,4 @@
-//! The records of blocks, and what was on disk when it was last made sure of.
+//! Encoding of the records of blocks and of the sync record.
 
 use wearwell_engine::flash_format::{FormatError, crc};
 
@@ -10,27 +10,27 @@ const CRC_AT: usize = RECORD_BYTES - 4;
 const BLOCK: [u8; 2] = *b"WB";
 const SYNC: [u8; 2] = *b"WS";
 
-/// What a block is.
+/// State of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockState {
-    /// It takes pages, or is full of them.
+    /// Erased or with pages.
     #[default]
     InUse = 1,
-    /// Its erase was begun: none of its pages can be read.
+    /// The erase has begun, so no page can be read.
     Erasing = 2,
-    /// It is bad.
+    /// Bad block.
     Bad = 3,
 }
 
-/// What is kept of a block besides its pages. One that was never erased has no record: all zeroes.
+/// Data of a block besides its pages. The record of a block that was never erased is all zeroes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockRecord {
-    /// What it is.
+    /// State of the block.
     pub state: BlockState,
-    /// How often it was erased.
+    /// Erase count.
     pub erases: u32,
-    /// The number of the operation that changed it last.
+    /// Number of the last operation that changed the record.
     pub operation: u64,
 }
 
@@ -40,7 +40,7 @@ fn seal(mut bytes: [u8; RECORD_BYTES]) -> [u8; RECORD_BYTES] {
     bytes
 }
 
-/// The bytes of a sealed record; `None` of one that was never written.
+/// Returns the bytes of a record after verification, or `None` if it was never written.
 fn open(bytes: &[u8; RECORD_BYTES], magic: [u8; 2]) -> Result<Option<[u8; RECORD_BYTES]>, FormatError> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Ok(None);
@@ -62,7 +62,7 @@ fn number(bytes: &[u8; RECORD_BYTES], at: usize) -> u64 {
 }
 
 impl BlockRecord {
-    /// Its bytes.
+    /// Encodes the record.
     pub fn encode(&self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         bytes[..2].copy_from_slice(&BLOCK);
@@ -72,10 +72,10 @@ impl BlockRecord {
         seal(bytes)
     }
 
-    /// What the bytes say.
+    /// Decodes a record.
     ///
     /// # Errors
-    /// Bytes of another version, or that are damaged.
+    /// Fails if the bytes are damaged or of another version.
     pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Self, FormatError> {
         let Some(bytes) = open(bytes, BLOCK)? else { return Ok(BlockRecord::default()) };
         let state = match bytes[3] {
@@ -91,15 +91,15 @@ impl BlockRecord {
     }
 }
 
-/// What is on the disk of this machine for sure: all operations up to this one.
+/// Record that all operations up to a given one are durable on the host machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncRecord {
-    /// The operation.
+    /// Last durable operation.
     pub operation: u64,
 }
 
 impl SyncRecord {
-    /// Its bytes.
+    /// Encodes the record.
     pub fn encode(&self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         bytes[..2].copy_from_slice(&SYNC);
@@ -108,7 +108,7 @@ impl SyncRecord {
         seal(bytes)
     }
 
-    /// What the bytes say.
+    /// Decodes a record.
     ///
     /// # Errors
     /// As [`BlockRecord::decode`].
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back_and_damaged_ones_do_not() {
+    fn decode_returns_encoded_record_and_rejects_damage() {
         let record = BlockRecord { state: BlockState::Erasing, erases: 0x0102_0304, operation: 77 };
         let bytes = record.encode();
         assert_eq!(bytes[..9], [b'W', b'B', 1, 2, 4, 3, 2, 1, 77]);

@@ -1,4 +1,4 @@
-//! What is found when the files of an image are looked through.
+//! Scan of an image's files.
 
 use super::files::Files;
 use super::records::{BlockRecord, BlockState};
@@ -7,12 +7,12 @@ use wearwell_engine::flash_format::{FormatError, SPARE_BYTES, SPOILT, SpareRecor
 use wearwell_engine::layer::Content;
 use wearwell_engine::nand::{KeptBlock, KeptPage, Spare};
 
-/// A programmed page, as far as the drive as a whole has to know of it.
+/// Programmed page found by a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundPage {
-    /// What its FTL finds there.
+    /// Content of the spare area for the FTL.
     pub spare: Spare,
-    /// As in its [`SpareRecord`], and so are the others.
+    /// Field of the page's [`SpareRecord`], as are the following fields.
     pub note: u64,
     pub name: u64,
     pub operation: u64,
@@ -26,33 +26,34 @@ impl From<SpareRecord> for FoundPage {
     }
 }
 
-/// What a spare area says: `None` of an erased page.
+/// Decoded spare area; `None` for an erased page.
 pub type PageFound = Result<Option<FoundPage>, FormatError>;
 
-/// A block as its files have it.
+/// Block found by a scan.
 pub struct FoundBlock {
-    /// Its record.
+    /// Record of the block.
     pub record: BlockRecord,
-    /// Its pages up to the last that is not erased: what their spare areas say, `None` of an erased one between others.
+    /// Pages up to the last one that is not erased.
     pub pages: Vec<PageFound>,
 }
 
-/// All blocks, and up to which operation nothing is missing.
+/// Result of a scan.
 pub struct Found {
-    /// The blocks.
+    /// All blocks.
     pub blocks: Vec<FoundBlock>,
-    /// The last operation that everything before is there of, and that is there itself.
+    /// Last valid operation: it and all operations before it are in the files.
     pub operation: u64,
-    /// Operations after it that are there, but not all: the machine stopped before they were on its disk.
+    /// Later operations in the files, which do not count: the host machine stopped before operations preceding them reached its
+    /// disk.
     pub left_over: u64,
-    /// Whether spare areas are there that do not count any more.
+    /// True if the files have spare areas that do not count any more.
     pub has_stale: bool,
 }
 
-/// Looks through all files.
+/// Scans all files.
 ///
 /// # Errors
-/// Files that cannot be read; and, within, what makes the image one that cannot be used.
+/// Fails if the files cannot be read. The inner result fails if the image cannot be used.
 pub fn scan(files: &mut Files) -> io::Result<Result<Found, String>> {
     let synced = match files.synced()? {
         Ok(synced) => synced,
@@ -71,7 +72,7 @@ pub fn scan(files: &mut Files) -> io::Result<Result<Found, String>> {
     Ok(found.settle(synced).map(|()| found))
 }
 
-/// What the spare areas of a block say.
+/// Decodes the spare areas of a block.
 fn pages(bytes: &[u8]) -> Vec<PageFound> {
     let (spares, _) = bytes.as_chunks::<SPARE_BYTES>();
     let end = spares.iter().rposition(|spare| spare.iter().any(|byte| *byte != 0)).map_or(0, |last| last + 1);
@@ -80,10 +81,10 @@ fn pages(bytes: &[u8]) -> Vec<PageFound> {
 }
 
 impl Found {
-    /// Finds the last operation up to which nothing is missing, and leaves out what comes after it. All up to `synced` must be there.
+    /// Finds the last valid operation and drops the pages of later ones. All operations up to `synced` must be present.
     ///
-    /// What a process was told is written is there whatever becomes of the process. When the machine itself stops, of the operations
-    /// since everything was on disk some may be there and others not: those before the first that is missing are what a power cut at
+    /// Data that a process has written survives the end of the process. If the host machine stops, some operations since the last
+    /// sync may be on its disk and others missing. The operations before the first missing one are the state that a power cut at
     /// that moment leaves.
     fn settle(&mut self, synced: u64) -> Result<(), String> {
         let mut operations: Vec<u64> = Vec::new();
@@ -118,8 +119,8 @@ impl Found {
 }
 
 impl FoundBlock {
-    /// Leaves out pages from before the block was erased last, which the machine may have kept when it stopped, and takes an erase for
-    /// complete after which something was programmed; whether there were such pages.
+    /// Drops pages from before the block's last erase, which the host machine may have kept when it stopped. An erase counts as
+    /// complete if a page was programmed after it. Returns true if pages were dropped.
     fn drop_stale(&mut self) -> bool {
         let (record, mut stale) = (self.record, false);
         for page in &mut self.pages {
@@ -136,7 +137,7 @@ impl FoundBlock {
         stale
     }
 
-    /// Leaves out pages that were programmed after operation `last`, and those at the end that nothing can be said of.
+    /// Drops pages that were programmed after operation `last`, and undecodable pages at the end.
     fn drop_after(&mut self, last: u64) {
         let stays = |page: &PageFound| matches!(page, Ok(Some(page)) if page.operation <= last);
         while self.pages.last().is_some_and(|page| !stays(page)) {
@@ -144,7 +145,7 @@ impl FoundBlock {
         }
     }
 
-    /// Refuses pages that nothing can be said of, in a block that was not being erased.
+    /// Refuses erased pages between others and undecodable pages, unless the block is being erased or bad.
     fn check(&self) -> Result<(), String> {
         if self.record.state != BlockState::InUse {
             return Ok(());
@@ -159,7 +160,7 @@ impl FoundBlock {
         Ok(())
     }
 
-    /// The block as flash of `pages_per_block` pages a block takes it.
+    /// Converts the block for simulated flash with `pages_per_block` pages a block.
     pub fn kept(&self, pages_per_block: u32) -> KeptBlock<Content> {
         let BlockRecord { state, erases, .. } = self.record;
         let mut kept = KeptBlock { erases, is_bad: state == BlockState::Bad, note: 0, pages: Vec::new() };
@@ -203,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn everything_up_to_the_first_missing_operation_counts() {
-        // Operation 4 is missing; 5 and 6 came to the disk before it.
+    fn settle_keeps_operations_before_first_missing_one() {
+        // Operation 4 is missing; operations 5 and 6 reached the disk before it.
         let mut all = found(vec![(0, vec![page(1), page(3), page(5)]), (2, vec![page(6)])]);
         all.settle(1).unwrap();
         assert_eq!((all.operation, all.left_over), (3, 2));
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_from_before_an_erase_do_not_count() {
+    fn drop_stale_removes_pages_from_before_an_erase() {
         let erasing = |pages| {
             let record = BlockRecord { state: BlockState::Erasing, erases: 4, operation: 7 };
             FoundBlock { record, pages }
@@ -223,14 +224,14 @@ mod tests {
         let mut begun = erasing(vec![page(2), page(3)]);
         assert!(begun.drop_stale());
         assert_eq!((begun.pages.len(), begun.record.state), (0, BlockState::Erasing));
-        // The record of its end is not on disk, and what was programmed after it is.
+        // The record of the erase's end did not reach the disk, but a page programmed later did.
         let mut done = erasing(vec![page(8), page(3)]);
         assert!(done.drop_stale());
         assert_eq!((done.pages.len(), done.record.state, done.record.erases), (1, BlockState::InUse, 5));
     }
 
     #[test]
-    fn what_was_on_disk_for_sure_must_be_there() {
+    fn settle_without_synced_operation_fails() {
         let damaged = || vec![page(1), Err(FormatError::new("is damaged")), page(3)];
         assert!(found(vec![(0, damaged())]).settle(3).unwrap_err().contains("page 1"));
         assert!(

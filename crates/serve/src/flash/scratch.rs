@@ -1,4 +1,4 @@
-//! Kept flash on which an FTL comes back without anything being written: to see whether it does.
+//! Read-only flash for a trial recovery: all writes are discarded.
 
 use super::files::Files;
 use super::medium::{noted, read_own};
@@ -9,7 +9,7 @@ use wearwell_engine::layer::{Content, MediumError, Run};
 use wearwell_engine::nand::{Backing, DescribePage, FillPage, KeptError, KeptFlash, Nand, OwnNote};
 use wearwell_engine::units::BlockId;
 
-/// The flash, and what came of it.
+/// Flash of the files, and the result of the recovery.
 pub struct Scratch {
     files: Arc<Files>,
     found: Mutex<Option<Found>>,
@@ -17,12 +17,12 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Of these files, in which `found` was found.
+    /// Creates the flash from the files and the results of their scan.
     pub fn new(files: Arc<Files>, found: Found) -> Self {
         Scratch { files, found: Mutex::new(Some(found)), how: Mutex::new(None) }
     }
 
-    /// How the FTL came back, if it was tried.
+    /// Takes the result of the recovery, if it was tried.
     pub fn how(&self) -> Option<CameBack> {
         lock(&self.how).take()
     }
@@ -32,7 +32,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes whatever is written, and forgets it.
+/// Backing that discards all writes.
 struct Nowhere;
 
 impl Backing<Content> for Nowhere {
@@ -59,7 +59,7 @@ impl Backing<Content> for Nowhere {
     fn retire(&mut self, _block: BlockId) {}
 }
 
-/// Reads the files.
+/// Reader of the files.
 struct Reader(Arc<Files>);
 
 impl KeptFlash for Reader {

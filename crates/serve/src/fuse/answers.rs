@@ -1,4 +1,4 @@
-//! What the answers to the kernel have in common, whatever the files are.
+//! Replies to the kernel that all kinds of files share.
 
 use crate::error::DeviceError;
 use fuser::{Errno, FileAttr, FileType, INodeNo};
@@ -6,7 +6,7 @@ use std::io;
 use std::time::SystemTime;
 use wearwell_engine::layer::LayerError;
 
-/// Whose the files are: the user's who serves them, from now on.
+/// Owner of the files (the user who runs the server) and their creation time.
 pub struct Owner {
     began: SystemTime,
     uid: u32,
@@ -21,7 +21,7 @@ impl Default for Owner {
 }
 
 impl Owner {
-    /// Attributes of a file with its kind, permissions and names, of so many bytes, of which so many take room.
+    /// Returns the attributes of a file from its kind, permissions and link count, its size, and its allocated bytes.
     pub fn attributes(
         &self,
         of: INodeNo,
@@ -32,7 +32,7 @@ impl Owner {
         FileAttr {
             ino: of,
             size,
-            // The kernel counts in sectors of 512 bytes.
+            // The kernel counts sectors of 512 bytes.
             blocks: held / 512,
             atime: self.began,
             mtime: self.began,
@@ -50,11 +50,11 @@ impl Owner {
     }
 }
 
-/// The number that the kernel understands.
+/// Returns the errno of a device error.
 pub fn errno(error: DeviceError) -> Errno {
     match error {
         DeviceError::OutOfRange { .. } => Errno::EINVAL,
-        // As zonefs has them.
+        // These are the codes of zonefs.
         DeviceError::Layer(LayerError::NotSequential { .. } | LayerError::PartialReset { .. }) => {
             Errno::EINVAL
         }

@@ -1,4 +1,4 @@
-//! A directory with one file: the device.
+//! FUSE directory with the device as its only file.
 
 use super::answers::{Owner, errno};
 use super::folder::Files;
@@ -9,12 +9,12 @@ use rustix::fs::FallocateFlags;
 use std::ffi::OsStr;
 use std::time::Duration;
 
-/// What the file is called.
+/// Name of the file.
 pub const DISK: &str = "disk";
 
 const FOLDER_NUMBER: INodeNo = INodeNo::ROOT;
 const DISK_NUMBER: INodeNo = INodeNo(2);
-/// The directory.
+/// Directory with the file of the device.
 pub struct DiskFolder {
     device: SharedDevice,
     bytes: u64,
@@ -23,25 +23,25 @@ pub struct DiskFolder {
 }
 
 impl DiskFolder {
-    /// With `device` as its file.
+    /// Creates the directory for `device`.
     pub fn of(device: SharedDevice) -> Result<Self, DeviceError> {
         let (bytes, page_bytes) = device.with(|device| Ok((device.bytes(), device.page_bytes())))?;
         Ok(DiskFolder { device, bytes, page_bytes, owner: Owner::default() })
     }
 
-    /// The part of a range that the file has, as bytes from `offset` on.
+    /// Returns how many bytes of the range lie in the file.
     fn within(&self, offset: u64, length: u64) -> u64 {
         self.bytes.saturating_sub(offset).min(length)
     }
 }
 
-/// What `lseek` looks for, as Linux numbers it.
+/// Value of `whence` in `lseek`, as in Linux.
 const SEEK_DATA: i32 = 3;
 /// See [`SEEK_DATA`].
 const SEEK_HOLE: i32 = 4;
 
 impl Files for DiskFolder {
-    /// The room that is taken changes.
+    /// Short, because the allocated size changes.
     const KEEP: Duration = Duration::from_secs(1);
     const WANTED: InitFlags = InitFlags::FUSE_ASYNC_DIO.union(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP);
     const OPENED: FopenFlags = FopenFlags::FOPEN_DIRECT_IO.union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
@@ -88,7 +88,7 @@ impl Files for DiskFolder {
         named.into_iter().skip(from.min(3) as usize)
     }
 
-    /// The file is as long as the device.
+    /// Accepts only the present size: the file is as long as the device.
     fn resize(&self, _: INodeNo, bytes: u64) -> Result<(), Errno> {
         if bytes == self.bytes { Ok(()) } else { Err(Errno::EPERM) }
     }
@@ -100,22 +100,22 @@ impl Files for DiskFolder {
     fn write(&self, _: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
         let data = &data[..self.within(offset, data.len() as u64) as usize];
         if data.is_empty() {
-            // As a block device says it.
+            // A block device reports the same error.
             return Err(Errno::ENOSPC);
         }
         self.device.with(|device| device.write(offset, data)).map_err(errno)?;
         Ok(data.len() as u32)
     }
 
-    /// Frees or zeroes a range, as the kernel asks for it when a loop device is to discard one, or a person by `fallocate`.
+    /// Frees or zeroes a range. The kernel asks for this on behalf of `fallocate` callers and of a loop device that discards.
     fn allocate(&self, offset: u64, length: u64, mode: i32) -> Result<(), Errno> {
         let mode = FallocateFlags::from_bits_retain(mode as u32);
         let keeps_size = mode.contains(FallocateFlags::KEEP_SIZE);
-        // What is punched reads as zeroes, in the first and the last page as well.
+        // A punched hole must read as zeroes, including its partial first and last pages.
         let allocated = match mode - FallocateFlags::KEEP_SIZE {
             FallocateFlags::PUNCH_HOLE if keeps_size => false,
             FallocateFlags::ZERO_RANGE => true,
-            // A simulated drive can be full whatever was reserved.
+            // Space cannot be reserved: a simulated drive can be full regardless.
             _ => return Err(Errno::EOPNOTSUPP),
         };
         let within = self.within(offset, length);
@@ -128,7 +128,7 @@ impl Files for DiskFolder {
         self.device.with(|device| device.write_zeroes(offset, within, allocated)).map_err(errno)
     }
 
-    /// Where something, or nothing, begins from `offset` on.
+    /// Returns the next offset with (or without) content, from `offset` on.
     fn seek(&self, offset: i64, whence: i32) -> Result<i64, Errno> {
         let data = match whence {
             SEEK_DATA => true,
@@ -140,7 +140,7 @@ impl Files for DiskFolder {
         let &(end, holds) = found.first().ok_or(Errno::EIO)?;
         match (holds == data, data) {
             (true, _) => Ok(offset),
-            // The end of the file counts as a hole, and not as data.
+            // The end of the file counts as a hole, not as data.
             (false, true) if end == self.bytes => Err(Errno::ENXIO),
             (false, _) => Ok(end as i64),
         }

@@ -1,4 +1,4 @@
-//! A directory by FUSE: what the kernel asks, in the order and with the names that it has, of [`Files`] of either kind.
+//! FUSE request handler for a directory of [`Files`].
 
 use super::answers::errno;
 use crate::shared::SharedDevice;
@@ -12,56 +12,56 @@ use std::ffi::OsStr;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-/// Longest write that the kernel sends, bytes.
+/// Longest write from the kernel in bytes.
 const MOST_WRITE_BYTES: u32 = 1 << 20;
-/// Requests that the kernel has under way.
+/// Background requests that the kernel may have in progress.
 const MOST_REQUESTS: u16 = 64;
 
 thread_local! {
-    /// What a thread reads goes through here; kept, so that not every request clears a new one.
+    /// Read buffer of each thread, kept so that not every request clears a new one.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The files of a directory, which are parts of one device.
+/// Files of a directory that are parts of one device.
 pub trait Files: Send + Sync + 'static {
-    /// How long the kernel may believe what `stat` shows.
+    /// Time for which the kernel may cache attributes.
     const KEEP: Duration;
-    /// Abilities of the kernel that they want.
+    /// Kernel capabilities that the files need.
     const WANTED: InitFlags;
-    /// How they are opened. None is in the kernel's cache, so that the device sees what it would of a real host.
+    /// Flags of opened files. All kinds bypass the page cache, so the device sees the accesses of a real host.
     const OPENED: FopenFlags;
 
-    /// What they are parts of.
+    /// Returns the device of the files.
     fn device(&self) -> &SharedDevice;
-    /// Bytes of the device.
+    /// Returns the size of the device in bytes.
     fn bytes(&self) -> u64;
-    /// Bytes of its pages.
+    /// Returns the page size in bytes.
     fn page_bytes(&self) -> u32;
-    /// How many files and directories there are.
+    /// Returns the number of files and directories.
     fn count(&self) -> u64;
-    /// What `stat` shows of one.
+    /// Returns the attributes of a file for `stat`.
     fn attributes(&self, of: INodeNo) -> Result<FileAttr, Errno>;
-    /// The one of that name.
+    /// Looks up a name in a directory.
     fn found(&self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno>;
-    /// What is in a directory, from entry `from` on.
+    /// Returns the entries of a directory, from index `from` on.
     fn entries(&self, of: INodeNo, from: u64) -> impl Iterator<Item = (INodeNo, FileType, String)>;
-    /// Makes one so long.
+    /// Sets the size of a file.
     fn resize(&self, of: INodeNo, bytes: u64) -> Result<(), Errno>;
-    /// Where on the device the bytes are that one has from `offset` on, and how many of `bytes` there are.
+    /// Returns the position on the device of the file's byte `offset`, and how many of `bytes` exist from there.
     fn range(&self, of: INodeNo, offset: u64, bytes: u64) -> Result<(u64, u64), Errno>;
-    /// Writes to one; how many bytes.
+    /// Writes to a file. Returns the number of bytes written.
     fn write(&self, of: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno>;
-    /// Frees or zeroes a range, as `fallocate` has it.
+    /// Frees or zeroes a range as in `fallocate`.
     fn allocate(&self, _offset: u64, _length: u64, _mode: i32) -> Result<(), Errno> {
         Err(Errno::ENOSYS)
     }
-    /// Where something, or nothing, begins, as `lseek` has it.
+    /// Finds the next data or hole as in `lseek`.
     fn seek(&self, _offset: i64, _whence: i32) -> Result<i64, Errno> {
         Err(Errno::ENOSYS)
     }
 }
 
-/// The directory.
+/// FUSE file system with one directory of files.
 pub struct Folder<F>(pub F);
 
 fn done(reply: ReplyEmpty, answer: Result<(), Errno>) {
@@ -83,7 +83,7 @@ impl<F: Files> Folder<F> {
 impl<F: Files> Filesystem for Folder<F> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         config.add_capabilities(F::WANTED & config.capabilities()).expect("the kernel offers these");
-        // Refused values come back as the nearest that is not, which older kernels have as default.
+        // If a value is refused, the kernel keeps the nearest allowed one (the default of older kernels).
         let _ = config.set_max_write(MOST_WRITE_BYTES);
         let _ = config.set_max_background(MOST_REQUESTS);
         Ok(())
@@ -100,7 +100,7 @@ impl<F: Files> Filesystem for Folder<F> {
         self.attr(reply, of);
     }
 
-    /// Everything but the length of a file stays as it is.
+    /// Changes the size only; other attributes are fixed.
     fn setattr(
         &self,
         _: &Request,
@@ -178,7 +178,7 @@ impl<F: Files> Filesystem for Folder<F> {
         }
     }
 
-    /// Called at every `close`; nothing is held back that had to be written then. The kernel asks once only.
+    /// Called at every `close`. Nothing is buffered, so ENOSYS tells the kernel not to ask again.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.error(Errno::ENOSYS);
     }
@@ -216,7 +216,7 @@ impl<F: Files> Filesystem for Folder<F> {
         reply.ok();
     }
 
-    /// A block is a page, which is what a loop device takes for the smallest that can be discarded.
+    /// Reports a page as the block size: loop devices take it as the discard granularity.
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
         let held = self.0.device().with(|device| Ok(device.content_bytes())).unwrap_or(0);
         let (bytes, page) = (self.0.bytes(), self.0.page_bytes());

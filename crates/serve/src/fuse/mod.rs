@@ -1,4 +1,4 @@
-//! The device as a file, by FUSE: what a loop device, mkfs, a virtual machine or any program that reads and writes files takes.
+//! Export of the device as a file, by FUSE, for loop devices, mkfs, virtual machines, and any program that uses files.
 
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod answers;
@@ -13,7 +13,7 @@ mod zones;
 
 use crate::door::Kind;
 
-/// Its line of the table.
+/// Entry in the table of transports.
 pub const DOOR: Kind = Kind {
     name: "fuse",
     value: "DIR",

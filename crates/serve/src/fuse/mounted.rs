@@ -1,4 +1,4 @@
-//! The directory that the file is in.
+//! FUSE mount of the device.
 
 use super::disk::{DISK, DiskFolder};
 use super::folder::{Files, Folder};
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Threads for requests unless there are fewer processors. Those who ask need some too.
+/// Maximum number of request threads. Fewer are used on few processors, because the clients need processors too.
 const MOST_THREADS: usize = 4;
 
-/// A directory that nothing is in and nothing is mounted on.
+/// Path of an empty directory that is not a mount point.
 struct Directory(PathBuf);
 
-/// The directory that `text` names.
+/// Parses the path of the directory.
 pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
     let at = Path::new(text);
     look_at(at)?;
@@ -29,7 +29,7 @@ pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
     Ok(Arc::new(Directory(at)))
 }
 
-/// Says what speaks against a directory.
+/// Checks that a directory can be mounted on.
 fn look_at(at: &Path) -> Result<(), String> {
     let failed = |error: io::Error| match Errno::from_io_error(&error) {
         Some(Errno::NOTCONN) => {
@@ -64,10 +64,10 @@ impl Place for Directory {
     }
 }
 
-/// The file, or the files of zones, under a directory.
+/// Mounted file, or files of zones, in a directory.
 struct Mounted {
     at: PathBuf,
-    /// What is to be used of it.
+    /// Path to be used by clients.
     shown: PathBuf,
     unmounter: SessionUnmounter,
     session: Option<JoinHandle<io::Result<()>>>,
@@ -92,12 +92,12 @@ impl Mounted {
         Ok(Mounted { at: at.to_owned(), shown: at.join(shown), unmounter, session: Some(session) })
     }
 
-    /// Takes the mount away. Whoever has the file open still may ask, and hears from [`SharedDevice`] whether there is a device.
+    /// Unmounts the directory. Processes that still have the file open get errors from [`SharedDevice`] if the device was taken.
     fn end(&mut self) -> Result<(), String> {
         let Some(session) = self.session.take() else { return Ok(()) };
         match self.unmounter.unmount() {
             Ok(()) => {
-                // What it panicked of was told.
+                // A panic of the thread was already reported.
                 let _ = session.join();
                 Ok(())
             }
@@ -130,7 +130,7 @@ impl Door for Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // There is nobody left to tell.
+        // A destructor cannot report errors.
         let _ = self.end();
     }
 }
@@ -147,12 +147,12 @@ fn config() -> Config {
         MountOption::NoAtime,
     ];
     config.n_threads = Some(threads);
-    // Each thread has its own end of the connection, where the user may open one.
+    // Each thread gets its own connection to the kernel if the user may open one.
     config.clone_fd = threads > 1 && File::options().read(true).write(true).open("/dev/fuse").is_ok();
     config
 }
 
-/// An error with what would help.
+/// Adds a hint to an error message.
 fn explained(error: io::Error) -> io::Error {
     if !Path::new("/dev/fuse").exists() {
         return io::Error::new(error.kind(), "this machine has no /dev/fuse");

@@ -1,5 +1,5 @@
-//! A directory of zones, each a file that is written at its end: what Linux shows of a zoned block device by zonefs
-//! (Documentation/filesystems/zonefs.rst), and programs for zonefs take.
+//! Directory of zones, each a file that is written sequentially, compatible with zonefs (Documentation/filesystems/zonefs.rst),
+//! which Linux offers for zoned block devices.
 
 use super::answers::{Owner, errno};
 use super::folder::Files;
@@ -10,14 +10,14 @@ use fuser::{Errno, FileAttr, FileType, FopenFlags, INodeNo, InitFlags};
 use std::ffi::OsStr;
 use std::time::Duration;
 
-/// What the directory of the zones is called: those that are written in order.
+/// Name of the directory with the sequential zones.
 pub const SEQUENTIAL: &str = "seq";
 
 const ROOT: INodeNo = INodeNo::ROOT;
 const FOLDER: INodeNo = INodeNo(2);
-/// The number of the first zone's file.
+/// Inode number of the first zone's file.
 const FIRST: u64 = 3;
-/// The directory.
+/// Directory with a file for each zone.
 pub struct ZoneFolder {
     device: SharedDevice,
     zones: Zones,
@@ -25,18 +25,18 @@ pub struct ZoneFolder {
     owner: Owner,
 }
 
-/// A zone and its file.
+/// Zone of a file.
 struct Zone {
     number: u32,
-    /// Where it begins on the device.
+    /// Position on the device in bytes.
     offset: u64,
-    /// Bytes up to its write pointer.
+    /// Bytes up to the write pointer.
     length: u64,
     is_offline: bool,
 }
 
 impl ZoneFolder {
-    /// With a file for each of the zones of `device`.
+    /// Creates the directory for the zones of `device`.
     pub fn of(device: SharedDevice, zones: Zones) -> Result<Self, DeviceError> {
         let page_bytes = device.with(|device| Ok(device.page_bytes()))?;
         Ok(ZoneFolder { device, zones, page_bytes, owner: Owner::default() })
@@ -56,9 +56,9 @@ impl ZoneFolder {
 }
 
 impl Files for ZoneFolder {
-    /// A file is as long as its zone is written, whoever else writes or resets it.
+    /// Sizes of files change with writes and resets, so they are not cached.
     const KEEP: Duration = Duration::ZERO;
-    /// Without writes that are under way together, whose order nobody knows.
+    /// Without concurrent writes, whose order would be undefined.
     const WANTED: InitFlags = InitFlags::empty();
     const OPENED: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
 
@@ -84,7 +84,7 @@ impl Files for ZoneFolder {
         } else {
             let zone = self.zone(of)?;
             let mode = if zone.is_offline { 0o400 } else { 0o600 };
-            // As zonefs has it: the room is the zone's, whatever of it is written.
+            // As in zonefs, the allocated size is that of the zone.
             ((FileType::RegularFile, mode, 1), (zone.length, self.zones.bytes))
         };
         Ok(self.owner.attributes(of, kind, sizes, self.page_bytes))
@@ -111,7 +111,7 @@ impl Files for ZoneFolder {
         first.into_iter().skip(from.min(skipped) as usize).chain(zones)
     }
 
-    /// Makes a file so long: nothing, which resets its zone, what it has, or all of the zone, which finishes it.
+    /// Truncates a file: size 0 resets its zone, the full zone size finishes it, and the present size has no effect.
     fn resize(&self, of: INodeNo, size: u64) -> Result<(), Errno> {
         let zone = self.zone(of)?;
         match size {

@@ -1,4 +1,4 @@
-//! The other side: a client that asks one thing at a time, for who wants to write to a device by what everybody uses.
+//! Simple NBD client with one request at a time, for programs that use a device over NBD.
 
 use super::protocol::{
     FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION_MAGIC, OPTION_REPLY_MAGIC, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC,
@@ -9,10 +9,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Longest answer to an option that is looked at, bytes.
+/// Length limit of an option reply in bytes.
 const MOST_ANSWER_BYTES: u32 = 1 << 16;
 
-/// A connection to a device.
+/// Connection to a device.
 pub struct Client {
     stream: Stream,
     cookie: u64,
@@ -25,10 +25,10 @@ fn wrong(what: &str) -> io::Error {
 }
 
 impl Client {
-    /// Connects to the default export at a socket in the file system.
+    /// Connects to the default export at a Unix-domain socket.
     ///
     /// # Errors
-    /// Nobody is there, or it speaks otherwise.
+    /// Fails if no server listens there or it does not speak NBD.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let stream = Stream::from(UnixStream::connect(path)?);
         let mut client = Client { stream, cookie: 0, bytes: 0, sent: Vec::new() };
@@ -46,7 +46,7 @@ impl Client {
         }
         let mut words = u32::from(flags & (FIXED_NEWSTYLE | NO_ZEROES)).to_be_bytes().to_vec();
         words.extend(OPTION_MAGIC.to_be_bytes());
-        // The default export, and nothing to be told of it but what is told always.
+        // Selects the default export, without requests for further information.
         for number in [option::GO, 6, 0] {
             words.extend(number.to_be_bytes());
         }
@@ -61,7 +61,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next thing that is told of the export; `None` when all is agreed.
+    /// Returns the next information about the export, or `None` when the negotiation is complete.
     fn told(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut head = [0; 20];
         self.stream.read_exact(&mut head)?;
@@ -80,29 +80,29 @@ impl Client {
         }
     }
 
-    /// Bytes of the device.
+    /// Returns the size of the device in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Reads from `offset` on.
+    /// Reads the bytes from `offset` on.
     ///
     /// # Errors
-    /// A range that is not there, a device that fails.
+    /// Fails if the range is beyond the end or the device fails.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.ask(command::READ, offset, out.len() as u32, &[])?;
         self.stream.read_exact(out)
     }
 
-    /// Writes from `offset` on.
+    /// Writes `data` at `offset`.
     ///
     /// # Errors
-    /// As [`Client::read`], and no room.
+    /// As [`Client::read`]; also if there is no room.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.ask(command::WRITE, offset, data.len() as u32, data)
     }
 
-    /// Forgets a range.
+    /// Trims a range.
     ///
     /// # Errors
     /// As [`Client::read`].
@@ -110,10 +110,10 @@ impl Client {
         self.ask(command::TRIM, offset, length, &[])
     }
 
-    /// Makes all of it durable.
+    /// Makes all completed writes durable.
     ///
     /// # Errors
-    /// A device that fails.
+    /// Fails if the device fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.ask(command::FLUSH, 0, 0, &[])
     }
@@ -136,7 +136,7 @@ impl Client {
         if magic != SIMPLE_REPLY_MAGIC || take(&mut reply).map(u64::from_be_bytes) != Some(self.cookie) {
             return Err(wrong("reply"));
         }
-        // Faults have the numbers that Linux gives them.
+        // NBD error codes are Linux errnos.
         if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error as i32)) }
     }
 }
@@ -147,7 +147,7 @@ impl Drop for Client {
         last.extend([0; 2]);
         last.extend(command::DISC.to_be_bytes());
         last.extend([0; 20]);
-        // Who has gone already needs no word.
+        // The server may be gone already.
         let _ = self.stream.write_all(&last);
     }
 }

@@ -1,4 +1,4 @@
-//! How a connection begins: what the client may know, and what it asks for.
+//! NBD handshake: negotiation of options and selection of an export.
 
 use super::protocol::{
     ALLOCATION, Asked, FIXED_NEWSTYLE, GREETING, NO_ZEROES, OPTION_MAGIC, answer, answer_option, can, info,
@@ -6,39 +6,39 @@ use super::protocol::{
 };
 use std::io::{self, Read, Write};
 
-/// Longest option that is looked at, bytes: names are of 4096 at most.
+/// Length limit of an option in bytes; names have at most 4096.
 const MOST_OPTION_BYTES: u32 = 1 << 16;
-/// Options after which nobody means to use the device any more.
+/// Maximum number of options before the connection is closed.
 const MOST_OPTIONS: u32 = 1000;
-/// What is said of a name that no export has.
+/// Error message for an unknown export name.
 const UNKNOWN: &[u8] = b"there is no export of that name: the default has none, and others, placement/0 and so on, are there where the \
                          layer that is written to has the placement host_hint";
-/// The number under which the only metadata context goes.
+/// ID of the only metadata context.
 pub const CONTEXT: u32 = 1;
 
-/// What there is to be used.
+/// Export that clients can select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// What it is called; the default has no name.
+    /// Name; empty for the default export.
     pub name: String,
-    /// Its size, bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Requests of whole pages of so many bytes cost least.
+    /// Preferred block size in bytes.
     pub page_bytes: u32,
-    /// The longest request with data, bytes.
+    /// Maximum data of a request in bytes.
     pub most_bytes: u32,
-    /// What it is, for people.
+    /// Description for users.
     pub description: String,
 }
 
-/// What was agreed on.
+/// Result of a negotiation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreed {
-    /// Replies are structured.
+    /// True if replies are structured.
     pub structured: bool,
-    /// The client wants to hear which ranges hold something.
+    /// True if the client may query which ranges hold data.
     pub allocation: bool,
-    /// Which export it uses.
+    /// Index of the selected export.
     pub export: usize,
 }
 
@@ -56,49 +56,49 @@ impl Export {
     }
 }
 
-/// Whether others can read what is said.
+/// Encryption state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrecy {
-    /// They can; there is nothing else.
+    /// Plain text; TLS is not available.
     None,
-    /// They can, and nothing is told before the client has asked that they cannot any more.
+    /// Plain text; the client must start TLS before anything else.
     Wanted,
-    /// They cannot.
+    /// Encrypted.
     Kept,
 }
 
-/// How options end.
+/// End of a sequence of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Requests are next.
+    /// Negotiation is complete; requests follow.
     Agreed(Agreed),
-    /// TLS is next, and then options again.
+    /// TLS follows, and then further options.
     Encrypted,
-    /// The client only wanted to look.
+    /// The client disconnects without selecting an export.
     Left,
 }
 
-/// A connection that is being agreed on.
+/// Negotiation in progress.
 struct Handshake<'a, S> {
     stream: &'a mut S,
     exports: &'a [Export],
     secrecy: Secrecy,
     no_zeroes: bool,
     agreed: Agreed,
-    /// The export of which the client asked for the metadata context.
+    /// Export for which the client selected the metadata context.
     context_of: Option<usize>,
 }
 
-/// What the client said to the greeting.
+/// Flags in the client's response to the greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeted {
     no_zeroes: bool,
 }
 
-/// Greets a client.
+/// Greets a client and reads its flags.
 ///
 /// # Errors
-/// A client that goes away, or does not speak the protocol.
+/// Fails if the client disconnects or violates the protocol.
 pub fn greet(stream: &mut (impl Read + Write)) -> io::Result<Greeted> {
     stream.write_all(&GREETING)?;
     stream.write_all(&OPTION_MAGIC.to_be_bytes())?;
@@ -113,10 +113,10 @@ pub fn greet(stream: &mut (impl Read + Write)) -> io::Result<Greeted> {
     Ok(Greeted { no_zeroes: flags & u32::from(NO_ZEROES) != 0 })
 }
 
-/// Comes to an agreement with a client that was greeted.
+/// Negotiates options with a client that was greeted.
 ///
 /// # Errors
-/// A client that goes away, or does not speak the protocol.
+/// Fails if the client disconnects or violates the protocol.
 pub fn agree(
     stream: &mut (impl Read + Write),
     exports: &[Export],
@@ -142,14 +142,14 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
         let Asked { option, data } = asked;
         let Some(data) = data else {
             if *option == option::EXPORT_NAME {
-                // It has no answer that says no.
+                // NBD_OPT_EXPORT_NAME has no error reply.
                 return Ok(Some(Ended::Left));
             }
             return self.say(*option, answer::ERR_TOO_BIG, b"the option is too long");
         };
         match *option {
             option::ABORT => {
-                // Whoever leaves need not wait for the answer.
+                // The client need not wait for the reply.
                 let _ = answer_option(self.stream, *option, answer::ACK, &[]);
                 Ok(Some(Ended::Left))
             }
@@ -180,12 +180,12 @@ impl<'a, S: Read + Write> Handshake<'a, S> {
         }
     }
 
-    /// The export of that name.
+    /// Finds an export by name.
     fn find(&self, name: &[u8]) -> Option<(usize, &'a Export)> {
         self.exports.iter().enumerate().find(|(_, export)| export.name.as_bytes() == name)
     }
 
-    /// That export is used from now on; what was agreed for another is not.
+    /// Selects an export. A metadata context of another export is dropped.
     fn take(&mut self, at: usize) {
         (self.agreed.export, self.agreed.allocation) = (at, self.context_of == Some(at));
     }

@@ -1,6 +1,7 @@
-//! The device over NBD, the protocol of network block devices.
+//! Export of the device over NBD, the Network Block Device protocol.
 //!
-//! Fixed newstyle, with structured replies, block status, FUA, trims, zeroes and many connections; in the clear, or by TLS alone.
+//! Supports fixed newstyle negotiation, structured replies, block status, FUA, trim, write zeroes and multiple connections, in
+//! plain text or by TLS.
 
 mod client;
 mod handshake;
@@ -16,7 +17,7 @@ pub use handshake::{Agreed, Ended, Export, Greeted, Secrecy, agree, greet};
 pub use server::{Manners, Server};
 pub use transmission::Transmission;
 
-/// Its line of the table.
+/// Entry in the table of transports.
 pub const DOOR: Kind = Kind {
     name: "nbd",
     value: "ADDRESS",
@@ -25,5 +26,5 @@ pub const DOOR: Kind = Kind {
     place: server::place,
 };
 
-/// Longest read or write, bytes, as the protocol suggests.
+/// Maximum length of a read or write in bytes, as the protocol recommends.
 pub const MOST_REQUEST_BYTES: u32 = 32 << 20;

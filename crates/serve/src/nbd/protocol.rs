@@ -1,24 +1,23 @@
-//! What goes over the wire, by the NBD protocol's own document (`doc/proto.md` of the NetworkBlockDevice project). Numbers are big
-//! endian.
+//! NBD wire format, from the protocol's own document (`doc/proto.md` of the NetworkBlockDevice project). Numbers are big endian.
 
 use std::io::{self, Read, Write};
 
-/// The server's first words.
+/// First bytes from the server.
 pub const GREETING: [u8; 8] = *b"NBDMAGIC";
-/// Before each option, and after the greeting.
+/// Magic before each option, and after the greeting.
 pub const OPTION_MAGIC: u64 = u64::from_be_bytes(*b"IHAVEOPT");
-/// Before each answer to an option.
+/// Magic before each option reply.
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-/// Before each request.
+/// Magic before each request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Before each simple reply.
+/// Magic before each simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
-/// Before each chunk of a structured reply.
+/// Magic before each chunk of a structured reply.
 pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 
-/// Handshake flags: fixed newstyle, and no zeroes after NBD_OPT_EXPORT_NAME. The client's have the same values.
+/// Handshake flag: fixed newstyle. The client's flag has the same value.
 pub const FIXED_NEWSTYLE: u16 = 1;
-/// See [`FIXED_NEWSTYLE`].
+/// Handshake flag: no zeroes after NBD_OPT_EXPORT_NAME. The client's flag has the same value.
 pub const NO_ZEROES: u16 = 2;
 
 /// Options.
@@ -35,7 +34,7 @@ pub mod option {
     pub const SET_META_CONTEXT: u32 = 10;
 }
 
-/// Answers to options.
+/// Types of option replies.
 pub mod answer {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const ACK: u32 = 1;
@@ -50,7 +49,7 @@ pub mod answer {
     pub const ERR_TOO_BIG: u32 = ERROR | 9;
 }
 
-/// Kinds of information about an export.
+/// Types of information about an export.
 pub mod info {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const EXPORT: u16 = 0;
@@ -59,7 +58,7 @@ pub mod info {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// What an export can.
+/// Transmission flags (abilities) of an export.
 pub mod can {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const HAS_FLAGS: u16 = 1;
@@ -73,7 +72,7 @@ pub mod can {
     pub const FAST_ZERO: u16 = 1 << 11;
 }
 
-/// Requests.
+/// Request types.
 pub mod command {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const READ: u16 = 0;
@@ -96,7 +95,7 @@ pub mod flag {
     pub const FAST_ZERO: u16 = 16;
 }
 
-/// Chunks of structured replies.
+/// Chunks of structured replies: flags and types.
 pub mod chunk {
     #![allow(missing_docs, reason = "the names are the protocol's")]
     pub const DONE: u16 = 1;
@@ -106,7 +105,7 @@ pub mod chunk {
     pub const ERROR: u16 = (1 << 15) | 1;
 }
 
-/// What is wrong with a request.
+/// Error codes of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Fault {
@@ -120,31 +119,31 @@ pub enum Fault {
     Unsupported = 95,
 }
 
-/// The only metadata context: which ranges hold something.
+/// Name of the only metadata context, which describes the ranges with data.
 pub const ALLOCATION: &str = "base:allocation";
-/// Its flags for a range that holds nothing: a hole that reads as zeroes.
+/// Flags of a range without data: a hole that reads as zeroes.
 pub const HOLE: u32 = 1 | 2;
 
-/// Bytes of a request before its data.
+/// Bytes of a request header.
 pub const REQUEST_BYTES: usize = 28;
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Flags, of [`flag`].
+    /// Flags, see [`flag`].
     pub flags: u16,
-    /// Kind, of [`command`].
+    /// Request type, see [`command`].
     pub command: u16,
-    /// What its answer is to be called.
+    /// Client's ID for the request, returned in its reply.
     pub cookie: u64,
-    /// First byte.
+    /// First byte of the range.
     pub offset: u64,
-    /// Bytes.
+    /// Bytes of the range.
     pub length: u32,
 }
 
 impl Request {
-    /// From the wire; `None` without the magic.
+    /// Parses a request header. Returns `None` if the magic is wrong.
     pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         let mut bytes = &bytes[..];
         let magic = u32::from_be_bytes(take(&mut bytes)?);
@@ -158,20 +157,20 @@ impl Request {
         (magic == REQUEST_MAGIC).then_some(request)
     }
 
-    /// Bytes of data that follow it.
+    /// Returns the bytes of data that follow the header.
     pub fn data_bytes(&self) -> u32 {
         if self.command == command::WRITE { self.length } else { 0 }
     }
 }
 
-/// The next `N` bytes, which are taken away.
+/// Removes and returns the next `N` bytes.
 pub fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (head, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
     Some(*head)
 }
 
-/// The next text, with its length in 32 bits before it.
+/// Removes and returns the next text, which has a 32-bit length before it.
 pub fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let length = u32::from_be_bytes(take(bytes)?) as usize;
     let (text, rest) = bytes.split_at_checked(length)?;
@@ -179,20 +178,20 @@ pub fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(text)
 }
 
-/// An option: its number and what belongs to it.
+/// Option sent by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Of [`option`].
+    /// Option type, see [`option`].
     pub option: u32,
-    /// The rest, if it is short enough to be looked at.
+    /// Data of the option, unless it is too long.
     pub data: Option<Vec<u8>>,
 }
 
 impl Asked {
-    /// Reads an option; what is longer than `most_bytes` is passed over.
+    /// Reads an option. The data is skipped if it is longer than `most_bytes`.
     ///
     /// # Errors
-    /// The end, or no option.
+    /// Fails at the end of the connection or if the magic is wrong.
     pub fn read(source: &mut impl Read, most_bytes: u32) -> io::Result<Self> {
         let mut head = [0; 16];
         source.read_exact(&mut head)?;
@@ -212,10 +211,10 @@ impl Asked {
     }
 }
 
-/// Reads so many bytes and forgets them.
+/// Skips `bytes` bytes.
 ///
 /// # Errors
-/// The end.
+/// Fails at the end of the connection.
 pub fn pass_over(source: &mut impl Read, bytes: u64) -> io::Result<()> {
     match io::copy(&mut source.take(bytes), &mut io::sink())? == bytes {
         true => Ok(()),
@@ -223,10 +222,10 @@ pub fn pass_over(source: &mut impl Read, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Answers an option.
+/// Writes an option reply.
 ///
 /// # Errors
-/// A connection that fails.
+/// Fails if the connection fails.
 pub fn answer_option(out: &mut impl Write, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {
     out.write_all(&OPTION_REPLY_MAGIC.to_be_bytes())?;
     for number in [option, kind, data.len() as u32] {
@@ -235,7 +234,8 @@ pub fn answer_option(out: &mut impl Write, option: u32, kind: u32, data: &[u8]) 
     out.write_all(data)
 }
 
-/// The question of NBD_OPT_INFO and NBD_OPT_GO: the export's name, and what is to be told of it; `None` if it is none.
+/// Parses NBD_OPT_INFO and NBD_OPT_GO: the export's name and the requested information types. Returns `None` if the data is
+/// invalid.
 pub fn parse_go(mut data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     let name = take_text(&mut data)?;
     let count = u16::from_be_bytes(take(&mut data)?);
@@ -243,7 +243,8 @@ pub fn parse_go(mut data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     (data.is_empty() && asked.len() == usize::from(count)).then_some((name, asked))
 }
 
-/// The question of NBD_OPT_SET_META_CONTEXT and NBD_OPT_LIST_META_CONTEXT: the export's name, and the contexts; `None` if it is none.
+/// Parses NBD_OPT_SET_META_CONTEXT and NBD_OPT_LIST_META_CONTEXT: the export's name and the context queries. Returns `None` if
+/// the data is invalid.
 pub fn parse_contexts(mut data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let name = take_text(&mut data)?;
     let count = u32::from_be_bytes(take(&mut data)?) as usize;

@@ -1,4 +1,4 @@
-//! Clients of NBD, as they come.
+//! NBD server.
 
 use super::MOST_REQUEST_BYTES;
 use super::handshake::{Agreed, Ended, Export, Secrecy, agree, greet};
@@ -13,22 +13,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A device that is served over NBD.
+/// Server of a device over NBD.
 pub struct Server {
     server: crate::sockets::Server,
     is_encrypted: bool,
 }
 
-/// How clients are dealt with.
+/// Options of the server.
 #[derive(Clone, Default)]
 pub struct Manners {
-    /// Those by which they come in by TLS alone.
+    /// Certificates for TLS. If set, clients must use TLS.
     pub certificates: Option<Certificates>,
-    /// Whether their next request is looked for, for a moment, before the thread sleeps.
+    /// True if threads poll for the next request before they sleep.
     pub polls: bool,
 }
 
-/// The place that `text` names.
+/// Parses an address with its options.
 pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
     let without = |text| str::strip_suffix(text, POLL).map_or((text, false), |text| (text, true));
     let (text, ends_so) = without(text);
@@ -42,22 +42,22 @@ pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
     Ok(Arc::new(Listening { address, manners: Manners { certificates, polls } }))
 }
 
-/// Where to listen, and what to show there.
+/// Address to listen at, and the server's options.
 struct Listening {
     address: Address,
     manners: Manners,
 }
 
 impl Server {
-    /// Serves `device` at `address`, in the clear.
+    /// Serves `device` at `address` in plain text.
     ///
     /// # Errors
-    /// A place that is taken, or that the user may not use.
+    /// Fails if the address is in use or the user may not use it.
     pub fn start(device: SharedDevice, address: &Address, limits: Limits) -> io::Result<Self> {
         Server::start_by(Manners::default(), device, address, limits)
     }
 
-    /// Serves `device` at `address` by these `manners`.
+    /// Serves `device` at `address` with the options `manners`.
     ///
     /// # Errors
     /// As [`Server::start`].
@@ -73,7 +73,7 @@ impl Server {
         Ok(Server { server, is_encrypted })
     }
 
-    /// Where it is, as clients want it.
+    /// Returns the URI for clients.
     pub fn uri(&self) -> String {
         let scheme = if self.is_encrypted { "nbds" } else { "nbd" };
         match self.server.address() {
@@ -82,22 +82,22 @@ impl Server {
         }
     }
 
-    /// Ends all connections and waits until each request in hand is done.
+    /// Closes all connections and waits until each current request is done.
     pub fn stop(mut self) {
         self.server.end();
     }
 }
 
-/// A device and what clients may know of it.
+/// Device with its exports.
 struct Exported {
-    /// The device as the export of the same place has it.
+    /// Handle of the device for each export, in the order of `exports`.
     devices: Vec<SharedDevice>,
     exports: Vec<Export>,
     manners: Manners,
 }
 
 impl Exported {
-    /// The device without a name, and once for each placement handle, by which what is written to it goes.
+    /// Creates the default export, and one export for each placement handle of the device.
     fn of(device: SharedDevice, manners: Manners) -> io::Result<Self> {
         device.check_has_no_zones()?;
         let known =
@@ -123,7 +123,8 @@ impl Exported {
         Ok(Exported { devices, exports, manners })
     }
 
-    /// Comes to an agreement with a client in time, and on which line; `None` if it only wanted to look.
+    /// Negotiates with a client within the time limit. Returns the result and the connection to use, or `None` if the client
+    /// left.
     fn agree(&self, stream: &Stream, limits: Limits) -> io::Result<Option<(Agreed, Line)>> {
         let until = Instant::now() + limits.handshake;
         let mut line = Line::Clear(stream.try_clone()?);

@@ -1,4 +1,4 @@
-//! Requests and replies, once both sides have agreed.
+//! NBD transmission phase: requests and replies.
 
 use super::handshake::{Agreed, CONTEXT, Export};
 use super::protocol::{
@@ -13,19 +13,19 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of requests, and of replies, that are gathered.
+/// Size of the buffers for requests and for replies in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Bytes for which there is room before any of them has come.
+/// Size of the first read of a write's data in bytes; later reads grow with the data received.
 const UNSEEN_BYTES: usize = 128 << 10;
-/// Stretches that one answer about what is there tells of.
+/// Maximum number of extents in one block-status reply.
 const MOST_EXTENTS: usize = 1 << 16;
 
-/// Requests of a client that are in hand together, of a device that lets them wait as its drive would.
+/// Maximum number of concurrent requests of a client with a timed device.
 const TOGETHER: usize = 64;
-/// Longer requests are done one after the other even so, bytes.
+/// Longer requests (in bytes) are not served concurrently.
 const MOST_TOGETHER_BYTES: u32 = 1 << 20;
 
-/// Serves a client until it leaves.
+/// Connection of a client in the transmission phase.
 pub struct Transmission<'a, R, W: Write> {
     source: BufReader<R>,
     out: Mutex<BufWriter<W>>,
@@ -34,28 +34,28 @@ pub struct Transmission<'a, R, W: Write> {
     agreed: Agreed,
 }
 
-/// What came from a client.
+/// Message received from a client.
 enum Came {
-    /// A request, with its data.
+    /// Request with its data.
     Request(Request),
-    /// One with more data than is taken, which was passed over.
+    /// Request with too much data, which was skipped.
     TooLong(Request),
-    /// It leaves.
+    /// Disconnect request.
     Leave,
 }
 
 impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
-    /// Of a client that comes by `source` and hears by `out`.
+    /// Creates the state for a client that sends to `source` and receives from `out`.
     pub fn new(source: R, out: W, device: &'a SharedDevice, export: &'a Export, agreed: Agreed) -> Self {
         let source = BufReader::with_capacity(BUFFER_BYTES, source);
         let out = Mutex::new(BufWriter::with_capacity(BUFFER_BYTES, out));
         Transmission { source, out, device, export, agreed }
     }
 
-    /// Answers requests until the client says that it leaves.
+    /// Serves requests until the client disconnects.
     ///
     /// # Errors
-    /// A client that leaves without a word, or does not speak the protocol.
+    /// Fails if the client disconnects without a request to do so or violates the protocol.
     pub fn serve(&mut self) -> io::Result<()> {
         match self.device.with(|device| Ok(device.speed())) {
             Ok(Speed::Timed) => self.serve_together(),
@@ -63,11 +63,11 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         }
     }
 
-    /// One after the other: the device does one at a time, and is quicker than any change of threads.
+    /// Serves requests one after the other. The device serves one request at a time and is faster than a thread switch.
     fn serve_in_turn(&mut self) -> io::Result<()> {
         let mut answerer = Answerer::of(self.device, self.export, self.agreed, &self.out);
         loop {
-            // Replies are sent when nothing is left to be answered without waiting for the client.
+            // Flush replies before blocking on the next request.
             if !has_whole_request(&self.source) {
                 answerer.out().flush()?;
             }
@@ -79,7 +79,8 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
         }
     }
 
-    /// As many at a time as the client has sent, as each waits for its own time; answers come in the order in which these are over.
+    /// Serves requests concurrently, because each waits for its own simulated completion. Replies come in the order of
+    /// completion.
     fn serve_together(&mut self) -> io::Result<()> {
         let (source, device, export, agreed, out) =
             (&mut self.source, self.device, self.export, self.agreed, &self.out);
@@ -91,14 +92,14 @@ impl<'a, R: Read, W: Write + Send> Transmission<'a, R, W> {
                 let came = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok((request, data)) = came else { return };
                 answerer.data = data;
-                // Whoever cannot be answered has gone, which whoever reads will hear.
+                // The client disconnected; the reading thread will see that too.
                 if answerer.answer(&request).and_then(|()| answerer.out().flush()).is_err() {
                     return;
                 }
             }
         };
         std::thread::scope(|scope| {
-            // They end with what sends to them.
+            // The workers end when this sender is dropped.
             let sender = sender;
             for _ in 0..TOGETHER {
                 std::thread::Builder::new().name("nbd request".into()).spawn_scoped(scope, work)?;
@@ -132,7 +133,7 @@ fn has_whole_request<R: Read>(source: &BufReader<R>) -> bool {
         .is_some_and(|request| buffered.len() - REQUEST_BYTES >= request.data_bytes() as usize)
 }
 
-/// Waits for the next request, whose data is put into `data`.
+/// Waits for the next message. Data of a write is read into `data`.
 fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Result<Came> {
     let mut bytes = [0; REQUEST_BYTES];
     source.read_exact(&mut bytes)?;
@@ -152,7 +153,7 @@ fn next(source: &mut impl Read, export: &Export, data: &mut Vec<u8>) -> io::Resu
     Ok(Came::Request(request))
 }
 
-/// Reads so many bytes into `data`, which grows with what has come: a client that only claims to send much takes no memory for it.
+/// Reads `bytes` bytes into `data`, which grows as data arrives. So a client that only announces much data takes no memory.
 fn read_claimed(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
     data.truncate(bytes);
     let mut came = 0;
@@ -167,7 +168,7 @@ fn read_claimed(source: &mut impl Read, data: &mut Vec<u8>, bytes: usize) -> io:
     Ok(())
 }
 
-/// Answers requests, one at a time.
+/// Replies to requests, one at a time.
 struct Answerer<'a, W: Write> {
     device: &'a SharedDevice,
     export: &'a Export,
@@ -204,7 +205,7 @@ impl<'a, W: Write> Answerer<'a, W> {
         }
     }
 
-    /// What speaks against a request before the device is asked.
+    /// Validates a request before the device is used.
     fn check(&self, request: &Request) -> Result<(), Fault> {
         let allowed = match request.command {
             command::READ if self.agreed.structured => flag::DF | flag::FUA,
@@ -229,7 +230,7 @@ impl<'a, W: Write> Answerer<'a, W> {
         if is_long || tells_nothing { Err(Fault::Invalid) } else { Ok(()) }
     }
 
-    /// Does what has no answer but whether it was done.
+    /// Performs a request whose reply has no data.
     fn change(&self, device: &mut Device, request: &Request) -> Result<(), DeviceError> {
         let &Request { offset, length, flags, .. } = request;
         match request.command {
@@ -238,13 +239,13 @@ impl<'a, W: Write> Answerer<'a, W> {
             command::WRITE_ZEROES => {
                 let allocated = flags & flag::NO_HOLE != 0;
                 if allocated && flags & flag::FAST_ZERO != 0 {
-                    // Pages that hold zeroes have to be written like any others.
+                    // Allocated zeroes take as long as any other write.
                     return Err(io::Error::from(io::ErrorKind::Unsupported).into());
                 }
                 device.write_zeroes(offset, length.into(), allocated)?;
             }
             command::FLUSH => return device.flush(),
-            // A hint, and the flash has no faster place.
+            // Cache is a hint, and the flash has no faster tier.
             _ => return Ok(()),
         }
         if flags & flag::FUA != 0 { device.flush() } else { Ok(()) }
@@ -280,7 +281,7 @@ impl<'a, W: Write> Answerer<'a, W> {
         self.reply(request, chunk::BLOCK_STATUS, &told, &[])
     }
 
-    /// A reply of one chunk, which begins with `data`, or has nothing but `more`.
+    /// Sends a reply of one chunk with `data` and `more`, or a simple reply with `more` alone.
     fn reply(&self, request: &Request, kind: u16, data: &[u8], more: &[u8]) -> io::Result<()> {
         if !self.agreed.structured {
             return self.simple(request, 0, more);

@@ -1,26 +1,26 @@
-//! Where to listen.
+//! Addresses of listening sockets.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What stands between an address and a folder of certificates, where there may be one. It is a part of no path.
+/// Separator between an address and a folder of certificates, where one is allowed. It must not occur in paths.
 pub const TLS: &str = ",tls=";
 
-/// What stands at the end of an address where the server looks for the next request for a moment before it sleeps.
+/// Suffix of an address that enables polling: the server polls for the next request before it sleeps.
 pub const POLL: &str = ",poll";
 
-/// Where to listen.
+/// Address to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A socket in the file system, of the user's own.
+    /// Unix-domain socket, accessible to the user only.
     Unix(PathBuf),
-    /// A port.
+    /// TCP address and port.
     Tcp(SocketAddr),
 }
 
-/// Why a text is no address.
+/// Parse error of an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no place to listen at; use unix:PATH, or tcp:ADDRESS:PORT such as tcp:127.0.0.1:10809; {TLS}DIR and {POLL} are for NBD alone"
@@ -39,13 +39,13 @@ impl FromStr for Address {
     }
 }
 
-/// Whether there is something in it that is a part of no path.
+/// True if the text contains an option, which a path must not.
 fn has_options(path: &str) -> bool {
     path.contains(TLS) || path.ends_with(POLL)
 }
 
 impl Address {
-    /// Whether only this machine reaches it.
+    /// True if only this machine can connect.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Unix(_) => true,
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_they_are_shown() {
+    fn addresses_survive_display_and_parse() {
         for (text, local) in [
             ("unix:/run/x.sock", true),
             ("tcp:127.0.0.1:10809", true),

@@ -1,4 +1,4 @@
-//! Who the server is, and who may talk to it.
+//! TLS certificates of the server, and those that it requires of clients.
 
 use super::encrypted::Encrypted;
 use super::stream::Stream;
@@ -11,21 +11,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the server shows to all who connect, and the chain that leads to its issuer.
+/// Certificate of the server, with the chain to its issuer.
 const OWN: &str = "server-cert.pem";
-/// What proves that it is the server's.
+/// Private key of the server's certificate.
 const KEY: &str = "server-key.pem";
-/// Who issues the certificates of those who may connect.
+/// Certificates of the authorities that issue client certificates.
 const ISSUERS: &str = "ca-cert.pem";
 
-/// What a server shows to its clients, and what they have to show: files in PEM, with the names that they have for QEMU and nbdkit.
+/// TLS configuration of a server, read from PEM files with the same names as in QEMU and nbdkit.
 #[derive(Clone, Debug)]
 pub struct Certificates {
     config: Arc<ServerConfig>,
     asks_clients: bool,
 }
 
-/// Why certificates cannot be used.
+/// Reason why certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct CertificateError {
@@ -34,11 +34,11 @@ pub struct CertificateError {
 }
 
 impl Certificates {
-    /// Takes `server-cert.pem` and `server-key.pem` of a folder; with `ca-cert.pem` there as well, clients need a certificate that it
-    /// has issued.
+    /// Reads `server-cert.pem` and `server-key.pem` from a folder. If `ca-cert.pem` exists as well, clients need a certificate
+    /// from that authority.
     ///
     /// # Errors
-    /// A file that is not there, that is no certificate or no key, and a key of another certificate.
+    /// Fails if a file is missing or invalid, or the key does not match the certificate.
     pub fn read(folder: &Path) -> Result<Self, CertificateError> {
         let own = all_certificates(&folder.join(OWN))?;
         let path = folder.join(KEY);
@@ -68,21 +68,21 @@ impl Certificates {
         Ok(Certificates { config: Arc::new(config), asks_clients })
     }
 
-    /// Whether only those can connect who have a certificate.
+    /// True if clients must have a certificate.
     pub fn asks_clients(&self) -> bool {
         self.asks_clients
     }
 
-    /// The same connection, on which all is encrypted from now on.
+    /// Returns the server side of a TLS connection over `stream`.
     ///
     /// # Errors
-    /// Too many open files.
+    /// Fails if too many files are open.
     pub fn encrypt(&self, stream: &Stream) -> io::Result<Encrypted> {
         Encrypted::new(stream.try_clone()?, self.config.clone())
     }
 }
 
-/// All certificates of a file, of which there has to be one.
+/// Reads all certificates in a file, which must have at least one.
 fn all_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found =
@@ -90,7 +90,7 @@ fn all_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Certifi
     found.map_err(|error| CertificateError { problem: told(&error, "a certificate"), path: path.into() })
 }
 
-/// What is wrong with a file that should hold `what`.
+/// Returns the error message for a file that should contain `what`.
 fn told(error: &pem::Error, what: &str) -> String {
     match error {
         pem::Error::Io(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! A connection that others cannot read.
+//! TLS connections.
 
 use super::stream::Stream;
 use rustls::{ServerConfig, ServerConnection};
@@ -6,25 +6,25 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is taken from the connection at a time, bytes: two records of the longest kind.
+/// Bytes read from the connection at a time: two TLS records of maximum size.
 const TAKEN_BYTES: usize = 32 << 10;
 
-/// A connection by TLS. It and its clones are used by two threads, of which one reads and the other writes.
+/// TLS connection. It and its clone are used by two threads: one reads and one writes.
 pub struct Encrypted {
     stream: Stream,
-    /// What came, of which the part from `looked_at` on is still as it came.
+    /// Received bytes. The part from `looked_at` on is not yet processed.
     came: Vec<u8>,
     looked_at: usize,
-    /// When a client that has to come to something must have come to it.
+    /// Deadline for reads and writes, if there is one.
     until: Option<Instant>,
     shared: Arc<Shared>,
 }
 
-/// What both threads need.
+/// State shared by the two threads.
 struct Shared {
     tls: Mutex<ServerConnection>,
-    /// By which it goes out, in the order in which it was encrypted: whoever holds this may take `tls`, never the other way round. So
-    /// nobody who waits for a client to listen keeps the other thread from hearing it.
+    /// Output stream; it keeps records in the order of encryption. Lock order: `out` before `tls`. So a writer that waits for a
+    /// slow client does not block the reader.
     out: Mutex<Stream>,
 }
 
@@ -33,7 +33,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Sends what `say` has left to be sent.
+    /// Runs `say` and sends the TLS output that results.
     fn send<T>(
         &self,
         out: &mut Stream,
@@ -54,43 +54,43 @@ impl Shared {
 }
 
 impl Encrypted {
-    /// Of a connection on which the client's first word of TLS comes next.
+    /// Creates the server side of a connection whose TLS handshake comes next.
     ///
     /// # Errors
-    /// Too many open files.
+    /// Fails if too many files are open.
     pub(super) fn new(stream: Stream, config: Arc<ServerConfig>) -> io::Result<Self> {
         let tls = ServerConnection::new(config).map_err(io::Error::other)?;
         let shared = Shared { tls: Mutex::new(tls), out: Mutex::new(stream.try_clone()?) };
         Ok(Encrypted { stream, came: Vec::new(), looked_at: 0, until: None, shared: Arc::new(shared) })
     }
 
-    /// The same connection once more; only one of them may be read.
+    /// Clones the connection. Only one of the clones may be read.
     ///
     /// # Errors
-    /// Too many open files.
+    /// Fails if too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
         let (stream, shared) = (self.stream.try_clone()?, self.shared.clone());
         Ok(Encrypted { stream, came: Vec::new(), looked_at: 0, until: self.until, shared })
     }
 
-    /// How long a read or a write may take, however many records come or go meanwhile.
+    /// Sets the time limit of reads and writes, counted from now and independent of the number of records.
     ///
     /// # Errors
-    /// A time of nothing.
+    /// Fails if the time is zero.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.until = timeout.map(|timeout| Instant::now() + timeout);
         self.stream.set_timeout(timeout)
     }
 
-    /// From now on whoever reads of it looks for a moment before it sleeps, where that pays.
+    /// Enables polling in reads, see [`Stream::poll`].
     pub fn poll(&mut self) {
         self.stream.poll();
     }
 
-    /// Ends it, and says so where nobody is in the midst of saying something else.
+    /// Closes the connection. Sends a TLS close notification unless another thread is writing.
     pub fn end(&self) {
         if let Ok(mut out) = self.shared.out.try_lock() {
-            // Whoever has gone already need not know.
+            // The client may be gone already.
             let _ = self.shared.send(&mut out, |tls| {
                 tls.send_close_notify();
                 Ok(())
@@ -99,7 +99,7 @@ impl Encrypted {
         self.stream.end();
     }
 
-    /// Looks at the next of what came.
+    /// Processes the next received bytes.
     fn look(&mut self) -> io::Result<()> {
         let (looked, has_answer) = {
             let mut tls = lock(&self.shared.tls);
@@ -108,13 +108,13 @@ impl Encrypted {
         };
         if has_answer {
             let sent = self.shared.send(&mut lock(&self.shared.out), |_| Ok(()));
-            // Of two problems the client's own says more.
+            // If both failed, the client's error is the more informative.
             looked.as_ref().map_or(Ok(()), |_| sent)?;
         }
         looked.map(drop).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// Waits for what comes next.
+    /// Waits for more bytes.
     fn wait(&mut self) -> io::Result<()> {
         if let Some(until) = self.until {
             let left = until.saturating_duration_since(Instant::now());
@@ -127,13 +127,13 @@ impl Encrypted {
         self.came.resize(TAKEN_BYTES, 0);
         let read = self.stream.read(&mut self.came);
         self.came.truncate(*read.as_ref().unwrap_or(&0));
-        // A client that leaves says so before.
+        // A client that leaves properly has sent a close notification before.
         if read? == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 }
 
 impl Read for Encrypted {
-    /// As much as has come, and at least something.
+    /// Reads all bytes that have arrived; waits for at least one.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         loop {
@@ -156,7 +156,7 @@ impl Write for Encrypted {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // Nothing is kept back.
+        // Writes are never buffered here.
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What is said on a connection, in the clear or not.
+//! Connections, in plain text or by TLS.
 
 use super::certificates::Certificates;
 use super::encrypted::Encrypted;
@@ -6,15 +6,15 @@ use super::stream::Stream;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-/// What is said on a connection.
+/// Connection to a client.
 pub enum Line {
-    /// Whoever listens in understands it.
+    /// Plain text.
     Clear(Stream),
-    /// Nobody else understands it.
+    /// Encrypted by TLS.
     Encrypted(Box<Encrypted>),
 }
 
-/// The same call of either kind.
+/// Makes the same call on either kind of connection.
 macro_rules! either {
     ($line:expr, $name:ident => $call:expr) => {
         match $line {
@@ -25,18 +25,18 @@ macro_rules! either {
 }
 
 impl Line {
-    /// The same, understood by nobody else from now on.
+    /// Begins TLS on a connection.
     ///
     /// # Errors
-    /// Too many open files.
+    /// Fails if too many files are open.
     pub fn encrypted(stream: &Stream, certificates: &Certificates) -> io::Result<Self> {
         Ok(Line::Encrypted(Box::new(certificates.encrypt(stream)?)))
     }
 
-    /// The same once more; only one of them may be read.
+    /// Clones the connection. Only one of the clones may be read.
     ///
     /// # Errors
-    /// Too many open files.
+    /// Fails if too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Line::Clear(stream) => Line::Clear(stream.try_clone()?),
@@ -44,20 +44,20 @@ impl Line {
         })
     }
 
-    /// How long a read or a write may take.
+    /// Sets the time limit of reads and writes.
     ///
     /// # Errors
-    /// A time of nothing.
+    /// Fails if the time is zero.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         either!(self, stream => stream.set_timeout(timeout))
     }
 
-    /// From now on whoever reads of it looks for a moment before it sleeps, where that pays.
+    /// Enables polling in reads, see [`Stream::poll`].
     pub fn poll(&mut self) {
         either!(self, stream => stream.poll());
     }
 
-    /// Ends it, whoever waits for what.
+    /// Closes the connection, even while threads read or write.
     pub fn end(&self) {
         either!(self, stream => stream.end())
     }
@@ -79,11 +79,11 @@ impl Write for Line {
     }
 }
 
-/// A connection that has to come to something by a time.
+/// Connection with a deadline.
 pub struct Hurried<'a> {
     /// The connection.
     pub line: &'a mut Line,
-    /// The time.
+    /// Deadline for all reads and writes.
     pub until: Instant,
 }
 

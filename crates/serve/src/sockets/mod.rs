@@ -1,4 +1,4 @@
-//! Doors that are sockets: where they listen, who is connected, and what of it others can read.
+//! Sockets of the transports: addresses, connections and encryption.
 
 mod address;
 mod certificates;

@@ -1,4 +1,4 @@
-//! Who is connected.
+//! Server that runs a thread for each connection.
 
 use super::address::Address;
 use super::stream::{Listener, Stream};
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What a client may ask of the server before anything is agreed.
+/// Limits on clients before the handshake is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; more are closed at once.
+    /// Simultaneous connections; further connections are closed at once.
     pub connections: usize,
-    /// How long a client has to say what it wants.
+    /// Time limit of the handshake.
     pub handshake: Duration,
 }
 
@@ -25,37 +25,37 @@ impl Default for Limits {
     }
 }
 
-/// What is done for those who connect.
+/// Handler of connections.
 pub trait Service: Send + Sync + 'static {
-    /// Serves one of them, until it leaves; [`Stream::end`] sends it away.
+    /// Serves one client until it disconnects; [`Stream::end`] disconnects it.
     ///
     /// # Errors
-    /// A client that breaks off, or speaks nonsense, which is nobody else's concern.
+    /// Fails if the client disconnects unexpectedly or violates the protocol. Other clients are not affected.
     fn serve(&self, stream: &mut Stream, limits: Limits) -> io::Result<()>;
 }
 
-/// A server with a thread for each connection, and one that waits for them.
+/// Server with a listening thread and one thread for each connection.
 pub struct Server {
     address: Address,
     shared: Arc<Shared>,
     listening: Option<JoinHandle<()>>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared {
     service: Box<dyn Service>,
     name: &'static str,
     limits: Limits,
     ended: AtomicBool,
-    /// Those who are connected, and perhaps some who were.
+    /// Connected clients, and perhaps some that have left.
     connected: Mutex<Vec<(Stream, JoinHandle<()>)>>,
 }
 
 impl Server {
-    /// Serves those who connect to `address`; threads are called `name`.
+    /// Serves clients at `address`; threads are named `name`.
     ///
     /// # Errors
-    /// A place that is taken, or that the user may not use.
+    /// Fails if the address is in use or the user may not use it.
     pub fn start(
         name: &'static str,
         service: impl Service,
@@ -73,37 +73,37 @@ impl Server {
         Ok(Server { address, shared, listening: Some(listening) })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listening socket.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Whether nobody can connect any more.
+    /// True if no clients can connect any more.
     pub fn is_ended(&self) -> bool {
         self.listening.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends all connections and waits until each request in hand is done.
+    /// Closes all connections and waits until each current request is done.
     pub fn end(&mut self) {
         let Some(listening) = self.listening.take() else { return };
         self.shared.ended.store(true, Ordering::SeqCst);
-        // Whoever waits for a connection gets one, and looks whether it is the end.
+        // A connection wakes the listening thread, which then checks `ended`.
         let woken = match &self.address {
             Address::Unix(path) => UnixStream::connect(path).is_ok(),
             Address::Tcp(address) => TcpStream::connect(address).is_ok(),
         };
         if let Address::Unix(path) = &self.address {
-            // Somebody may have taken it away already.
+            // The socket may have been removed already.
             let _ = std::fs::remove_file(path);
         }
         if woken {
-            // As below.
+            // A panic was already reported.
             let _ = listening.join();
         }
         let connected = std::mem::take(&mut *self.shared.connected());
         connected.iter().for_each(|(stream, _)| stream.end());
         connected.into_iter().for_each(|(_, thread)| {
-            // What it panicked of was told.
+            // A panic of the thread was already reported.
             let _ = thread.join();
         });
     }
@@ -124,13 +124,13 @@ impl Shared {
         while !self.ended.load(Ordering::SeqCst) {
             match listener.accept() {
                 Ok(stream) => self.admit(stream),
-                // Too many open files, say: those who are there may leave meanwhile.
+                // For example, too many open files: clients may leave meanwhile.
                 Err(_) => std::thread::sleep(Duration::from_millis(10)),
             }
         }
     }
 
-    /// Serves one more client, if there is room, by a thread of its own.
+    /// Serves a new client by its own thread, if the limits allow.
     fn admit(self: &Arc<Self>, mut stream: Stream) {
         let mut connected = self.connected();
         connected.retain(|(_, thread)| !thread.is_finished());
@@ -140,9 +140,9 @@ impl Shared {
         let Ok(kept) = stream.try_clone() else { return };
         let shared = self.clone();
         let thread = std::thread::Builder::new().name(format!("{} client", self.name)).spawn(move || {
-            // A client that breaks off, or speaks nonsense, is nobody else's concern.
+            // Errors of one client do not concern the others.
             let _ = shared.service.serve(&mut stream, shared.limits);
-            // Others hold the connection too.
+            // Clones of the connection still exist, so it must be shut down.
             stream.end();
         });
         if let Ok(thread) = thread {

@@ -1,4 +1,4 @@
-//! A connection, of either kind.
+//! Unix-domain and TCP connections.
 
 use super::address::Address;
 use crate::polling::Polling;
@@ -11,22 +11,22 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A connection.
+/// Connection by a Unix-domain or TCP socket.
 pub struct Stream {
     socket: Socket,
-    /// If whoever reads of it looks for a moment before it sleeps.
+    /// Polling state, if reads poll before they block.
     polling: Option<Polling>,
 }
 
-/// Its kind.
+/// Kind of the socket.
 enum Socket {
-    /// By a socket in the file system.
+    /// Unix-domain socket.
     Unix(UnixStream),
-    /// By a port.
+    /// TCP socket.
     Tcp(TcpStream),
 }
 
-/// The same call of either kind.
+/// Makes the same call on either kind of socket.
 macro_rules! either {
     ($stream:expr, $name:ident => $call:expr) => {
         match &$stream.socket {
@@ -49,15 +49,15 @@ impl From<TcpStream> for Stream {
 }
 
 impl Stream {
-    /// The same connection once more.
+    /// Clones the connection.
     ///
     /// # Errors
-    /// Too many open files.
+    /// Fails if too many files are open.
     pub fn try_clone(&self) -> io::Result<Self> {
         either!(self, stream => stream.try_clone().map(Stream::from))
     }
 
-    /// The socket in the file system, if it is by one.
+    /// Returns the Unix-domain socket, if it is one.
     pub fn unix(&mut self) -> Option<&mut UnixStream> {
         match &mut self.socket {
             Socket::Unix(stream) => Some(stream),
@@ -65,26 +65,26 @@ impl Stream {
         }
     }
 
-    /// How long a read or a write may take.
+    /// Sets the time limit of reads and writes.
     ///
     /// # Errors
-    /// A time of nothing.
+    /// Fails if the time is zero.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         either!(self, stream => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)))
     }
 
-    /// From now on whoever reads of it looks for a moment before it sleeps, where that pays.
+    /// Enables polling: reads poll for a short time before they block, if that pays off.
     pub fn poll(&mut self) {
         self.polling = Some(Polling::default());
     }
 
-    /// Ends it, whoever waits for what.
+    /// Closes the connection, even while threads read or write.
     pub fn end(&self) {
-        // It may have ended by itself.
+        // The connection may have ended already.
         let _ = either!(self, stream => stream.shutdown(Shutdown::Both));
     }
 
-    /// Reads what is there; nothing if there is nothing yet.
+    /// Reads without blocking. Returns `None` if nothing has arrived.
     fn read_at_once(&self, buffer: &mut [u8]) -> Option<io::Result<usize>> {
         match either!(self, stream => recv(stream, buffer, RecvFlags::DONTWAIT)) {
             Ok((read, _)) => Some(Ok(read)),
@@ -118,19 +118,19 @@ impl Write for Stream {
     }
 }
 
-/// What listens.
+/// Listening socket.
 pub enum Listener {
-    /// At a socket in the file system.
+    /// Unix-domain socket.
     Unix(UnixListener),
-    /// At a port.
+    /// TCP socket.
     Tcp(TcpListener),
 }
 
 impl Listener {
-    /// Listens at `address`, and says where that is: with port 0 any free one.
+    /// Listens at `address`. Also returns the actual address: port 0 stands for any free port.
     ///
     /// # Errors
-    /// A place that is taken, or that the user may not use.
+    /// Fails if the address is in use or the user may not use it.
     pub fn bind(address: &Address) -> io::Result<(Self, Address)> {
         match address {
             Address::Unix(path) => Ok((Listener::Unix(bind_unix(path)?), address.clone())),
@@ -145,7 +145,7 @@ impl Listener {
     /// Waits for the next connection.
     ///
     /// # Errors
-    /// Too many open files, say.
+    /// Fails if, for example, too many files are open.
     pub fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::from(stream)),
@@ -158,8 +158,8 @@ impl Listener {
     }
 }
 
-/// A socket that only its user may connect to, from the first moment on: it is made in a folder of the user's own and gets its name
-/// when its permissions are set.
+/// Creates a socket that only the user may connect to, from the first moment on. The socket is created in a private folder and
+/// gets its name after its permissions are set.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = tempfile::Builder::new().prefix(".door-").rand_bytes(4).tempdir_in(parent)?;
@@ -168,7 +168,7 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     std::fs::set_permissions(&hidden, PermissionsExt::from_mode(0o600))?;
     match std::fs::hard_link(&hidden, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // What a process left behind that was killed refuses connections.
+            // A socket left behind by a killed process refuses connections.
             let refused = UnixStream::connect(path).err().map(|error| error.kind());
             if refused != Some(io::ErrorKind::ConnectionRefused) {
                 return Err(error);

@@ -1,4 +1,4 @@
-//! What a guest's driver finds: features, a configuration, and queues.
+//! Device as the driver of a guest sees it: virtio features, configuration and queues.
 
 use super::requests::{
     MOST_RANGE_SECTORS, MOST_RANGES, MOST_SEGMENT_BYTES, MOST_SEGMENTS, Requests, SECTOR_BYTES, Status,
@@ -19,16 +19,16 @@ use vm_memory::{GuestAddressSpace, GuestMemoryAtomic, GuestMemoryLoadGuard, Gues
 use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier};
 
-/// Queues, each with a thread: a guest uses one for each of its processors.
+/// Number of queues, each with its own thread. A guest uses one queue per processor.
 const QUEUES: u16 = 4;
-/// Longest queue.
+/// Length limit of a queue.
 const MOST_QUEUED: usize = 1024;
-/// Requests that are served before whoever waits for the queue gets it, and before the guest hears of them: it works beside the device.
+/// Requests served before the guest is notified and the queue's lock is released, so that the guest can work in parallel.
 const AT_ONCE: usize = 8;
 /// Bytes of the configuration, up to `write_zeroes_may_unmap` and its padding.
 const CONFIG_BYTES: usize = 60;
 
-/// Features by their bits, 5.2.3 and 6.
+/// Feature bits, VIRTIO sections 5.2.3 and 6.
 mod feature {
     pub const SIZE_MAX: u64 = 1 << 1;
     pub const SEG_MAX: u64 = 1 << 2;
@@ -55,26 +55,26 @@ const FEATURES: u64 = feature::SIZE_MAX
     | feature::EVENT_IDX
     | feature::VERSION_1;
 
-/// The memory of a guest.
+/// Memory of a guest.
 pub type Memory = GuestMemoryAtomic<GuestMemoryMmap>;
 
-/// The device as one guest sees it.
+/// Device for one guest.
 pub struct Drive {
     device: SharedDevice,
     config: [u8; CONFIG_BYTES],
     memory: Memory,
     writes_through: AtomicBool,
     ended: AtomicBool,
-    /// Of each queue, whether looking for more pays.
+    /// Polling state of each queue.
     polling: [Mutex<Polling>; QUEUES as usize],
-    /// The way back to the front. User-mode Linux takes it for the end of the device if it is closed.
+    /// Connection back to the front end. User-mode Linux treats its closing as the end of the device.
     front: Mutex<Option<Backend>>,
-    /// What wakes the threads of the queues at the end, whose numbers nobody else closes.
+    /// Event descriptors that wake the queue threads at the end; nothing else closes them.
     exits: Mutex<Vec<OwnedFd>>,
 }
 
 impl Drive {
-    /// For a guest with this memory.
+    /// Creates the device for a guest with this memory.
     pub fn of(device: SharedDevice, memory: Memory) -> Result<Self, DeviceError> {
         let (bytes, page_bytes) = device.with(|device| Ok((device.bytes(), device.page_bytes())))?;
         Ok(Drive {
@@ -89,12 +89,12 @@ impl Drive {
         })
     }
 
-    /// No request is begun any more.
+    /// Stops the queue threads: no further request is begun.
     pub fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
     }
 
-    /// Serves some of what is in a queue; how many requests.
+    /// Serves up to [`AT_ONCE`] requests of a queue. Returns their number.
     fn serve_some(&self, queue: &VringMutex<Memory>) -> usize {
         let mut state = queue.get_mut();
         if !state.is_enabled() || !state.get_queue().ready() {
@@ -108,18 +108,18 @@ impl Drive {
             let written = self.answer(chain, &memory).unwrap_or(0);
             served += 1;
             if state.add_used(head, written).is_err() {
-                // The queue lies outside of the guest's memory.
+                // The queue lies outside the guest's memory.
                 return 0;
             }
         }
         if served > 0 && state.needs_notification().unwrap_or(true) {
-            // A front that hears nothing has gone, which its socket tells.
+            // A failed notification means that the front end is gone; its socket reports that too.
             let _ = state.signal_used_queue();
         }
         served
     }
 
-    /// Looks for a moment whether there is more in an empty queue, where that pays.
+    /// Polls an empty queue for a short time if that pays off. Returns true if a request arrived.
     fn finds_more(&self, queue: &VringMutex<Memory>, polling: &Polling) -> bool {
         let looked = polling.look(|| match self.ended.load(Ordering::SeqCst) {
             true => Some(false),
@@ -128,7 +128,7 @@ impl Drive {
         looked == Some(true)
     }
 
-    /// Whether there is something in a queue that is served.
+    /// True if an active queue has requests.
     fn has_more(&self, queue: &VringMutex<Memory>) -> bool {
         let state = queue.get_ref();
         let at = state.get_queue();
@@ -138,7 +138,7 @@ impl Drive {
             && at.avail_idx(&*memory, Ordering::Acquire).is_ok_and(|available| available.0 != at.next_avail())
     }
 
-    /// Does a request; bytes that were written to the guest's memory, or nothing if even the answer has no place there.
+    /// Serves a request. Returns the bytes written to the guest's memory, or `None` if there is no room even for the status.
     fn answer(
         &self,
         chain: DescriptorChain<GuestMemoryLoadGuard<GuestMemoryMmap>>,
@@ -161,11 +161,11 @@ impl Drive {
     }
 }
 
-/// `struct virtio_blk_config`, 5.2.4.
+/// Encodes `struct virtio_blk_config`, VIRTIO section 5.2.4.
 fn config(bytes: u64, page_bytes: u32) -> [u8; CONFIG_BYTES] {
     let mut config = [0; CONFIG_BYTES];
     let mut put = |at: usize, bytes: &[u8]| config[at..at + bytes.len()].copy_from_slice(bytes);
-    // Drivers know blocks of 512 to 4096 bytes; a page may be more of them.
+    // Drivers support blocks of 512 to 4096 bytes; a page may be several blocks.
     let block_bytes = page_bytes.clamp(SECTOR_BYTES as u32, 4096);
     let blocks_of_page = (page_bytes / block_bytes).max(1);
     put(0, &(bytes / SECTOR_BYTES).to_le_bytes());
@@ -209,7 +209,7 @@ impl VhostUserBackend for Drive {
         self.writes_through.store(features & feature::FLUSH == 0, Ordering::Relaxed);
     }
 
-    /// BACKEND_REQ is for User-mode Linux, which does without a device that has it not.
+    /// User-mode Linux refuses devices without BACKEND_REQ.
     fn protocol_features(&self) -> VhostUserProtocolFeatures {
         VhostUserProtocolFeatures::CONFIG
             | VhostUserProtocolFeatures::MQ
@@ -218,18 +218,18 @@ impl VhostUserBackend for Drive {
             | VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS
     }
 
-    /// Each queue has it in its own state.
+    /// Does nothing: each queue stores the setting itself.
     fn set_event_idx(&self, _: bool) {}
 
     fn get_config(&self, offset: u32, size: u32) -> Vec<u8> {
-        // A driver may ask for more than there is; what it has no feature of is 0.
+        // A driver may ask for more bytes than exist; fields without a feature are 0.
         let (from, size) = (offset as usize, size as usize);
         let known = self.config.get(from..).unwrap_or_default();
         known.iter().copied().chain(std::iter::repeat(0)).take(size).collect()
     }
 
     fn update_memory(&self, _: Memory) -> io::Result<()> {
-        // It is the one that this has already, with other content.
+        // The argument is the memory object that `self` has already, with changed regions.
         Ok(())
     }
 
@@ -263,14 +263,14 @@ impl VhostUserBackend for Drive {
         polling.woken(Instant::now());
         let mut said_more = false;
         while !self.ended.load(Ordering::SeqCst) {
-            // A queue that lies outside of the guest's memory has nothing in it, which is seen next.
+            // Errors mean that the queue is outside the guest's memory; then `serve_some` finds nothing.
             let _ = queue.disable_notification();
             let served = self.serve_some(queue);
             if served == AT_ONCE {
                 said_more = false;
                 continue;
             }
-            // A queue that has just said that it has more, and has nothing, lies: it is not listened to before it kicks again.
+            // A queue that announces requests but has none is ignored until its next kick.
             let lies = said_more && served == 0;
             let found = !lies && self.finds_more(queue, &polling);
             let told = !found && queue.enable_notification().unwrap_or(false);
@@ -284,9 +284,9 @@ impl VhostUserBackend for Drive {
     }
 }
 
-/// What closes a number that its new owner, the loop that waits for events, forgets.
+/// Returns an owner that closes a descriptor which the event loop leaks.
 fn owned(number: RawFd) -> OwnedFd {
-    // SAFETY: the loop takes the number out of what owned it (`into_raw_fd`) and never closes it; this does, when `Drive` is dropped,
-    // after the loop, which has a handle of it.
+    // SAFETY: the event loop takes the descriptor from its owner (`into_raw_fd`) and never closes it. The returned owner is
+    // dropped with `Drive`, which outlives the event loop because the loop holds a handle to it.
     unsafe { OwnedFd::from_raw_fd(number) }
 }

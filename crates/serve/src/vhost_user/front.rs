@@ -1,4 +1,4 @@
-//! Fronts, which are virtual machines, as they come.
+//! Server for front ends (virtual machines).
 
 use super::drive::{Drive, Memory};
 use super::relay::pass_on;
@@ -12,10 +12,10 @@ use vhost::vhost_user::Listener;
 use vhost_user_backend::VhostUserDaemon;
 use vm_memory::GuestMemoryMmap;
 
-/// Fronts at a time, each with threads for its queues.
+/// Maximum number of simultaneous front ends. Each has threads for its queues.
 const MOST_FRONTS: usize = 8;
 
-/// The place that `text` names.
+/// Parses the address of the socket.
 pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
     match text.parse() {
         Ok(address @ Address::Unix(_)) => Ok(Arc::new(Listening(address))),
@@ -23,7 +23,7 @@ pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
     }
 }
 
-/// Where to listen.
+/// Address to listen at.
 struct Listening(Address);
 
 impl Place for Listening {
@@ -39,7 +39,7 @@ impl Place for Listening {
     }
 }
 
-/// A socket that fronts connect to.
+/// Listening socket for front ends.
 struct Open(Server);
 
 impl Door for Open {
@@ -57,11 +57,11 @@ impl Door for Open {
     }
 }
 
-/// The device for all of them.
+/// Device served to all front ends.
 struct Fronts(SharedDevice);
 
 impl Service for Fronts {
-    /// By the `vhost-user-backend` crate, with [`pass_on`] between it and the front.
+    /// Serves a front end by the `vhost-user-backend` crate, with [`pass_on`] between them.
     fn serve(&self, stream: &mut Stream, _: Limits) -> io::Result<()> {
         let Some(front) = stream.unix() else { return Err(io::ErrorKind::Unsupported.into()) };
         let memory = Memory::new(GuestMemoryMmap::new());
@@ -75,16 +75,16 @@ impl Service for Fronts {
         })?;
         let passed = pass_on(front, &back);
         drive.end();
-        // The protocol's thread hears of the end, and so does the one above.
+        // This ends the protocol's thread, and with it the thread of answers.
         daemon.request_shutdown();
-        // A front that speaks nonsense has ended it already.
+        // The front end may have ended it already by an invalid message.
         let _ = daemon.wait();
         let _ = answers.join();
         passed
     }
 }
 
-/// Starts the protocol's implementation, which has to be connected to by name; the end of that connection.
+/// Starts the protocol implementation, which accepts connections only at a path. Returns the other end of the connection.
 fn connect(daemon: &mut VhostUserDaemon<Arc<Drive>>) -> io::Result<UnixStream> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("s");

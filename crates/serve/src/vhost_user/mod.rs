@@ -1,7 +1,7 @@
-//! The device as a virtio block device of a virtual machine: QEMU and User-mode Linux hand it to their guests by vhost-user.
+//! Export of the device as a virtio block device by vhost-user, for guests of QEMU and User-mode Linux.
 //!
-//! The guest's requests lie in its memory, which is shared with this process, and need no copy through a socket. Virtual I/O Device
-//! (VIRTIO) Version 1.2, 5.2; QEMU's "Vhost-user Protocol".
+//! The guest's memory is shared with this process, so requests need no copy through a socket. Sources: Virtual I/O Device
+//! (VIRTIO) Version 1.2, section 5.2; QEMU's "Vhost-user Protocol".
 
 #[cfg(all(feature = "vhost_user", target_os = "linux"))]
 mod drive;
@@ -14,7 +14,7 @@ mod requests;
 
 use crate::door::Kind;
 
-/// Its line of the table.
+/// Entry in the table of transports.
 pub const DOOR: Kind = Kind {
     name: "vhost-user",
     value: "ADDRESS",

@@ -1,29 +1,29 @@
-//! What is between a front and the protocol's implementation: messages pass, those that are longer than they say are cut.
+//! Relay between a front end and the protocol implementation. It forwards messages and truncates memory tables with unused space.
 //!
-//! User-mode Linux sends its table of memory with room for two regions where it has one, which QEMU's document neither allows nor
-//! forbids and the `vhost` crate refuses.
+//! User-mode Linux sends its memory table with room for two regions even if it has one. QEMU's document neither allows nor
+//! forbids this, and the `vhost` crate refuses it.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
-/// Bytes of a message's head: request, flags, size of what follows.
+/// Bytes of a message header: request, flags, payload size.
 const HEAD_BYTES: usize = 12;
-/// Bytes of the longest message that there is, after its head.
+/// Length limit of a payload in bytes.
 const MOST_BYTES: usize = 4096;
-/// Files that come with a message.
+/// Maximum number of file descriptors with a message.
 const MOST_FILES: usize = 32;
 
-/// VHOST_USER_SET_MEM_TABLE: a number of regions, padding, and the regions.
+/// VHOST_USER_SET_MEM_TABLE: number of regions, padding, regions.
 const SET_MEM_TABLE: u32 = 5;
 const TABLE_HEAD_BYTES: usize = 8;
 const REGION_BYTES: usize = 32;
 
-/// Hands on messages, and the files that come with them, until one side goes away.
+/// Forwards messages with their file descriptors until one side disconnects.
 ///
 /// # Errors
-/// The end, or what is no message.
+/// Fails at the end of the connection or on an invalid message.
 pub fn pass_on(front: &mut UnixStream, back: &UnixStream) -> io::Result<()> {
     loop {
         let (mut message, files) = receive(front)?;
@@ -32,14 +32,14 @@ pub fn pass_on(front: &mut UnixStream, back: &UnixStream) -> io::Result<()> {
     }
 }
 
-/// A message, and the files that came with it.
+/// Receives a message and its file descriptors.
 fn receive(from: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let mut message = vec![0; HEAD_BYTES];
     let (room, mut numbers) = (message.as_mut_slice(), [0; MOST_FILES]);
     let mut parts = [libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() }];
-    // SAFETY: the only part is `room`, which nobody else touches meanwhile.
+    // SAFETY: the only buffer is `room`, which nothing else accesses during the call.
     let (received, files) = unsafe { from.recv_with_fds(&mut parts, &mut numbers) }?;
-    // SAFETY: the kernel has just given this process these numbers, which nobody else knows yet.
+    // SAFETY: the kernel has just created these descriptors for this process, so nothing else owns them.
     let own = |&number| unsafe { OwnedFd::from_raw_fd(number) };
     let files = numbers[..files].iter().map(own).collect();
     if received == 0 {
@@ -55,7 +55,7 @@ fn receive(from: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     Ok((message, files))
 }
 
-/// Cuts a table of memory to the regions that it has.
+/// Truncates a memory table to the regions that it has.
 fn cut(message: &mut Vec<u8>) {
     if number(message, 0) != SET_MEM_TABLE || message.len() < HEAD_BYTES + TABLE_HEAD_BYTES {
         return;
@@ -71,11 +71,11 @@ fn cut(message: &mut Vec<u8>) {
 fn send(to: &UnixStream, message: &[u8], files: &[OwnedFd]) -> io::Result<()> {
     let numbers: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
     let sent = to.send_with_fds(&[message], &numbers)?;
-    // The rest goes without files, which came with the first byte.
+    // The rest is sent without descriptors, which went with the first byte.
     (&mut &*to).write_all(&message[sent..])
 }
 
-/// A number of 32 bits, of the machine's own order.
+/// Decodes a 32-bit number in native byte order.
 fn number(message: &[u8], at: usize) -> u32 {
     message[at..at + 4].try_into().map_or(0, u32::from_ne_bytes)
 }
@@ -89,7 +89,7 @@ mod tests {
         numbers.iter().flat_map(|number| number.to_ne_bytes()).chain(payload.iter().copied()).collect()
     }
 
-    /// A table of so many regions, with room for more.
+    /// Builds a memory table that announces `regions` regions and has room for `room`.
     fn table(regions: u32, room: usize) -> Vec<u8> {
         let mut payload = regions.to_ne_bytes().to_vec();
         payload.resize(TABLE_HEAD_BYTES, 0);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_and_files_pass_and_a_table_is_cut_to_its_regions() {
+    fn relay_passes_messages_and_files_and_truncates_memory_tables() {
         let (front, mut near) = UnixStream::pair().unwrap();
         let (back, mut far) = UnixStream::pair().unwrap();
         let passing = std::thread::spawn(move || pass_on(&mut near, &back));
@@ -111,12 +111,12 @@ mod tests {
             let (got, files) = receive(&mut far).unwrap();
             assert_eq!((&got, files.len()), (wanted, 1));
         }
-        // Piece by piece.
+        // The same message byte by byte.
         for byte in &sent[4] {
             (&front).write_all(&[*byte]).unwrap();
         }
         assert_eq!(receive(&mut far).unwrap().0, sent[4]);
-        // What is longer than any message is none.
+        // A message over the length limit is invalid.
         (&front).write_all(&message(1, &[])[..8]).unwrap();
         (&front).write_all(&u32::MAX.to_ne_bytes()).unwrap();
         assert!(passing.join().unwrap().is_err());

@@ -1,26 +1,26 @@
-//! A request of a virtio block device, 5.2.6.
+//! Requests of a virtio block device, VIRTIO section 5.2.6.
 
 use crate::error::DeviceError;
 use crate::shared::SharedDevice;
 use std::cell::RefCell;
 use std::io::{Read, Write};
 
-/// Sizes and places are in sectors, whatever the size of a block.
+/// Unit of sizes and positions, independent of the block size.
 pub const SECTOR_BYTES: u64 = 512;
-/// Longest request with data, bytes. The configuration says so, in segments.
+/// Maximum data of a request in bytes. The configuration announces this limit in segments.
 pub const MOST_BYTES: usize = (MOST_SEGMENTS * MOST_SEGMENT_BYTES) as usize;
-/// Segments of a request's data.
+/// Maximum number of data segments of a request.
 pub const MOST_SEGMENTS: u32 = 126;
-/// Bytes of a segment.
+/// Maximum size of a segment in bytes.
 pub const MOST_SEGMENT_BYTES: u32 = 1 << 16;
-/// Ranges that one request discards, or zeroes.
+/// Maximum number of ranges in one discard or write-zeroes request.
 pub const MOST_RANGES: u32 = 32;
-/// Sectors of such a range: 1 GiB.
+/// Maximum length of such a range in sectors: 1 GiB.
 pub const MOST_RANGE_SECTORS: u32 = 1 << 21;
-/// Bytes of a name, GET_ID.
+/// Bytes of a device name in GET_ID.
 const NAME_BYTES: usize = 20;
 
-/// Kinds of requests, VIRTIO_BLK_T_*.
+/// Request types, VIRTIO_BLK_T_*.
 mod kind {
     pub const IN: u32 = 0;
     pub const OUT: u32 = 1;
@@ -30,15 +30,15 @@ mod kind {
     pub const WRITE_ZEROES: u32 = 13;
 }
 
-/// How a request ended, VIRTIO_BLK_S_*.
+/// Status of a finished request, VIRTIO_BLK_S_*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// It was done.
+    /// Success.
     Ok = 0,
-    /// It could not be done.
+    /// Failure.
     IoError = 1,
-    /// Nobody here does that.
+    /// Unsupported request.
     Unsupported = 2,
 }
 
@@ -55,20 +55,20 @@ impl From<std::io::Error> for Status {
 }
 
 thread_local! {
-    /// Data on its way between the guest's memory, which may change at any time, and the device.
+    /// Buffer between the device and the guest's memory, which may change at any time.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a request is done with.
+/// Context of a request.
 pub struct Requests<'a> {
     /// The device.
     pub device: &'a SharedDevice,
-    /// The driver counts on what was written to survive a power cut, as it cannot ask for a flush.
+    /// True if writes must survive a power cut without a flush, because the driver does not support flushes.
     pub writes_through: bool,
 }
 
 impl Requests<'_> {
-    /// Does the request in `readable`, of so many bytes, whose answer goes to `writable`.
+    /// Serves the request in `readable`; its answer goes to `writable`. Both come with their sizes in bytes.
     pub fn serve(
         &self,
         (readable, readable_bytes): (&mut impl Read, usize),
@@ -122,13 +122,13 @@ impl Requests<'_> {
     }
 }
 
-/// The byte that a sector begins with; of one that no device has, a byte that this has not either.
+/// Converts a sector to a byte offset. Fails on overflow, as for a range beyond the end.
 fn offset(sector: u64) -> Result<u64, DeviceError> {
     let beyond = DeviceError::OutOfRange { offset: u64::MAX, end: u128::MAX, bytes: 0 };
     sector.checked_mul(SECTOR_BYTES).ok_or(beyond)
 }
 
-/// Lends memory for data of whole sectors.
+/// Lends a buffer for data of whole sectors.
 fn with_buffer(bytes: usize, work: impl FnOnce(&mut [u8]) -> Result<(), Status>) -> Result<(), Status> {
     if bytes > MOST_BYTES || !bytes.is_multiple_of(SECTOR_BYTES as usize) {
         return Err(Status::IoError);
@@ -141,14 +141,14 @@ fn with_buffer(bytes: usize, work: impl FnOnce(&mut [u8]) -> Result<(), Status>)
     })
 }
 
-/// A range that is discarded or zeroed.
+/// Range to discard or to zero.
 struct Range {
     sector: u64,
     sectors: u32,
     unmap: bool,
 }
 
-/// Reads the ranges of a request, all before the first is dealt with.
+/// Reads all ranges of a request before any is processed.
 fn ranges(source: &mut impl Read, bytes: usize, may_unmap: bool) -> Result<Vec<Range>, Status> {
     const RANGE_BYTES: usize = 16;
     let count = bytes / RANGE_BYTES;
@@ -170,7 +170,7 @@ fn ranges(source: &mut impl Read, bytes: usize, may_unmap: bool) -> Result<Vec<R
     (0..count).map(range).collect()
 }
 
-/// The numbers of 32 bits in a structure of the guest, little endian.
+/// Decodes little-endian 32-bit numbers of a guest's structure.
 fn numbers(bytes: &[u8; 16]) -> [u32; 4] {
     let (numbers, _) = bytes.as_chunks::<4>();
     std::array::from_fn(|at| u32::from_le_bytes(numbers[at]))

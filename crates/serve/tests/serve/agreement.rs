@@ -1,4 +1,4 @@
-//! The device counts what a simulation of the same requests counts.
+//! The counters of a live device equal those of a simulation of the same requests.
 
 use crate::client::Client;
 use crate::common::{PAGE, SMALL, Step, device, page_steps, scenario, take};
@@ -12,12 +12,12 @@ use wearwell_serve::{Device, SharedDevice, Speed, checksum};
 use wearwell_stack::{Parts, Progress, RunResult, run_with};
 use wearwell_workload::{PageBatch, Stage, Workload};
 
-/// The same requests as a workload of a simulation.
+/// Workload of a simulation with the requests of a test.
 struct Requests {
     steps: Vec<Step>,
     next: usize,
     contents: bool,
-    /// The stream hint of each.
+    /// Stream hint of each request.
     hint: fn(usize) -> u16,
 }
 
@@ -78,7 +78,7 @@ fn simulated_with(text: &str, steps: &[Step], hint: fn(usize) -> u16) -> RunResu
     run.unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// What was counted. Which form of directory a log has is a matter of what its pages hold, and of no count.
+/// Returns the counters of a result. Leaves out the form of a log's directory, which depends on the page contents.
 pub fn counts(result: &RunResult) -> Value {
     let mut layers = serde_json::to_value(&result.layers).unwrap();
     for layer in layers.as_array_mut().unwrap() {
@@ -90,7 +90,7 @@ pub fn counts(result: &RunResult) -> Value {
         "host_pages": result.course.measured_host_pages })
 }
 
-/// Every FTL, every way to deduplicate on those that can, and stacks of more than one layer.
+/// Returns every FTL, every kind of deduplication where supported, and stacks of several layers.
 fn stacks() -> Vec<String> {
     let logs = [
         "",
@@ -116,7 +116,7 @@ fn stacks() -> Vec<String> {
 }
 
 #[test]
-fn the_same_requests_count_the_same_as_in_a_simulation() {
+fn device_counts_equal_simulation() {
     for text in stacks() {
         let mut device = device(&text);
         let steps = page_steps(device.bytes(), 4000, 3);
@@ -126,7 +126,7 @@ fn the_same_requests_count_the_same_as_in_a_simulation() {
         device.check().unwrap();
         let served = device.result().unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
         let simulated = simulated(&text, &steps);
-        // Equal pages that are stored once may need no cleaning.
+        // Deduplicated equal pages may need no cleaning.
         assert!(
             simulated.nand.erases > 100
                 || text.contains("inline")
@@ -139,7 +139,7 @@ fn the_same_requests_count_the_same_as_in_a_simulation() {
 }
 
 #[test]
-fn the_same_requests_over_nbd_count_the_same_as_in_a_simulation() {
+fn device_counts_over_nbd_equal_simulation() {
     let folder = tempfile::tempdir().unwrap();
     for (at, text) in [SMALL.to_owned(), format!("{SMALL}[ftl]\nstructure = \"dftl\"\ndedup = \"inline\"\n")]
         .into_iter()
@@ -162,9 +162,9 @@ fn the_same_requests_over_nbd_count_the_same_as_in_a_simulation() {
     }
 }
 
-/// Each export carries its placement handle, which the drive keeps apart; so does a journal, when its requests are done once more.
+/// Each export carries its placement handle, which the drive separates. A journal replays the handles too.
 #[test]
-fn writes_by_placement_handles_count_as_in_a_simulation() {
+fn device_counts_with_placement_handles_equal_simulation() {
     const HINT: fn(usize) -> u16 = |at| at as u16 % 3;
     for ftl in ["", "structure = \"gecko\"\n"] {
         let text = format!("{SMALL}[ftl]\n{ftl}placement = {{ kind = \"host_hint\", streams = 3 }}\n");

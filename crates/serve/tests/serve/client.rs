@@ -1,4 +1,4 @@
-//! A client that knows the protocol from its document alone, and shares no code with the server.
+//! NBD client written from the protocol's document alone, without code of the server.
 
 use crate::common::Step;
 use std::io::{Read, Write};
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// A reply: the error, 0 for none, and the chunks' kinds and contents.
+/// Reply: the error (0 for none), and the types and contents of the chunks.
 #[derive(Debug, Default, PartialEq)]
 pub struct Reply {
     pub error: u32,
@@ -36,7 +36,7 @@ impl Client {
 }
 
 impl<S: Read + Write> Client<S> {
-    /// The same, by what `change` makes of the connection; what was agreed is forgotten.
+    /// Replaces the connection by `change`, and resets the negotiated state.
     pub fn by<T>(self, change: impl FnOnce(S) -> T) -> Client<T> {
         Client { stream: change(self.stream), structured: false, cookie: 0, bytes: 0, flags: 0 }
     }
@@ -56,7 +56,7 @@ impl<S: Read + Write> Client<S> {
         self.stream.write_all(&head.concat()).unwrap();
     }
 
-    /// One answer to an option: its kind and data.
+    /// Reads one option reply: its type and data.
     pub fn option_reply(&mut self, option: u32) -> (u32, Vec<u8>) {
         assert_eq!(self.number::<8>(), 0x3e889045565a9);
         assert_eq!(self.number::<4>(), u64::from(option));
@@ -65,7 +65,7 @@ impl<S: Read + Write> Client<S> {
         (kind, self.bytes(length))
     }
 
-    /// All answers to an option, the last of which ends them.
+    /// Sends an option and reads all its replies.
     pub fn option(&mut self, option: u32, data: &[u8]) -> Vec<(u32, Vec<u8>)> {
         self.send_option(option, data);
         let mut replies = Vec::new();
@@ -84,7 +84,7 @@ impl<S: Read + Write> Client<S> {
         self.structured = true;
     }
 
-    /// Asks for the allocation context; its number.
+    /// Selects the allocation context and returns its ID.
     pub fn allocation(&mut self) -> u32 {
         let name = b"base:allocation";
         let question = [&[0; 4][..], &1u32.to_be_bytes(), &(name.len() as u32).to_be_bytes(), name].concat();
@@ -93,12 +93,12 @@ impl<S: Read + Write> Client<S> {
         u32::from_be_bytes(replies[0].1[..4].try_into().unwrap())
     }
 
-    /// Begins to use the default export.
+    /// Selects the default export.
     pub fn go(&mut self) {
         self.go_to("");
     }
 
-    /// Begins to use an export.
+    /// Selects an export.
     pub fn go_to(&mut self, name: &str) {
         let question = [&(name.len() as u32).to_be_bytes(), name.as_bytes(), &[0; 2]].concat();
         let replies = self.option(GO, &question);
@@ -121,7 +121,7 @@ impl<S: Read + Write> Client<S> {
         self.cookie
     }
 
-    /// The reply to request `cookie`, a read of `length` bytes or something else with 0.
+    /// Reads the reply to request `cookie`. `length` is the length of a read, or 0 for other requests.
     pub fn reply(&mut self, cookie: u64, length: usize) -> Reply {
         let mut reply = Reply::default();
         if !self.structured {
@@ -150,13 +150,13 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// A request and its reply.
+    /// Sends a request and reads its reply.
     pub fn ask(&mut self, flags: u16, command: u16, offset: u64, length: u32, data: &[u8]) -> Reply {
         let cookie = self.send(flags, command, offset, length, data);
         self.reply(cookie, if command == 0 { length as usize } else { 0 })
     }
 
-    /// Does a step; what a read found.
+    /// Performs a step. Returns the bytes of a read.
     pub fn take(&mut self, step: &Step) -> Vec<u8> {
         let reply = match step {
             Step::Write(offset, data) => self.ask(0, 1, *offset, data.len() as u32, data),
@@ -179,7 +179,7 @@ impl<S: Read + Write> Client<S> {
         assert_eq!(self.stream.read(&mut [0]).unwrap(), 0);
     }
 
-    /// Whether the server has ended the connection.
+    /// True if the server has closed the connection.
     pub fn is_ended(&mut self) -> bool {
         let mut rest = Vec::new();
         match self.stream.read_to_end(&mut rest) {

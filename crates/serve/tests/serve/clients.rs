@@ -1,4 +1,4 @@
-//! Clients who behave: one of the tests' own, and the public ones where they are installed.
+//! Well-behaved clients: the tests' own, and public ones where installed.
 
 use crate::client::Client;
 use crate::common::{SMALL, device};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use wearwell_serve::SharedDevice;
 use wearwell_serve::nbd::{Address, DOOR, Limits, Server};
 
-/// Whether its server sleeps at once or looks for the next request before that, a client is served, may wait, and is sent away.
+/// With and without polling, a client is served, may pause, and is disconnected at the end.
 #[test]
-fn clients_are_served_by_who_polls_as_by_who_sleeps() {
+fn server_with_and_without_polling_serves_clients() {
     for options in ["", ",poll"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
@@ -83,7 +83,7 @@ fn public_clients_use_the_device() {
         ),
     ];
     for (program, arguments) in commands {
-        // What a program leaves where it runs goes with the folder.
+        // Files that the programs create are deleted with the folder.
         match Command::new(program).args(arguments).current_dir(folder.path()).output() {
             Err(error) => println!("NOT RUN: {program}: {error}"),
             Ok(ended) => assert!(ended.status.success(), "{program}: {ended:?}"),

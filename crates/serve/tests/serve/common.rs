@@ -1,10 +1,10 @@
-//! Drives and requests of tests.
+//! Drives and requests for tests.
 
 use wearwell_base::seed::{Seed, below};
 use wearwell_serve::{Device, DeviceError};
 use wearwell_stack::Scenario;
 
-/// A drive of 4.5 MiB on 6 MiB of flash.
+/// Drive of 4.5 MiB on 6 MiB of flash.
 pub const SMALL: &str =
     "[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\npage_size = 4096\n";
 
@@ -18,7 +18,7 @@ pub fn device(text: &str) -> Device {
     Device::in_memory(&scenario(text)).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// What a request does.
+/// Request to a device.
 #[derive(Clone, Debug)]
 pub enum Step {
     Write(u64, Vec<u8>),
@@ -28,7 +28,7 @@ pub enum Step {
     Flush,
 }
 
-/// So many requests of whole pages, on a device of so many bytes: overwrites above all, of pages that are often alike.
+/// Returns `count` requests of whole pages on a device of `bytes` bytes: mostly overwrites, often with equal contents.
 pub fn page_steps(bytes: u64, count: u32, seed: u64) -> Vec<Step> {
     let mut random = Seed(seed).random();
     let mut draw = |limit: u64| below(&mut random, limit);
@@ -49,7 +49,7 @@ pub fn page_steps(bytes: u64, count: u32, seed: u64) -> Vec<Step> {
     (0..count).map(step).collect()
 }
 
-/// Does one.
+/// Performs a step. Returns the bytes of a read.
 pub fn take(device: &mut Device, step: &Step) -> Result<Vec<u8>, DeviceError> {
     let mut out = Vec::new();
     match step {
@@ -65,7 +65,7 @@ pub fn take(device: &mut Device, step: &Step) -> Result<Vec<u8>, DeviceError> {
     Ok(out)
 }
 
-/// Bytes as the plainest disk holds them; what was trimmed reads as zeroes.
+/// Reference disk in memory. Trimmed pages read as zeroes.
 pub struct Naive(pub Vec<u8>);
 
 impl Naive {

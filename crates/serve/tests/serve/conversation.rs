@@ -1,18 +1,18 @@
-//! What a hostile client may say over NBD, made of any bytes, and what must hold whatever it says. Fuzzing uses it too.
+//! NBD conversations of a hostile client, derived from arbitrary bytes, and invariants that must hold. Also used for fuzzing.
 
 use std::io::{self, Read, Write};
 use wearwell_serve::nbd::protocol::{OPTION_MAGIC, REQUEST_MAGIC, STRUCTURED_REPLY_MAGIC, command, option};
 use wearwell_serve::nbd::{Agreed, Ended, Export, MOST_REQUEST_BYTES, Secrecy, Transmission, agree, greet};
 use wearwell_serve::{Device, SharedDevice};
 
-/// Options, and requests, of one client that are made of its bytes.
+/// Maximum number of options, and of requests, derived from the bytes of one client.
 const MOST_STEPS: usize = 32;
-/// Longest data of a request that really comes, bytes.
+/// Maximum size of the data that is actually sent with a request, in bytes.
 const MOST_DATA_BYTES: u64 = 20_000;
-/// As much may be made ready for data of which nothing has come yet, bytes.
+/// Maximum size of a buffer for data that has not arrived, in bytes.
 const MOST_AHEAD_BYTES: usize = 512 << 10;
 
-/// A client that has said all it will say. It sees how much is made ready for what it claims.
+/// Client with a fixed output. It checks the buffer that the server allocates for announced data.
 struct Spoken<'a> {
     left: &'a [u8],
     taken: usize,
@@ -38,7 +38,7 @@ impl Write for Spoken<'_> {
     }
 }
 
-/// Who hears replies: they are whole, where they are structured and so say how long they are.
+/// Receiver that checks that structured replies are complete.
 #[derive(Default)]
 struct Heard {
     structured: bool,
@@ -75,8 +75,8 @@ impl Write for Heard {
     }
 }
 
-/// Holds a conversation with a client that says whatever `bytes` come to: as they are, or as options and requests with any fields; and that
-/// begins with the handshake, or has agreed on something. What is said by TLS is said in the clear here.
+/// Runs the conversation of a client whose output is derived from `bytes`: raw, or as options and requests with arbitrary fields.
+/// It begins with the handshake or with a negotiated state. TLS is replaced by plain text.
 pub fn hold(device: Device, bytes: &[u8]) {
     let export = |name: &str| Export {
         name: name.into(),
@@ -103,7 +103,7 @@ pub fn hold(device: Device, bytes: &[u8]) {
     };
     if let Some(agreed) = agreed {
         let mut heard = Heard { structured: agreed.structured, ..Heard::default() };
-        // It breaks off in the end, whatever it said before.
+        // The conversation ends with an unexpected end of the connection.
         let _ = Transmission::new(client, &mut heard, &device, &exports[agreed.export], agreed).serve();
         assert_eq!((heard.body_bytes, heard.head.len()), (0, 0), "a reply that is not whole");
     }
@@ -112,7 +112,7 @@ pub fn hold(device: Device, bytes: &[u8]) {
     device.flush().unwrap();
 }
 
-/// What they agree on, if they do.
+/// Runs the handshake. Returns the result if it succeeds.
 fn shake_hands(client: &mut Spoken<'_>, exports: &[Export], mut secrecy: Secrecy) -> Option<Agreed> {
     let greeted = greet(client).ok()?;
     loop {
@@ -130,10 +130,10 @@ fn shake_hands(client: &mut Spoken<'_>, exports: &[Export], mut secrecy: Secrecy
     }
 }
 
-/// Numbers out of any bytes.
+/// Generator of numbers from bytes.
 struct Numbers<'a> {
     left: &'a [u8],
-    /// Where the device ends, bytes.
+    /// Size of the device in bytes.
     edge: u64,
 }
 
@@ -144,7 +144,7 @@ impl Numbers<'_> {
         Some(byte)
     }
 
-    /// A number that is often at the edge of something.
+    /// Returns a number that is often close to a limit.
     fn number(&mut self) -> Option<u64> {
         let (kind, low) = (self.byte()?, u64::from(self.byte()?));
         Some(match kind % 8 {
@@ -159,7 +159,7 @@ impl Numbers<'_> {
         })
     }
 
-    /// As many of the bytes as that, or fewer.
+    /// Returns at most `count` of the bytes.
     fn some(&mut self, count: usize) -> &[u8] {
         let (now, left) = self.left.split_at(count.min(self.left.len()));
         self.left = left;
@@ -167,17 +167,17 @@ impl Numbers<'_> {
     }
 }
 
-/// The words of a client that haggles and then wants to begin.
+/// Generates the options of a client that negotiates and then selects an export.
 fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
     let mut said = Vec::new();
     let count = numbers.byte().unwrap_or(0) as usize % MOST_STEPS;
-    // Flags: those that everybody sends, seldom any others.
+    // Flags: usually the common ones, seldom others.
     let flags = count as u32 & 3 | 1;
     said.extend(flags.to_be_bytes());
     for _ in 0..count {
         let Some(kind) = numbers.byte() else { break };
         let (number, shape) = match (u32::from(kind & 15), kind >> 4) {
-            // That nobody knows, but what comes first where all is to be encrypted.
+            // Replaces an unknown option by STARTTLS, the first option where TLS is required.
             (15, _) => (option::STARTTLS, 0),
             known => known,
         };
@@ -193,7 +193,7 @@ fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
             2 => [&named, &[0, 1, 0, kind & 3][..]].concat(),
             _ => [&named, &[0, 0][..]].concat(),
         };
-        // What it claims to send, and what it sends.
+        // The announced length may differ from the length of the data.
         let claimed = if shape > 13 { numbers.number() } else { None };
         said.extend(OPTION_MAGIC.to_be_bytes());
         said.extend(number.to_be_bytes());
@@ -206,7 +206,7 @@ fn options(numbers: &mut Numbers<'_>) -> Vec<u8> {
     said
 }
 
-/// The words of a client that asks for anything.
+/// Generates arbitrary requests.
 fn requests(numbers: &mut Numbers<'_>) -> Vec<u8> {
     let mut said = Vec::new();
     for cookie in 0..MOST_STEPS as u64 {
@@ -220,13 +220,13 @@ fn requests(numbers: &mut Numbers<'_>) -> Vec<u8> {
         };
         let number = (kind & 15) as u16;
         said.extend(REQUEST_MAGIC.to_be_bytes());
-        // Half of them without any flag, so that something is done.
+        // Half of the requests have no flags, so that many are valid.
         said.extend((if flags < 128 { 0 } else { flags as u16 & 63 }).to_be_bytes());
         said.extend(number.to_be_bytes());
         said.extend(cookie.to_be_bytes());
         said.extend(offset.to_be_bytes());
         let is_write = number == command::WRITE;
-        // A write that has its data, or claims any length.
+        // A write either has all its data or announces any length.
         let length = if is_write && kind < 192 { length % MOST_DATA_BYTES } else { length };
         said.extend((length as u32).to_be_bytes());
         if is_write {

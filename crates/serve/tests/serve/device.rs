@@ -1,10 +1,10 @@
-//! The device itself, beside the plainest disk.
+//! The device compared with a reference disk.
 
 use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps, scenario, take};
 use proptest::prelude::*;
 use wearwell_serve::{Device, DeviceError};
 
-/// Any requests, which need not be of whole pages.
+/// Generates arbitrary requests, including partial pages.
 fn steps(bytes: u64) -> impl Strategy<Value = Vec<Step>> {
     let range =
         (0..bytes, 0..4 * PAGE).prop_map(move |(offset, length)| (offset, length.min(bytes - offset)));
@@ -21,7 +21,7 @@ fn steps(bytes: u64) -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
-    fn any_ranges_read_as_the_plainest_disk_reads_them(steps in steps(100 * PAGE), kind in 0..3usize) {
+    fn arbitrary_requests_read_as_on_reference_disk(steps in steps(100 * PAGE), kind in 0..3usize) {
         let ftl = ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"][kind];
         let mut device = device(&format!("{SMALL}{ftl}"));
         let mut naive = Naive(vec![0; (100 * PAGE) as usize]);
@@ -53,22 +53,22 @@ fn content_survives_cleaning_on_every_stack() {
         device.read(0, &mut all).unwrap();
         assert!(all == naive.0, "{ftl}");
         let erases = device.status().look.reports().nand.clone().unwrap().erases;
-        // Equal pages that are stored once need no cleaning.
+        // Deduplicated equal pages need no cleaning.
         assert!(erases > 100 || ftl.contains("inline"), "{ftl}: {erases}");
     }
 }
 
 #[test]
-fn a_write_of_a_part_of_a_page_reads_the_rest_first() {
+fn write_of_partial_page_reads_the_page_first() {
     let mut device = device(SMALL);
     device.write(0, &[1; 3 * 4096]).unwrap();
-    // Ends of two pages: each is read, and three are written.
+    // The write covers parts of two pages: these are read, and three pages are written.
     device.write(100, &[2; 8192]).unwrap();
     let status = device.status();
     let counters = &status.look.reports().layers[0].counters;
     use wearwell_engine::counters::Operation;
     assert_eq!((counters.incoming(Operation::Read), counters.incoming(Operation::Write)), (2, 6));
-    // Within one page.
+    // A write within one page.
     device.write(5000, &[3; 10]).unwrap();
     let mut out = [0; 4096];
     device.read(4990, &mut out).unwrap();
@@ -76,7 +76,7 @@ fn a_write_of_a_part_of_a_page_reads_the_rest_first() {
 }
 
 #[test]
-fn what_holds_nothing_is_told() {
+fn extents_tell_holes_from_data() {
     let mut device = device(SMALL);
     let bytes = device.bytes();
     device.write(PAGE, &[1; 2 * 4096]).unwrap();
@@ -102,9 +102,9 @@ fn ranges_beyond_the_end_are_refused() {
     device.read(bytes, &mut []).unwrap();
 }
 
-/// A drive of 256 GiB takes memory for its tables and for what is written.
+/// The memory of a drive of 256 GiB is used for its tables and for written data only.
 #[test]
-fn a_large_drive_takes_memory_for_what_is_written() {
+fn memory_of_large_drive_grows_with_written_data() {
     let mut device = device("[device]\ncapacity = \"256 GiB\"\npages_per_block = 256\nspare_factor = 0.07\n");
     assert!(device.bytes() > 230 << 30);
     let last = device.bytes() - PAGE;
@@ -118,7 +118,7 @@ fn a_large_drive_takes_memory_for_what_is_written() {
 }
 
 #[test]
-fn a_drive_that_died_says_so_and_can_be_read() {
+fn dead_drive_reports_its_death_and_stays_readable() {
     let text = format!("{SMALL}wears_out = true\nendurance_cycles = 3\n");
     let mut device = device(&text);
     let mut naive = Naive(vec![0; device.bytes() as usize]);
@@ -134,7 +134,7 @@ fn a_drive_that_died_says_so_and_can_be_read() {
     }
     let (step, error) = died.expect("so few cycles are soon over");
     assert!(matches!(error, DeviceError::Layer(error) if error.is_end_of_life()));
-    // What was not touched by the last write is as it was; that has either the old or the new bytes.
+    // Pages outside the last write are unchanged; pages of the last write are old or new.
     let before = naive.0.clone();
     naive.take(&step);
     let mut all = vec![0; before.len()];
@@ -147,7 +147,7 @@ fn a_drive_that_died_says_so_and_can_be_read() {
 }
 
 #[test]
-fn what_is_no_live_drive_is_refused_with_the_setting() {
+fn scenario_of_no_live_drive_is_refused_naming_the_setting() {
     let refused = |text: &str| Device::in_memory(&scenario(text)).map(|_| ()).unwrap_err().to_string();
     let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";
     assert!(

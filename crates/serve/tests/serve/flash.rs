@@ -1,4 +1,4 @@
-//! Drives that come back from the bytes of their flash.
+//! Drives that recover from the bytes of their flash.
 
 use crate::agreement::{counts, simulated};
 use crate::common::{PAGE, SMALL, Step, page_steps, scenario, take};
@@ -7,7 +7,7 @@ use wearwell_base::seed::{Seed, below};
 use wearwell_serve::flash::{PowerCut, census, check, dump};
 use wearwell_serve::{Device, DeviceError, ImageError};
 
-/// Every FTL that comes back from its flash, and deduplication whose map does.
+/// Returns every FTL that recovers from its flash, and deduplication with a recoverable map.
 pub fn drives() -> Vec<(String, bool)> {
     let log = "victim = \"cost_benefit\"\nplacement = \"double\"\nreclaim = \"free_pool\"\n";
     let mut drives = vec![(format!("{SMALL}[ftl]\n{log}"), false)];
@@ -17,14 +17,15 @@ pub fn drives() -> Vec<(String, bool)> {
     for (ftl, dedup) in [("", "cagc"), ("", "inline"), ("structure = \"gecko\"\n", "inline")] {
         let log = if ftl.is_empty() { "reclaim = \"free_pool\"\n" } else { ftl };
         let dedup = format!("[ftl.dedup]\nkind = \"{dedup}\"\nmap_log = true\n");
-        // Slots wait for the log of the map, and take room.
+        // Slots wait for the map's log and take space.
         let drive = SMALL.replace("= 96", "= 160").replace("0.25", "0.4");
         drives.push((format!("{drive}[ftl]\n{log}{dedup}"), false));
     }
     drives
 }
 
-/// A folder for an image, in memory where that is possible: nobody cuts the power of this machine, and each erase would wait for a disk.
+/// Returns a folder for an image, in memory if possible: the host keeps its power in tests, and every erase would wait for a
+/// disk.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -34,16 +35,16 @@ fn open(at: &Path, text: &str) -> Result<Device, String> {
     opened.map(|(device, _)| device)
 }
 
-/// What a drive may hold after power was lost. Each page is full of one byte, 0 if it holds nothing.
+/// Possible contents of a drive after a power loss. Each page is full of one byte, or of 0 if it has no content.
 struct Model {
     holds: Vec<u8>,
-    /// Of each page, what it may hold besides.
+    /// Alternative contents of each page.
     maybe: Vec<Vec<u8>>,
-    /// All that it was ever written with.
+    /// All contents ever written to each page.
     ever: Vec<Vec<u8>>,
-    /// Whether a write that was acknowledged is there, flushed or not.
+    /// True if acknowledged writes survive without a flush.
     writes_last: bool,
-    /// Whether trims are there once they were flushed; if not, anything that a page ever held may be back.
+    /// True if trims survive after a flush. Otherwise any earlier content of a page may reappear.
     trims_last: bool,
 }
 
@@ -74,7 +75,7 @@ impl Model {
         }
     }
 
-    /// The request was made; it was acknowledged, or power was lost meanwhile.
+    /// Applies a request that was acknowledged (`is_done`) or interrupted by the power loss.
     fn take(&mut self, step: &Step, is_done: bool) {
         match step {
             Step::Write(offset, data) => {
@@ -91,7 +92,7 @@ impl Model {
         }
     }
 
-    /// Power was lost: every page holds one of those that it may hold, and holds that from now on.
+    /// Checks after a power loss that every page has one of its possible contents, which is then its content.
     fn check(&mut self, device: &mut Device, text: &str) {
         let mut all = vec![0; self.holds.len() * PAGE as usize];
         device.read(0, &mut all).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
@@ -104,16 +105,16 @@ impl Model {
             self.holds[page] = content;
             match self.trims_last {
                 true => self.maybe[page].clear(),
-                // What came back once may go and come again, as long as no write makes sure.
+                // A content that reappeared may disappear and reappear again until the next write.
                 false => self.maybe[page].push(wanted),
             }
         }
     }
 }
 
-/// The same counts as in a simulation of the same requests, on a drive that is kept as well as on one that is not.
+/// A drive in files counts the same as a simulation of the same requests.
 #[test]
-fn a_drive_whose_flash_is_kept_counts_as_in_a_simulation() {
+fn drive_on_flash_image_counts_as_in_simulation() {
     for (text, _) in drives() {
         let folder = folder();
         let mut device = open(folder.path(), &text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
@@ -126,9 +127,9 @@ fn a_drive_whose_flash_is_kept_counts_as_in_a_simulation() {
     }
 }
 
-/// The drive ends between two requests without a clean end, and comes back from its files alone.
+/// The drive ends between two requests without a clean shutdown, and recovers from its files alone.
 #[test]
-fn a_drive_comes_back_from_its_files() {
+fn drive_recovers_from_its_files() {
     for (text, _) in drives() {
         let folder = folder();
         let mut model = None;
@@ -151,16 +152,16 @@ fn a_drive_comes_back_from_its_files() {
     }
 }
 
-/// Power is cut at random operations, whole and begun, and the server goes on.
+/// Power is cut at random operations, before or within them, and the server continues.
 #[test]
-fn power_may_be_cut_at_any_operation() {
+fn drive_recovers_from_power_cut_at_any_operation() {
     for (text, _) in drives() {
         let folder = folder();
         let mut device = open(folder.path(), &text).unwrap();
         let mut model = Model::new(device.bytes(), &text);
         let mut random = Seed(5).random();
         let mut cuts = 0;
-        // Where most contents are there already, hardly anything is programmed.
+        // With inline deduplication most writes program nothing, so cuts must come earlier.
         let most = if text.contains("inline") { 2 } else { 40 };
         for step in page_steps(device.bytes(), 700, 6) {
             if below(&mut random, 12) == 0 {
@@ -186,9 +187,9 @@ fn power_may_be_cut_at_any_operation() {
     }
 }
 
-/// Another bit than was written is found, wherever it is: the image is refused, or its page is, or the damage is where nobody reads.
+/// A flipped bit is detected: the image or the page is refused, unless the bit is never read.
 #[test]
-fn damage_is_refused_and_never_read() {
+fn damaged_data_is_refused_and_never_returned() {
     let text = format!("{SMALL}[ftl]\nstructure = \"gecko\"\n");
     let folder = folder();
     let mut device = open(folder.path(), &text).unwrap();
@@ -209,7 +210,7 @@ fn damage_is_refused_and_never_read() {
         let whole = std::fs::read(&path).unwrap();
         for _ in 0..12 {
             let mut damaged = whole.clone();
-            // Where something is.
+            // Chooses a byte that is in use.
             let at = loop {
                 let at = below(&mut random, whole.len() as u64) as usize;
                 if whole[at] != 0 {
@@ -238,7 +239,7 @@ fn damage_is_refused_and_never_read() {
                     }
                 },
             }
-            // The older record of what is on disk may be anything.
+            // The older sync record may be damaged without effect.
             assert!(is_found || name == "blocks" && at < 64, "byte {at} of {name}");
             std::fs::write(&path, &whole).unwrap();
         }
@@ -259,10 +260,10 @@ fn copied(from: &Path) -> tempfile::TempDir {
     to
 }
 
-/// When the machine itself stops, the last operations may be on its disk in any number and order: those up to the first missing one
-/// are what a power cut there leaves, as long as nothing before the last flush is missing.
+/// When the host machine stops, any subset of the last operations may be on its disk. The operations up to the first missing one
+/// are the state after a power cut there, provided that nothing before the last flush is missing.
 #[test]
-fn operations_that_the_machine_lost_are_undone() {
+fn operations_after_a_lost_one_are_undone() {
     let text = format!("{SMALL}[ftl]\nreclaim = \"free_pool\"\n");
     let folder = folder();
     let mut device = open(folder.path(), &text).unwrap();
@@ -300,7 +301,7 @@ fn operations_that_the_machine_lost_are_undone() {
     assert_eq!(firsts, [3, 2, 0, 0]);
     drop(device);
     assert_eq!(lines().len(), 3);
-    // What was flushed may not be missing.
+    // Flushed operations must not be missing.
     let mut bytes = std::fs::read(&spares).unwrap();
     let second = lines().into_iter().find(|line| line.operation == 2).unwrap();
     bytes[(second.block * 16 + second.page) as usize * 128 + 9] ^= 1;
@@ -309,7 +310,7 @@ fn operations_that_the_machine_lost_are_undone() {
 }
 
 #[test]
-fn power_is_only_cut_where_there_is_something_to_come_back_from() {
+fn power_cut_without_flash_image_is_refused() {
     let mut device = Device::in_memory(&scenario(SMALL)).unwrap();
     let refused = device.cut_power(PowerCut { after: 0, torn: false }).unwrap_err();
     assert!(refused.to_string().contains("image"), "{refused}");

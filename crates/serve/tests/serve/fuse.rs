@@ -1,4 +1,4 @@
-//! The device as a file, where there is FUSE.
+//! The device as a FUSE file, where FUSE is available.
 
 use crate::agreement::{counts, simulated};
 use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps};
@@ -13,7 +13,7 @@ use wearwell_serve::door::Door;
 use wearwell_serve::fuse::DOOR;
 use wearwell_serve::{Device, Operation, SharedDevice};
 
-/// A device under a directory.
+/// Device mounted in a directory.
 pub struct Mounted {
     pub folder: tempfile::TempDir,
     pub device: SharedDevice,
@@ -21,7 +21,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts the drive of a scenario, or says why it is not.
+    /// Mounts the drive of a scenario. Prints the reason and returns `None` if that is not possible.
     pub fn of(text: &str) -> Option<Mounted> {
         if !Path::new("/dev/fuse").exists() {
             println!("NOT RUN: there is no /dev/fuse");
@@ -49,7 +49,7 @@ impl Mounted {
         OpenOptions::new().read(true).write(true).open(self.disk()).unwrap()
     }
 
-    /// Closes the door; what it left behind, and the device.
+    /// Closes the transport. Returns its result and the device.
     pub fn close(mut self) -> (Result<(), String>, Device) {
         let closed = self.door.take().unwrap().close();
         (closed, self.device.take().unwrap())
@@ -58,7 +58,7 @@ impl Mounted {
 
 const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
-/// Does a step to the file, and to the plainest disk, of which what is punched reads as zeroes to the byte.
+/// Performs a step on the file and on the reference disk, where punched ranges read as zeroes byte for byte.
 fn step_is_done(file: &File, naive: &mut Naive, step: &Step) {
     let mut wanted = step.clone();
     match step {
@@ -84,7 +84,7 @@ fn step_is_done(file: &File, naive: &mut Naive, step: &Step) {
     naive.take(&wanted);
 }
 
-/// Requests of any bytes, among them writes that the kernel sends in pieces.
+/// Returns requests of any lengths, including writes that the kernel splits.
 fn any_steps(bytes: u64, count: u32) -> Vec<Step> {
     let mut random = Seed(11).random();
     let mut draw = |limit: u64| below(&mut random, limit);
@@ -104,7 +104,7 @@ fn any_steps(bytes: u64, count: u32) -> Vec<Step> {
 }
 
 #[test]
-fn the_file_holds_what_the_plainest_disk_holds() {
+fn file_holds_what_reference_disk_holds() {
     for ftl in ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"] {
         let Some(mounted) = Mounted::of(&format!("{SMALL}{ftl}")) else { return };
         let file = mounted.file();
@@ -124,7 +124,7 @@ fn the_file_holds_what_the_plainest_disk_holds() {
 }
 
 #[test]
-fn the_same_requests_to_the_file_count_the_same_as_in_a_simulation() {
+fn device_counts_through_file_equal_simulation() {
     for ftl in ["", "[ftl]\nstructure = \"gecko\"\n", "[ftl]\ndedup = \"inline\"\n"] {
         let text = format!("{SMALL}{ftl}");
         let Some(mounted) = Mounted::of(&text) else { return };
@@ -148,12 +148,12 @@ fn the_same_requests_to_the_file_count_the_same_as_in_a_simulation() {
 }
 
 #[test]
-fn what_no_device_can_do_is_refused() {
+fn unsupported_operations_are_refused() {
     let Some(mounted) = Mounted::of(SMALL) else { return };
     let (file, disk) = (mounted.file(), mounted.disk());
     let bytes = file.metadata().unwrap().len();
     let error = |done: std::io::Result<usize>| Errno::from_io_error(&done.unwrap_err()).unwrap();
-    // What begins within is done up to the end.
+    // A write that begins within the device is done up to its end.
     assert_eq!(file.write_at(&[7; 100], bytes - 10).unwrap(), 10);
     assert_eq!(error(file.write_at(&[7], bytes)), Errno::NOSPC);
     assert_eq!(error(file.write_at(&[7], i64::MAX as u64 - 9)), Errno::NOSPC);
@@ -161,7 +161,7 @@ fn what_no_device_can_do_is_refused() {
     assert_eq!(file.read_at(&mut found, bytes - 10).unwrap(), 10);
     assert_eq!((found[9], file.read_at(&mut found, bytes).unwrap()), (7, 0));
     assert_eq!(file.read_at(&mut found, i64::MAX as u64 - 200).unwrap(), 0);
-    // Beyond the end there is nothing to punch, and no room.
+    // Beyond the end, punching has no effect and zeroing fails.
     fallocate(&file, PUNCH, bytes, 4096).unwrap();
     fallocate(&file, PUNCH, bytes - 4096, 1 << 40).unwrap();
     fallocate(&file, PUNCH, 0, i64::MAX as u64).unwrap();
@@ -182,7 +182,7 @@ fn what_no_device_can_do_is_refused() {
 }
 
 #[test]
-fn holes_are_told() {
+fn seek_and_statfs_report_holes() {
     let Some(mounted) = Mounted::of(SMALL) else { return };
     let file = mounted.file();
     let bytes = file.metadata().unwrap().len();
@@ -204,7 +204,7 @@ fn holes_are_told() {
 }
 
 #[test]
-fn directories_that_are_none_or_are_taken_are_refused() {
+fn missing_or_used_mount_points_are_refused() {
     let refused = |at: &Path| (DOOR.place)(at.to_str().unwrap()).map(|_| ()).unwrap_err();
     let folder = tempfile::tempdir().unwrap();
     assert!(refused(&folder.path().join("none")).contains("No such file"));
@@ -217,13 +217,13 @@ fn directories_that_are_none_or_are_taken_are_refused() {
 }
 
 #[test]
-fn a_door_closes_while_the_file_is_in_use() {
+fn transport_closes_while_file_is_in_use() {
     let Some(mounted) = Mounted::of(SMALL) else { return };
     let (file, at) = (mounted.file(), mounted.folder.path().to_owned());
     file.write_all_at(&[1; 4096], 0).unwrap();
     let writer = {
         let file = file.try_clone().unwrap();
-        // Until it is refused.
+        // Writes until the first error.
         std::thread::spawn(move || {
             (0..).take_while(|at| file.write_all_at(&[2; 4096], at % 100 * PAGE).is_ok()).count()
         })
@@ -240,7 +240,7 @@ fn a_door_closes_while_the_file_is_in_use() {
 }
 
 #[test]
-fn a_door_that_is_closed_from_the_other_side_says_so() {
+fn transport_reports_unmount_from_outside() {
     let Some(mut mounted) = Mounted::of(SMALL) else { return };
     if !Command::new("umount").arg(mounted.folder.path()).status().is_ok_and(|ended| ended.success()) {
         println!("NOT RUN: umount needs root");
@@ -253,7 +253,7 @@ fn a_door_that_is_closed_from_the_other_side_says_so() {
     door.close().unwrap();
 }
 
-/// What was set up for a test with a loop device, taken down again.
+/// Loop device and mount of a test, removed when dropped.
 struct Loop {
     device: String,
     mounted: Option<PathBuf>,
@@ -268,7 +268,7 @@ impl Drop for Loop {
     }
 }
 
-/// Runs a program; what it printed, or that it was not there or not allowed.
+/// Runs a program. Returns its output, or prints the error and returns `None`.
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).output() {
         Ok(ended) if ended.status.success() => Some(String::from_utf8_lossy(&ended.stdout).trim().to_owned()),
@@ -283,9 +283,9 @@ fn run(program: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// A file system of the kernel on a loop device on the file: made, used, trimmed, checked.
+/// Uses a kernel file system on a loop device on the file: mkfs, writes, trim, fsck.
 #[test]
-fn the_kernel_has_a_file_system_on_it() {
+fn kernel_file_system_works_on_the_file() {
     let text = "[device]\ncapacity = \"64 MiB\"\npages_per_block = 32\nspare_factor = 0.2\n";
     let Some(mounted) = Mounted::of(text) else { return };
     let disk = mounted.disk();

@@ -1,4 +1,4 @@
-//! A guest and its front in one: what a virtual machine's driver and the machine itself do, to use a virtio block device.
+//! Guest and front end in one: the parts of a virtual machine that use a virtio block device.
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -12,14 +12,14 @@ use vmm_sys_util::eventfd::EventFd;
 
 /// Bytes of the guest's memory.
 pub const MEMORY_BYTES: u64 = 64 << 20;
-/// Length of its queue.
+/// Length of the queue.
 const QUEUED: u16 = 256;
 const DESCRIPTORS: u64 = 0;
 const AVAILABLE: u64 = 0x4000;
 const USED: u64 = 0x8000;
 const HEADS: u64 = 0x1_0000;
 const STATUSES: u64 = 0x2_0000;
-/// Where the data of requests is.
+/// Address of request data.
 pub const DATA: u64 = 0x10_0000;
 
 pub const NEXT: u16 = 1;
@@ -33,12 +33,12 @@ pub const GET_ID: u32 = 8;
 pub const DISCARD: u32 = 11;
 pub const WRITE_ZEROES: u32 = 13;
 
-/// The device and the driver say up to which chain they need not hear of any.
+/// Feature bit: device and driver announce up to which chain they need no notification.
 pub const EVENT_IDX: u64 = 1 << 29;
-/// All that a driver may ask for but that.
+/// All features except EVENT_IDX.
 pub const FEATURES: u64 = !EVENT_IDX;
 
-/// A descriptor.
+/// Descriptor of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor {
     pub address: u64,
@@ -54,18 +54,18 @@ pub struct Guest {
     kick: EventFd,
     call: EventFd,
     available: u16,
-    /// Chains that the device may have been woken for.
+    /// Number of chains at the last kick.
     kicked: u16,
     used: u16,
 }
 
 impl Guest {
-    /// Connects, and sets queue 0 up with the features of `wanted` that there are.
+    /// Connects and sets up queue 0 with the available features in `wanted`.
     pub fn connect(path: &Path, wanted: u64) -> Guest {
         Guest::try_connect(path, wanted).unwrap()
     }
 
-    /// The same, or that it is sent away.
+    /// Like `connect`, but returns an error if the server disconnects.
     pub fn try_connect(path: &Path, wanted: u64) -> Result<Guest, vhost::Error> {
         let file = File::from(memfd_create("guest", MemfdFlags::CLOEXEC).unwrap());
         file.set_len(MEMORY_BYTES).unwrap();
@@ -101,7 +101,7 @@ impl Guest {
         Ok(Guest { front, memory, features, kick, call, available: 0, kicked: 0, used: 0 })
     }
 
-    /// The configuration.
+    /// Reads the configuration.
     pub fn config(&mut self) -> Vec<u8> {
         let (_, config) = self.front.get_config(0, 60, VhostUserConfigFlags::WRITABLE, &[0; 60]).unwrap();
         config
@@ -131,7 +131,7 @@ impl Guest {
         self.put(table + u64::from(index) * 16, &bytes);
     }
 
-    /// Lays out a request in three descriptors of `slot`: head, data at `DATA + slot MiB / 16`, and status.
+    /// Submits a request in three descriptors of `slot`: header, data at `DATA + slot MiB / 16`, and status.
     pub fn submit(&mut self, slot: u16, (kind, sector): (u32, u64), data_bytes: u32, is_read: bool) {
         let (head, status) = (HEADS + u64::from(slot) * 16, STATUSES + u64::from(slot));
         let mut bytes = [0; 16];
@@ -165,12 +165,12 @@ impl Guest {
         self.offer(first);
     }
 
-    /// Where the data of a slot is.
+    /// Returns the data address of a slot.
     pub fn data(slot: u16) -> u64 {
         DATA + (u64::from(slot) << 16)
     }
 
-    /// Offers the chain that begins with descriptor `head`.
+    /// Makes the chain at descriptor `head` available.
     pub fn offer(&mut self, head: u16) {
         let at = AVAILABLE + 4 + u64::from(self.available % QUEUED) * 2;
         self.put(at, &head.to_le_bytes());
@@ -178,13 +178,13 @@ impl Guest {
         self.memory.store(self.available.to_le(), GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
     }
 
-    /// Says that so many more chains are offered than there are.
+    /// Announces `chains` more chains than are available.
     pub fn lie(&mut self, chains: u16) {
         let available = self.available.wrapping_add(chains);
         self.memory.store(available.to_le(), GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
     }
 
-    /// Wakes the device, unless it is awake: 2.7.10.
+    /// Notifies the device unless it suppresses notifications, VIRTIO section 2.7.10.
     pub fn kick(&mut self) {
         fence(Ordering::SeqCst);
         let load = |at: u64| u16::from_le(self.memory.load(GuestAddress(at), Ordering::Acquire).unwrap());
@@ -202,7 +202,7 @@ impl Guest {
         }
     }
 
-    /// The chains that were used since last, and how much was written to each.
+    /// Returns the chains used since the last call, each with the bytes written to it.
     pub fn used(&mut self) -> Vec<(u32, u32)> {
         let now: u16 = self.memory.load(GuestAddress(USED + 2), Ordering::Acquire).unwrap();
         let mut found = Vec::new();
@@ -215,10 +215,10 @@ impl Guest {
         found
     }
 
-    /// Waits until something was used.
+    /// Waits until chains were used.
     pub fn wait(&mut self) -> Vec<(u32, u32)> {
         loop {
-            // With EVENT_IDX the device tells of the chain after this; else it looks at nothing here.
+            // With EVENT_IDX the device notifies at the chain after this one; otherwise it ignores the value.
             let event = GuestAddress(AVAILABLE + 4 + u64::from(QUEUED) * 2);
             self.memory.store(self.used.to_le(), event, Ordering::Release).unwrap();
             fence(Ordering::SeqCst);
@@ -230,12 +230,12 @@ impl Guest {
         }
     }
 
-    /// The status of a slot's request.
+    /// Returns the status of a slot's request.
     pub fn status(&self, slot: u16) -> u8 {
         self.get(STATUSES + u64::from(slot), 1)[0]
     }
 
-    /// Does one request with slot 0; its status.
+    /// Performs a request in slot 0 and returns its status.
     pub fn ask(&mut self, kind: u32, sector: u64, data_bytes: u32, is_read: bool) -> u8 {
         self.submit(0, (kind, sector), data_bytes, is_read);
         self.kick();

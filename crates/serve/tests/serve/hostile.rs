@@ -1,4 +1,4 @@
-//! Clients that are wrong, in good faith or not, harm nobody else.
+//! Erroneous and malicious NBD clients do not affect other clients.
 
 use crate::client::Client;
 use crate::common::{SMALL, device};
@@ -26,10 +26,10 @@ fn served(limits: Limits) -> Served {
 }
 
 #[test]
-fn what_is_agreed_on_is_what_the_protocol_says() {
+fn negotiation_and_requests_follow_the_protocol() {
     let served = served(Limits::default());
     let mut client = Client::connect(&served.path);
-    // An option that nobody knows, one that is too long, a name that is none, contexts before structured replies.
+    // An unknown option, too long an option, an unknown export, wrong lengths, and contexts before structured replies.
     assert_eq!(client.option(99, b"x")[0].0, 1 << 31 | 1);
     assert_eq!(client.option(99, &vec![0; 1 << 17])[0].0, 1 << 31 | 9);
     assert_eq!(client.option(7, b"\0\0\0\x03abc\0\0")[0].0, 1 << 31 | 6);
@@ -53,9 +53,10 @@ fn what_is_agreed_on_is_what_the_protocol_says() {
     client.leave();
 }
 
-/// Exports by placement handles are there where the drive keeps hints apart, and what was agreed for one does not hold for another.
+/// Exports for placement handles exist if the drive separates hints. A context negotiated for one export does not apply to
+/// another.
 #[test]
-fn exports_are_what_the_drive_has_handles_for() {
+fn drive_with_placement_handles_has_an_export_for_each() {
     let text = format!("{SMALL}[ftl]\nplacement = {{ kind = \"host_hint\", streams = 2 }}\n");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
@@ -80,23 +81,23 @@ fn exports_are_what_the_drive_has_handles_for() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
-    fn any_bytes_are_answered_or_end_the_connection(
+    fn arbitrary_bytes_are_answered_or_end_the_connection(
         how in any::<u8>(), bytes in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
         conversation::hold(device(SMALL), &[&[how], &bytes[..]].concat());
     }
 }
 
-/// The longest write, of which a few bytes come: no room is made for the rest of it before it is there.
+/// Sends a few bytes of a write of maximum length: no buffer is allocated for the rest.
 #[test]
-fn nothing_is_made_ready_for_what_a_client_only_claims() {
+fn announced_data_takes_no_memory_before_it_arrives() {
     let (length, data) = ((32u32 << 20).to_be_bytes(), [7; 100]);
     let write = [&0x2560_9513u32.to_be_bytes()[..], &[0, 0, 0, 1], &[0; 16], &length, &data].concat();
     conversation::hold(device(SMALL), &[&[2], &write[..]].concat());
 }
 
 #[test]
-fn requests_that_cannot_be_are_refused_and_the_next_is_served() {
+fn invalid_requests_are_refused_and_next_is_served() {
     let served = served(Limits::default());
     let mut client = Client::connect(&served.path);
     client.go();
@@ -126,7 +127,7 @@ fn requests_that_cannot_be_are_refused_and_the_next_is_served() {
 }
 
 #[test]
-fn many_requests_at_once_are_answered_in_order() {
+fn pipelined_requests_are_answered_in_order() {
     let served = served(Limits::default());
     let mut client = Client::connect(&served.path);
     client.go();
@@ -135,14 +136,14 @@ fn many_requests_at_once_are_answered_in_order() {
     for cookie in cookies {
         assert_eq!(client.reply(cookie, 0).error, 0);
     }
-    // Half of a request does not keep the reply to the one before it.
+    // An incomplete request does not delay the reply to the previous one.
     let cookie = client.send(0, 0, 4096, 1, &[]);
     client.stream.write_all(&[0x25, 0x60]).unwrap();
     assert_eq!(client.reply(cookie, 1).chunks, [(1, vec![1])]);
 }
 
 #[test]
-fn nonsense_and_hang_ups_end_one_connection_alone() {
+fn invalid_input_and_disconnects_end_only_their_own_connection() {
     let served = served(Limits { connections: 8, handshake: Duration::from_secs(2) });
     let mut good = Client::connect(&served.path);
     good.go();
@@ -150,14 +151,14 @@ fn nonsense_and_hang_ups_end_one_connection_alone() {
         [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 200], b"\0\0\0\x03IHAVEOPT\0\0\0\x01\xff\xff\xff\xff", b"\0"]
     {
         let mut stream = UnixStream::connect(&served.path).unwrap();
-        // It may be gone before all of it is written.
+        // The server may close the connection before all bytes are sent.
         let _ = stream.write_all(nonsense);
     }
     let mut half = Client::connect(&served.path);
     half.go();
     half.stream.write_all(&[1; 28]).unwrap();
     assert!(half.is_ended());
-    // Who says nothing is sent away.
+    // A silent client is disconnected.
     let mut silent = Client::connect(&served.path);
     assert!(silent.is_ended());
     let mut broken = Client::connect(&served.path);
@@ -165,7 +166,7 @@ fn nonsense_and_hang_ups_end_one_connection_alone() {
     broken.send(0, 1, 0, 1 << 20, b"much less");
     drop(broken);
     std::thread::sleep(Duration::from_millis(400));
-    // No more than so many at a time; the good one is there still.
+    // The number of connections is limited; the first client is still connected.
     let mut held: Vec<_> = (1..8).map(|_| Client::connect(&served.path)).collect();
     let mut more = UnixStream::connect(&served.path).unwrap();
     assert_eq!(more.read(&mut [0]).unwrap_or(0), 0);
@@ -175,7 +176,7 @@ fn nonsense_and_hang_ups_end_one_connection_alone() {
 }
 
 #[test]
-fn what_one_connection_wrote_another_reads() {
+fn connections_see_each_others_writes() {
     let served = served(Limits::default());
     let (mut one, mut two) = (Client::connect(&served.path), Client::connect(&served.path));
     one.go();
@@ -187,7 +188,7 @@ fn what_one_connection_wrote_another_reads() {
 }
 
 #[test]
-fn a_place_that_is_taken_is_refused_and_one_left_behind_is_used() {
+fn address_in_use_is_refused_and_stale_socket_is_replaced() {
     let served = served(Limits::default());
     let start = |path: &PathBuf| {
         Server::start(SharedDevice::new(device(SMALL)), &Address::Unix(path.clone()), Limits::default())

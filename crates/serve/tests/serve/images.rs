@@ -1,4 +1,4 @@
-//! Drives that outlive their process.
+//! Drives whose image is a journal.
 
 use crate::common::{Naive, SMALL, page_steps, scenario, take};
 use std::path::Path;
@@ -9,9 +9,9 @@ fn open(at: &Path, text: &str) -> Result<(Device, Noted), String> {
     Device::in_journal(&scenario(text), at, Speed::Full).map_err(|error| error.to_string())
 }
 
-/// What an end at any moment leaves is content and counts as they were.
+/// After an end at any moment, contents and counters are as before.
 #[test]
-fn a_drive_comes_back_as_it_was_without_a_clean_end() {
+fn journal_restores_drive_without_clean_shutdown() {
     for ftl in ["", "[ftl]\nstructure = \"dftl\"\n", "[ftl]\ndedup = \"cagc\"\n"] {
         let (folder, text) = (tempfile::tempdir().unwrap(), format!("{SMALL}{ftl}"));
         let mut naive = None;
@@ -40,7 +40,7 @@ fn a_drive_comes_back_as_it_was_without_a_clean_end() {
 }
 
 #[test]
-fn a_note_that_was_cut_short_is_left_out() {
+fn incomplete_note_at_end_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let (mut device, _) = open(folder.path(), SMALL).unwrap();
     device.write(0, &[1; 4096]).unwrap();
@@ -57,7 +57,7 @@ fn a_note_that_was_cut_short_is_left_out() {
 }
 
 #[test]
-fn images_that_are_damaged_or_of_others_are_refused() {
+fn damaged_or_foreign_images_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (mut device, _) = open(folder.path(), SMALL).unwrap();
     device.write(0, &[1; 8192]).unwrap();

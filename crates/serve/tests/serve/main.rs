@@ -1,4 +1,4 @@
-//! The device and its doors.
+//! Tests of the device and its transports.
 
 mod agreement;
 mod client;

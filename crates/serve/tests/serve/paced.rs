@@ -1,4 +1,4 @@
-//! A device that answers when its drive would.
+//! Devices with timed answers.
 
 use crate::agreement::counts;
 use crate::client::Client;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use wearwell_serve::nbd::{Address, Limits, Server};
 use wearwell_serve::{Device, Operation, SharedDevice, Speed};
 
-/// Eight dies, of which each programs for 20 ms and reads for 5, and nothing else takes time.
+/// Eight dies; a program takes 20 ms and a read 5 ms, and nothing else takes time.
 const SLOW: &str = "[device]\nchannels = 8\nblocks_per_plane = 32\npages_per_block = 16\nspare_factor = 0.25\npage_size = 4096\nsuperblock_blocks = 8\n\
     [timing]\nread_us = 5000.0\nprogram_us = 20000.0\nerase_us = 1000.0\nchannel_mb_per_s = 1000000.0\n";
 
@@ -16,7 +16,7 @@ fn paced(text: &str) -> SharedDevice {
 }
 
 #[test]
-fn a_request_takes_what_the_flash_takes() {
+fn request_takes_as_long_as_its_flash_operations() {
     let device = paced(SLOW);
     let began = Instant::now();
     for page in 0..4 {
@@ -26,7 +26,7 @@ fn a_request_takes_what_the_flash_takes() {
     let read = Instant::now();
     device.with(|device| device.read(0, &mut [0; 4096])).unwrap();
     assert!(read.elapsed() >= Duration::from_millis(5));
-    // What has no page takes no time of the drive's.
+    // A request without pages takes no time in the drive.
     device.with(|device| device.read(0, &mut [])).unwrap();
     let device = device.take().unwrap();
     let writes = device.status().requests;
@@ -34,13 +34,13 @@ fn a_request_takes_what_the_flash_takes() {
     assert!(writes.of(Operation::Write).total >= Duration::from_millis(80));
     let result = device.result().unwrap();
     let write = &result.timing.unwrap().requests["write"];
-    // By the clock they take that to the nanosecond but for the channel, as none waits for another.
+    // In simulated time each write takes 20 ms plus the short channel transfer, because no write waits for another.
     assert!((write.mean_ns / 20e6 - 1.0).abs() < 1e-3, "{}", write.mean_ns);
 }
 
-/// Requests on one connection are in hand together: eight dies program at once.
+/// Requests of one connection are served concurrently: eight dies program at once.
 #[test]
-fn the_queue_is_as_deep_as_the_client_makes_it() {
+fn requests_of_one_connection_are_served_concurrently() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let text = SLOW.replace("program_us = 20000.0", "program_us = 200000.0");
@@ -57,13 +57,13 @@ fn the_queue_is_as_deep_as_the_client_makes_it() {
     assert!(cookies.iter().all(|reply| reply[..8] == [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]), "{cookies:?}");
     let numbers: Vec<u8> = cookies.iter().map(|reply| reply[15]).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
-    // One after the other they would take 1.6 s.
+    // Sequentially they would take 1.6 s.
     assert!(took >= Duration::from_millis(200) && took < Duration::from_millis(1500), "{took:?}");
     client.leave();
     server.stop();
 }
 
-/// Counts, and no sums in which reads weigh what they take: of times nothing is known without them.
+/// Removes the sums in which reads are weighted by their time, which need a timing model.
 fn without_weights(mut counts: serde_json::Value) -> serde_json::Value {
     for layer in counts["layers"].as_array_mut().unwrap() {
         if let Some(ftl) = layer.get_mut("ftl").and_then(serde_json::Value::as_object_mut) {
@@ -76,7 +76,7 @@ fn without_weights(mut counts: serde_json::Value) -> serde_json::Value {
 }
 
 #[test]
-fn the_pace_changes_no_count() {
+fn timed_device_counts_as_untimed_one() {
     let times = "[timing]\nread_us = 0.1\nprogram_us = 0.1\nerase_us = 0.1\nchannel_mb_per_s = 1000000.0\nwrite_buffer = \"64 KiB\"\n";
     for text in [SMALL.to_owned(), format!("{SMALL}[ftl]\nstructure = \"dftl\"\n")] {
         let mut quick = device(&text);
@@ -92,7 +92,7 @@ fn the_pace_changes_no_count() {
 }
 
 #[test]
-fn times_that_are_missing_are_named() {
+fn timed_device_without_timing_names_missing_setting() {
     let refused = Device::in_memory_at(&scenario(SMALL), Speed::Timed).err().unwrap();
     assert!(refused.to_string().contains("timing."), "{refused}");
 }

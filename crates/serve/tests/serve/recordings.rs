@@ -1,4 +1,4 @@
-//! What was recorded counts the same when it is replayed.
+//! A replayed recording has the same counters as the live drive.
 
 use crate::agreement::counts;
 use crate::common::{PAGE, SMALL, Step, device, page_steps, scenario, take};
@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use wearwell_stack::{Parts, Progress, RunResult, run_with};
 
-/// The recording, replayed once on a new drive.
+/// Replays the recording once on a new drive.
 fn replayed(text: &str, recording: &Path) -> RunResult {
-    // What the recording writes is what is measured, all of it and nothing else.
+    // The measured phase is exactly the recording.
     let once =
         "[precondition]\nfill = \"none\"\n[measure]\nwarm_up = 0.0\ndrive_writes = 0.001\npasses = 1\n";
     let trace = format!("[trace]\npath = {:?}\naddress = \"direct\"\n", recording.display().to_string());
@@ -17,7 +17,7 @@ fn replayed(text: &str, recording: &Path) -> RunResult {
     run.unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// Requests of whole pages, and some that are none, for which pages are read first.
+/// Returns requests of whole pages and some of partial pages, for which pages are read first.
 fn steps(bytes: u64) -> Vec<Step> {
     let mut steps = page_steps(bytes, 3000, 9);
     for (at, step) in steps.iter_mut().enumerate().filter(|(at, _)| at % 10 == 0) {
@@ -32,7 +32,7 @@ fn steps(bytes: u64) -> Vec<Step> {
 }
 
 #[test]
-fn a_recording_counts_what_the_live_drive_counted() {
+fn replayed_recording_counts_as_the_live_drive() {
     let folder = tempfile::tempdir().unwrap();
     let dedup = format!("{SMALL}[ftl]\ndedup = \"cagc\"\n");
     let fs = format!("{SMALL}[[log]]\nname = \"fs\"\nsegment_blocks = 1\nspare_factor = 0.2\n");

@@ -1,4 +1,4 @@
-//! Connections that others cannot read.
+//! Connections by TLS.
 
 use crate::client::Client;
 use crate::common::{Naive, SMALL, device, page_steps, scenario};
@@ -23,14 +23,14 @@ const TLS_REQUIRED: u32 = 1 << 31 | 5;
 
 type Secret = Client<StreamOwned<ClientConnection, UnixStream>>;
 
-/// Files of certificates, as QEMU and nbdkit have them.
+/// Certificate authority with its files, named as in QEMU and nbdkit.
 struct Office {
     folder: tempfile::TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Office {
-    /// With what a server needs.
+    /// Creates the authority and a server certificate.
     fn new() -> Office {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -48,7 +48,7 @@ impl Office {
         std::fs::write(self.path(&format!("{whose}-key.pem")), key.serialize_pem()).unwrap();
     }
 
-    /// From now on the server asks who a client is.
+    /// Makes the server require client certificates.
     fn asking(self) -> Office {
         std::fs::write(self.path("ca-cert.pem"), self.issuer.as_ref().pem()).unwrap();
         self
@@ -62,7 +62,7 @@ impl Office {
         Certificates::read(self.folder.path()).unwrap()
     }
 
-    /// Serves a device at a socket among the certificates.
+    /// Serves a device at a socket in the folder of the certificates.
     fn serve(&self, device: Device, limits: Limits) -> (Server, PathBuf) {
         let (device, path) = (SharedDevice::new(device), self.path("s"));
         let address = Address::Unix(path.clone());
@@ -70,7 +70,7 @@ impl Office {
         (Server::start_by(manners, device, &address, limits).unwrap(), path)
     }
 
-    /// One who trusts the issuer, and shows what `whose` has.
+    /// Returns a client configuration that trusts the authority and presents the certificate of `whose`, if given.
     fn client(&self, whose: Option<&str>) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.as_ref().der().clone()).unwrap();
@@ -89,7 +89,7 @@ impl Office {
     }
 }
 
-/// Connects, and is understood by nobody else from then on.
+/// Connects and starts TLS.
 fn connect(path: &Path, config: Arc<ClientConfig>) -> Secret {
     let mut client = Client::connect(path);
     assert_eq!(client.option(STARTTLS, &[]), [(1, vec![])]);
@@ -102,7 +102,7 @@ fn encrypted(client: Client, config: Arc<ClientConfig>) -> Secret {
 }
 
 #[test]
-fn nothing_is_told_before_all_is_encrypted() {
+fn options_before_starttls_are_refused() {
     let office = Office::new();
     let (server, path) = office.serve(device(SMALL), Limits::default());
     let mut client = Client::connect(&path);
@@ -116,7 +116,7 @@ fn nothing_is_told_before_all_is_encrypted() {
     assert_eq!(client.option(3, &[]), [(2, vec![0; 4]), (1, vec![])]);
     client.go();
     assert_eq!(client.bytes, device(SMALL).bytes());
-    // The oldest way to ask for an export has no answer that says no.
+    // NBD_OPT_EXPORT_NAME has no error reply, so the server disconnects.
     let mut old = Client::connect(&path);
     old.send_option(1, &[]);
     assert!(old.is_ended());
@@ -124,7 +124,7 @@ fn nothing_is_told_before_all_is_encrypted() {
 }
 
 #[test]
-fn a_server_without_certificates_says_so() {
+fn starttls_without_certificates_is_unsupported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let device = SharedDevice::new(device(SMALL));
@@ -134,7 +134,7 @@ fn a_server_without_certificates_says_so() {
 }
 
 #[test]
-fn requests_are_answered_as_in_the_clear() {
+fn requests_by_tls_are_answered_as_in_plain_text() {
     let office = Office::new();
     let (server, path) = office.serve(device(SMALL), Limits::default());
     let mut client = connect(&path, office.client(None));
@@ -144,12 +144,12 @@ fn requests_are_answered_as_in_the_clear() {
     for step in &page_steps(client.bytes, 1500, 5) {
         assert!(client.take(step) == naive.take(step), "{step:?}");
     }
-    // Longer than any record, in both ways.
+    // Data longer than any TLS record, in both directions.
     let long: Vec<u8> = (0..3u32 << 20).map(|at| (at % 251) as u8).collect();
     assert_eq!(client.ask(0, 1, 4096, long.len() as u32, &long).error, 0);
     let read = client.ask(0, 0, 4096, long.len() as u32, &[]);
     assert!(read.chunks.into_iter().flat_map(|chunk| chunk.1).eq(long));
-    // Many at once.
+    // Many requests in progress.
     let cookies: Vec<u64> =
         (0..200u64).map(|at| client.send(0, 1, at * 4096, 4096, &[at as u8; 4096])).collect();
     cookies.into_iter().for_each(|cookie| assert_eq!(client.reply(cookie, 0).error, 0));
@@ -157,9 +157,9 @@ fn requests_are_answered_as_in_the_clear() {
     server.stop();
 }
 
-/// Requests that come with the last option, in one record with it, are not lost.
+/// Requests in the same TLS record as the last option are not lost.
 #[test]
-fn a_client_need_not_wait_for_the_agreement() {
+fn requests_sent_with_last_option_are_served() {
     let office = Office::new();
     let (server, path) = office.serve(device(SMALL), Limits::default());
     let mut client = connect(&path, office.client(None));
@@ -175,9 +175,9 @@ fn a_client_need_not_wait_for_the_agreement() {
     server.stop();
 }
 
-/// Where requests wait together, one thread hears what comes and others say what is done.
+/// With concurrent requests one thread reads from the connection while others write to it.
 #[test]
-fn answers_go_out_while_requests_come_in() {
+fn replies_are_sent_while_requests_arrive() {
     let slow = format!(
         "{SMALL}[timing]\nread_us = 300.0\nprogram_us = 300.0\nerase_us = 300.0\nchannel_mb_per_s = 1000000.0\n"
     );
@@ -189,7 +189,7 @@ fn answers_go_out_while_requests_come_in() {
     let mut answered = 0;
     for at in 0..600u64 {
         client.send(0, 1, at % 1000 * 4096, 4096, &[at as u8; 4096]);
-        // Some are heard meanwhile, in whatever order.
+        // Reads some replies meanwhile, in any order.
         while answered + 40 < at {
             assert_eq!(client.bytes(16)[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
             answered += 1;
@@ -201,7 +201,7 @@ fn answers_go_out_while_requests_come_in() {
     server.stop();
 }
 
-/// Hands on what two sides say to each other, and keeps it.
+/// Relays a connection and records all its bytes.
 fn listen_in(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let listener = UnixListener::bind(heard).unwrap();
@@ -222,7 +222,7 @@ fn listen_in(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
     kept
 }
 
-/// Writes it and reads it again.
+/// Writes bytes and reads them back.
 fn say<S: Read + Write>(mut client: Client<S>, said: &[u8]) {
     client.go();
     let length = said.len() as u32;
@@ -231,7 +231,7 @@ fn say<S: Read + Write>(mut client: Client<S>, said: &[u8]) {
 }
 
 #[test]
-fn who_listens_in_hears_nothing() {
+fn eavesdropper_sees_no_plain_text_with_tls() {
     let office = Office::new();
     let (server, path) = office.serve(device(SMALL), Limits::default());
     let said = b"what nobody else should know, and will not".repeat(100);
@@ -260,7 +260,7 @@ fn who_listens_in_hears_nothing() {
 }
 
 #[test]
-fn where_clients_are_asked_who_they_are_only_those_who_can_tell_come_in() {
+fn only_clients_with_issued_certificate_are_admitted() {
     let office = Office::new().asking();
     office.issue("client");
     let (server, path) = office.serve(device(SMALL), Limits::default());
@@ -271,7 +271,7 @@ fn where_clients_are_asked_who_they_are_only_those_who_can_tell_come_in() {
     };
     assert!(is_admitted(office.client(Some("client"))));
     assert!(!is_admitted(office.client(None)));
-    // Issued by somebody else, for which this one's word is taken as to who the server is.
+    // Certificate from another authority; the client is made to trust this server.
     let other = Office::new();
     other.issue("client");
     for file in ["client-cert.pem", "client-key.pem"] {
@@ -284,21 +284,21 @@ fn where_clients_are_asked_who_they_are_only_those_who_can_tell_come_in() {
 }
 
 #[test]
-fn nonsense_in_the_place_of_tls_ends_one_connection_alone() {
+fn invalid_tls_ends_only_its_own_connection() {
     let office = Office::new();
     let limits = Limits { handshake: Duration::from_secs(2), ..Limits::default() };
     let (server, path) = office.serve(device(SMALL), limits);
     let mut good = connect(&path, office.client(None));
     good.go();
     let hello = [22, 3, 1, 2, 0, 1];
-    // Options in the clear, a record that is none, one that is longer than any, half of one.
+    // Plain-text options, an invalid record, too long a record, and an incomplete one.
     for nonsense in [&b"IHAVEOPT\0\0\0\x03\0\0\0\0"[..], &[0xff; 200], &[22, 3, 3, 0xff, 0xff], &hello] {
         let mut client = Client::connect(&path);
         client.option(STARTTLS, &[]);
         client.stream.write_all(nonsense).unwrap();
         assert!(client.is_ended(), "{nonsense:?}");
     }
-    // Nor can anybody hold a place for longer by a byte at a time.
+    // A client that sends one byte at a time is disconnected after the time limit too.
     let mut slow = Client::connect(&path);
     slow.option(STARTTLS, &[]);
     let began = Instant::now();
@@ -312,7 +312,7 @@ fn nonsense_in_the_place_of_tls_ends_one_connection_alone() {
         }
     }
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
-    // One that breaks off in the midst of a request.
+    // A client that disconnects within a request.
     let mut broken = connect(&path, office.client(None));
     broken.go();
     broken.send(0, 1, 0, 1 << 20, b"much less");
@@ -323,7 +323,7 @@ fn nonsense_in_the_place_of_tls_ends_one_connection_alone() {
 }
 
 #[test]
-fn files_that_are_missing_or_wrong_are_named() {
+fn missing_or_invalid_certificate_files_are_named() {
     let office = Office::new();
     let refused = |folder: &Path| Certificates::read(folder).unwrap_err().to_string();
     let none = refused(&office.path("nowhere"));
@@ -345,13 +345,13 @@ fn files_that_are_missing_or_wrong_are_named() {
         let told = refused(other.folder.path());
         assert!(told.contains(said), "{told}");
     }
-    // A key of somebody else.
+    // The private key of another certificate.
     std::fs::copy(Office::new().path("server-key.pem"), office.path("server-key.pem")).unwrap();
     assert!(refused(office.folder.path()).contains("server-key.pem: "), "{}", refused(office.folder.path()));
 }
 
 #[test]
-fn only_who_asks_its_clients_may_listen_to_other_machines() {
+fn remote_address_is_guarded_only_with_client_certificates() {
     let is_guarded = |address: &str, office: &Office| {
         let text = format!("{address},tls={}", office.folder.path().display());
         (DOOR.place)(&text).unwrap().is_guarded()
@@ -364,7 +364,7 @@ fn only_who_asks_its_clients_may_listen_to_other_machines() {
 }
 
 #[test]
-fn public_clients_come_in_by_tls() {
+fn public_clients_connect_by_tls() {
     let office = Office::new().asking();
     office.issue("client");
     let (server, path) = office.serve(device(SMALL), Limits::default());

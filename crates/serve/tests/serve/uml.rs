@@ -1,4 +1,4 @@
-//! A kernel of its own on the device, where there is User-mode Linux: an ordinary process with drivers and file systems of Linux.
+//! A guest kernel in User-mode Linux, where installed: an ordinary process with Linux drivers and file systems.
 
 use crate::vhost::Served;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use wearwell_serve::Operation;
 
-/// What the guest does. Its root is the host's, to be read; `LOG` is a folder of the host's that it may write to.
+/// Script of the guest. Its root is the host's file system, read-only; FOLDER is replaced by the folder with the kernel modules.
 const JOB: &str = r#"#!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /mnt
 (
@@ -35,7 +35,7 @@ busybox poweroff -f
 "#;
 
 #[test]
-fn a_guest_has_a_file_system_on_it() {
+fn guest_kernel_uses_a_file_system_on_the_device() {
     let modules = Path::new("/usr/lib/uml/modules");
     let needed = [
         "/usr/bin/linux.uml",

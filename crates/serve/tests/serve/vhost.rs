@@ -1,4 +1,4 @@
-//! The device of a virtual machine.
+//! Export of the device to virtual machines by vhost-user.
 
 use crate::agreement::{counts, simulated};
 use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps};
@@ -14,7 +14,7 @@ use wearwell_serve::door::Door;
 use wearwell_serve::vhost_user::DOOR;
 use wearwell_serve::{Device, Operation, SharedDevice};
 
-/// A device behind a socket.
+/// Device served at a vhost-user socket.
 pub struct Served {
     _folder: tempfile::TempDir,
     pub path: PathBuf,
@@ -40,7 +40,7 @@ impl Served {
     }
 }
 
-/// Does a step, which is of whole pages.
+/// Performs a step of whole pages on the guest and on the reference disk.
 fn step_is_done(guest: &mut Guest, naive: &mut Naive, step: &Step) {
     let status = match step {
         Step::Write(offset, data) => guest.write(*offset, data),
@@ -59,7 +59,7 @@ fn step_is_done(guest: &mut Guest, naive: &mut Naive, step: &Step) {
 }
 
 #[test]
-fn the_same_requests_of_a_guest_count_the_same_as_in_a_simulation() {
+fn device_counts_of_guest_equal_simulation() {
     for (ftl, features) in [
         ("", FEATURES),
         ("[ftl]\nstructure = \"dftl\"\n", u64::MAX),
@@ -82,7 +82,7 @@ fn the_same_requests_of_a_guest_count_the_same_as_in_a_simulation() {
 }
 
 #[test]
-fn what_a_driver_is_told_is_what_the_specification_says() {
+fn configuration_and_requests_follow_the_specification() {
     let served = Served::of(SMALL);
     let mut guest = Guest::connect(&served.path, FEATURES);
     for bit in [1, 2, 6, 9, 10, 12, 13, 14, 28, 32] {
@@ -92,13 +92,13 @@ fn what_a_driver_is_told_is_what_the_specification_says() {
     let number = |at: usize| u32::from_le_bytes(config[at..at + 4].try_into().unwrap());
     let bytes = served.device.with(|device| Ok(device.bytes())).unwrap();
     assert_eq!(u64::from(number(0)) * 512, bytes);
-    // Segments of 64 KiB, 126 of them; blocks of 4096 bytes, four queues; ranges of 1 GiB, 32 of them, as fine as a page.
+    // 126 segments of 64 KiB; blocks of 4096 bytes; four queues; 32 ranges of 1 GiB, aligned to a page.
     assert_eq!((number(8), number(12), number(20), config[34]), (65536, 126, 4096, 4));
     assert_eq!([36, 40, 44, 48, 52].map(number), [1 << 21, 32, 8, 1 << 21, 32]);
     assert_eq!(config[56], 1);
     assert_eq!(guest.ask(GET_ID, 0, 20, true), 0);
     assert_eq!(&guest.get(DATA, 9), b"wearwell\0");
-    // What is forgotten reads as zeroes, and takes no room; what is to be allocated does.
+    // Unmapped zeroes read as zeroes and take no space; allocated zeroes take space.
     assert_eq!(guest.write(0, &[7; 4 * PAGE as usize]), 0);
     assert_eq!(guest.range(WRITE_ZEROES, PAGE, PAGE, 0), 0);
     assert_eq!(guest.range(WRITE_ZEROES, 2 * PAGE, PAGE, 1), 0);
@@ -106,7 +106,7 @@ fn what_a_driver_is_told_is_what_the_specification_says() {
     assert_eq!(served.device.with(|device| Ok(device.content_bytes())).unwrap(), 3 * PAGE);
     let before = served.device.with(|device| Ok(device.status().requests)).unwrap();
     assert_eq!((before.of(Operation::Trim).count(), before.of(Operation::Flush).count()), (1, 0));
-    // Two ranges in one request, and sectors that are no whole page.
+    // Two ranges in one request, and sectors that are not whole pages.
     let mut ranges = Vec::new();
     for (sector, sectors) in [(0u64, 8u32), (24, 8)] {
         ranges.extend(sector.to_le_bytes());
@@ -119,9 +119,9 @@ fn what_a_driver_is_told_is_what_the_specification_says() {
     assert_eq!(guest.read(0, 2048), [vec![0; 512], vec![9; 1024], vec![0; 512]].concat());
 }
 
-/// A driver that cannot ask for flushes counts on each write to be durable.
+/// A driver without the flush feature relies on every write being durable.
 #[test]
-fn without_flushes_each_write_is_one() {
+fn writes_are_flushed_if_driver_has_no_flush_feature() {
     let served = Served::of(SMALL);
     let mut guest = Guest::connect(&served.path, FEATURES & !(1 << 9));
     assert_eq!(guest.write(0, &[7; 4096]), 0);
@@ -131,7 +131,7 @@ fn without_flushes_each_write_is_one() {
 }
 
 #[test]
-fn many_requests_at_once_and_several_guests() {
+fn concurrent_requests_of_several_guests_are_served() {
     let served = Served::of(SMALL);
     let mut guests: Vec<_> = (0..3).map(|_| Guest::connect(&served.path, FEATURES)).collect();
     for (number, guest) in guests.iter_mut().enumerate() {
@@ -154,7 +154,7 @@ fn many_requests_at_once_and_several_guests() {
 }
 
 #[test]
-fn requests_that_cannot_be_are_refused_and_the_next_is_served() {
+fn invalid_requests_are_refused_and_next_is_served() {
     let served = Served::of(SMALL);
     let mut guest = Guest::connect(&served.path, FEATURES);
     let sectors = served.device.with(|device| Ok(device.bytes() / 512)).unwrap();
@@ -180,7 +180,7 @@ fn requests_that_cannot_be_are_refused_and_the_next_is_served() {
     assert_eq!(guest.read(0, 512), [5; 512]);
 }
 
-/// A guest, after those before it have gone.
+/// Connects a guest once earlier guests have disconnected.
 fn when_there_is_room(path: &Path) -> Guest {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -192,9 +192,9 @@ fn when_there_is_room(path: &Path) -> Guest {
     }
 }
 
-/// Chains that lie outside of memory, run in circles, have no end, no room for an answer, or too much of everything.
+/// Chains outside the memory, cyclic chains, chains without an end or without room for the status, and oversized chains.
 #[test]
-fn hostile_chains_harm_nobody() {
+fn hostile_descriptor_chains_do_not_affect_other_guests() {
     let served = Served::of(SMALL);
     let mut good = Guest::connect(&served.path, FEATURES);
     assert_eq!(good.write(0, &[3; 512]), 0);
@@ -224,7 +224,7 @@ fn hostile_chains_harm_nobody() {
     ];
     for chain in chains {
         let mut guest = when_there_is_room(&served.path);
-        // A table of tables, in the place that the indirect ones name.
+        // A table of indirect tables, at the address that the indirect chains use.
         for index in 0..64 {
             guest.describe(DATA, index, of(DATA, 16 * 64, INDIRECT, 0));
         }
@@ -233,7 +233,7 @@ fn hostile_chains_harm_nobody() {
         }
         guest.offer(0);
         guest.kick();
-        // The same guest goes on, unless it wrote over its own queue.
+        // The same guest can continue, unless it has overwritten its own queue.
         if !chain.iter().any(|of| of.address == 0) {
             assert_eq!(guest.wait().len(), 1, "{chain:?}");
             assert_eq!(guest.ask(IN, 0, 512, true), 0, "{chain:?}");
@@ -248,9 +248,9 @@ fn hostile_chains_harm_nobody() {
     served.close().check().unwrap();
 }
 
-/// Fronts that speak nonsense, say nothing, or too much at once.
+/// Front ends that send invalid messages, nothing, or too much at once.
 #[test]
-fn hostile_fronts_end_themselves_alone() {
+fn hostile_front_ends_do_not_affect_other_guests() {
     let served = Served::of(SMALL);
     let mut good = Guest::connect(&served.path, FEATURES);
     let message = |request: u32, flags: u32, payload: &[u8]| {
@@ -272,7 +272,7 @@ fn hostile_fronts_end_themselves_alone() {
     ];
     for bytes in &nonsense {
         let mut stream = UnixStream::connect(&served.path).unwrap();
-        // It may be gone before all of it is written.
+        // The server may close the connection before all bytes are sent.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -282,13 +282,13 @@ fn hostile_fronts_end_themselves_alone() {
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{bytes:?}"),
         }
     }
-    // One after the other, many times, and no file stays open.
+    // Many guests in sequence leak no file descriptors.
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = open();
     for _ in 0..100 {
         drop(when_there_is_room(&served.path));
     }
-    // No more than eight at a time.
+    // At most eight guests are connected at a time.
     let held: Vec<_> = (0..12).map(|_| UnixStream::connect(&served.path).unwrap()).collect();
     drop(held);
     let until = Instant::now() + Duration::from_secs(20);
@@ -301,7 +301,7 @@ fn hostile_fronts_end_themselves_alone() {
 }
 
 #[test]
-fn a_door_closes_while_a_guest_is_at_work() {
+fn transport_closes_while_guest_has_requests() {
     let served = Served::of(SMALL);
     let mut guest = Guest::connect(&served.path, FEATURES);
     for slot in 0..64 {
@@ -312,7 +312,7 @@ fn a_door_closes_while_a_guest_is_at_work() {
 }
 
 #[test]
-fn addresses_that_are_no_unix_sockets_are_refused() {
+fn addresses_other_than_unix_sockets_are_refused() {
     for text in ["tcp:127.0.0.1:1", "", "unix:"] {
         assert!((DOOR.place)(text).is_err_and(|problem| problem.contains("unix:PATH")), "{text}");
     }

@@ -1,4 +1,4 @@
-//! A zoned drive without a log: as files of zones, and what is refused of it.
+//! Zoned drives without a log: rules for requests, and zones as files.
 
 use crate::common::{device, scenario};
 use crate::fuse::Mounted;
@@ -21,7 +21,7 @@ fn zone_of(device: &Device, number: u32) -> ZoneState {
     device.zone(number).unwrap()
 }
 
-/// What a request is refused for, if it is.
+/// Returns the reason why a request was refused, if it was.
 fn refused(done: Result<(), DeviceError>) -> Option<LayerError> {
     done.err().map(|error| match error {
         DeviceError::Layer(error) => error,
@@ -30,7 +30,7 @@ fn refused(done: Result<(), DeviceError>) -> Option<LayerError> {
 }
 
 #[test]
-fn a_zone_is_written_at_its_pointer_and_reset_as_a_whole() {
+fn zone_is_written_at_write_pointer_and_reset_as_a_whole() {
     let mut device = device(DRIVE);
     assert_eq!(device.zones(), Some(Zones { count: 16, bytes: ZONE as u64 }));
     let page = [7; PAGE];
@@ -71,9 +71,9 @@ fn a_zone_is_written_at_its_pointer_and_reset_as_a_whole() {
     device.check().unwrap();
 }
 
-/// A journal has no request that was refused, and the drive comes back with the same pointers and bytes.
+/// A journal has no refused requests, and it restores the same write pointers and bytes.
 #[test]
-fn a_zoned_drive_is_kept_in_a_journal() {
+fn journal_restores_zoned_drive() {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("image");
     let open = || Device::in_image_at(&scenario(DRIVE), &image, Speed::Full).unwrap().0;
@@ -100,7 +100,7 @@ fn a_zoned_drive_is_kept_in_a_journal() {
     }
     device.write(5 * PAGE as u64, &[6; PAGE]).unwrap();
     drop(device);
-    // The note of the last write, a page, once more: no zone would have taken that.
+    // Duplicates the note of the last write, of one page. The zone would have refused this write.
     let journal = image.join("requests");
     let mut notes = std::fs::read(&journal).unwrap();
     notes.extend_from_within(notes.len() - 40..);
@@ -109,9 +109,9 @@ fn a_zoned_drive_is_kept_in_a_journal() {
     assert!(refused.to_string().contains("zone 0: page 5 written out of order"), "{refused}");
 }
 
-/// A page that cannot be programmed takes its zone out of use, and nothing else: what the zone holds is read until it is reset.
+/// A failed program takes only its own zone offline; the zone stays readable until it is reset.
 #[test]
-fn a_zone_that_fails_is_read_and_the_others_written() {
+fn failed_zone_stays_readable_and_others_writable() {
     let mut device = device(&DRIVE.replace("[ftl]", "program_failure_rate = 0.02\n[ftl]"));
     let mut held = vec![Vec::new(); 16];
     for (zone, held) in held.iter_mut().enumerate() {
@@ -132,7 +132,7 @@ fn a_zone_that_fails_is_read_and_the_others_written() {
     for (zone, (state, held)) in states.iter().zip(&held).enumerate() {
         let mut found = vec![0; state.written as usize * PAGE];
         device.read((zone * ZONE) as u64, &mut found).unwrap();
-        // Of the write that failed a page may be there.
+        // A page of the failed write may be present.
         assert!(found.starts_with(held) && found.len() <= held.len() + PAGE);
         let is_written = |(at, byte): (usize, &u8)| *byte == (zone * 31 + at / PAGE + 1) as u8;
         assert!(found.iter().enumerate().all(is_written));
@@ -148,9 +148,9 @@ fn a_zone_that_fails_is_read_and_the_others_written() {
     assert_eq!(device.content_bytes(), 0);
 }
 
-/// Whoever came by these could know nothing of zones.
+/// NBD and vhost-user cannot express zones.
 #[test]
-fn doors_without_words_for_zones_refuse_them() {
+fn transports_without_zones_refuse_zoned_drives() {
     let folder = tempfile::tempdir().unwrap();
     let device = SharedDevice::new(device(DRIVE));
     let address = format!("unix:{}", folder.path().join("s").display());
@@ -161,7 +161,7 @@ fn doors_without_words_for_zones_refuse_them() {
     }
 }
 
-/// The file of a zone, that a program appends to.
+/// Opens the file of a zone for appending.
 fn appending(folder: &Path, zone: u32) -> File {
     OpenOptions::new().append(true).open(folder.join(zone.to_string())).unwrap()
 }
@@ -171,7 +171,7 @@ fn number_of(done: std::io::Result<()>) -> Option<Errno> {
 }
 
 #[test]
-fn zones_are_files_as_zonefs_has_them() {
+fn zone_files_behave_as_in_zonefs() {
     let Some(mounted) = Mounted::of(DRIVE) else { return };
     let zones = mounted.disk();
     assert!(zones.ends_with("seq"));
@@ -235,9 +235,9 @@ fn asked() -> impl Strategy<Value = Asked> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The plainest zones: a list of bytes each.
+    /// The reference is a list of bytes for each zone.
     #[test]
-    fn zones_hold_what_the_plainest_zones_hold(steps in prop::collection::vec(asked(), 1..120)) {
+    fn zones_hold_what_reference_zones_hold(steps in prop::collection::vec(asked(), 1..120)) {
         let mut device = device(DRIVE);
         let mut naive = vec![Vec::<u8>::new(); 16];
         let mut finished = [false; 16];

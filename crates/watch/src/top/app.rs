@@ -1,29 +1,29 @@
-//! What `top` knows, and what keys do to it.
+//! State of `top`, and its changes by keys.
 
 use super::view::View;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use wearwell_serve::RequestReading;
 
-/// Values of write amplification that are kept for the picture.
+/// Maximum number of values of write amplification kept for the chart.
 const MOST_PAST: usize = 512;
 
-/// Shortest and longest time between two readings.
+/// Shortest and longest interval between two readings.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(60));
 
-/// In which order writes are shown.
+/// Sort order of the table of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// From the top of the stack to the flash.
     Stack,
-    /// The most pages first.
+    /// By pages, descending.
     Pages,
-    /// The most pages lately first.
+    /// By recent pages, descending.
     Lately,
 }
 
 impl Sort {
-    /// What it is called.
+    /// Returns the name shown to the user.
     pub fn name(self) -> &'static str {
         match self {
             Sort::Stack => "stack",
@@ -41,7 +41,7 @@ impl Sort {
     }
 }
 
-/// What `top` knows.
+/// State of `top`.
 pub struct App {
     before: Option<(Instant, View)>,
     now: Option<(Instant, View)>,
@@ -53,40 +53,40 @@ pub struct App {
     has_ended: bool,
 }
 
-/// A line of the table of writes.
+/// Row of the table of writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// The layer.
+    /// Name of the layer.
     pub layer: String,
-    /// Why it wrote.
+    /// Cause of the writes.
     pub cause: String,
-    /// Pages.
+    /// Pages written.
     pub pages: u64,
-    /// Pages for each page of the host; `None` where the host wrote none.
+    /// Pages written per host page, or `None` without host writes.
     pub ratio: Option<f64>,
-    /// The same since the reading before.
+    /// Pages written per host page since the previous reading.
     pub lately: Option<f64>,
-    /// Share of what the layer wrote.
+    /// Fraction of the layer's writes.
     pub share: f64,
 }
 
-/// What requests of an operation did lately.
+/// Recent rate of one kind of request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rate {
-    /// What they ask for.
+    /// Kind of request.
     pub operation: String,
-    /// Since the beginning.
+    /// Requests since the beginning.
     pub all: u64,
-    /// A second.
+    /// Requests a second.
     pub requests: f64,
     /// Bytes a second.
     pub bytes: f64,
-    /// What they were since the reading before, or in all if there were none since.
+    /// Statistics since the previous reading, or of all requests if there were none since.
     pub latest: RequestReading,
 }
 
 impl App {
-    /// Of which nothing is known yet.
+    /// Creates the state before the first reading.
     pub fn new(interval: Duration) -> Self {
         App {
             before: None,
@@ -100,7 +100,7 @@ impl App {
         }
     }
 
-    /// What was read, or why it could not be, at this time.
+    /// Takes a reading, or the error of a failed one, of this time.
     pub fn take(&mut self, at: Instant, read: Result<View, String>) {
         if self.is_paused {
             return;
@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    /// A key; one that is not known does nothing.
+    /// Handles a key. Unknown keys do nothing.
     pub fn key(&mut self, key: char) {
         match key {
             'q' => self.has_ended = true,
@@ -131,67 +131,67 @@ impl App {
         }
     }
 
-    /// Whether it is over.
+    /// True if the user has quit.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Whether it stands still.
+    /// True if the display is paused.
     pub fn is_paused(&self) -> bool {
         self.is_paused
     }
 
-    /// How long it is between two readings.
+    /// Returns the interval between two readings.
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// In which order writes are shown.
+    /// Returns the sort order.
     pub fn sort(&self) -> Sort {
         self.sort
     }
 
-    /// Why the last reading could not be taken.
+    /// Returns the error of the last reading, if it failed.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// What was seen last.
+    /// Returns the last view.
     pub fn view(&self) -> Option<&View> {
         self.now.as_ref().map(|(_, view)| view)
     }
 
-    /// Seconds between the last two readings, and what was seen at them.
+    /// Returns the seconds between the last two views, and both views.
     fn span(&self) -> Option<(f64, &View, &View)> {
         let ((before, old), (now, new)) = (self.before.as_ref()?, self.now.as_ref()?);
         let seconds = now.duration_since(*before).as_secs_f64();
         (seconds > 0.0).then_some((seconds, old, new))
     }
 
-    /// Pages programmed for each page of the host, in all.
+    /// Returns the write amplification since the beginning.
     pub fn amplification(&self) -> Option<f64> {
         let view = self.view()?;
         ratio(view.programs, view.host_pages)
     }
 
-    /// The same since the reading before.
+    /// Returns the write amplification since the previous reading.
     pub fn lately(&self) -> Option<f64> {
         let (_, old, new) = self.span()?;
         ratio(new.programs.saturating_sub(old.programs), new.host_pages.saturating_sub(old.host_pages))
     }
 
-    /// That of the readings before, the oldest first.
+    /// Returns the recent write amplification at each of the readings so far, oldest first.
     pub fn past(&self) -> impl ExactSizeIterator<Item = f64> {
         self.past.iter().copied()
     }
 
-    /// How much a count rose a second.
+    /// Returns the increase of a counter per second.
     pub fn rate(&self, count: fn(&View) -> u64) -> Option<f64> {
         let (seconds, old, new) = self.span()?;
         Some(count(new).saturating_sub(count(old)) as f64 / seconds)
     }
 
-    /// What layers wrote and why, in the order that was asked for.
+    /// Returns the rows of the table of writes, in the chosen order.
     pub fn lines(&self) -> Vec<Line> {
         let Some(view) = self.view() else { return Vec::new() };
         let span = self.span();
@@ -225,7 +225,7 @@ impl App {
         lines
     }
 
-    /// What requests did lately.
+    /// Returns the recent rates of all kinds of requests.
     pub fn rates(&self) -> Vec<Rate> {
         let Some(view) = self.view() else { return Vec::new() };
         let span = self.span();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_lately_is_the_difference_of_two_readings() {
+    fn lately_is_difference_of_last_two_readings() {
         let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
         app.take(at, Ok(view(100, 50)));
         assert_eq!((app.amplification(), app.lately()), (Some(1.5), None));
@@ -280,13 +280,13 @@ mod tests {
         let lines = app.lines();
         assert_eq!((lines[1].ratio, lines[1].lately), (Some(1.75), Some(3.0)));
         assert_eq!(app.past().collect::<Vec<_>>(), [4.0]);
-        // Nothing was written since.
+        // No writes since the previous reading.
         app.take(at + Duration::from_secs(3), Ok(view(200, 350)));
         assert_eq!(app.lately(), None);
     }
 
     #[test]
-    fn keys_sort_pause_and_end() {
+    fn keys_change_sort_order_pause_and_quit() {
         let (mut app, at) = (App::new(Duration::from_secs(1)), Instant::now());
         app.take(at, Ok(view(100, 300)));
         app.key('s');

@@ -1,4 +1,4 @@
-//! How `top` looks: in 80 columns and 24 lines, and in whatever else there is.
+//! Layout of `top`, designed for 80 columns and 24 lines and adapted to other sizes.
 
 use super::app::{App, Line as Written};
 use super::view::{View, Wear};
@@ -8,7 +8,7 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 
-/// Colours of causes: Okabe and Ito's, as on pages, which the colour-blind tell apart.
+/// Colours of causes, by Okabe and Ito as on the pages; they can be told apart with colour blindness.
 const COLOURS: [(&str, Color); 7] = [
     ("host", Color::Rgb(86, 180, 233)),
     ("cleaning", Color::Rgb(230, 159, 0)),
@@ -19,13 +19,13 @@ const COLOURS: [(&str, Color); 7] = [
     ("dedup", Color::Rgb(200, 200, 200)),
 ];
 
-/// Cells of the wear map, from little to much.
+/// Cells of the wear map, from least to most worn.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
-/// Columns of the bar that shows a share.
+/// Width of the bar for a fraction.
 const BAR: usize = 12;
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, app: &App) {
     let lines = app.lines();
     let table = (lines.len() as u16 + 3).clamp(5, 11);
@@ -154,7 +154,7 @@ fn blocks(app: &App, view: &View) -> Paragraph<'static> {
     Paragraph::new(lines).block(Block::bordered().title(" blocks "))
 }
 
-/// The drive, row by row in the order of its blocks.
+/// Draws the wear map: row by row, in the order of the blocks.
 fn wear(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let Some(Wear { map, .. }) = view.wear.as_ref().filter(|wear| !wear.map.is_empty()) else { return };
     let block = Block::bordered();
@@ -193,7 +193,7 @@ fn past(frame: &mut Frame<'_>, area: Rect, app: &App) {
     );
 }
 
-/// Three digits that count, with a letter for thousands.
+/// Formats a number with up to three significant digits and a letter for thousands.
 fn short(value: f64) -> String {
     const LETTERS: [&str; 6] = ["", "k", "M", "G", "T", "P"];
     let (mut value, mut at) = (value, 0);

@@ -1,4 +1,4 @@
-//! A live view in a terminal of what a drive, or whatever else writes to flash, does.
+//! Live terminal view of a drive, or of another source of writes to flash.
 
 mod app;
 mod draw;
@@ -14,26 +14,26 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long a key may wait at most.
+/// Longest delay before a key is handled.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What reads what is looked at.
+/// Function that takes a reading.
 pub type Read = Box<dyn FnMut() -> Result<View, String> + Send>;
 
-/// What was read, and when.
+/// Reading or its error, with its time.
 type Taken = (Instant, Result<View, String>);
 
-/// Shows what `read` gives in this process's terminal, until the user wants no more or `goes_on` says no.
+/// Shows the results of `read` in this process's terminal, until the user quits or `goes_on` returns false.
 ///
-/// It is read by a thread of its own, so that keys are heard however long that takes.
+/// A separate thread calls `read`, so that keys are handled even while it is slow.
 ///
 /// # Errors
-/// A terminal that cannot be drawn on.
+/// Fails if the terminal cannot be drawn on.
 pub fn show(read: Read, interval: Duration, goes_on: impl Fn() -> bool) -> io::Result<()> {
     let mut app = App::new(interval);
     let (wanted, wants) = channel();
     let (taken, readings) = channel();
-    // It ends with the channels, as soon as it is done with what it reads.
+    // The thread ends with the channels, after the reading in progress.
     std::thread::Builder::new().name("top".into()).spawn(move || read_on(read, &wants, &taken))?;
     let mut terminal = ratatui::try_init()?;
     let shown = follow(&mut terminal, &mut app, (&wanted, &readings), goes_on);
@@ -41,7 +41,7 @@ pub fn show(read: Read, interval: Duration, goes_on: impl Fn() -> bool) -> io::R
     shown
 }
 
-/// Reads each time that somebody wants it.
+/// Takes a reading for each message in `wants`.
 fn read_on(mut read: Read, wants: &Receiver<()>, taken: &Sender<Taken>) {
     while wants.recv().is_ok() {
         let view = read();
@@ -88,10 +88,11 @@ fn follow(
     Ok(())
 }
 
-/// The same as text, so many columns wide, of two readings so long after each other; for whoever has no terminal.
+/// Returns the screen as text, `columns` wide, for callers without a terminal. It shows the change between two readings that are
+/// `interval` apart.
 ///
 /// # Errors
-/// What is looked at cannot be read.
+/// Fails if a reading fails.
 pub fn once(mut read: Read, interval: Duration, columns: u16, lines: u16) -> Result<String, String> {
     let mut app = App::new(interval);
     app.take(Instant::now(), Ok(read()?));
@@ -100,7 +101,7 @@ pub fn once(mut read: Read, interval: Duration, columns: u16, lines: u16) -> Res
     Ok(drawn(&app, columns, lines))
 }
 
-/// What a terminal of so many columns and lines would show.
+/// Renders the screen as text.
 fn drawn(app: &App, columns: u16, lines: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, lines)).expect("memory never fails");
     terminal.draw(|frame| draw::draw(frame, app)).expect("memory never fails");
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_is_seen_in_80_columns_and_24_lines() {
+    fn screen_of_80_columns_and_24_lines_shows_everything() {
         let text = seen(80, 24);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() == 24 && lines.iter().all(|line| line.chars().count() <= 80), "{text}");
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn small_terminals_show_what_they_have_room_for() {
+    fn drawing_on_any_terminal_size_succeeds() {
         for (columns, lines) in [(1, 1), (20, 5), (80, 8), (40, 24), (300, 100), (0, 0)] {
             assert!(seen(columns, lines).lines().count() <= usize::from(lines));
         }

@@ -1,19 +1,19 @@
-//! What is seen of something that writes to flash, whatever it is.
+//! Data shown by `top`, independent of its source.
 
 use std::collections::BTreeMap;
 use wearwell_engine::counters::Operation;
 use wearwell_serve::{Reading, RequestReading};
 
-/// What is seen at one moment. Counts are since the drive was new, or the file system mounted.
+/// Counters at one moment, since the drive was new or the file system was mounted.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// What is looked at.
+    /// Name of the drive or file system.
     pub title: String,
-    /// Why it takes no more writes, if so.
+    /// Reason why it accepts no more writes, if it is dead.
     pub died: Option<String>,
-    /// What each layer wrote below, from the top, by cause.
+    /// Writes of each layer to the layer below, top layer first, by cause.
     pub writes: Vec<Writes>,
-    /// Pages that came in at the top.
+    /// Pages written by the host.
     pub host_pages: u64,
     /// Bytes of a page.
     pub page_bytes: u64,
@@ -21,44 +21,44 @@ pub struct View {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Erased blocks that wait to be written, by layer.
+    /// Erased blocks available for writes, by layer.
     pub free: Vec<(String, u64)>,
-    /// How often blocks were erased.
+    /// Erase counts of the blocks, if known.
     pub wear: Option<Wear>,
-    /// Requests, by what they ask for.
+    /// Statistics of requests, by kind.
     pub requests: BTreeMap<String, RequestReading>,
-    /// Whatever else there is to say: name and value.
+    /// Further facts: name and value.
     pub facts: Vec<(String, String)>,
 }
 
-/// Pages that a layer wrote below for one cause.
+/// Pages that a layer wrote to the layer below for one cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writes {
-    /// The layer.
+    /// Name of the layer.
     pub layer: String,
-    /// Why.
+    /// Cause of the writes.
     pub cause: String,
-    /// Pages.
+    /// Pages written.
     pub pages: u64,
 }
 
-/// Erases of blocks.
+/// Erase counts of blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Wear {
-    /// Of the block that was erased least.
+    /// Erases of the least worn block.
     pub least: u32,
-    /// Mean.
+    /// Mean erases of a block.
     pub mean: f64,
-    /// Of the block that was erased most.
+    /// Erases of the most worn block.
     pub most: u32,
-    /// After which a block is worn out, where that is known.
+    /// Rated number of erase cycles, if known.
     pub endurance: Option<u32>,
-    /// Mean erases of neighbouring blocks, in their order; empty where that is not told.
+    /// Mean erases of neighbouring blocks, in block order; empty if unknown.
     pub map: Vec<f64>,
 }
 
 impl View {
-    /// Of a drive.
+    /// Builds the view of a drive.
     pub fn of_drive(reading: &Reading) -> View {
         let so_far = &reading.so_far;
         let write = Operation::Write.name();

@@ -1,4 +1,4 @@
-//! What is told is what was done.
+//! Replies of the control server agree with the device's own counters.
 
 use crate::common::{STACK, device, watched, write};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_reading_tells_what_the_device_counted() {
+fn reading_agrees_with_device_and_layers() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
     write(&device, 8000);
@@ -18,7 +18,7 @@ fn a_reading_tells_what_the_device_counted() {
     let mode = folder.path().join("control.sock").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let reading = client.read().unwrap();
-    // A second look at the same device is its witness, and the layers are each other's.
+    // The device's own status is the reference, and each layer's output must equal the next layer's input.
     let known = device.with(|device| Ok(device.status())).unwrap().read();
     assert_eq!(reading.so_far, known.so_far);
     assert_eq!(reading.requests, known.requests);
@@ -41,9 +41,9 @@ fn a_reading_tells_what_the_device_counted() {
     assert!(!folder.path().join("control.sock").exists());
 }
 
-/// However many ask, the drive is read a few times a second.
+/// The number of readings is limited by time, not by the number of queries.
 #[test]
-fn many_who_ask_get_few_readings() {
+fn many_queries_cause_few_readings() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
     let (control, client) = watched(&device, folder.path());
@@ -58,7 +58,7 @@ fn many_who_ask_get_few_readings() {
 }
 
 #[test]
-fn history_tells_what_was_before_and_only_what_is_new() {
+fn history_lists_samples_and_after_filters_them() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
     let (control, client) = watched(&device, folder.path());
@@ -86,7 +86,7 @@ fn history_tells_what_was_before_and_only_what_is_new() {
 }
 
 #[test]
-fn the_page_has_what_it_needs_and_no_text_gets_out_of_its_place() {
+fn page_is_self_contained_and_escapes_text() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
     write(&device, 3000);
@@ -98,9 +98,9 @@ fn the_page_has_what_it_needs_and_no_text_gets_out_of_its_place() {
     drop(control);
 }
 
-/// Block by block: each takes sixteen pages, and is opened when the first of them comes.
+/// Each block takes sixteen pages and is opened by its first page.
 #[test]
-fn blocks_are_free_until_something_is_written_to_them() {
+fn erased_blocks_fall_when_a_block_is_opened() {
     let device = device("[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n");
     let mut free = Vec::new();
     for page in 0..40 {

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,17 +8,17 @@ use wearwell_serve::sockets::Address;
 use wearwell_serve::{Device, SharedDevice};
 use wearwell_watch::{Client, Control};
 
-/// A small drive under a file system's log.
+/// Small drive under a log-structured file system.
 pub const STACK: &str = "name = \"a <b>small</b> \\\"drive\\\"\"\n[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\nendurance_cycles = 3000\n\
     [[log]]\nname = \"fs\"\nspare_factor = 0.2\nsegment_blocks = 2\n";
 
-/// The drive of a scenario.
+/// Creates the drive of a scenario.
 pub fn device(scenario: &str) -> SharedDevice {
     let scenario = toml::from_str(scenario).expect("a scenario");
     SharedDevice::new(Device::in_memory(&scenario).expect("a drive"))
 }
 
-/// Writes pages here and there over all of it, by so many requests.
+/// Writes one page at a random position, `requests` times.
 pub fn write(device: &SharedDevice, requests: u64) {
     let pages = device.with(|device| Ok(device.bytes())).expect("it is served") / 4096;
     for at in 0..requests {
@@ -30,7 +30,7 @@ pub fn write(device: &SharedDevice, requests: u64) {
     }
 }
 
-/// A control at a socket in `folder`, and who asks it.
+/// Starts a control server at a socket in `folder`, and its client.
 pub fn watched(device: &SharedDevice, folder: &Path) -> (Control, Client) {
     let address = Address::Unix(folder.join("control.sock"));
     let control = Control::start(device.clone(), &address).expect("it listens");
@@ -38,7 +38,7 @@ pub fn watched(device: &SharedDevice, folder: &Path) -> (Control, Client) {
     (control, client)
 }
 
-/// Sends bytes to a control on a port; the answer's status and all of it.
+/// Sends bytes to a control server at a TCP port. Returns the status code and the whole reply.
 pub fn send(control: &Control, request: &str) -> (u16, String) {
     let Address::Tcp(address) = control.address() else { panic!("no port") };
     let mut stream = TcpStream::connect(address).expect("it listens");

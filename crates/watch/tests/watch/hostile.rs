@@ -1,4 +1,4 @@
-//! Those who should not ask, and those who ask nonsense, get no answer and do no harm.
+//! Foreign and malformed queries are refused and do no harm.
 
 use crate::common::{STACK, device, send, write};
 use std::io::Write;
@@ -11,7 +11,7 @@ fn control(device: &wearwell_serve::SharedDevice) -> Control {
 }
 
 #[test]
-fn other_machines_and_other_sites_are_refused() {
+fn queries_from_other_machines_or_sites_are_refused() {
     let device = device(STACK);
     for address in ["tcp:0.0.0.0:0", "tcp:[::]:0", "tcp:192.0.2.1:9090"] {
         let refused = Control::start(device.clone(), &address.parse().unwrap());
@@ -48,7 +48,7 @@ fn other_machines_and_other_sites_are_refused() {
 }
 
 #[test]
-fn nonsense_and_crowds_keep_nobody_from_the_drive() {
+fn malformed_queries_and_idle_connections_do_not_block_clients() {
     let device = device(STACK);
     let control = control(&device);
     let Address::Tcp(address) = *control.address() else { panic!("a port") };
@@ -56,13 +56,13 @@ fn nonsense_and_crowds_keep_nobody_from_the_drive() {
     for bytes in
         [&b"GET /status.json HTTP/1.1\r\nhost:"[..], b"\0\xff\r\n\r\n", b"", b"NBDMAGIC", huge.as_bytes()]
     {
-        // It may be ended before all of it is taken.
+        // The server may close the connection before all bytes are sent.
         let _ = TcpStream::connect(address).unwrap().write_all(bytes);
     }
     let idle: Vec<TcpStream> = (0..300).map_while(|_| TcpStream::connect(address).ok()).collect();
     let client = Client::new(control.address().clone()).unwrap();
     write(&device, 100);
-    // What was read before that is old by then.
+    // Earlier readings expire in this time.
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(client.read().unwrap().requests["write"].requests, 100);
     drop(idle);

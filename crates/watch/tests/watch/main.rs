@@ -1,4 +1,4 @@
-//! A drive that is watched over its control address, by those who may and by those who may not.
+//! Tests of the control server of a live drive.
 
 mod answers;
 mod common;

@@ -1,14 +1,14 @@
-//! The metrics are in the format that Prometheus reads: https://prometheus.io/docs/instrumenting/exposition_formats/.
+//! Metrics conform to the format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/.
 
 use crate::common::{STACK, device, watched, write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Name, labels and value of a line that is no comment.
+/// Name, labels and value of a sample line.
 type Sample = (String, BTreeMap<String, String>, f64);
 
-/// The families of a text by their names, each with its type.
+/// Metric families by name, each with its type and samples.
 type Families = BTreeMap<String, (String, Vec<Sample>)>;
 
 fn sample(line: &str) -> Sample {
@@ -31,7 +31,7 @@ fn sample(line: &str) -> Sample {
     (name.to_owned(), found, value)
 }
 
-/// Reads a text as strictly as Prometheus does: its families, each with its type and samples.
+/// Parses a text as strictly as Prometheus does.
 fn families(text: &str) -> Families {
     let mut found = BTreeMap::new();
     let (mut helped, mut current) = (BTreeSet::new(), String::new());
@@ -61,7 +61,7 @@ fn families(text: &str) -> Families {
 }
 
 #[test]
-fn metrics_are_what_prometheus_reads_and_what_the_device_counted() {
+fn metrics_have_prometheus_format_and_agree_with_device() {
     let folder = tempfile::tempdir().unwrap();
     let device = device(STACK);
     write(&device, 8000);
@@ -91,7 +91,7 @@ fn metrics_are_what_prometheus_reads_and_what_the_device_counted() {
     assert_eq!(value("wearwell_write_amplification", &[]), programs / 8000.0);
     let erased = f64::from(reading.erased_blocks["ftl"]);
     assert_eq!(value("wearwell_layer_erased_blocks", &[("layer", "ftl")]), erased);
-    // Buckets rise to all of them.
+    // Cumulative buckets never fall, and the last one counts all requests.
     let (_, samples) = &families["wearwell_request_duration_seconds"];
     let writes = samples.iter().filter(|(_, labels, _)| labels["operation"] == "write");
     let buckets: Vec<f64> =
@@ -106,7 +106,7 @@ fn metrics_are_what_prometheus_reads_and_what_the_device_counted() {
     drop(control);
 }
 
-/// Prometheus' own opinion, where it is installed.
+/// Checks the text with Prometheus's own tool, if it is installed.
 fn check_with_promtool(text: &str) {
     let started = Command::new("promtool")
         .args(["check", "metrics"])
