@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_triangle_holds_more_than_it_is_thought_to(
+        fn no_triangle_holds_more_than_the_grid_counts(
             lengths in prop::collection::vec(1u32..30, 1..40), wait in 0u32..20, most_rows in 3u32..60,
         ) {
             let writes = 80;
