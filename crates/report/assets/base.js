@@ -49,7 +49,7 @@ function encode(text) {
   return element("i", {}, String(text)).innerHTML;
 }
 
-// Verdict at the top of a section: tells if the results can be trusted.
+// Verdict at the top of a section: reliability of the results.
 function verdict(good, words) {
   return element("p", { class: `verdict ${good ? "good" : "bad"}` }, words);
 }

@@ -185,7 +185,7 @@ fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
 }
 
 /// Returns the columns of runs. A column has the same type in all files of a study, so that the files can be read as
-/// one table: a varied key is numeric if all its values are numbers, and figures are double precision even if integral.
+/// one table. A varied key is numeric if all its values are numbers; figures are double precision even if integral.
 fn columns(points: &[PointResult], numeric: &BTreeMap<String, bool>) -> Vec<(String, Column)> {
     let mut names: Vec<String> = Vec::new();
     let mut rows: Vec<BTreeMap<String, Value>> = Vec::new();

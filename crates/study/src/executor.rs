@@ -28,7 +28,7 @@ pub trait Foreman: Sync {
     /// Notifies of the progress of run `number`.
     fn progress(&self, number: usize, progress: &Progress) -> ControlFlow<()>;
 
-    /// Tells if execution should continue; called many times per second by executors that wait for remote runs.
+    /// Returns `Continue` unless execution should stop; called many times per second while waiting for remote runs.
     fn keep_going(&self) -> ControlFlow<()>;
 
     /// Notifies that run `number` has finished, with its result or a deterministic error.

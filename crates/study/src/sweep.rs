@@ -37,7 +37,7 @@ pub trait SweepObserver: Sync {
     /// Notifies of the progress of run number `point`.
     fn progress(&self, point: usize, progress: &Progress) -> ControlFlow<()>;
 
-    /// Tells if the sweep should continue; called while runs execute elsewhere.
+    /// Returns `Continue` unless the sweep should stop; called while runs execute elsewhere.
     fn keep_going(&self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -135,7 +135,7 @@ pub enum Verdict {
     Unsteady,
     /// No statistically significant difference.
     Untold,
-    /// Nothing was cleaned, so write amplification cannot be compared.
+    /// The run cleaned nothing, so write amplification cannot be compared.
     Meaningless,
     /// The run failed.
     Failed,

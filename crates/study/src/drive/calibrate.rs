@@ -20,7 +20,7 @@ pub struct Effective {
     pub nominal_write_amplification: f64,
     /// Spare factor that explains the measurement; `None` if no spare factor does.
     pub spare_factor: Option<Interval>,
-    /// That spare factor as over-provisioning.
+    /// Over-provisioning with that spare factor.
     pub over_provisioning: Option<Interval>,
     /// Spare flash of a drive with the same logical capacity, in bytes.
     pub reserve_bytes: Option<Interval>,

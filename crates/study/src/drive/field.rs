@@ -47,7 +47,7 @@ pub struct Field {
     pub life: Vec<Life>,
     /// Spare factor that explains the latest write amplification, over all models with a known pattern of writes.
     pub effective_spare_factor: Option<Interval>,
-    /// That spare factor as reserve flash, bytes.
+    /// Reserve flash with that spare factor, bytes.
     pub effective_reserve_bytes: Option<Interval>,
     /// Result of each model.
     pub effective: Vec<Effective>,

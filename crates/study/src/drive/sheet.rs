@@ -8,7 +8,7 @@ use wearwell_engine::nand::{PRESETS, Preset};
 use wearwell_stack::{ByteSize, Rating};
 use wearwell_theory::TheoryError;
 
-/// Data sheet, as far as it is known.
+/// Data sheet; unknown values are unset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataSheet {

@@ -69,7 +69,7 @@ pub struct Prediction {
     pub write_amplification: f64,
     /// Data that the host can write, in units of 10^12 bytes.
     pub tbw: Option<f64>,
-    /// That amount in drive writes per day over the warranty.
+    /// Data that the host can write, in drive writes per day over the warranty.
     pub dwpd: Option<f64>,
     /// Years until the flash is worn out at the stated host writes.
     pub years: Option<f64>,

@@ -35,7 +35,7 @@ pub struct Fleet {
     pub group: Vec<Group>,
     /// Tenants that write to the drives.
     pub tenant: Vec<Tenant>,
-    /// What-if settings.
+    /// Alternative (what-if) settings to compare.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub what_if: Vec<WhatIf>,
     /// Simulation of a scaled-down drive where theory has no model; without this table such a fleet is refused.
@@ -93,7 +93,7 @@ pub struct Tenant {
     pub workload: Map<String, Value>,
 }
 
-/// What-if setting.
+/// Alternative (what-if) setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhatIf {

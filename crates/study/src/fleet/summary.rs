@@ -87,7 +87,7 @@ pub struct PartRow {
     pub worn_out_per_year: Estimate,
 }
 
-/// What-if result; differences are the what-if minus the present setting, paired by draw.
+/// Result of a what-if; differences are the what-if minus the present setting, paired by draw.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhatIfRow {
     /// Name of the what-if.

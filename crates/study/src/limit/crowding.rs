@@ -48,8 +48,8 @@ impl Crowding {
 
     /// Returns an upper bound on the versions that wait at most `wait`, given the number of erased blocks.
     ///
-    /// Each version takes up one over the number that may share its block, and the versions of one block sum to at most
-    /// 1. Versions with the smallest fractions are taken first. Counting a version in part only raises the bound.
+    /// Each version takes up one over the number that may share its block, and the versions of one block sum to 1 at
+    /// most. Versions with the smallest fractions are taken first. Counting a version in part only raises the bound.
     pub fn most_prompt(&self, mut erases: f64) -> f64 {
         let mut prompt = 0.0;
         for &(together, versions) in &self.0 {
@@ -96,7 +96,7 @@ impl Grid {
     /// A triangle with its corner before the first write holds no more than one with its corner at the first write.
     fn most_together(&self, reaches: &[u32]) -> Vec<u32> {
         let rows = self.rows;
-        // Corners may lie after the last death.
+        // Corners may be after the last death.
         let width = rows + reaches.len();
         let corners = self.corner_sums(reaches, width);
         let mut most = vec![0; rows * rows];

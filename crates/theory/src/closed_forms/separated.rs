@@ -68,8 +68,8 @@ pub struct ClassShare {
 /// bounds any cleaning policy, as far as greedy is optimal under uniform writes, as Hu et al. (SYSTOR 2009) argue. It
 /// does not bound drives that mix classes in a block, nor drives that know more than the classes.
 ///
-/// A drive that separates classes but always cleans the block with the fewest valid pages does not reach this division:
-/// it brings all classes to about the same load, and costs about as much as uniform writes.
+/// A drive that separates classes but always cleans the block with the fewest valid pages does not reach this division.
+/// It brings all classes to about the same load, and costs about as much as uniform writes.
 ///
 /// # Accuracy and cost
 ///

@@ -5,9 +5,9 @@ use super::excess::exp_excess;
 
 /// Computes the write amplification of windowed greedy cleaning under uniform writes, exact for blocks of finite size.
 ///
-/// The victim is the block with the fewest valid pages among a fraction `window_share` (w, 0 to 1) of all blocks, those
-/// written longest ago (Hu et al., SYSTOR 2009). 0 means a window of a fixed number of blocks on a very large drive,
-/// which is FIFO; 1 is [`super::greedy`].
+/// The window is the fraction `window_share` (w, 0 to 1) of all blocks that were written longest ago. The victim is the
+/// block with the fewest valid pages in the window (Hu et al., SYSTOR 2009). A share of 0 means a window of a fixed
+/// number of blocks on a very large drive, which is FIFO; 1 is [`super::greedy`].
 ///
 /// The method is the mean field of the policy, derived here; the paper uses another model. Time is counted in rounds of
 /// `N` victims, in which a page is invalidated at the rate `l = E / (b rho)`. Blocks enter the window in the order of

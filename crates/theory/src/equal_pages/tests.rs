@@ -55,7 +55,7 @@ fn rewrites_of_equal_content_are_saved_only_by_detection_on_writing() {
     assert!(cagc.saved.abs() < 1e-12 && (cagc.write_amplification / cagc.twin - 1.0).abs() < 1e-12);
 }
 
-/// Of uniform writes a fraction `pairs` is a second copy, and each pair ends twice as fast as a page.
+/// A fraction `pairs` of uniform writes is a second copy, and each pair ends twice as fast as a page.
 #[test]
 fn pairs_share_as_computed_by_hand() {
     let pairs = Contents { same: 0.0, pairs: 0.2, popular: 0.0, pair_delay: 0.0, ..contents() };
@@ -69,7 +69,7 @@ fn pairs_share_as_computed_by_hand() {
     assert!((late.saved - 0.1).abs() < 1e-12, "{late:?}");
 }
 
-/// With a few contents that never leave the pool, all holders share, and the stored pages equal the number of contents.
+/// A few contents never leave the pool: all holders share, and the stored pages equal the number of contents.
 #[test]
 fn popular_contents_are_stored_once() {
     let popular = Contents {

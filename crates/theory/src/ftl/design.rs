@@ -3,11 +3,11 @@
 /// Location of the table from logical to physical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// In RAM as a whole.
+    /// Whole table in RAM.
     Ram,
-    /// In flash; a directory in RAM locates each translation page (as in DFTL).
+    /// Table in flash; a directory in RAM locates each translation page (as in DFTL).
     Directory,
-    /// In flash, as a B-tree whose root is in RAM.
+    /// B-tree in flash with its root in RAM.
     BTree,
 }
 
@@ -29,7 +29,7 @@ pub enum Validity {
 pub enum Dirty {
     /// A battery supplies power until they are in flash.
     Battery,
-    /// Their number is bounded; recovery finds and writes them before the drive accepts requests.
+    /// The number of dirty entries is bounded; recovery finds and writes them before the drive accepts requests.
     Bounded,
     /// Recovery finds them, and writes them after the drive accepts requests again (section 4.3).
     Deferred,

@@ -1,5 +1,6 @@
-//! RAM and recovery of FTLs with the mapping table in flash, and the cost of tracking valid pages: the model of
-//! GeckoFTL (Dayan, Bonnet, Idreos, SIGMOD 2016), sections 2, 3.2, 3.3 and 5.3, and appendices B and C.
+//! Model of FTLs with the mapping table in flash: RAM, recovery, and the cost of tracking valid pages.
+//!
+//! Source: GeckoFTL (Dayan, Bonnet, Idreos, SIGMOD 2016), sections 2, 3.2, 3.3 and 5.3, and appendices B and C.
 //!
 //! An FTL is a [`Design`]: the location of its mapping table, its record of valid pages, and its handling of dirty
 //! mapping entries at a power failure. These three determine everything else. `docs/ftl-model.md` lists all formulas.

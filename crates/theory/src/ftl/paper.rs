@@ -180,8 +180,9 @@ fn write_amplification_of_figures_9_and_11() {
         close(1.0 - gecko / bitmap, saved, 0.001);
         close(crossing_log2_blocks(&drive).unwrap(), crossing, 0.001);
     }
-    // In figure 9 a size ratio of 2 is the best. T / log T is lowest near T = 3, so by the orders of table 1 ratios of
-    // 2 to 4 are within 15 % of each other and the cost of queries decides; beyond 4 the cost grows, as in the figure.
+    // In figure 9 a size ratio of 2 is the best. T / log T is lowest near T = 3. By the orders of table 1, ratios of 2
+    // to 4 are therefore within 15 % of each other, and the cost of queries decides. Beyond 4 the cost grows, as in the
+    // figure.
     let of = |size_ratio| drive(FtlSizes { size_ratio, ..FtlSizes::default() });
     let cost = |size_ratio| gecko_write_amplification(&of(size_ratio)).unwrap();
     close(cost(4), cost(2), 0.15);

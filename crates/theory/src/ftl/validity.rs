@@ -38,7 +38,7 @@ pub fn update_cost(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) 
 }
 
 /// Returns the cost of a cleaning operation: a read for each level, log_T(K S / V), and the insertion of an entry with
-/// the erase flag (section 3.2; table 1 omits the reads of the insertion).
+/// the erase flag (section 3.2). Table 1 omits the reads of the insertion.
 ///
 /// A query of all S parts needs no more reads: the parts of a block are adjacent in each run, except where a page
 /// boundary divides them.
@@ -96,9 +96,12 @@ pub fn gecko_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
 /// Computes the number of blocks, as its base-2 logarithm, above which Logarithmic Gecko costs more than a bitmap in
 /// flash (figure 11), with all other parameters fixed.
 ///
-/// Both costs are linear in the depth x = log_T(K S / V), so there is one crossing: x ((1 + 1/delta) (1 + g) T / V + q
-/// / delta) = 1 + 1/delta + q / delta, with g cleaning operations and q queries per write. Keys stay at 32 bits, as in
-/// the paper, although 32 bits cannot number that many blocks.
+/// Both costs are linear in the depth x = log_T(K S / V), so there is one crossing, with g cleaning operations and q
+/// queries per write:
+///
+/// `x ((1 + 1/delta) (1 + g) T / V + q / delta) = 1 + 1/delta + q / delta`.
+///
+/// Keys stay at 32 bits, as in the paper, although 32 bits cannot number that many blocks.
 ///
 /// Fails as [`flash_bitmap_write_amplification`] does.
 pub fn crossing_log2_blocks(drive: &FtlDrive) -> Result<f64, TheoryError> {

@@ -19,7 +19,7 @@ pub(super) struct Lattice {
 pub(super) struct Row {
     /// Counts of the classes 1 to k - 2.
     pub counts: Vec<usize>,
-    /// Their sum.
+    /// Sum of `counts`.
     pub sum: usize,
     /// Index at which the row starts.
     pub start: usize,

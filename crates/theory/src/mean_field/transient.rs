@@ -55,8 +55,8 @@ impl MeanField<'_> {
     ///
     /// # Errors
     /// Returns an error for a victim policy without a smooth law; for no points, more than a million, or points less
-    /// than a millionth of a drive write apart; and for a path of more than a million drive writes, or one that takes
-    /// too many steps.
+    /// than a millionth of a drive write apart. Also fails for a path of more than a million drive writes, and for one
+    /// that takes too many steps.
     pub fn transient(
         &self,
         from: Beginning,

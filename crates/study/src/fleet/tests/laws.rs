@@ -61,7 +61,7 @@ fn equal_seeds_give_equal_bytes_for_any_number_of_threads() {
     assert_ne!(one, with(&fleet, 1));
 }
 
-/// With installation times spread over a long past, drives wear out at a steady rate: lives used up equal drives worn
+/// Installation times are spread over a long past, so drives wear out at a steady rate: lives used up equal drives worn
 /// out.
 #[test]
 fn fleet_of_mixed_ages_wears_out_at_the_rate_of_wear() {
