@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_triangle_touches_the_cells_that_it_may() {
+    fn reaches_cover_all_cells_that_a_triangle_may_touch() {
         // Cells of one write: exactly the triangle.
         assert_eq!(reaches(3, 1), [3, 2, 1, 0]);
         // Cells of two writes: the corner may be anywhere in its cell.

@@ -229,7 +229,7 @@ fn entries_in(folder: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_policy_is_in_the_table_the_docs_and_the_golden_file() {
+fn every_policy_is_in_table_docs_and_golden_file() {
     let docs = fs::read_to_string(root().join("docs/policies.md")).unwrap_or_default();
     let golden =
         fs::read_to_string(root().join("crates/stack/tests/golden/policies.toml")).unwrap_or_default();

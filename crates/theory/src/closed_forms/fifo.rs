@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_equation_holds_for_any_classes() {
+    fn fifo_satisfies_the_equation_for_any_classes() {
         let many = [class(0.5, 0.01), class(0.3, 0.09), class(0.19, 0.4), class(0.01, 0.5)];
         let all = [
             Classes::new(&many).unwrap(),

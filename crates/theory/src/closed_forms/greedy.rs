@@ -42,7 +42,7 @@ mod tests {
 
     /// The balance equation of the docstring.
     #[test]
-    fn the_balance_holds() {
+    fn greedy_satisfies_the_balance_equation() {
         for pages in [2, 3, 16, 33, 256, 4096] {
             for spare_factor in [1e-6, 1e-3, 0.02, 0.07, 0.1, 0.25, 0.4] {
                 let (b, a) = (f64::from(pages), at(pages, spare_factor));

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_formula_solves_its_equation() {
+    fn formula_solves_its_equation() {
         for (pages, spare_factor) in [(1, 0.3), (16, 0.1), (64, 1e-6), (128, 0.07), (8192, 0.4)] {
             let (b, drive) = (f64::from(pages), drive(pages, spare_factor));
             let host = b / greedy_smooth(&drive).unwrap();

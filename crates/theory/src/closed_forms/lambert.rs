@@ -36,7 +36,7 @@ mod tests {
 
     /// `W exp(W) = -a exp(-a)`, checked where it is well conditioned.
     #[test]
-    fn the_definition_holds() {
+    fn one_plus_w0_satisfies_the_definition() {
         for excess in [0.1, 0.5, 1.0, 3.0, 10.0, 30.0] {
             let w = one_plus_w0(excess) - 1.0;
             let z = -(1.0 + excess) * libm::exp(-1.0 - excess);
@@ -46,7 +46,7 @@ mod tests {
 
     /// `W0(-ln 2 / 2) = -ln 2`, because `W-1` of the same argument is `-2 ln 2`.
     #[test]
-    fn a_known_value_is_met() {
+    fn one_plus_w0_agrees_with_a_known_value() {
         let two = std::f64::consts::LN_2;
         assert!((one_plus_w0(2.0 * two - 1.0) - (1.0 - two)).abs() < 1e-15);
     }
@@ -54,7 +54,7 @@ mod tests {
     /// Corless et al., Adv. Comput. Math. 5 (1996), section 4: both branches expand in `p = sqrt(2 (e z + 1))` with
     /// opposite signs, so 1 + W0 = d - 2/3 d^2 + 4/9 d^3 - 44/135 d^4 + .. for `a = 1 + d`.
     #[test]
-    fn the_branch_point_keeps_all_digits() {
+    fn branch_point_keeps_all_digits() {
         for d in [1e-3, 1e-4, 1e-6, 1e-9, 1e-15, 1e-100] {
             let series = d * (1.0 - d * (2.0 / 3.0 - d * (4.0 / 9.0 - d * (44.0 / 135.0))));
             assert!((one_plus_w0(d) / series - 1.0).abs() < d * d * d * d + 4e-16, "{d}");

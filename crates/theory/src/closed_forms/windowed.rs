@@ -110,7 +110,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_ends_are_fifo_and_greedy() {
+    fn windows_of_0_and_1_are_fifo_and_greedy() {
         for (pages, spare_factor) in DRIVES {
             let drive = drive(pages, spare_factor);
             let ends = [(0.0, fifo(&drive, &Classes::uniform())), (1.0, greedy(&drive))];
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_window_is_never_worse() {
+    fn larger_window_is_never_worse() {
         for (pages, spare_factor) in DRIVES {
             let drive = drive(pages, spare_factor);
             let values: Vec<f64> = (0..=20).map(|w| windowed(&drive, f64::from(w) / 20.0).unwrap()).collect();

@@ -31,7 +31,7 @@ fn model(contents: Contents, detection: Detection) -> EqualPages<'static> {
 }
 
 #[test]
-fn a_drive_without_equal_pages_is_the_mean_field() {
+fn drive_without_equal_pages_is_the_mean_field() {
     let none = Contents { same: 0.0, pairs: 0.0, popular: 0.0, ..contents() };
     for detection in [Detection::Writing, CAGC] {
         let model = model(none.clone(), detection);

@@ -6,8 +6,8 @@
 //!
 //! `pi[.][j] (1 - p_0) = sum_{l < j} pi[.][l] * p[.][j - l] + L_j / b`,
 //!
-//! where `*` adds contents. `L_j` is the remainder of victims with at least `j` valid pages after `j` of them, drawn at
-//! random, spill over into the new internal frontier. The blocks that the frontier completes have the law
+//! where `*` adds contents. `L_j` is the distribution of the `j` pages, drawn at random from victims with at least `j`
+//! valid pages, that spill over into the new internal frontier. The blocks that the frontier completes have the law
 //! `sum_j pi[.][j] * (L_{b-j} - p[.][b-j])`. A Fourier transform over contents turns both convolutions into products.
 
 use super::frontier::Frontier;

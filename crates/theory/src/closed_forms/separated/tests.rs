@@ -125,7 +125,7 @@ fn shares_sum_to_the_drive() {
 
 /// Convexity makes the pairwise minimum global and extends the bound to divisions that vary in time.
 #[test]
-fn the_laws_are_convex_in_physical_over_logical_pages() {
+fn laws_are_convex_in_physical_over_logical_pages() {
     for pages in [1, 2, 5, 64] {
         for law in [OneClass::Fifo, OneClass::Greedy, OneClass::Random] {
             let (drive, of) = (drive(pages, 0.5), Classes::uniform());
