@@ -11,6 +11,7 @@ use super::{Classes, Drive, TheoryError};
 /// Write amplification by the mean field, and the approximations made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amplification {
+    /// Write amplification, solved or extrapolated.
     pub write_amplification: f64,
     /// Approximation made for many classes.
     pub merging: Merging,
