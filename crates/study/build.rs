@@ -1,14 +1,14 @@
-//! Names the sources that results follow from, so that a store of runs can tell two builds of one version apart.
+//! Hashes the sources that determine results, so that a store of runs can distinguish two builds of one version.
 //!
-//! The name is a hash of the sources, and not of the program: the command line and the Python package are two programs of the same
-//! sources, and take over each other's runs.
+//! The hash covers the sources, not the program: the command line and the Python package are two programs from the same
+//! sources, and each can reuse the other's runs.
 
 use siphasher::sip::SipHasher13;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The crates whose code decides what a run finds; those above only ask and show.
+/// Crates whose code determines the result of a run; crates above them only call them and display results.
 const CRATES: [&str; 8] = ["base", "trace", "theory", "workload", "engine", "stack", "study", "nvmfs"];
 
 fn main() -> io::Result<()> {
@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
     for name in CRATES {
         let sources = crates.join(name).join("src");
         println!("cargo::rerun-if-changed={}", sources.display());
-        // A crate that came from a registry has no neighbours; its version says which sources it has.
+        // A crate from a registry has no neighbouring sources; its version identifies them.
         if sources.is_dir() {
             add(&mut hasher, &sources, name)?;
         }
@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Adds all files of `folder` in the order of their names, but for unit tests, of which no result follows.
+/// Adds all files of `folder` in name order, except unit tests, which do not affect results.
 fn add(hasher: &mut SipHasher13, folder: &Path, name: &str) -> io::Result<()> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;

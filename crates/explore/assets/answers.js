@@ -1,4 +1,4 @@
-// Questions to the server. One that is overtaken by the next is given up.
+// Requests to the server. A new request cancels the one before.
 
 const MOST_ON_CURVE = 33;
 const AT_ONCE = 4;
@@ -11,7 +11,7 @@ async function ask(path, question, signal) {
   return body;
 }
 
-// Values of a control, thinned evenly, with both ends and where it stands.
+// Values of a control, thinned evenly; keeps both ends and the current value.
 function thinned(control, most) {
   const { values } = control;
   if (values.length <= most) return values;
@@ -21,7 +21,7 @@ function thinned(control, most) {
 
 let overtaken = new AbortController();
 
-// Theory where the controls stand, then along the curve; `tell` is called as answers come.
+// Requests theory at the controls' current values, then along the curve; calls `tell` as responses arrive.
 async function theory(tell) {
   overtaken.abort();
   overtaken = new AbortController();
@@ -42,7 +42,7 @@ async function theory(tell) {
   }
 }
 
-// Simulations by number, with where they lie.
+// Simulations by number, with their position on a curve.
 const simulations = new Map();
 
 async function simulate(values) {

@@ -1,4 +1,4 @@
-// The page: controls on the left, what theory and simulations say on the right.
+// Page: controls on the left, results of theory and simulations on the right.
 
 const KEPT_CURVES = 6;
 const LOOK_EVERY_MS = 150;
@@ -63,7 +63,7 @@ function curveName(list, key) {
   return settingsText(list.filter(([known]) => known !== key));
 }
 
-// Finished simulations with an answer that lie over a curve.
+// Finished simulations with a result on a curve.
 function measured(curve) {
   return [...simulations.values()].filter((one) => one.curve === curve && one.state.state === "finished" && one.state.write_amplification !== null)
     .map(({ value, state, settings: list }) => ({ value, mean: state.write_amplification, half: state.ci95_half_width, steady: state.steady, warnings: state.warnings, list }));

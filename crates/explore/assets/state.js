@@ -1,4 +1,4 @@
-// Where the controls stand. A link holds it: what differs from the scenario, and what the curve runs along.
+// Current values of the controls. A link stores the differences from the scenario, and the key of the curve's axis.
 
 const { controls } = JSON.parse(document.getElementById("data").textContent);
 const byKey = new Map(controls.map((control) => [control.key, control]));
@@ -8,10 +8,10 @@ let along = "device.spare_factor";
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 const controller = (control) => (control.when ? byKey.get(control.when.key) : null);
-// Whether a control means something with what others say.
+// True if a control has an effect, given the values of other controls.
 const applies = (control) => !control.when || (applies(controller(control)) && control.when.is_one_of.includes(standing.get(control.when.key)));
 
-// Whether the server has to be told of a control: it differs from the scenario, or what it belongs to does.
+// True if a control must be sent to the server: its value, or the value of its parent, differs from the scenario.
 function differs(control) {
   if (!applies(control)) return false;
   const parent = controller(control);
@@ -34,7 +34,7 @@ function link() {
   return `#${parts}`;
 }
 
-// What a link says, as far as there are such controls and values; anybody may have written it.
+// Applies a link as far as its controls and values exist; links are untrusted input.
 function follow_link(hash) {
   for (const control of controls) standing.set(control.key, control.initial ?? control.start);
   touched.clear();

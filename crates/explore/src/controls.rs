@@ -1,5 +1,5 @@
-//! What can be turned on the page: keys of the scenario, each with the values that it may take there. A line here is a slider or a
-//! list there.
+//! Controls of the page: keys of the scenario with their possible values. Each line of this table is a slider or a list
+//! on the page.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,50 +10,50 @@ use wearwell_engine::victim::VICTIMS;
 use wearwell_stack::{Draft, FTLS, ResolvedScenario, short_form};
 use wearwell_workload::WORKLOADS;
 
-/// A key of the scenario and the values that it can be given.
+/// Key of the scenario with its possible values.
 #[derive(Clone, Debug, Serialize)]
 pub struct Control {
-    /// The key, as `--set` has it.
+    /// Key, as after `--set`.
     pub key: &'static str,
-    /// What people call it.
+    /// Label on the page.
     pub label: &'static str,
-    /// Its unit or meaning, in a few words.
+    /// Unit or meaning, in a few words.
     pub help: &'static str,
-    /// What it may be, in the order of the slider; the scenario's own value is among them.
+    /// Possible values, in the order of the slider, including the scenario's own value.
     pub values: Vec<Value>,
-    /// Numbers have a slider and can be the axis of the curve; names have a list.
+    /// True for numbers: these have a slider and can be the axis of the curve. Names have a list.
     pub is_number: bool,
-    /// The values in words, where they are names.
+    /// Descriptions of the values, for names.
     pub words: Vec<&'static str>,
-    /// What the scenario says; none where its key means nothing yet.
+    /// Value in the scenario; unset if the key has no effect there.
     pub initial: Option<Value>,
-    /// Where the slider stands then.
+    /// Initial position of the slider if `initial` is unset.
     pub start: Value,
-    /// Means something only while another key has one of these values.
+    /// Condition under which the control has an effect.
     pub when: Option<Condition>,
 }
 
-/// Another key, and the values with which a control means something.
+/// Condition that another key has one of these values.
 #[derive(Clone, Debug, Serialize)]
 pub struct Condition {
     key: &'static str,
     is_one_of: &'static [&'static str],
 }
 
-/// FTLs whose blocks a victim policy chooses among.
+/// FTLs with a victim policy.
 const CLEANED_BY_POLICY: Condition =
     Condition { key: "ftl", is_one_of: &["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"] };
 const DRAWN: Condition = Condition { key: "ftl.victim.policy", is_one_of: &["d_choices", "completing"] };
 const HOT_AND_COLD: Condition = Condition { key: "workload.kind", is_one_of: &["hot_cold"] };
 const ZIPF: Condition = Condition { key: "workload.kind", is_one_of: &["zipf"] };
 
-/// Workloads that need no more than the sliders give.
+/// Workloads that need no settings besides the sliders.
 const WORKLOADS_HERE: &[&str] = &["uniform", "hot_cold", "zipf", "sequential"];
 
-/// FTLs that hold a log and take any workload.
+/// FTLs that the page omits, because they need a log on top.
 const NOT_HERE: &[&str] = &["zones"];
 
-/// The controls of a scenario, each where the scenario has it, or where its defaults do.
+/// Returns the controls of a scenario with its values or defaults.
 pub fn of(written: &Draft, resolved: &ResolvedScenario) -> Vec<Control> {
     let scenario = serde_json::to_value(&resolved.scenario).expect("scenarios are plain data");
     let filled_in = Draft::from_value(scenario);
@@ -122,7 +122,7 @@ fn numbers(
     Control { key, label, help, values, is_number: true, words: Vec::new(), initial: None, start, when: None }
 }
 
-/// Names, each with what it does.
+/// Returns a control for names, each with a description.
 fn names(
     key: &'static str,
     label: &'static str,
@@ -147,13 +147,13 @@ impl Control {
     }
 }
 
-/// The spare factor as it comes of the sizes, whatever the scenario says of them.
+/// Returns the spare factor that results from the sizes, independent of the measure in the scenario.
 fn spare_factor(resolved: &ResolvedScenario) -> Value {
     let device = &resolved.device;
     json!(OverProvisioning::from_pages(device.geometry.pages(), device.logical_pages.into()).spare_factor)
 }
 
-/// The value of a key; the name of a part that is given as a table.
+/// Returns the value of a key; for a table, the name of the part.
 fn standing(draft: &Draft, key: &str) -> Option<Value> {
     match draft.get(key)? {
         Value::Object(table) => table.get(short_form(key)?).cloned(),
@@ -161,7 +161,7 @@ fn standing(draft: &Draft, key: &str) -> Option<Value> {
     }
 }
 
-/// Puts the scenario's own value among those of the slider.
+/// Inserts the scenario's own value among those of the slider.
 fn admit(values: &mut Vec<Value>, words: &mut Vec<&'static str>, own: &Value) {
     if values.iter().any(|value| is_equal(value, own)) {
         return;
@@ -178,7 +178,7 @@ fn admit(values: &mut Vec<Value>, words: &mut Vec<&'static str>, own: &Value) {
     }
 }
 
-/// Whether two values are the same; numbers by their size, so that 1 is 1.0.
+/// True if two values are equal; numbers compare by value, so 1 equals 1.0.
 pub fn is_equal(one: &Value, other: &Value) -> bool {
     match (one.as_f64(), other.as_f64()) {
         (Some(one), Some(other)) => one == other,
@@ -209,11 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn controls_stand_where_the_scenario_has_them() {
+    fn controls_start_at_the_values_of_the_scenario() {
         let controls = controls(WRITTEN);
         let block = control(&controls, "device.pages_per_block");
         assert_eq!(block.initial, Some(json!(48)));
-        // Between 32 and 64, so that the slider goes up.
+        // Between 32 and 64, so that the slider's values ascend.
         let at = block.values.iter().position(|value| *value == json!(48)).unwrap();
         assert_eq!([&block.values[at - 1], &block.values[at + 1]], [&json!(32), &json!(64)]);
         let spare = control(&controls, "device.spare_factor").initial.as_ref().unwrap().as_f64().unwrap();
@@ -224,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_not_made_less_exact() {
+    fn spare_factor_of_the_scenario_keeps_its_digits() {
         let written = WRITTEN.replace("over_provisioning = 0.25", "spare_factor = 0.1");
         assert_eq!(control(&controls(&written), "device.spare_factor").initial, Some(json!(0.1)));
     }
 
     #[test]
-    fn every_control_can_stand_where_it_starts_and_is_a_key_of_scenarios() {
+    fn every_control_has_a_valid_start_and_key() {
         for control in all() {
             assert!(control.values.contains(&control.start), "{}: {}", control.key, control.start);
             assert!(control.is_number || control.words.len() == control.values.len(), "{}", control.key);
@@ -242,7 +242,7 @@ mod tests {
                 assert!(condition.unwrap().values.contains(&json!(name)), "{}: {name}", control.key);
             }
             let mut draft = Draft::from_toml(WRITTEN, "test").unwrap();
-            // With what it needs beside it.
+            // Sets the required value of the other key.
             if let Some((parent, when)) = condition.zip(control.when.as_ref()) {
                 draft.set(parent.key, json!(when.is_one_of[0])).unwrap();
             }

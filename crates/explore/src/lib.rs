@@ -1,9 +1,9 @@
-//! A page on loopback on which a drive is explored: one drags, theory answers; simulations are started on request and lie over its
-//! curve, with their intervals.
+//! Interactive page on loopback for exploring a drive: sliders change parameters, theory updates at once, and
+//! simulations run on request and are plotted over its curve with their intervals.
 //!
-//! What is explored is a scenario, and what can be turned are keys of it: the answers are those of
-//! `wearwell theory --scenario` and `wearwell run`, and the scenario of any point can be taken along as a file. The page is served to
-//! this machine only, and fetches nothing from elsewhere.
+//! The page explores a scenario, and its controls are keys of the scenario. Results are those of
+//! `wearwell theory --scenario` and `wearwell run`; the scenario of any point can be downloaded as a file. The page is
+//! served only to this machine, and loads nothing from other hosts.
 
 mod controls;
 mod page;
@@ -21,18 +21,18 @@ use std::thread::available_parallelism;
 use wearwell_stack::{Draft, ResolvedScenario};
 use wearwell_web::Listener;
 
-/// A page that listens and does not answer yet.
+/// Page bound to a port, not yet serving.
 pub struct Explorer {
     listener: TcpListener,
     site: Site,
 }
 
 impl Explorer {
-    /// Listens on `port` of 127.0.0.1, any free one for 0, for questions about `draft`, which with nothing left open is `resolved`.
-    /// Simulations are run by `run`, `threads` at a time; as many as there are cores unless given.
+    /// Listens on `port` of 127.0.0.1 (0 selects a free port) for requests about `draft`; `resolved` is its resolved
+    /// scenario. `run` executes simulations, `threads` at a time; the default is the number of cores.
     ///
     /// # Errors
-    /// The port is taken, or needs rights.
+    /// Returns an error if the port is in use or requires privileges.
     pub fn bind(
         port: u16,
         draft: Draft,
@@ -45,15 +45,15 @@ impl Explorer {
         Ok(Explorer { listener, site: Site::new(draft, resolved, run, threads) })
     }
 
-    /// Where it is to be looked at.
+    /// Returns the URL of the page.
     pub fn url(&self) -> String {
         self.listener.local_addr().map_or_else(|_| String::new(), |address| format!("http://{address}/"))
     }
 
-    /// Answers until `goes_on` says no; simulations that still run are stopped then.
+    /// Serves until `goes_on` returns false, then stops running simulations.
     ///
     /// # Errors
-    /// The socket fails.
+    /// Returns an error if the socket fails.
     pub fn serve(self, goes_on: impl Fn() -> bool) -> io::Result<()> {
         let site = self.site.clone();
         let outcome = wearwell_web::serve(Listener::Tcp(self.listener), self.site.routes(), goes_on);

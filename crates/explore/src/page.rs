@@ -1,4 +1,4 @@
-//! The page: what reports draw with, and a script that asks.
+//! Page: the drawing code of reports, and a script that sends requests.
 
 use super::controls::Control;
 use serde_json::json;
@@ -12,7 +12,7 @@ const SCRIPTS: [&str; 3] = [
     include_str!("../assets/explore.js"),
 ];
 
-/// The page of a scenario.
+/// Returns the page of a scenario.
 pub fn page(draft: &Draft, controls: &[Control]) -> String {
     let name = draft.get("name").and_then(|name| name.as_str()).unwrap_or("A drive");
     framed(&Frame {

@@ -1,14 +1,14 @@
-//! What the page asks: settings that replace those of the scenario, and a control along which answers are wanted.
+//! Requests of the page: settings that replace those of the scenario, and the control along which points are requested.
 
 use super::controls::{Control, is_equal};
 use serde::Deserialize;
 use serde_json::Value;
 use wearwell_stack::{Draft, DraftError, Scenario};
 
-/// Points of a curve in one question; more are asked for one part after the other.
+/// Maximum number of points of a curve in one request; longer curves are requested in parts.
 pub const MOST_POINTS: usize = 64;
 
-/// Settings, in the order of the controls, and points along one of them.
+/// Settings in the order of the controls, and points along one control.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
@@ -17,7 +17,7 @@ pub struct Question {
     along: Option<Along>,
 }
 
-/// A control, and its values for which answers are wanted.
+/// Control, and its values for which results are requested.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Along {
@@ -25,32 +25,32 @@ pub struct Along {
     values: Vec<Value>,
 }
 
-/// Why a question has no answer.
+/// Reason why a request has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum QuestionError {
-    /// No such control, or not that value of it: the page never asks this.
+    /// Unknown control or value; the page itself never requests this.
     #[error("{0}")]
     Unknown(String),
-    /// The scenario cannot be.
+    /// The scenario is invalid.
     #[error("{0}")]
     Scenario(#[from] DraftError),
 }
 
-/// A scenario that is asked about, and the value along the curve.
+/// Requested scenario, and its value along the curve.
 pub struct Asked {
-    /// The value of the control along which is asked; null where there is none.
+    /// Value of the control along the curve; null without a curve.
     pub value: Value,
-    /// The scenario as its file would be.
+    /// Scenario as in a file.
     pub draft: Draft,
 }
 
 impl Question {
-    /// The scenarios that are asked about: one for each point, in their order.
+    /// Returns the requested scenarios: one per point, in order.
     ///
-    /// Nothing but the values of controls gets into a scenario, so that whoever asks reads no file and builds no huge drive.
+    /// Only values of controls enter a scenario, so a request can neither read files nor build huge drives.
     ///
     /// # Errors
-    /// Keys or values that no control has, and too many points.
+    /// Returns an error for keys or values without a control, and for too many points.
     pub fn asked(&self, base: &Draft, controls: &[Control]) -> Result<Vec<Asked>, QuestionError> {
         let mut draft = base.clone();
         for (key, value) in &self.settings {
@@ -81,17 +81,17 @@ fn set(draft: &mut Draft, controls: &[Control], key: &str, value: &Value) -> Res
 }
 
 impl Asked {
-    /// The scenario, checked.
+    /// Returns the scenario, validated.
     ///
     /// # Errors
-    /// Keys or values that do not go together.
+    /// Returns an error for keys or values that are incompatible.
     pub fn scenario(&self) -> Result<Scenario, QuestionError> {
         Ok(self.draft.scenario()?)
     }
 
-    /// The scenario as a file.
+    /// Returns the scenario as a TOML file.
     pub fn toml(&self) -> Result<String, String> {
-        // What is null in JSON does not stand in TOML.
+        // TOML has no null.
         let text = toml::to_string_pretty(&without_nulls(self.draft.value()));
         text.map_err(|error| format!("cannot write the scenario: {error}"))
     }

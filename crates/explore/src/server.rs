@@ -1,4 +1,4 @@
-//! The page and its answers, over HTTP on loopback.
+//! HTTP server of the page and its results, on loopback.
 
 use super::controls::{self, Control};
 use super::page;
@@ -15,18 +15,18 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use wearwell_stack::{Draft, ResolvedScenario};
 
-/// What all questions share.
+/// State shared by all requests.
 #[derive(Clone)]
 pub struct Site {
     draft: Arc<Draft>,
     controls: Arc<Vec<Control>>,
     simulations: Simulations,
-    /// Answers that are worked at a time; the others wait.
+    /// Permits for concurrent theory computations; other requests wait.
     answering: Arc<Semaphore>,
 }
 
 impl Site {
-    /// The site of `draft`, which with nothing left open is `resolved`.
+    /// Returns the site of `draft`; `resolved` is its resolved scenario.
     pub fn new(draft: Draft, resolved: &ResolvedScenario, run: Run, threads: usize) -> Self {
         Site {
             controls: Arc::new(controls::of(&draft, resolved)),
@@ -36,12 +36,12 @@ impl Site {
         }
     }
 
-    /// Stops what still runs.
+    /// Stops running simulations.
     pub fn stop(&self) {
         self.simulations.stop();
     }
 
-    /// Its routes.
+    /// Returns the routes.
     pub fn routes(self) -> Router {
         Router::new()
             .route("/", get(shown))
@@ -58,7 +58,7 @@ impl Site {
     }
 }
 
-/// A question without an answer, with the reason.
+/// Refused request, with the reason.
 struct Refused(String);
 
 impl From<QuestionError> for Refused {
@@ -77,7 +77,7 @@ async fn shown(State(site): State<Site>) -> Html<String> {
     Html(page::page(&site.draft, &site.controls))
 }
 
-/// Theory at each point that is asked about.
+/// Computes theory at each requested point.
 async fn answered(State(site): State<Site>, Json(question): Json<Question>) -> Result<Json<Value>, Refused> {
     let asked = site.asked(&question)?;
     let closed = |_| Refused("the page is being closed".to_owned());
@@ -88,7 +88,7 @@ async fn answered(State(site): State<Site>, Json(question): Json<Question>) -> R
     Ok(Json(json!({ "points": points })))
 }
 
-/// Starts a simulation of each point that is asked about.
+/// Starts a simulation of each requested point.
 async fn started(State(site): State<Site>, Json(question): Json<Question>) -> Result<Json<Value>, Refused> {
     let asked = site.asked(&question)?;
     let scenarios = asked.iter().map(Asked::scenario).collect::<Result<Vec<_>, _>>()?;
@@ -104,13 +104,13 @@ async fn states(State(site): State<Site>, Json(numbers): Json<Vec<u64>>) -> Json
     Json(json!({ "simulations": site.simulations.states(&numbers) }))
 }
 
-/// The body is empty, and still JSON, so that no other site's form can send it.
+/// Stops all simulations. The empty body must be JSON, so that a form on another site cannot send it.
 async fn stopped(State(site): State<Site>, Json(_): Json<Value>) -> Json<Value> {
     site.simulations.stop();
     Json(json!({}))
 }
 
-/// The scenario of a question, as a file.
+/// Returns the requested scenario as a file.
 async fn scenario(State(site): State<Site>, Json(question): Json<Question>) -> Result<Response, Refused> {
     let asked = site.asked(&question)?;
     let [asked] = &asked[..] else { return Err(Refused("a file is of one scenario".to_owned())) };

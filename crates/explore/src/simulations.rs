@@ -1,4 +1,4 @@
-//! Simulations that were asked for: they wait, run, can be stopped, and are told of while they do.
+//! Simulations on request: queueing, execution, progress and cancellation.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 use wearwell_stack::{Observer, Phase, Progress, RunError, RunResult, Scenario};
 
-/// Runs a scenario, whatever stands at the top of its stack.
+/// Function that runs a scenario, independent of the top of its stack.
 pub type Run = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, RunError>;
 
-/// Simulations that wait or run at a time; more are refused.
+/// Maximum number of waiting and running simulations; more are refused.
 const MOST_UNFINISHED: usize = 128;
-/// Finished ones that are kept, the newest.
+/// Maximum number of simulations kept; the oldest finished ones are dropped.
 const MOST_KEPT: usize = 1024;
 
-/// How a simulation stands.
+/// State of a simulation.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 enum State {
@@ -31,7 +31,7 @@ enum State {
         steady: bool,
         warnings: Vec<String>,
     },
-    /// It could not be run, or not to its end.
+    /// The simulation could not start, or failed.
     Failed {
         problem: String,
     },
@@ -48,7 +48,7 @@ impl State {
 #[derive(Clone)]
 pub struct Simulations {
     table: Arc<Mutex<Table>>,
-    /// As many run at a time as there are permits.
+    /// One permit per concurrent simulation.
     running: Arc<Semaphore>,
     run: Run,
 }
@@ -60,7 +60,7 @@ struct Table {
 }
 
 impl Simulations {
-    /// None yet; `threads` of them will run at a time, by `run`.
+    /// Returns an empty set; `run` executes simulations, `threads` at a time.
     pub fn new(run: Run, threads: usize) -> Self {
         Simulations { table: Arc::default(), running: Arc::new(Semaphore::new(threads)), run }
     }
@@ -69,10 +69,10 @@ impl Simulations {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts one; its number.
+    /// Starts a simulation and returns its number.
     ///
     /// # Errors
-    /// Too many wait already.
+    /// Returns an error if too many simulations are waiting.
     pub fn start(&self, scenario: Scenario) -> Result<u64, String> {
         let number = {
             let mut table = self.table();
@@ -102,7 +102,7 @@ impl Simulations {
         Ok(number)
     }
 
-    /// Runs one to its end, unless somebody stops it.
+    /// Runs a simulation to its end, unless it is stopped.
     fn work(&self, number: u64, scenario: &Scenario) {
         let mut watch = Watch { simulations: self, number };
         if watch.keep_going().is_break() {
@@ -126,14 +126,14 @@ impl Simulations {
         }
     }
 
-    /// How those stand that are asked about; numbers that nobody knows are left out.
+    /// Returns the states of the simulations with these numbers; unknown numbers are omitted.
     pub fn states(&self, numbers: &[u64]) -> BTreeMap<u64, Value> {
         let table = self.table();
         let known = numbers.iter().filter_map(|number| Some((*number, table.states.get(number)?)));
         known.map(|(number, state)| (number, serde_json::to_value(state).expect("plain data"))).collect()
     }
 
-    /// Stops all that wait or run.
+    /// Stops all waiting and running simulations.
     pub fn stop(&self) {
         for state in self.table().states.values_mut().filter(|state| state.is_unfinished()) {
             *state = State::Stopped;
@@ -141,7 +141,7 @@ impl Simulations {
     }
 }
 
-/// Tells of one simulation, and ends it when it is stopped.
+/// Observer that records the progress of one simulation, and ends the run when it is stopped.
 struct Watch<'a> {
     simulations: &'a Simulations,
     number: u64,

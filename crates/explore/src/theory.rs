@@ -1,11 +1,11 @@
-//! What theory says at once, point by point.
+//! Immediate theoretical results, point by point.
 
 use super::question::Asked;
 use serde_json::{Value, json};
 use wearwell_stack::TheoryResult;
 use wearwell_study::{Patience, PredictionError, predict};
 
-/// The answer at a point: its value, and write amplification or the reason why theory says nothing.
+/// Returns the result at a point: its value, and the write amplification or the reason why there is none.
 pub fn answer(asked: &Asked) -> Value {
     let found = asked.scenario().map_err(|error| error.to_string()).and_then(|scenario| {
         predict(&scenario, Patience::Glance).map_err(|error| match error {

@@ -1,10 +1,10 @@
-// A film: its steps from one to the next, its picture as they leave it, and what one plays it with.
+// Player of a film: steps, picture and controls.
 
 const { film, layout } = JSON.parse(document.getElementById("data").textContent);
 const frames = film.frames;
 const last = frames.length - 1;
 const GROUPS = 8;
-// Steps a second.
+// Steps per second.
 const SPEEDS = [["0.5", "½ a second"], ["1", "1 a second"], ["2", "2 a second"], ["4", "4 a second"], ["10", "10 a second"], ["30", "30 a second"]];
 const INSET = 2.5;
 
@@ -15,7 +15,7 @@ function drawn(name, attributes = {}, ...children) {
   return made;
 }
 
-// --- What is seen at a step.
+// --- State at a step.
 
 const blank = () => ({ life: "free", stale: false, fresh: false, label: "", cause: 0, group: 0 });
 
@@ -63,7 +63,7 @@ function goTo(step) {
   }
 }
 
-// --- The picture. What never changes is made once.
+// --- Picture. Parts that never change are created once.
 
 const pitch = layout.pitch;
 const fits = (label) => Math.min(pitch * 0.42, (pitch - 6) * 1.75 / Math.max(1, label.length));
@@ -156,7 +156,7 @@ function show() {
   });
 }
 
-// --- What is said, and what one plays it with.
+// --- Text and controls.
 
 const happens = element("p", { id: "happens", "aria-live": "polite" });
 const scrub = element("input", { type: "range", id: "scrub", min: "0", max: String(last), value: "0", step: "1", "aria-label": "Step" });
@@ -221,7 +221,7 @@ function toggle() {
   if (shown >= last) step(0);
   play.textContent = "❚❚ Pause";
   play.setAttribute("aria-label", "Pause");
-  // What passes faster than it can be read aloud is not read.
+  // A screen reader cannot keep up with the steps of a playing film, so they are not announced.
   happens.setAttribute("aria-live", "off");
   timer = setTimeout(goOn, 1000 / Number(speed.value));
 }
@@ -251,13 +251,13 @@ addEventListener("keydown", (event) => {
   const { target } = event;
   const act = KEYS[event.key];
   if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
-  // A control has keys of its own; the slider's arrows do what the page's do.
+  // Focused controls keep their own keys; the slider's arrow keys do the same as the page's.
   if (target.matches("select, summary") || (event.key === " " && target.matches("button, a"))) return;
   event.preventDefault();
   act();
 });
 
-// --- The page.
+// --- Page.
 
 function sample(classes, label) {
   const made = pageAt(0, 0);

@@ -1,4 +1,4 @@
-//! From what was seen on media to frames, each with a sentence.
+//! Converts observed operations on media to frames, each with a sentence.
 
 use crate::film::{Cell, Film, Frame, Op, Panel, Shows};
 use crate::owner::{Kind, Owner};
@@ -7,71 +7,71 @@ use wearwell_base::units::{BlockId, Lpn};
 use wearwell_engine::counters::Cause;
 use wearwell_engine::layer::{Death, Seen};
 
-/// A place on a medium: block, index of the page in it.
+/// Position on a medium: block, and index of the page in the block.
 type At = (u32, u32);
 
-/// A medium that is filmed.
+/// Filmed medium.
 #[derive(Clone, Debug)]
 pub struct Medium {
-    /// Its name.
+    /// Name of the medium.
     pub name: String,
-    /// What its block is called.
+    /// Word for its blocks.
     pub word: &'static str,
-    /// How many it has.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Pages of each.
+    /// Pages per block.
     pub pages_per_block: u32,
-    /// Who stands on it: media by their numbers, each with the first page that it has here.
+    /// Media on top: index, and the first page that each has here.
     pub users: Vec<(usize, u32)>,
 }
 
-/// How a page is called and what it belongs to.
+/// Label and group of a page.
 pub type Look = dyn Fn(usize, Lpn) -> Option<Cell>;
 
-/// Makes frames of what is seen.
+/// Builds frames from observed operations.
 pub struct Director {
     media: Vec<Medium>,
     frames: Vec<Frame>,
     live: Vec<Live>,
-    /// How pages look that are not called by their numbers.
+    /// Returns the label and group of pages that are not labelled by their numbers.
     look: Option<Box<Look>>,
 }
 
-/// What is known of a medium.
+/// Known state of a medium.
 #[derive(Default)]
 struct Live {
-    /// Where each owner's page is. Nothing iterates over it.
+    /// Position of each owner's page. Nothing iterates over the map.
     places: HashMap<Owner, At>,
-    /// Whose page is where.
+    /// Owner of the page at each position.
     owners: HashMap<At, Owner>,
-    /// Deaths that were announced and are not yet shown.
+    /// Invalidations that were announced but are not yet shown.
     dying: Vec<Death>,
-    /// Pages that cleaning has read of each block and not yet written elsewhere, and why.
+    /// Pages that cleaning has read from each block and not yet written elsewhere, with the cause.
     gathered: BTreeMap<u32, (u32, Cause)>,
     victim: Option<u32>,
-    /// Pages that nobody above wants.
+    /// Pages that are valid here but no longer needed by the layer above.
     stale: BTreeSet<At>,
 }
 
 impl Director {
-    /// Of a film of these media, which has `first` as its first frame's sentence.
+    /// Returns the director of a film of these media; `first` is the sentence of its first frame.
     pub fn new(media: Vec<Medium>, first: &str) -> Director {
         let live = media.iter().map(|_| Live::default()).collect();
         let frames = vec![Frame { text: first.to_owned(), ops: Vec::new() }];
         Director { media, frames, live, look: None }
     }
 
-    /// The same, with pages that look otherwise.
+    /// Sets custom labels and groups for pages.
     pub fn with_look(self, look: Box<Look>) -> Director {
         Director { look: Some(look), ..self }
     }
 
-    /// Frames so far.
+    /// Returns the number of frames so far.
     pub fn frames(&self) -> usize {
         self.frames.len()
     }
 
-    /// Adds a frame that is nobody's but the narrator's.
+    /// Adds a frame of text without changes.
     pub fn say(&mut self, text: &str) {
         self.frames.push(Frame { text: text.to_owned(), ops: Vec::new() });
     }
@@ -81,7 +81,7 @@ impl Director {
         self.frames.last_mut().expect("there is a first one").ops.extend(ops);
     }
 
-    /// The film, until now.
+    /// Returns the film so far.
     pub fn film(self, title: String, notes: Vec<String>) -> Film {
         let grouped = |medium: &Medium| !medium.users.is_empty() || self.look.is_some();
         let stands_below =
@@ -99,7 +99,7 @@ impl Director {
         Film { title, notes, panels, frames: self.frames }
     }
 
-    /// Makes frames of what a request led to.
+    /// Adds frames for the effects of a request.
     pub fn take(&mut self, seen: Vec<(usize, Seen)>) {
         for (at, seen) in seen {
             match seen {
@@ -117,7 +117,7 @@ impl Director {
         }
     }
 
-    /// The name of the medium before what happens on it, where there are several.
+    /// Returns the name of the medium as a prefix for sentences, if there are several media.
     fn on(&self, at: usize) -> String {
         if self.media.len() == 1 { String::new() } else { format!("{}: ", self.media[at].name) }
     }
@@ -133,18 +133,18 @@ impl Director {
         Cell { cause: cause as u8, group, ..cell }
     }
 
-    /// How a page looks that is not called by its number.
+    /// Returns the custom label and group of a page, if it has any.
     fn own_look(&self, at: usize, owner: Owner) -> Option<Cell> {
         self.look.as_ref().filter(|_| owner.is_user()).and_then(|look| look(at, owner.number))
     }
 
-    /// The medium above that a page belongs to, and the first page that it has here.
+    /// Returns the medium above that a page belongs to, and the first page that it has here.
     fn above(&self, at: usize, owner: Owner) -> Option<(usize, u32)> {
         let mut users = self.media[at].users.iter().rev();
         users.find(|(_, first)| owner.is_user() && *first <= owner.number.0).copied()
     }
 
-    /// Pages in words: "page 7", "pages 3–5, 9", "translation page 2".
+    /// Describes pages in words: "page 7", "pages 3–5, 9", "translation page 2".
     fn pages(&self, at: usize, owners: &[Owner]) -> String {
         let all = owners.len();
         let owners: Vec<Owner> = owners.iter().copied().filter(|owner| owner.kind != Kind::Padding).collect();
@@ -219,7 +219,7 @@ impl Director {
         }
     }
 
-    /// Shows of which blocks cleaning has read pages: of one that it will erase, or of several that it merges.
+    /// Shows the blocks from which cleaning has read pages: one to be erased, or several to be merged.
     fn clean(&mut self, at: usize) {
         let gathered = std::mem::take(&mut self.live[at].gathered);
         let Some((&first, &(_, cause))) = gathered.first_key_value() else { return };
@@ -248,7 +248,7 @@ impl Director {
         self.bury(at);
         let pages = self.media[at].pages_per_block;
         for page in 0..pages {
-            // Cleaning in place erases first and writes what was live back.
+            // In-place cleaning erases the block before it writes the valid pages back.
             let live = &mut self.live[at];
             live.stale.remove(&(block.0, page));
             if let Some(owner) = live.owners.remove(&(block.0, page)) {
@@ -262,7 +262,7 @@ impl Director {
         self.push(text, vec![Op::Erase { panel: at, block: block.0, cause: cause as u8 }]);
     }
 
-    /// Shows deaths that nothing replaces.
+    /// Shows invalidations without a replacement.
     fn bury(&mut self, at: usize) {
         let dying = std::mem::take(&mut self.live[at].dying);
         let mut ops = Vec::new();
@@ -291,13 +291,13 @@ impl Director {
 
     fn push(&mut self, text: String, mut ops: Vec<Op>) {
         self.mark_stale(&mut ops);
-        // A medium's name is left as it is.
+        // Names of media keep their case.
         let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
         let first = if self.media.len() == 1 { first.to_uppercase() } else { first.to_owned() };
         self.frames.push(Frame { text: format!("{first}{rest}."), ops });
     }
 
-    /// Adds what is no longer wanted above and still valid below, or is wanted again.
+    /// Adds changes for pages that are valid here but no longer needed above, or needed again.
     fn mark_stale(&mut self, ops: &mut Vec<Op>) {
         for at in 0..self.media.len() {
             let Some(&(_, first)) = self.media[at].users.first() else { continue };
@@ -322,7 +322,7 @@ impl Director {
     }
 }
 
-/// Numbers with those that follow each other joined, the first dozen of them.
+/// Formats numbers with consecutive ones joined, at most a dozen groups.
 fn ranges(numbers: impl Iterator<Item = u32>) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_as_a_person_would() {
+    fn ranges_join_consecutive_numbers() {
         let told = |numbers: &[u32]| ranges(numbers.iter().copied());
         assert_eq!(told(&[4]), "4");
         assert_eq!(told(&[4, 5]), "4, 5");

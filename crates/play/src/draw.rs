@@ -1,4 +1,4 @@
-//! A step as SVG, for files. The page draws the same from the same places.
+//! Draws a step as SVG for files. The page draws the same picture from the same layout.
 
 use crate::film::{Cell, Film, Panel, Shows};
 use crate::layout::{Layout, Place, ROW_NAME, TEXT};
@@ -12,12 +12,12 @@ const FAINT: &str = "#57606a";
 const LINE: &str = "#d0d7de";
 const DEAD: &str = "#e9ecef";
 const BAD: &str = "#a4262c";
-/// Between the places of two pages and their edges.
+/// Gap between the edge of a page and its cell.
 const INSET: f64 = 2.5;
-/// Letters of a line of what is said.
+/// Maximum number of characters in a line of text.
 const LETTERS: usize = 112;
 
-/// The picture of `state`, below what happens.
+/// Returns the picture of `state`, with `text` above.
 pub fn svg(film: &Film, layout: &Layout, state: &State, text: &str) -> String {
     let (width, height) = (layout.width, layout.height);
     let mut svg = format!(
@@ -131,7 +131,7 @@ fn words(svg: &mut String, (x, y): (f64, f64), style: &str, colour: &str, text: 
     let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"{colour}\" {style}>{text}</text>");
 }
 
-/// At most as many lines as there is room for, cut between words.
+/// Splits text between words into at most as many lines as fit.
 fn lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_has_room() {
+    fn long_text_is_cut_to_the_available_lines() {
         assert_eq!(lines("a b"), ["a b"]);
         let long = "word ".repeat(200);
         let cut = lines(&long);

@@ -1,4 +1,4 @@
-//! A film as an animated GIF, or as a PNG for each step.
+//! Output of a film as an animated GIF, or as a PNG per step.
 
 use crate::draw::svg;
 use crate::film::Film;
@@ -7,7 +7,7 @@ use crate::state::State;
 use gif::{DisposalMethod, Encoder, Repeat};
 use wearwell_plot::{Failure, Painter, Pixels};
 
-/// Steps of a GIF or of numbered pictures: a film that is longer is for the page.
+/// Maximum number of steps of a GIF or of numbered pictures; longer films need a page.
 pub const MOST_PICTURES: usize = 1000;
 
 /// Calls `each` with the number and the picture of every step.
@@ -28,11 +28,12 @@ fn pictures(film: &Film, mut each: impl FnMut(usize, Pixels) -> Result<(), Failu
     Ok(())
 }
 
-/// The film as an animated GIF that begins again at its end, `pace` steps a second; the last one stays for two seconds more.
+/// Returns the film as an endlessly repeated animated GIF with `pace` steps per second; the last step stays two seconds
+/// longer.
 ///
 /// # Errors
 ///
-/// Too many steps, or no font on this machine.
+/// Returns an error for too many steps, and without a font on this machine.
 pub fn gif(film: &Film, pace: f64) -> Result<Vec<u8>, Failure> {
     let (mut encoder, mut before): (Option<Encoder<Vec<u8>>>, Option<Pixels>) = (None, None);
     let hundredths = (100.0 / pace).round().clamp(2.0, 6000.0) as u16;
@@ -55,7 +56,7 @@ pub fn gif(film: &Film, pace: f64) -> Result<Vec<u8>, Failure> {
     Ok(encoder.ok_or("a film without steps")?.into_inner()?)
 }
 
-/// The smallest part of a picture in which it differs from the one before, where it begins, and at least a point of it.
+/// Returns the bounding box of the differences from the previous picture, with its position; at least one pixel.
 fn changed(before: Option<&Pixels>, now: &Pixels) -> (u32, u32, Pixels) {
     let Some(before) = before else { return (0, 0, now.clone()) };
     let (mut left, mut top, mut right, mut bottom) = (now.width, now.height, 0, 0);
@@ -76,11 +77,11 @@ fn changed(before: Option<&Pixels>, now: &Pixels) -> (u32, u32, Pixels) {
     (left, top, Pixels { width: right - left, height: bottom - top, rgba })
 }
 
-/// The film as PNGs: calls `each` with a name, `step-0000.png` and so on, and the file.
+/// Writes the film as PNG files: calls `each` with a name, `step-0000.png` and so on, and the content.
 ///
 /// # Errors
 ///
-/// Too many steps, no font on this machine, or what `each` says.
+/// Returns an error for too many steps, without a font on this machine, and the errors of `each`.
 pub fn frames(film: &Film, mut each: impl FnMut(&str, &[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
     pictures(film, |at, pixels| each(&format!("step-{at:04}.png"), &pixels.png()?))
 }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_changed_is_kept() {
+    fn frames_contain_only_the_changed_area() {
         let blank = Pixels { width: 4, height: 3, rgba: vec![255; 48] };
         let mut next = blank.clone();
         next.rgba[(4 + 2) * 4] = 0;

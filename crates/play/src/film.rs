@@ -1,71 +1,71 @@
-//! A film: what is seen, and how it changes from step to step. Who draws it knows nothing of where it came from.
+//! Film: panels and their changes from step to step, independent of the source of the film.
 
 use serde::Serialize;
 
-/// A film.
+/// Film of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Film {
-    /// What it is called.
+    /// Title of the film.
     pub title: String,
-    /// What to look at, a paragraph each.
+    /// Explanations, one paragraph each.
     pub notes: Vec<String>,
-    /// What is seen, from top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
-    /// The steps. The first shows how it begins.
+    /// Steps. The first shows the initial state.
     pub frames: Vec<Frame>,
 }
 
-/// A part of the picture under a name.
+/// Named part of the picture.
 #[derive(Clone, Debug, Serialize)]
 pub struct Panel {
-    /// Its name.
+    /// Name of the panel.
     pub name: String,
-    /// What it shows.
+    /// Content of the panel.
     #[serde(flatten)]
     pub shows: Shows,
 }
 
-/// What a panel shows.
+/// Content of a panel.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Shows {
-    /// Erase blocks (or segments) of a medium, all as long.
+    /// Erase blocks or segments of a medium, all of equal size.
     Blocks {
-        /// How many.
+        /// Number of blocks.
         blocks: u32,
-        /// Pages of each.
+        /// Pages per block.
         pages_per_block: u32,
-        /// What one is called.
+        /// Word for a block.
         word: String,
-        /// Whether pages are coloured by what they belong to, and not by why they were written.
+        /// True if the group determines the colour of a page, false if the cause of the write does.
         grouped: bool,
     },
-    /// Lists that change as a whole.
+    /// Lists that are replaced as a whole.
     Rows {
-        /// Their names.
+        /// Names of the lists.
         rows: Vec<String>,
     },
 }
 
-/// A step.
+/// Step of a film.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Frame {
-    /// What happens.
+    /// Sentence about the step.
     pub text: String,
-    /// What changes, in order.
+    /// Changes, in order.
     pub ops: Vec<Op>,
 }
 
-/// A page in the picture.
+/// Appearance of a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cell {
-    /// What is written on it.
+    /// Text on the page.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// Why it was written, by the number of [`wearwell_engine::counters::Cause`].
+    /// Cause of the write, as the number of a [`wearwell_engine::counters::Cause`].
     #[serde(skip_serializing_if = "is_host")]
     pub cause: u8,
-    /// What it belongs to: pages of one group have one colour.
+    /// Group: pages of a group have the same colour.
     pub group: u32,
 }
 
@@ -73,71 +73,71 @@ fn is_host(cause: &u8) -> bool {
     *cause == 0
 }
 
-/// A change. Panels, blocks, pages and rows have numbers from 0.
+/// Change of the picture. Panels, blocks, pages and rows are numbered from 0.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Op {
-    /// A page is written.
+    /// Page written.
     Write {
-        /// The panel.
+        /// Panel number.
         panel: usize,
-        /// The block.
+        /// Block number.
         block: u32,
-        /// The page's index there.
+        /// Index of the page in the block.
         page: u32,
-        /// How it looks.
+        /// Appearance of the page.
         #[serde(flatten)]
         cell: Cell,
     },
-    /// A page is no longer valid.
+    /// Page invalidated.
     Die {
-        /// The panel.
+        /// Panel number.
         panel: usize,
-        /// The block.
+        /// Block number.
         block: u32,
-        /// The page's index there.
+        /// Index of the page in the block.
         page: u32,
     },
-    /// A page is valid here, and nobody above wants it any more; or it is wanted again.
+    /// Page that is valid here but no longer needed above, or needed again.
     Stale {
-        /// The panel.
+        /// Panel number.
         panel: usize,
-        /// The block.
+        /// Block number.
         block: u32,
-        /// The page's index there.
+        /// Index of the page in the block.
         page: u32,
-        /// Whether it is.
+        /// True if the page is no longer needed.
         stale: bool,
     },
-    /// All pages of a block are free again.
+    /// Block erased.
     Erase {
-        /// The panel.
+        /// Panel number.
         panel: usize,
-        /// The block.
+        /// Block number.
         block: u32,
-        /// Why, by the number of the cause.
+        /// Cause, as its number.
         cause: u8,
     },
-    /// Cleaning takes a block; it ends with the block's erase.
+    /// Block selected by cleaning, until its erase.
     Victim {
-        /// The panel.
+        /// Panel number.
         panel: usize,
-        /// The block.
+        /// Block number.
         block: u32,
     },
-    /// A list is now this.
+    /// List replaced.
     Row {
-        /// The panel.
+        /// Panel number.
         panel: usize,
-        /// The row.
+        /// Row number.
         row: usize,
-        /// What is in it, from first to last.
+        /// Content of the list, from first to last.
         cells: Vec<Cell>,
     },
 }
 
 impl Film {
-    /// The same from frame `from` on, which the first frame then shows as what came before.
+    /// Cuts the film to start at frame `from`; the new first frame shows the state up to there.
     pub fn starting_at(mut self, from: usize) -> Film {
         let from = from.min(self.frames.len().saturating_sub(1));
         if from > 0 {

@@ -1,63 +1,63 @@
-//! Where everything is in the picture: worked out once, for the page and for files alike.
+//! Positions of all parts of the picture, computed once for both the page and files.
 
 use crate::film::{Film, Panel, Shows};
 use serde::Serialize;
 
-/// Width of the picture in its own units; a line of pages fills most of it.
+/// Width of the picture in its own units; a row of pages fills most of it.
 const WIDTH: u32 = 1000;
 const MARGIN: u32 = 20;
-/// Height of what is said at the top of a picture in a file, and of a panel's name.
+/// Height of the text at the top of a picture in a file, and of a panel's name.
 pub const TEXT: u32 = 64;
 const NAME: u32 = 26;
 /// Height of a block's number, and the gap below a block.
 const NUMBER: u32 = 15;
 const GAP: u32 = 8;
-/// Room for the names of lists.
+/// Width reserved for the names of lists.
 pub const ROW_NAME: u32 = 130;
 
-/// Where everything is.
+/// Positions of all parts of the picture.
 #[derive(Clone, Debug, Serialize)]
 pub struct Layout {
     /// Width of the picture.
     pub width: u32,
-    /// Its height.
+    /// Height of the picture.
     pub height: u32,
-    /// From one page to the next.
+    /// Distance from one page to the next.
     pub pitch: u32,
-    /// The panels.
+    /// Positions of the panels.
     pub panels: Vec<Place>,
 }
 
-/// Where a panel is.
+/// Position of a panel.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
-    /// The base line of its name.
+    /// Base line of its name.
     pub name_y: u32,
-    /// Its blocks.
+    /// Rectangles of its blocks.
     pub blocks: Vec<Rectangle>,
-    /// Pages in a line of a block.
+    /// Pages per line of a block.
     pub columns: u32,
-    /// The top of each list.
+    /// Top of each list.
     pub rows: Vec<u32>,
-    /// Pages of a list that are shown.
+    /// Maximum number of pages shown per list.
     pub row_cells: u32,
 }
 
-/// Where a block is.
+/// Rectangle of a block.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rectangle {
-    /// Its left side.
+    /// Left edge.
     pub x: u32,
-    /// Its top.
+    /// Top edge.
     pub y: u32,
-    /// Its width.
+    /// Width.
     pub w: u32,
-    /// Its height.
+    /// Height.
     pub h: u32,
 }
 
 impl Layout {
-    /// Of a film.
+    /// Computes the layout of a film.
     pub fn of(film: &Film) -> Layout {
         let most = film.panels.iter().map(pages).max().unwrap_or(0);
         let pitch = match most {
@@ -80,14 +80,14 @@ fn pages(panel: &Panel) -> u32 {
     }
 }
 
-/// Puts a panel below `y`.
+/// Places a panel below `y`.
 fn place(panel: &Panel, line: u32, pitch: u32, y: &mut u32) -> Place {
     let name_y = *y + NAME - 8;
     *y += NAME;
     let mut place = Place { name_y, blocks: Vec::new(), columns: line, rows: Vec::new(), row_cells: 0 };
     match &panel.shows {
         Shows::Blocks { blocks, pages_per_block, .. } => {
-            // Lines of a block are about as long as each other.
+            // Balances the lengths of a block's lines.
             let lines = pages_per_block.div_ceil(line);
             place.columns = pages_per_block.div_ceil(lines.max(1));
             let (w, h) = (place.columns * pitch, pages_per_block.div_ceil(place.columns) * pitch);

@@ -1,8 +1,8 @@
-//! Films of small drives: blocks that fill, die and are cleaned, step by step.
+//! Films of small drives: blocks that are filled, invalidated and cleaned, step by step.
 //!
-//! A [`Film`] is a list of changes, each with a sentence. It comes from what the engine itself did, which [`film`] looks at page by
-//! page while a scenario runs, or from a [`Lesson`], which is a film with a story. Who draws it knows nothing of that: [`page`]
-//! plays it in a browser, [`gif()`] and [`frames`] make pictures of it.
+//! A [`Film`] is a list of changes, each with a sentence. [`film`] makes a film of the engine's operations, observed
+//! page by page while a scenario runs; a [`Lesson`] is a film with explanations. Output does not depend on the source
+//! of the film: [`page`] plays it in a browser, and [`gif()`] and [`frames`] make pictures.
 
 mod director;
 mod draw;

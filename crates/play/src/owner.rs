@@ -1,24 +1,24 @@
-//! Whose a page is.
+//! Owners of pages.
 
 use wearwell_base::units::Lpn;
 use wearwell_engine::counters::Cause;
 use wearwell_engine::ftl::hybrid::PADDING;
 
-/// What a page holds. Those that an FTL writes for itself have numbers of their own.
+/// Kind of page content. Each kind of FTL metadata has its own numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Data of whoever writes to the layer.
+    /// User data of the layer.
     User,
-    /// A part of the translation table, or a node of a tree over it.
+    /// Part of the translation table, or node of a tree over it.
     Translation,
-    /// A part of what says which pages are valid.
+    /// Part of the record of valid pages.
     Validity,
-    /// Nothing: it was written because pages are programmed in order.
+    /// Padding, written because pages are programmed in order.
     Padding,
 }
 
 impl Kind {
-    /// Its pages are called so.
+    /// Returns the word for pages of this kind.
     pub fn word(self) -> &'static str {
         match self {
             Kind::User => "page",
@@ -29,17 +29,17 @@ impl Kind {
     }
 }
 
-/// Whose page is on a medium.
+/// Owner of a page on a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
-    /// What it holds.
+    /// Kind of the content.
     pub kind: Kind,
-    /// Its number among those.
+    /// Number within the kind.
     pub number: Lpn,
 }
 
 impl Owner {
-    /// The owner of a page that is programmed for this reason: an FTL writes its own pages under their own cause, whenever it does.
+    /// Returns the owner of a page programmed with this cause; an FTL writes its metadata under separate causes.
     pub fn of(number: Lpn, cause: Cause) -> Owner {
         let kind = match cause {
             Cause::Translation => Kind::Translation,
@@ -50,12 +50,12 @@ impl Owner {
         Owner { kind, number }
     }
 
-    /// Whether the page is one of whoever writes to the layer.
+    /// True if the page holds user data of the layer.
     pub fn is_user(self) -> bool {
         self.kind == Kind::User
     }
 
-    /// What is written on it in a picture.
+    /// Returns the label of the page in a picture.
     pub fn label(self) -> String {
         match self.kind {
             Kind::User => self.number.0.to_string(),

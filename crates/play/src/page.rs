@@ -1,4 +1,4 @@
-//! The film as a page that needs nothing but itself.
+//! Film as a self-contained web page.
 
 use crate::film::Film;
 use crate::layout::Layout;
@@ -8,7 +8,7 @@ use wearwell_report::{Frame, framed};
 const STYLE: &str = include_str!("../assets/play.css");
 const SCRIPT: &str = include_str!("../assets/play.js");
 
-/// The page.
+/// Returns the page.
 pub fn page(film: &Film) -> String {
     framed(&Frame {
         title: &film.title,

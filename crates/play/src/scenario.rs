@@ -8,39 +8,40 @@ use wearwell_engine::layer::Seen;
 use wearwell_stack::tree::{Tree, User};
 use wearwell_stack::{Looker, Parts, Phase, ResolvedScenario, RunError, Scenario, Watched, watched};
 
-/// What a picture has room for, and a film time.
+/// Maximum number of blocks of a layer, limited by the size of the picture.
 pub const MOST_BLOCKS: u32 = 128;
-/// Pages of a layer.
+/// Maximum number of pages of a layer.
 pub const MOST_PAGES: u64 = 2048;
-/// Steps of a film.
+/// Maximum number of steps of a film.
 pub const MOST_STEPS: usize = 5000;
 
-/// Requests without a write, trim or erase after which nothing is waited for any longer.
+/// Number of requests without a write, trim or erase after which filming ends.
 const MOST_IDLE: u32 = 100_000;
 
-/// How much of a run is filmed.
+/// Part of a run that is filmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Steps before the first that is shown.
+    /// Number of steps before the first visible one.
     pub from: usize,
-    /// Steps that are shown.
+    /// Number of visible steps.
     pub steps: usize,
 }
 
-/// A film and what the engine counted meanwhile.
+/// Film, and the engine's counts during it.
 #[derive(Debug)]
 pub struct Filmed {
     /// The film.
     pub film: Film,
-    /// The engine's own counts, since the drive was new.
+    /// Counts of the engine since the drive was new.
     pub watched: Watched,
 }
 
-/// Films a run of `scenario`; `parts` may bring a workload of its own. `goes_on` is asked after each request.
+/// Films a run of `scenario`; `parts` may supply a custom workload. Calls `goes_on` after each request and stops when
+/// it returns false.
 ///
 /// # Errors
 ///
-/// What cannot be run, or not be filmed: too large a drive, a clock, power cuts, merge trees.
+/// Returns an error for scenarios that cannot be run or filmed: too large a drive, timing, power cuts, merge trees.
 pub fn film(
     scenario: &Scenario,
     parts: Parts,
@@ -65,7 +66,7 @@ pub fn film(
 struct Camera<'a> {
     director: Option<Director>,
     wanted: usize,
-    /// Requests since something was last seen.
+    /// Number of requests since the last visible change.
     idle: u32,
     goes_on: &'a mut dyn FnMut() -> bool,
     stopped: bool,
@@ -90,7 +91,7 @@ impl Looker for Camera<'_> {
     }
 }
 
-/// The media of a stack, those of the logs first; refuses what no picture has room for.
+/// Returns the media of a stack, logs first; refuses stacks that do not fit a picture.
 fn media(tree: &Tree, flash_blocks: u32) -> Result<Vec<Medium>, ConfigError> {
     let mut media = Vec::new();
     for (at, layer) in tree.layers.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! What is seen at a step: all changes up to it, one after the other.
+//! State of the picture at a step: the result of all changes up to it.
 
 use crate::film::{Cell, Film, Frame, Op, Shows};
 use wearwell_engine::counters::Cause;
 
-/// What a page is.
+/// State of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Life {
     /// Erased.
@@ -15,45 +15,45 @@ pub enum Life {
     Dead,
 }
 
-/// A page at a step.
+/// Page at a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// What it is.
+    /// State of the page.
     pub life: Life,
-    /// Whether nobody above wants it, though it is valid here.
+    /// True if the page is valid here but no longer needed above.
     pub stale: bool,
-    /// Whether this very step changed it.
+    /// True if the current step changed the page.
     pub is_new: bool,
-    /// How it looks.
+    /// Appearance of the page.
     pub cell: Cell,
 }
 
-/// A panel at a step.
+/// Panel at a step.
 #[derive(Clone, Debug, Default)]
 pub struct PanelState {
-    /// Pages of a block; 0 in a panel of rows.
+    /// Pages per block; 0 in a panel of rows.
     pub pages_per_block: u32,
     /// All pages, block after block.
     pub pages: Vec<Page>,
-    /// The block that is being cleaned.
+    /// Block that is being cleaned.
     pub victim: Option<u32>,
-    /// Pages written so far, by cause.
+    /// Number of pages written so far, by cause.
     pub written: [u64; Cause::ALL.len()],
-    /// Blocks erased so far.
+    /// Number of blocks erased so far.
     pub erases: u64,
-    /// The lists of a panel of rows.
+    /// Lists of a panel of rows.
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// The picture at a step.
+/// Picture at a step.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// Its panels.
+    /// Panels of the picture.
     pub panels: Vec<PanelState>,
 }
 
 impl State {
-    /// Before the first frame.
+    /// Returns the state before the first frame.
     pub fn of(film: &Film) -> State {
         let panel = |shows: &Shows| match shows {
             Shows::Blocks { blocks, pages_per_block, .. } => PanelState {
@@ -68,7 +68,7 @@ impl State {
         State { panels: film.panels.iter().map(|one| panel(&one.shows)).collect() }
     }
 
-    /// Goes a step on.
+    /// Applies a frame.
     pub fn apply(&mut self, frame: &Frame) {
         for panel in &mut self.panels {
             panel.pages.iter_mut().for_each(|page| page.is_new = false);
@@ -108,12 +108,12 @@ impl PanelState {
         &mut self.pages[(block * self.pages_per_block + page) as usize]
     }
 
-    /// The pages of each block.
+    /// Returns the pages of each block.
     pub fn blocks(&self) -> impl Iterator<Item = &[Page]> {
         self.pages.chunks(self.pages_per_block.max(1) as usize)
     }
 
-    /// What was written and erased, in words.
+    /// Describes writes and erases in words.
     pub fn tally(&self) -> String {
         if self.pages_per_block == 0 {
             return String::new();

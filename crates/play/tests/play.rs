@@ -1,4 +1,4 @@
-//! Films, frame by frame, held against what the engine itself counted.
+//! Films compared frame by frame with the counts of the engine.
 
 use std::collections::BTreeMap;
 use wearwell_engine::counters::{Cause, Operation};
@@ -48,10 +48,11 @@ fn refusal(text: &str) -> String {
     film(&scenario(text), Parts::default(), cut, &mut || true).unwrap_err().to_string()
 }
 
-/// Pages of a panel, as plain as can be: what is written on each, and whether it lives.
+/// Pages of a panel as a plain map: label of each, and whether it is valid.
 type Plain = BTreeMap<(u32, u32), (String, bool)>;
 
-/// Plays a film with maps, and looks at each step that no page is written twice, dies twice or is erased alive unless it moves.
+/// Plays a film with maps. Checks at each step that no page is written twice, invalidated twice, or erased while valid
+/// unless it moves.
 fn played(film: &Film, mut look: impl FnMut(usize, &[Plain])) {
     let mut panels = vec![Plain::new(); film.panels.len()];
     for (step, frame) in film.frames.iter().enumerate() {
@@ -75,7 +76,7 @@ fn played(film: &Film, mut look: impl FnMut(usize, &[Plain])) {
     }
 }
 
-/// Writes by cause and erases of a panel.
+/// Counts writes by cause and erases of a panel.
 fn counted(film: &Film, at: usize) -> (Vec<u64>, Vec<u64>) {
     let (mut written, mut erased) = (vec![0; Cause::ALL.len()], vec![0; Cause::ALL.len()]);
     for op in film.frames.iter().flat_map(|frame| &frame.ops) {
@@ -94,7 +95,7 @@ fn agrees(filmed: &Filmed) {
     let mut state = State::of(film);
     let mut steps = film.frames.iter();
     played(film, |_, panels| {
-        // What is drawn is what a plain reader of the film has.
+        // The drawn state agrees with the plain map.
         state.apply(steps.next().unwrap());
         for (plain, drawn) in panels.iter().zip(&state.panels) {
             for (at, page) in drawn.pages.iter().enumerate() {
@@ -118,7 +119,7 @@ fn agrees(filmed: &Filmed) {
             assert_eq!(written[cause as usize], of(Operation::Write), "{at} {cause:?}");
             assert_eq!(erased[cause as usize], of(Operation::Erase), "{at} {cause:?}");
         }
-        // What an FTL writes for itself begins with a letter.
+        // Labels of FTL metadata start with a letter.
         let is_of_host = |label: &str| label.starts_with(|first: char| first.is_ascii_digit());
         let live = last[at].values().filter(|(label, lives)| *lives && is_of_host(label)).count();
         assert_eq!(live as u64, u64::from(report.mapped_pages), "{at}");
@@ -132,7 +133,7 @@ fn agrees(filmed: &Filmed) {
 }
 
 #[test]
-fn a_film_is_what_the_engine_did() {
+fn film_agrees_with_the_counts_of_the_engine() {
     let in_place = ONE.replace("[ftl]", "[ftl]\nreclaim = \"in_place\"");
     let trimming = ONE.replace("kind = \"uniform\"", "kind = \"uniform\"\ntrim_ratio = 0.2");
     let untrimmed = TWO.replace("spare_factor", "trim = false\nspare_factor");
@@ -145,7 +146,7 @@ fn a_film_is_what_the_engine_did() {
     }
 }
 
-/// A drive with room for what any FTL writes for itself.
+/// Drive with room for the metadata of every FTL.
 const ROOMY: &str = r#"
 [device]
 capacity = "128 KiB"
@@ -158,7 +159,7 @@ trim_ratio = 0.2
 "#;
 
 #[test]
-fn every_ftl_is_filmed_as_it_is() {
+fn film_of_every_ftl_agrees_with_the_engine() {
     let mut padded = Vec::new();
     for entry in FTLS {
         let is_mapped_in_flash = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"].contains(&entry.name);
@@ -166,7 +167,7 @@ fn every_ftl_is_filmed_as_it_is() {
         let ftl = format!("[ftl]\nstructure = {{ kind = \"{}\"{cache} }}\n[workload]", entry.name);
         let mut text = ROOMY.replace("[workload]", &ftl);
         if entry.name == "zones" {
-            // It shows all its flash, and takes a page where it expects one.
+            // This FTL exposes all its flash as capacity and writes pages at fixed positions.
             text = text.replace("capacity = \"128 KiB\"\nraw_capacity", "capacity");
             text += "[[log]]\nplacement = \"single\"\nsegment_size = \"32 KiB\"\nspare_factor = 0.5\n";
         }
@@ -192,7 +193,7 @@ fn every_ftl_is_filmed_as_it_is() {
 }
 
 #[test]
-fn what_is_cut_off_is_in_the_first_frame() {
+fn skipped_steps_are_merged_into_the_first_frame() {
     let (whole, late) = (filmed(ONE, 0, 300).film, filmed(ONE, 200, 100).film);
     let end = |film: &Film| {
         let mut state = State::of(film);
@@ -205,7 +206,7 @@ fn what_is_cut_off_is_in_the_first_frame() {
 }
 
 #[test]
-fn what_cannot_be_filmed_is_refused_with_words() {
+fn unsupported_scenario_is_refused_with_the_reason() {
     for (change, words) in [
         (("384 KiB", "384 MiB"), vec!["a film has room for", "256 KiB"]),
         (("[workload]", "[timing]\n[workload]"), vec!["timing", "a clock"]),
@@ -221,7 +222,7 @@ fn what_cannot_be_filmed_is_refused_with_words() {
 }
 
 #[test]
-fn a_film_stops_where_it_is_told_to() {
+fn film_stops_on_request() {
     let mut asked = 0;
     let cut = Cut { from: 0, steps: 100 };
     let stopped = film(&scenario(ONE), Parts::default(), cut, &mut || {
@@ -232,7 +233,7 @@ fn a_film_stops_where_it_is_told_to() {
 }
 
 #[test]
-fn a_gif_has_a_picture_for_each_step() {
+fn gif_has_a_picture_for_each_step() {
     let film = filmed(ONE, 100, 12).film;
     let bytes = match gif(&film, 4.0) {
         Ok(bytes) => bytes,
@@ -252,7 +253,7 @@ fn a_gif_has_a_picture_for_each_step() {
 }
 
 #[test]
-fn lessons_have_names_of_their_own_and_films() {
+fn lessons_have_unique_names_and_films() {
     let mut names: Vec<&str> = LESSONS.iter().map(|lesson| lesson.name).collect();
     names.sort_unstable();
     names.dedup();

@@ -1,4 +1,4 @@
-//! Horizontal bars by name with their intervals, and levels across all of them, as SVG.
+//! Horizontal bars with names, intervals and vertical reference lines, as SVG.
 
 use crate::Failure;
 use crate::chart::drawn;
@@ -6,38 +6,38 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// A bar.
+/// Horizontal bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Beside it.
+    /// Label beside the bar.
     pub name: String,
-    /// Where it ends.
+    /// Value at the end of the bar.
     pub value: f64,
-    /// Half-width of its interval, which is drawn where it is finite and above 0.
+    /// Half-width of its interval; drawn if finite and above 0.
     pub half_width: f64,
 }
 
-/// A line across all bars.
+/// Reference line across all bars.
 #[derive(Clone, Debug)]
 pub struct Level {
-    /// In the legend.
+    /// Label in the legend.
     pub name: String,
-    /// Where it stands.
+    /// Value of the line.
     pub value: f64,
 }
 
-/// Bars, the first one on top.
+/// Bar chart; the first bar is on top.
 #[derive(Clone, Debug)]
 pub struct Bars<'a> {
-    /// Above them.
+    /// Title above the bars.
     pub title: &'a str,
-    /// Under the axis.
+    /// Label of the axis.
     pub x: &'a str,
-    /// Where bars begin, which nothing ends below.
+    /// Value at the start of the bars; no bar ends below.
     pub from: f64,
-    /// The bars.
+    /// Bars, from top to bottom.
     pub bars: Vec<Bar>,
-    /// Lines across them.
+    /// Reference lines.
     pub levels: Vec<Level>,
 }
 
@@ -45,18 +45,18 @@ const ROW: i32 = 20;
 const WIDTH: i32 = 520;
 const LETTER: i32 = 7;
 const TOP: i32 = 50;
-/// What each level takes above the bars, with its name.
+/// Height of a reference line's label above the bars.
 const LEVEL: i32 = 18;
 const BOTTOM: i32 = 50;
-/// Beside the bars, for their values.
+/// Width of the values beside the bars.
 const RIGHT: i32 = 70;
 
 impl Bars<'_> {
-    /// The bars, as SVG.
+    /// Draws the bars as SVG.
     ///
     /// # Errors
     ///
-    /// As of plotters.
+    /// Returns the errors of plotters.
     pub fn svg(&self) -> Result<String, Failure> {
         let mut svg = String::new();
         let size = (self.left() + WIDTH + RIGHT, self.top() + self.height() + BOTTOM);
@@ -77,7 +77,7 @@ impl Bars<'_> {
         ROW * self.bars.len() as i32
     }
 
-    /// Where values end, with a margin.
+    /// Returns the end of the axis, with a margin.
     fn end(&self) -> f64 {
         let ends = self.bars.iter().map(|bar| bar.value + reach(bar));
         let ends = ends.chain(self.levels.iter().map(|level| level.value));
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_of_no_length_and_none_are_drawn() {
+    fn bars_of_zero_length_and_empty_charts_are_drawn() {
         for values in [vec![], vec![1.0], vec![1.0, 4.5]] {
             let bar = |value| Bar { name: "<one>".to_owned(), value, half_width: f64::NAN };
             let bars = values.iter().copied().map(bar).collect();

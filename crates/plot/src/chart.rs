@@ -4,50 +4,50 @@ use crate::Failure;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// A place on the x axis, and a value with the half-width of its interval, which is drawn where it is finite and above 0.
+/// Point of a series with the half-width of its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// On the x axis.
+    /// Position on the x axis.
     pub x: f64,
-    /// On the y axis.
+    /// Position on the y axis.
     pub y: f64,
-    /// Half-width of its interval.
+    /// Half-width of its interval; drawn if finite and above 0.
     pub half_width: f64,
 }
 
-/// Points of one colour, joined by a line where `joined`.
+/// Points of one colour.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What they are.
+    /// Name in the legend.
     pub name: String,
-    /// The points, in their order.
+    /// Points, in order.
     pub points: Vec<Point>,
-    /// Whether a line joins them.
+    /// True if a line joins the points.
     pub joined: bool,
 }
 
-/// One chart.
+/// Line or point chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Chart<'a> {
-    /// Above it.
+    /// Title above the chart.
     pub title: &'a str,
-    /// Under the x axis.
+    /// Label of the x axis.
     pub x: &'a str,
-    /// Beside the y axis.
+    /// Label of the y axis.
     pub y: &'a str,
 }
 
 const SIZE: (u32, u32) = (860, 520);
 
-/// Width of the legend, beside the chart so that it hides nothing.
+/// Width of the legend beside the chart.
 const LEGEND: u32 = 200;
 
 impl Chart<'_> {
-    /// The series with their intervals, as SVG.
+    /// Draws the series with their intervals as SVG.
     ///
     /// # Errors
     ///
-    /// As of plotters.
+    /// Returns the errors of plotters.
     pub fn svg(&self, series: &[Series]) -> Result<String, Failure> {
         let mut svg = String::new();
         self.draw_on(SVGBackend::with_string(&mut svg, SIZE).into_drawing_area(), series)?;
@@ -100,12 +100,12 @@ fn reach(point: &Point) -> f64 {
     drawn(point.half_width)
 }
 
-/// The part of an interval that can be drawn.
+/// Returns the half-width to draw; 0 if it is not finite.
 pub(crate) fn drawn(half_width: f64) -> f64 {
     if half_width.is_finite() { half_width } else { 0.0 }
 }
 
-/// The least and the greatest value, with a margin: no axis is so short that floating point cannot tell its marks apart.
+/// Returns the range of values with a margin that is large enough for floating point to distinguish the ticks.
 fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) =
         values.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn charts_of_one_point_and_of_none_are_drawn() {
+    fn charts_of_one_point_and_empty_charts_are_drawn() {
         let points = [vec![], vec![(1.0, 31.38)], vec![(3.0, 0.0)], vec![(1.0, 1e9), (2.0, 1e9)]];
         for points in points {
             let chart = Chart { title: "title", x: "x", y: "y" };

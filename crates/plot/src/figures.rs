@@ -1,22 +1,22 @@
-//! Which figures results have, by name, and each of them.
+//! Named figures of results.
 //!
-//! To add one: a function that draws it from the JSON of a result, or says that there is nothing to draw, and its line in
-//! [`FIGURES`].
+//! To add a figure, write a function that draws it from the JSON of a result, or returns `None` without data, and add
+//! its line in [`FIGURES`].
 
 use crate::{Bar, Bars, Chart, Failure, HeatMap, Level, Point, Series};
 use serde_json::Value;
 
-/// A figure.
+/// Named figure.
 pub struct Figure {
-    /// Its name.
+    /// Name of the figure.
     pub name: &'static str,
-    /// What it shows, and of what.
+    /// Content of the figure, and the kind of result.
     pub help: &'static str,
-    /// As SVG; nothing where a result has no data for it.
+    /// Draws the figure as SVG; `None` if a result has no data for it.
     draw: fn(&Value) -> Result<Option<String>, Failure>,
 }
 
-/// Every figure.
+/// All figures.
 pub static FIGURES: &[Figure] = &[
     Figure { name: "course", help: "write amplification over time, of a run", draw: course },
     Figure { name: "causes", help: "what reaches the flash by cause over time, of a run", draw: causes },
@@ -41,27 +41,27 @@ pub static FIGURES: &[Figure] = &[
     Figure { name: "curve", help: "the path, scan or distribution of an answer of theory", draw: curve },
 ];
 
-/// The names of all figures, for errors and help.
+/// Returns the names of all figures, for errors and help.
 pub fn names() -> String {
     FIGURES.iter().map(|figure| figure.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The figure called `name`.
+/// Returns the figure called `name`.
 ///
 /// # Errors
 ///
-/// Which ones there are.
+/// Returns an error that lists all figures.
 pub fn named(name: &str) -> Result<&'static Figure, String> {
     let known = FIGURES.iter().find(|figure| figure.name == name);
     known.ok_or_else(|| format!("there is no figure `{name}`; there are {}", names()))
 }
 
 impl Figure {
-    /// The figure of what a command gave as JSON, as SVG.
+    /// Draws the figure of a command's JSON output as SVG.
     ///
     /// # Errors
     ///
-    /// Where it has no data for it; the names of the figures that it has.
+    /// Returns an error without data for it, which lists the figures that have data.
     pub fn svg(&self, result: &Value) -> Result<String, Failure> {
         if let Some(svg) = (self.draw)(result)? {
             return Ok(svg);
@@ -81,7 +81,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Points that are exact; those without a value are left out.
+/// Returns points without intervals; omits those without a value.
 fn exact(points: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Vec<Point> {
     points.filter_map(|(x, y)| Some(Point { x: x?, y: y?, half_width: 0.0 })).collect()
 }
@@ -95,7 +95,7 @@ fn joined(name: &str, points: Vec<Point>) -> Series {
     Series { name: name.to_owned(), points, joined: true }
 }
 
-/// Drive writes at the end of each window.
+/// Returns the drive writes at the end of each window.
 fn drive_writes(run: &Value) -> Vec<Option<f64>> {
     let pages = number(&run["device"]["logical_pages"]);
     let at = |window: &Value| Some(number(&window["host_pages"])? / pages?);
@@ -170,7 +170,7 @@ fn response_times(run: &Value) -> Result<Option<String>, Failure> {
     chart("Response times", x, y, series.collect())
 }
 
-/// The columns of a sweep's table that were varied: as it names them, or, of a bare list of rows, as they look.
+/// Returns the varied columns of a sweep's table: as named, or guessed for a bare list of rows.
 fn axes(value: &Value, rows: &[Value]) -> Vec<String> {
     let maps: Vec<_> = rows.iter().filter_map(Value::as_object).collect();
     let is_varied = |key: &String| rows.iter().any(|row| row[key.as_str()] != rows[0][key.as_str()]);
@@ -188,7 +188,7 @@ fn said(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The distinct values of a column; numbers by size, others in their order.
+/// Returns the distinct values of a column; numbers in ascending order, other values in order of appearance.
 fn distinct(rows: &[Value], key: &str) -> Vec<Value> {
     let mut found: Vec<Value> = Vec::new();
     for row in rows {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unlike_and_an_unknown_one_is_told_the_known() {
+    fn figure_names_are_unique_and_unknown_names_list_them() {
         for (at, figure) in FIGURES.iter().enumerate() {
             assert!(FIGURES[..at].iter().all(|other| other.name != figure.name));
             assert_eq!(named(figure.name).unwrap().help, figure.help);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_has_points_and_a_map_and_its_texts_stay_texts() {
+    fn sweep_has_points_and_a_map_with_escaped_text() {
         for (name, expected) in [("points", "ftl.victim=fifo"), ("map", "1.800")] {
             let svg = named(name).unwrap().svg(&rows()).unwrap();
             assert!(svg.contains(expected) && svg.contains("&lt;/text&gt;&amp;"), "{svg}");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_has_its_rows_by_size_and_both_levels() {
+    fn limit_has_sorted_rows_and_both_levels() {
         let row = |victim: &str, found: Value| json!({ "placement": "double", "victim": victim, "write_amplification": found });
         let rows = [row("greedy", json!(3.5)), row("fifo", json!(null)), row("random", json!(2.5))];
         let best =
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_data_is_told_what_it_has_data_for() {
+    fn figure_without_data_lists_figures_with_data() {
         let problem = named("course").unwrap().svg(&rows()).unwrap_err().to_string();
         assert!(problem.contains("points, map"), "{problem}");
         let problem = named("map").unwrap().svg(&json!({})).unwrap_err().to_string();

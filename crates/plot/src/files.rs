@@ -1,39 +1,39 @@
-//! SVG as PDF, which keeps its outlines, and as PNG.
+//! Conversion of SVG to PDF, which remains vector graphics, and to PNG.
 
 use crate::Failure;
 use resvg::tiny_skia::{IntSize, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
-/// Pixels of a PNG for each of the figure: sharp at the width of a page.
+/// Pixels of a PNG per unit of the figure: sharp at the width of a page.
 const SCALE: f32 = 3.0;
 
-/// Makes pixels of figures, with the fonts of this machine, which are looked for once.
+/// Renderer of figures with the fonts of this machine, which are loaded once.
 pub struct Painter {
     options: Options<'static>,
 }
 
-/// A picture: red, green, blue and opacity of each point, line by line.
+/// Picture: red, green, blue and opacity of each pixel, line by line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pixels {
-    /// Points in a line.
+    /// Width in pixels.
     pub width: u32,
-    /// Lines.
+    /// Height in pixels.
     pub height: u32,
-    /// Four bytes a point.
+    /// Four bytes per pixel.
     pub rgba: Vec<u8>,
 }
 
 impl Painter {
-    /// With the fonts of this machine.
+    /// Loads the fonts of this machine.
     ///
     /// # Errors
     ///
-    /// Where there is none.
+    /// Returns an error without fonts.
     pub fn new() -> Result<Painter, Failure> {
         let mut options = Options::default();
         let fonts = options.fontdb_mut();
         fonts.load_system_fonts();
-        // Texts would be left out without a word.
+        // Without a font, text would be omitted silently.
         let family = fonts.faces().next().map(|face| face.families.first().map(|(name, _)| name.clone()));
         let Some(Some(first)) = family else {
             return Err("there is no font on this machine to write labels with; SVG needs none".into());
@@ -58,11 +58,11 @@ impl Painter {
         Ok(pixels)
     }
 
-    /// The figure, each of its units `scale` points wide, on a ground that it has drawn itself.
+    /// Renders a figure at `scale` pixels per unit; the figure must draw its own background.
     ///
     /// # Errors
     ///
-    /// What is no SVG, or has no size.
+    /// Returns an error for invalid SVG, and for a figure without size.
     pub fn pixels(&self, svg: &str, scale: f32) -> Result<Pixels, Failure> {
         let pixels = self.pixmap(svg, scale)?;
         Ok(Pixels { width: pixels.width(), height: pixels.height(), rgba: pixels.take() })
@@ -70,31 +70,32 @@ impl Painter {
 }
 
 impl Pixels {
-    /// As PNG.
+    /// Encodes the picture as PNG.
     ///
     /// # Errors
     ///
-    /// Fewer bytes than points.
+    /// Returns an error if there are fewer bytes than pixels.
     pub fn png(self) -> Result<Vec<u8>, Failure> {
         let size = IntSize::from_wh(self.width, self.height).ok_or("a picture of no size")?;
         Ok(Pixmap::from_vec(self.rgba, size).ok_or("fewer bytes than points")?.encode_png()?)
     }
 }
 
-/// The figure as PNG.
+/// Converts a figure to PNG.
 ///
 /// # Errors
 ///
-/// Where there is no font, or no room.
+/// Returns an error without fonts or memory.
 pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
     Ok(Painter::new()?.pixmap(svg, SCALE)?.encode_png()?)
 }
 
-/// The figure as PDF, with the fonts of its texts. It looks the same each time, but the parts of the file come in any order.
+/// Converts a figure to PDF with embedded fonts. The appearance is reproducible, but the order of parts in the file is
+/// not.
 ///
 /// # Errors
 ///
-/// Where there is no font.
+/// Returns an error without fonts.
 pub fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
     let options = svg2pdf::ConversionOptions::default();
     svg2pdf::to_pdf(&Painter::new()?.tree(svg)?, options, svg2pdf::PageOptions::default())
@@ -107,7 +108,7 @@ mod tests {
     use crate::{Chart, Point, Series};
 
     #[test]
-    fn charts_become_files_and_the_same_png_twice() {
+    fn charts_convert_to_pdf_and_reproducible_png() {
         let points = vec![Point { x: 1.0, y: 2.0, half_width: 0.5 }];
         let svg = Chart { title: "t", x: "x", y: "y" }
             .svg(&[Series { name: "one".into(), points, joined: false }])

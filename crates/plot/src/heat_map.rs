@@ -1,39 +1,39 @@
-//! Maps of coloured cells with their values, as SVG.
+//! Heat maps: coloured cells with values, as SVG.
 
 use crate::Failure;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// The number that colours a cell, and what is written on it.
+/// Number that determines the colour of a cell, and the text on the cell.
 pub type Cell = (f64, String);
 
-/// A map, the lowest row first.
+/// Heat map; the first row is at the bottom.
 #[derive(Clone, Debug)]
 pub struct HeatMap<'a> {
-    /// Above it.
+    /// Title above the map.
     pub title: &'a str,
-    /// Under the x axis, and the names of the columns.
+    /// Label of the x axis, and names of the columns.
     pub x: (&'a str, Vec<String>),
-    /// Beside the y axis, and the names of the rows.
+    /// Label of the y axis, and names of the rows.
     pub y: (&'a str, Vec<String>),
-    /// Row by row.
+    /// Cells, row by row.
     pub cells: Vec<Cell>,
 }
 
 const CELL: (i32, i32) = (64, 36);
-/// Beside the map: at least so much, and what the longest name of a row takes.
+/// Minimum space left of the map; long row names need more.
 const LEFT: i32 = 90;
 const LETTER: i32 = 7;
 const TOP: i32 = 50;
 const BOTTOM: i32 = 60;
 
 impl HeatMap<'_> {
-    /// The map, low values light and high ones dark, as SVG.
+    /// Draws the map as SVG; low values are light and high values dark.
     ///
     /// # Errors
     ///
-    /// As of plotters.
+    /// Returns the errors of plotters.
     pub fn svg(&self) -> Result<String, Failure> {
         let mut svg = String::new();
         let (columns, rows) = (self.x.1.len() as i32, self.y.1.len() as i32);
@@ -43,12 +43,12 @@ impl HeatMap<'_> {
         Ok(svg)
     }
 
-    /// Pixels that the longest name of a row takes.
+    /// Returns the width of the longest row name, in pixels.
     fn names(&self) -> i32 {
         LETTER * self.y.1.iter().map(String::len).max().unwrap_or(0) as i32
     }
 
-    /// Pixels beside the map.
+    /// Returns the space left of the map, in pixels.
     fn left(&self) -> i32 {
         LEFT.max(self.names() + 50)
     }
@@ -93,7 +93,7 @@ impl HeatMap<'_> {
     }
 }
 
-/// From near white to dark blue.
+/// Returns a colour from near white to dark blue.
 fn colour(share: f64) -> RGBColor {
     let between = |from: f64, to: f64| (from + share * (to - from)).round() as u8;
     RGBColor(between(240.0, 10.0), between(245.0, 50.0), between(252.0, 110.0))

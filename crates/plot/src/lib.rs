@@ -1,6 +1,6 @@
-//! Plain figures that stand still: charts and maps as SVG for the experiments and for papers, and the same as PDF and PNG.
+//! Static figures: charts and maps as SVG for experiments and papers, with conversion to PDF and PNG.
 //!
-//! [`figures`] knows which figures a result has; [`Chart`], [`Bars`] and [`HeatMap`] draw what they are given, by plotters.
+//! [`figures`] selects the figures of a result; [`Chart`], [`Bars`] and [`HeatMap`] draw given data with plotters.
 
 mod bars;
 mod chart;
@@ -15,5 +15,5 @@ pub use chart::{Chart, Point, Series};
 pub use files::{Painter, Pixels, pdf, png};
 pub use heat_map::{Cell, HeatMap};
 
-/// What plotters has to say when it fails.
+/// Error of plotters or of a conversion.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

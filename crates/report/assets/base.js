@@ -1,14 +1,14 @@
-// What every figure needs: numbers in words, colours, a frame with a chart and the same as a table.
+// Common parts of all figures: number formats, colours, and a frame with a chart and its data as a table.
 
 const CAUSES = {
   host: "host", cleaning: "cleaning", translation: "translation table", validity: "page validity", log_metadata: "metadata of the log",
   wear_levelling: "wear levelling", dedup: "deduplication",
 };
-// Okabe and Ito's colours, which the colour-blind tell apart; the lighter ones are for dark pages.
+// Okabe and Ito's colours, distinguishable with colour blindness; the lighter ones are for dark pages.
 const COLOURS = { light: ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#444444"],
   dark: ["#56B4E9", "#E69F00", "#2BC79A", "#E39CC4", "#F0E442", "#7FA8D9", "#C8C8C8"] };
 const charts = [];
-// What draws a document, by its kind: `section` makes one of a document, `together` one of all of its kind.
+// Functions that draw documents, by kind: `section` draws one document, `together` all documents of the kind.
 const KINDS = {};
 
 const isDark = () => document.documentElement.classList.contains("dark");
@@ -16,7 +16,7 @@ const colours = () => (isDark() ? COLOURS.dark : COLOURS.light);
 const colourOf = (cause) => colours()[Object.keys(CAUSES).indexOf(cause)];
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Four digits that count, and thousands apart.
+// Four significant digits, with thousands separators.
 function amount(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value !== 0 && (Math.abs(value) >= 1e15 || Math.abs(value) < 1e-4)) return value.toExponential(3);
@@ -30,7 +30,7 @@ function duration(ns) {
   return `${amount(ns / size)} ${unit}`;
 }
 
-// An element with attributes and children; texts are texts, whatever is in them.
+// Creates an element with attributes and children; text is never parsed as HTML.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -44,12 +44,12 @@ function table(columns, rows) {
     element("table", {}, element("thead", {}, cells(columns, "th")), element("tbody", {}, ...rows.map((row) => cells(row, "td")))));
 }
 
-// Texts in tooltips are taken for HTML.
+// Escapes text for tooltips, which are parsed as HTML.
 function encode(text) {
   return element("i", {}, String(text)).innerHTML;
 }
 
-// The first thing that is read: whether to trust what follows.
+// Verdict at the top of a section: reliability of the results.
 function verdict(good, words) {
   return element("p", { class: `verdict ${good ? "good" : "bad"}` }, words);
 }
@@ -58,7 +58,7 @@ function warningList(texts) {
   return texts.length ? element("ul", { class: "warnings" }, ...texts.map((text) => element("li", {}, text))) : null;
 }
 
-// Numbers that are read first: name, value, and what to know beside it; those without a value are left out.
+// Key numbers: name, value and remark; numbers without a value are omitted.
 function numbers(list) {
   const shown = list.filter(([, value]) => value !== null && value !== undefined);
   return element("dl", { class: "numbers" }, ...shown.map(([name, value, small]) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, small || "")))));
@@ -72,19 +72,19 @@ function settings(scenario, title = "The scenario, with every default filled in"
   return scenario ? folded(title, element("pre", { tabindex: "0" }, JSON.stringify(scenario, null, 2))) : null;
 }
 
-// A text to be pasted elsewhere, with a button that copies it.
+// Text for pasting elsewhere, with a button that copies it.
 function pasted(text) {
   const pre = element("pre", { tabindex: "0" }, text);
   const button = element("button", { type: "button", class: "copy" }, "Copy");
   button.addEventListener("click", () => {
     getSelection().selectAllChildren(pre);
-    // Pages that were opened from a file have no other clipboard.
+    // Pages opened from a file have no other access to the clipboard.
     button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
   });
   return element("div", { class: "pasted" }, pre, button);
 }
 
-// Whiskers: a line from end to end at each place, `along` an axis. Points without an interval have none.
+// Whiskers: a line from end to end at each point, along the axis `along`. Points without an interval have none.
 function whiskers(points, colour, along = "y") {
   const ends = ({ x, y, half }) => (along === "y" ? [[x, y - half], [x, y + half]] : [[x - half, y], [x + half, y]]);
   const data = points.filter(({ half }) => half > 0).flatMap((point) => [...ends(point), [null, null]]);
@@ -97,7 +97,7 @@ function scale(least, most) {
   return { min: least, max: most > least ? most : least + 1, right: 0, top: "middle", calculable: true, precision: 3, textStyle: { color: style("--ink") }, inRange: { color: blues() } };
 }
 
-// What all charts have in common.
+// Options that all charts share.
 function common() {
   const ink = style("--ink");
   return {
@@ -115,7 +115,7 @@ function axis(name, more = {}) {
   };
 }
 
-// A figure: its title, what it says in words, the chart, and the data as a table. `option` is asked anew when colours change.
+// Figure: title, description, chart, and data as a table. `option` is called again when colours change.
 function figure({ title, text, option, columns, rows, height }) {
   const place = element("div", { class: "chart", role: "img", "aria-label": `${title}. ${text}` });
   if (height) place.style.height = height;
@@ -123,12 +123,12 @@ function figure({ title, text, option, columns, rows, height }) {
     element("details", {}, element("summary", {}, "The same as a table"), table(columns, rows)));
   const one = { place, option, chart: null };
   charts.push(one);
-  // One that is made later, by a choice, is drawn as soon as it has its place.
+  // A figure that is created later, by a choice, is drawn as soon as it is in the document.
   if (isDrawn) queueMicrotask(() => draw(one));
   return frame;
 }
 
-// A figure of which several can be made: `choices` are texts under their names, `make` makes that of a name.
+// Figure with alternatives: `choices` are pairs of name and label, and `make` creates the figure for a name.
 function choosable(label, choices, make) {
   if (choices.length < 2) return make(choices[0]?.[0]);
   const select = element("select", {}, ...choices.map(([value, text]) => element("option", { value }, text)));
@@ -168,7 +168,7 @@ function follow() {
   button.addEventListener("click", () => dress(!isDark()));
   wish.addEventListener("change", (event) => dress(event.matches));
   addEventListener("resize", () => charts.forEach(({ chart }) => chart?.resize()));
-  // Paper is white.
+  // Printed pages are always light.
   addEventListener("beforeprint", () => { const was = isDark(); dress(false); addEventListener("afterprint", () => dress(was), { once: true }); });
   dress(wish.matches);
 }

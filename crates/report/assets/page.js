@@ -1,4 +1,4 @@
-// The page: a section for each document, and before them, where there are several of a kind that can be compared, one of all of these.
+// Page: a comparison for each kind with several comparable documents, then a section for each document.
 
 const { documents } = JSON.parse(document.getElementById("data").textContent);
 

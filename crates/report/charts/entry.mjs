@@ -1,4 +1,4 @@
-// What the pages of reports use of ECharts; all else is left out of the bundle.
+// Parts of ECharts that the pages of reports use; the bundle omits all others.
 import { BarChart, HeatmapChart, LineChart, SankeyChart, ScatterChart } from "echarts/charts";
 import {
   AriaComponent,

@@ -1,11 +1,11 @@
-//! What a page shows: JSON of a known kind, under a name.
+//! Documents of a page: named JSON of a known kind.
 
 use crate::kinds::{KINDS, Kind, run};
 use serde_json::{Value, json};
 use std::path::Path;
 use wearwell_stack::RunResult;
 
-/// Something that a page shows.
+/// Document of a page.
 #[derive(Clone, Debug)]
 pub struct Document {
     kind: &'static Kind,
@@ -14,16 +14,17 @@ pub struct Document {
 }
 
 impl Document {
-    /// The result of a run.
+    /// Returns the document of a run's result.
     pub fn run(name: &str, result: &RunResult) -> Document {
         Document { kind: &run::KIND, name: name.to_owned(), data: run::shown(result) }
     }
 
-    /// Whatever a command gives as JSON, by what it looks like.
+    /// Recognises the JSON output of any command.
     ///
     /// # Errors
     ///
-    /// What no command gives, what is damaged, and what another version gave that this one does not understand.
+    /// Returns an error for JSON that no command prints, for damaged JSON, and for output of another version that this
+    /// version cannot read.
     pub fn read(name: &str, value: Value) -> Result<Document, String> {
         let Some(kind) = KINDS.iter().find(|kind| (kind.is_it)(&value)) else {
             let known: Vec<&str> = KINDS.iter().map(|kind| kind.made_by).collect();
@@ -48,22 +49,22 @@ impl Document {
         Ok(Document { kind, name: name.to_owned(), data })
     }
 
-    /// What is in the folders of items that were reproduced, below `folder` or in it.
+    /// Returns the document of reproduced items, whose folders are below `folder` or `folder` itself.
     ///
     /// # Errors
     ///
-    /// A folder in which there is none, files that cannot be read.
+    /// Returns an error for a folder without items, and for unreadable files.
     pub fn reproduced(name: &str, folder: &Path) -> Result<Document, String> {
         Document::read(name, crate::kinds::reproduction::in_folder(folder)?)
     }
 
-    /// As the page has it.
+    /// Returns the JSON for the page's script.
     pub(crate) fn on_page(&self) -> Value {
         json!({ "kind": self.kind.name, "name": self.name, "data": self.data })
     }
 }
 
-/// The version that made it, which rows of a table say each.
+/// Returns the version that made the document; in tables, each row states it.
 fn version(value: &Value) -> Option<&str> {
     let list = value.as_array().or_else(|| value["rows"].as_array());
     let holder = list.and_then(|rows| rows.first()).unwrap_or(value);
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_foreign_is_refused_with_what_is_known() {
+    fn foreign_json_is_refused_with_the_known_kinds() {
         for value in
             [json!(null), json!([]), json!({}), json!([1, 2]), json!({ "version": "0.1.0" }), json!("x")]
         {
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_named_where_it_is_not_understood() {
+    fn unreadable_document_names_its_version() {
         let of =
             |version: &str| json!({ "version": version, "mode": "theory", "model": "fifo", "parameters": 3 });
         let problem = Document::read("x", of("9.9.9")).unwrap_err();

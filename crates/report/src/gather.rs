@@ -1,11 +1,11 @@
-//! Time series of as many points as a picture has room for.
+//! Reduction of time series to as many points as fit in a picture.
 
 use wearwell_stack::{CauseSeries, RunResult, Window};
 
-/// Windows that a page shows, at most, but for one more for each change of phase.
+/// Maximum number of windows on a page, plus one per change of phase.
 const MOST_WINDOWS: usize = 1000;
 
-/// The result with neighbouring windows of one phase gathered where there are many: what was counted is added up.
+/// Merges neighbouring windows of one phase if there are many, and sums their counts.
 pub fn gathered(result: &RunResult) -> RunResult {
     let length = result.windows.len().div_ceil(MOST_WINDOWS).max(1);
     let groups = groups(&result.windows, length);
@@ -20,7 +20,7 @@ pub fn gathered(result: &RunResult) -> RunResult {
     }
 }
 
-/// Stretches of at most so many windows of one phase.
+/// Returns ranges of at most `length` windows of one phase.
 fn groups(windows: &[Window], length: usize) -> Vec<std::ops::Range<usize>> {
     let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, window) in windows.iter().enumerate() {
@@ -34,7 +34,7 @@ fn groups(windows: &[Window], length: usize) -> Vec<std::ops::Range<usize>> {
     groups
 }
 
-/// One window in place of these.
+/// Merges windows into one.
 fn sum(windows: &[Window]) -> Window {
     let last = windows[windows.len() - 1];
     let window_host_pages = windows.iter().map(|window| window.window_host_pages).sum();
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_gathered_within_their_phase() {
+    fn windows_are_merged_within_their_phase() {
         let phases = [Phase::Fill, Phase::WarmUp, Phase::WarmUp, Phase::WarmUp, Phase::Measure];
         let windows: Vec<Window> = (1..).zip(phases).map(|(at, phase)| window(phase, at)).collect();
         assert_eq!(groups(&windows, 2), [0..1, 1..3, 3..4, 4..5]);

@@ -1,9 +1,10 @@
-//! Results as one page: figures that answer to the mouse and the keyboard, each with its data as a table, and nothing that is fetched
-//! from elsewhere.
+//! Results as one self-contained page: interactive figures, usable with mouse and keyboard, each with its data as a
+//! table. Nothing is loaded from other hosts.
 //!
-//! A page shows [`Document`]s, each of a kind: `kinds/` says by what a kind is known and what of it is shown, one file a kind, and
-//! `assets/kinds/` has the script of the same name that makes a list of figures of it. `assets/base.js` has what all figures share,
-//! `page.js` puts documents one after the other. `charts.min.js` is made of ECharts by `charts/`.
+//! A page shows [`Document`]s of different kinds. `kinds/` has one file per kind, which recognises it and selects the
+//! data for the page. `assets/kinds/` has a script of the same name that draws its figures. `assets/base.js` has the
+//! common parts of all figures, and `page.js` arranges the documents. `charts.min.js` is built from ECharts by
+//! `charts/`.
 
 mod document;
 mod gather;
@@ -21,34 +22,34 @@ const CHARTS: &str = include_str!("../assets/charts.min.js");
 const BASE: &str = include_str!("../assets/base.js");
 const ORDER: &str = include_str!("../assets/page.js");
 
-/// Bytes of data that a kind puts on a page at most, so that it stays below 2 MB whatever was found.
+/// Maximum size of the data of a kind in bytes, so that a page stays below 2 MB.
 const MOST_BYTES: usize = 1_000_000;
 
-/// A page that shows documents, each under its name, and before them, where there are several of a kind that can be compared, what
-/// they have in common side by side.
+/// Returns a page that shows documents under their names. Kinds with several comparable documents also get a
+/// comparison, which comes first.
 pub fn page(title: &str, documents: &[Document]) -> String {
     let documents: Vec<Value> = documents.iter().map(Document::on_page).collect();
     let data = json!({ "documents": documents });
     framed(&Frame { title, data: &data, style: "", script: &scripts(), asks: false, charts: true })
 }
 
-/// What a page is made of, besides what all pages have: their look, and what draws charts.
+/// Parts of a page besides those that all pages share: style and chart code.
 pub struct Frame<'a> {
-    /// Its title.
+    /// Title of the page.
     pub title: &'a str,
-    /// What its scripts find in the element `data`.
+    /// Data for the scripts, in the element `data`.
     pub data: &'a Value,
-    /// Style beyond that of all pages.
+    /// Additional style.
     pub style: &'a str,
-    /// What draws, behind the script that all pages have.
+    /// Script that runs after the common script.
     pub script: &'a str,
-    /// It asks the server that it came from, which a file cannot.
+    /// True if the page sends requests to its server, which a file cannot.
     pub asks: bool,
-    /// It has charts.
+    /// True if the page has charts.
     pub charts: bool,
 }
 
-/// A page that needs nothing but itself.
+/// Returns a self-contained page.
 pub fn framed(frame: &Frame<'_>) -> String {
     let parts = [
         ("TITLE", escaped(frame.title)),
@@ -62,16 +63,16 @@ pub fn framed(frame: &Frame<'_>) -> String {
     filled(PAGE, &parts)
 }
 
-/// What draws the figures of one run, for a page that makes its results itself.
+/// Script that draws the figures of one run, for pages that compute results themselves.
 pub const RUN_FIGURES: &str = include_str!("../assets/kinds/run_figures.js");
 
-/// What draws documents: every kind, of which one may use the figures of another, and the page last.
+/// Returns the scripts that draw documents: all kinds, which may use each other's figures, then the page.
 fn scripts() -> String {
     let kinds = kinds::KINDS.iter().flat_map(|kind| kind.scripts).copied();
     kinds.chain([ORDER]).collect()
 }
 
-/// The template with its marks, `{{NAME}}`, replaced. What is put in is not looked at again, whatever it contains.
+/// Replaces the marks `{{NAME}}` of a template. Inserted text is not scanned for marks.
 fn filled(template: &str, parts: &[(&str, String)]) -> String {
     let mut pieces = template.split("{{");
     let mut page = pieces.next().unwrap_or_default().to_owned();
@@ -84,7 +85,7 @@ fn filled(template: &str, parts: &[(&str, String)]) -> String {
     page
 }
 
-/// JSON that stays in its script element, whatever texts are in it.
+/// Escapes JSON so that no text in it can end its script element.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
@@ -98,13 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_in_what_is_put_in_are_left_alone() {
+    fn marks_in_inserted_text_are_not_replaced() {
         let parts = [("A", "{{B}}".to_owned()), ("B", "b".to_owned())];
         assert_eq!(filled("<{{A}}|{{B}}>", &parts), "<{{B}}|b>");
     }
 
     #[test]
-    fn no_text_ends_its_script() {
+    fn text_cannot_end_its_script_element() {
         let text = in_script(&json!({ "name": "</script><script>alert(1)</script>" }).to_string());
         assert!(!text.contains('<'));
         let back: Value = serde_json::from_str(&text).unwrap();
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_fetches_nothing() {
+    fn page_loads_nothing() {
         let scripts = [BASE, &scripts()].concat();
         assert!(
             !scripts.contains("</script") && !scripts.contains("http") && !scripts.contains("innerHTML =")
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_a_script_that_draws_it() {
+    fn every_kind_has_a_script() {
         for kind in kinds::KINDS {
             let known = format!("KINDS.{} = ", kind.name);
             assert!(kind.scripts.iter().any(|script| script.contains(&known)), "{known}");

@@ -1,22 +1,22 @@
-//! Columns of a table, each of one kind.
+//! Typed columns of a table.
 
 use serde_json::Value;
 
-/// A column; `None` is null.
+/// Column; `None` is null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Truth values.
+    /// Booleans.
     Bool(Vec<Option<bool>>),
-    /// Whole numbers from 0.
+    /// Unsigned integers.
     Count(Vec<Option<u64>>),
-    /// Numbers.
+    /// Floating-point numbers.
     Number(Vec<Option<f64>>),
     /// Text.
     Text(Vec<Option<String>>),
 }
 
 impl Column {
-    /// The narrowest kind of column that holds `values`.
+    /// Returns the narrowest kind of column that holds `values`.
     pub fn of(values: &[&Value]) -> Column {
         let all = |is: fn(&Value) -> bool| values.iter().all(|value| value.is_null() || is(value));
         if values.iter().all(|value| value.is_null()) || all(Value::is_number) && !all(Value::is_u64) {

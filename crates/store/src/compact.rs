@@ -1,4 +1,4 @@
-//! Many files of a store put together to few.
+//! Compaction: merges many files of a store into few.
 
 use crate::file::{count, entries_of, files};
 use crate::rows::{Points, Run, check_folder};
@@ -10,36 +10,38 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use wearwell_study::{PointResult, StoreError};
 
-/// Where in a file the word stands that is its own.
+/// Metadata key of the unique word in a file.
 const UNIQUE: &str = "wearwell.compacted";
 
-/// What became of the files of a store.
+/// Result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
-    /// Runs of this build, each once.
+    /// Number of distinct runs of this build.
     pub runs: usize,
-    /// Files of the store before.
+    /// Number of files of the store before.
     pub files_before: usize,
-    /// Files of the store afterwards.
+    /// Number of files of the store after.
     pub files_after: usize,
 }
 
-/// Puts the runs of this build in `folder` into as few files as hold them, and removes those that held them before. Runs of other
-/// versions, damaged files and what is no part of a store stay as they are.
+/// Merges the runs of this build in `folder` into as few files as possible, and removes the merged files. Runs of other
+/// versions, damaged files and files that do not belong to a store are not changed.
 ///
-/// Nothing is removed before all that it holds is safe in another file, so that this may be ended at any moment; what is then there
-/// twice counts once. Others may write to the store meanwhile, read it, or do the same: only files that were read are removed, and
-/// readers look again for what was taken from under them. A file that is removed is always held by one that was written after it was
-/// read, under a name that no file had before: several that do this at once may leave a run twice, and never take each other's.
+/// A file is removed only after all its runs are durable in another file, so a compaction can be interrupted at any
+/// time; duplicate runs count once. Other processes may write, read or compact the store concurrently. Only files that
+/// were read are removed, and readers list the folder again if files disappear. The content of a removed file is always
+/// in a file that was written after the removed file was read, under a name that no file had before. Concurrent
+/// compactions may therefore duplicate a run, but never lose one.
 ///
 /// # Errors
 ///
-/// A folder that is not there or cannot be read, written or cleared: all runs are still there.
+/// Returns an error for a folder that does not exist or cannot be read, written or cleared; all runs are then still
+/// there.
 pub fn compact(folder: &Path) -> Result<Compacted, StoreError> {
     compact_until(folder, MOST_ROWS, &mut || true)
 }
 
-/// The same with so many rows in a file, which ends before the step to which `goes_on` says no.
+/// Compacts with at most `most_rows` rows per file; stops before the step for which `goes_on` returns false.
 fn compact_until(
     folder: &Path,
     most_rows: usize,
@@ -60,7 +62,7 @@ fn compact_until(
             write_rows(folder, rows, &numeric, &[(UNIQUE.to_owned(), unique())])?;
         }
     }
-    // The new names have to be safe, and not only what they name.
+    // The directory entries of new files must be durable, not only the content.
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| wrong(folder, error))?;
     for path in read {
         is_over |= !goes_on();
@@ -71,14 +73,15 @@ fn compact_until(
     Ok(Compacted { runs, files_before, files_after: count(folder)? })
 }
 
-/// A word that nobody said before: files are named after their bytes, and this makes those of one file its own. Would a file be written
-/// that is there already, somebody who read it earlier could remove it.
+/// Returns a new random word. Files are named after their content, and this word makes a file's content unique.
+/// Otherwise a compaction could write a file that already exists, and another process that read the file earlier could
+/// remove it.
 fn unique() -> String {
     let half = |number: u8| RandomState::new().hash_one(number);
     format!("{:016x}{:016x}", half(0), half(1))
 }
 
-/// Removes a file that somebody else may have removed already.
+/// Removes a file; succeeds if another process has already removed it.
 fn discard(path: &Path) -> std::io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -86,7 +89,7 @@ fn discard(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The runs of this build, and the files that hold nothing else.
+/// Returns the runs of this build, and the files that contain nothing else.
 fn readable(folder: &Path) -> Result<(Vec<PointResult>, Vec<PathBuf>), StoreError> {
     let (mut points, mut paths) = (Points::default(), Vec::new());
     for path in files(folder)? {

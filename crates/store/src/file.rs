@@ -1,4 +1,4 @@
-//! The files of a store: what they are called, and what is in them.
+//! Files of a store: names and content.
 
 use bytes::Bytes;
 use parquet::basic::Type as Physical;
@@ -10,33 +10,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use wearwell_study::{BUILD, StoreError, fingerprint};
 
-/// The columns that a store is read by; the others are for people.
+/// Columns that the store reads; the other columns are for users.
 pub const IDENTITY: &str = "point";
 pub const VERSION: &str = "version";
 pub const SETTINGS: &str = "settings";
 pub const REPLICA: &str = "replica";
 pub const RESULT: &str = "result";
 
-/// How all names begin, and end.
+/// Prefix and suffix of file names.
 const BEGIN: &str = "points-";
 const END: &str = ".parquet";
 
-/// How the names of files begin, and end, that nobody reads yet: they are still being written, or never were whole.
+/// Prefix and suffix of the names of unfinished files, which readers ignore.
 pub const UNFINISHED_BEGIN: &str = ".wearwell-";
 pub const UNFINISHED_END: &str = ".tmp";
 
-/// Rows that are read at a time.
+/// Rows read at a time.
 const BATCH: usize = 1024;
 
-/// Most rows of a file that are believed.
+/// Maximum plausible number of rows in a row group.
 const MOST_ROWS: i64 = 10_000_000;
 
-/// The name of the file that holds `bytes`.
+/// Returns the name of the file with content `bytes`.
 pub fn name_of(bytes: &[u8]) -> String {
     format!("{BEGIN}{}{END}", fingerprint(bytes))
 }
 
-/// A row as it is kept.
+/// Row of a store file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     pub identity: String,
@@ -46,19 +46,19 @@ pub struct Entry {
     pub result: String,
 }
 
-/// What was found in the folder of a store.
+/// Inventory of a store's folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Rows of this build.
+    /// Number of rows of this build.
     pub rows: usize,
-    /// Rows of other versions and builds, which may count otherwise and are not taken for done.
+    /// Number of rows of other versions and builds, which may compute other results and are not reused.
     pub others: BTreeMap<String, usize>,
-    /// Files that are damaged or no part of a store, with what is wrong, in the order of their names.
+    /// Files that are damaged or do not belong to a store, with the problem, in name order.
     pub unreadable: Vec<String>,
 }
 
 impl Found {
-    /// What somebody should know who goes on from here: nothing, in a good store.
+    /// Returns messages for the user; none for an intact store.
     pub fn complaints(&self) -> Vec<String> {
         let unreadable = self.unreadable.iter().map(|problem| format!("{problem}; it is left out"));
         let others = self.others.iter().map(|(version, rows)| {
@@ -69,7 +69,7 @@ impl Found {
     }
 }
 
-/// Hands all entries in the files of `folder` to `each`, in the order of the files' names. A folder that is not there has none.
+/// Passes all entries in the files of `folder` to `each`, in order of file names. A missing folder has no entries.
 pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, StoreError> {
     let (mut found, mut seen) = (Found::default(), BTreeSet::new());
     loop {
@@ -92,22 +92,23 @@ pub fn entries(folder: &Path, mut each: impl FnMut(Entry)) -> Result<Found, Stor
                 Err(problem) => found.unreadable.push(format!("{}: {problem}", path.display())),
             }
         }
-        // Somebody may put files together: what was in those that are gone is in one that had not been there, and a listing that was
-        // made meanwhile may have neither.
+        // A concurrent compaction may have merged files: runs of files that disappeared are in a new file. A listing
+        // made at that time may contain neither, so the folder is listed until there are no new files.
         if seen.len() == before {
             return Ok(found);
         }
     }
 }
 
-/// How many files of a store are in `folder`.
+/// Returns the number of store files in `folder`.
 pub(crate) fn count(folder: &Path) -> Result<usize, StoreError> {
     let is_of_store =
         |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(BEGIN));
     Ok(files(folder)?.iter().filter(is_of_store).count())
 }
 
-/// All Parquet files of `folder`, also those that are no part of a store; what somebody is still writing has another name.
+/// Returns all Parquet files of `folder`, including those that do not belong to a store; unfinished files have other
+/// names.
 pub(crate) fn files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
     let failed = |error: std::io::Error| StoreError {
         place: folder.display().to_string(),
@@ -127,7 +128,7 @@ pub(crate) fn files(folder: &Path) -> Result<BTreeSet<PathBuf>, StoreError> {
     Ok(found)
 }
 
-/// Removes what stores write from `folder`, and the folder if nothing else is in it.
+/// Removes all files of a store from `folder`, and the folder itself if it is then empty.
 pub fn remove(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -143,13 +144,13 @@ pub fn remove(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The entries in a file of a store, or what is wrong with it.
+/// Reads the entries of a store file, or returns the problem.
 pub(crate) fn entries_of(path: &Path) -> Result<Vec<Entry>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(BEGIN) {
         return Err("was not written by a store".into());
     }
-    // A pipe of that name would keep us waiting.
+    // Reading a named pipe would block.
     if !path.is_file() {
         return Err("is no file".into());
     }
@@ -160,7 +161,7 @@ pub(crate) fn entries_of(path: &Path) -> Result<Vec<Entry>, String> {
     parsed(bytes.into()).map_err(|error| format!("is damaged: {error}"))
 }
 
-/// The entries in a file.
+/// Parses the entries of a file.
 pub fn parsed(bytes: Bytes) -> Result<Vec<Entry>, ParquetError> {
     let reader = SerializedFileReader::new(bytes)?;
     let mut entries = Vec::new();
@@ -211,7 +212,7 @@ fn column(group: &dyn RowGroupReader, name: &str, physical: Physical) -> Result<
     if described.physical_type() != physical || described.max_rep_level() != 0 {
         return Err(ParquetError::General(format!("`{name}` is of another type")));
     }
-    // The library stops the program over these.
+    // The library panics on such values.
     let begin = columns[place].dictionary_page_offset().unwrap_or(columns[place].data_page_offset());
     if begin < 0 || columns[place].compressed_size() < 0 {
         return Err(ParquetError::General(format!("`{name}` begins or ends before the file")));
@@ -219,7 +220,7 @@ fn column(group: &dyn RowGroupReader, name: &str, physical: Physical) -> Result<
     group.get_column_reader(place)
 }
 
-/// The values of a column, none of which may be missing.
+/// Reads the values of a column; none may be missing.
 fn values<D: DataType>(
     mut reader: ColumnReaderImpl<D>,
     name: &str,

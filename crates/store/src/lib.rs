@@ -1,8 +1,8 @@
-//! Finished runs in a folder of Parquet files, which several programs may fill at once.
+//! Store of finished runs in a folder of Parquet files, which several programs can fill at once.
 //!
-//! Each file holds a few runs, one a row, is written under another name first and renamed when it is whole, and is called after a
-//! hash of its content. So there are no locks and nothing to repair: a file is there as it was meant, or its name says that it is
-//! damaged. [`ResultStore`] is such a folder as a study uses it, [`read`] all that is in one.
+//! Each file holds a few runs, one per row. It is written under a temporary name, renamed when complete, and named
+//! after a hash of its content. The store therefore needs neither locks nor repair: a file is either intact, or its
+//! name shows that it is damaged. [`ResultStore`] is the store for studies; [`read`] returns the content of a folder.
 
 mod column;
 #[cfg(feature = "parquet")]

@@ -1,4 +1,4 @@
-//! Columns into a Parquet file, without Arrow, which would be most of the programme.
+//! Writer of columns to a Parquet file, without Arrow, which would be most of the program's size.
 
 use crate::column::Column;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -27,7 +27,7 @@ impl Column {
     ) -> Result<(), ParquetError> {
         match self {
             Column::Bool(values) => write_values::<BoolType, W>(group, values.iter().copied()),
-            // Parquet keeps unsigned numbers as the signed ones of the same bits.
+            // Parquet stores unsigned integers as signed ones with equal bits.
             Column::Count(values) => write_values::<Int64Type, W>(
                 group,
                 values.iter().map(|value| value.map(|value| value as i64)),
@@ -55,7 +55,7 @@ fn write_values<D: DataType, W: Write + Send>(
     writer.close()
 }
 
-/// Writes `columns`, all of the same length, and `metadata` to `out`.
+/// Writes `columns`, all of equal length, and `metadata` to `out`.
 pub fn write<W: Write + Send>(
     out: W,
     columns: &[(String, Column)],
@@ -87,7 +87,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn what_was_written_can_be_read() {
+    fn written_columns_can_be_read_back() {
         let of = |values: Value| Column::of(&values.as_array().unwrap().iter().collect::<Vec<_>>());
         let columns = [
             ("count".to_owned(), of(json!([1, null, u64::MAX]))),

@@ -1,4 +1,4 @@
-//! All that is in a store.
+//! Reading of whole stores.
 
 use crate::file::{Entry, Found, entries};
 use crate::store::wrong;
@@ -9,12 +9,12 @@ use std::path::Path;
 use wearwell_stack::RunResult;
 use wearwell_study::{BUILD, PointResult, StoreError, fingerprint, identity};
 
-/// What is in a store.
+/// Content of a store.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// The runs of this version, each once, by their settings.
+    /// Distinct runs of this build, ordered by settings.
     pub points: Vec<PointResult>,
-    /// What else was found.
+    /// Inventory of the folder.
     pub found: Found,
 }
 
@@ -22,7 +22,7 @@ pub struct Stored {
 ///
 /// # Errors
 ///
-/// A folder that is not there or cannot be read.
+/// Returns an error for a folder that does not exist or cannot be read.
 pub fn read(folder: &Path) -> Result<Stored, StoreError> {
     check_folder(folder)?;
     let mut points = Points::default();
@@ -41,7 +41,7 @@ pub fn read(folder: &Path) -> Result<Stored, StoreError> {
     Ok(Stored { points: points.in_order(), found })
 }
 
-/// Refuses what is no folder.
+/// Refuses a path that is not a folder.
 pub(crate) fn check_folder(folder: &Path) -> Result<(), StoreError> {
     if folder.is_dir() {
         return Ok(());
@@ -50,16 +50,16 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), StoreError> {
     Err(wrong(folder, problem))
 }
 
-/// A run of this build.
+/// Run of this build.
 pub(crate) struct Run {
     identity: String,
-    /// Which of several copies counts: that with the longest result in JSON, and of those of one length always the same.
+    /// Rank among copies of the run: the longest result in JSON wins; among equal lengths, a hash decides.
     rank: (usize, String),
     point: PointResult,
 }
 
 impl Run {
-    /// What is in a row; nothing if it is of another version, or no result of this program.
+    /// Parses a row; `None` for another version, and for data that is not a result of this program.
     pub fn of(entry: Entry) -> Option<Run> {
         let Entry { identity: key, version, settings: kept, replica, result: text } = entry;
         let settings: BTreeMap<String, Value> = serde_json::from_str(&kept).ok()?;
@@ -71,19 +71,20 @@ impl Run {
     }
 }
 
-/// Runs, each once.
+/// Distinct runs.
 #[derive(Default)]
 pub(crate) struct Points(HashMap<String, Run>);
 
 impl Points {
-    /// Adds a run; one that was kept twice may have its time series once. The names of files decide nothing, which change.
+    /// Adds a run. Of several copies, one may have a time series. The choice does not depend on file names, which
+    /// change.
     pub fn add(&mut self, run: Run) {
         if self.0.get(&run.identity).is_none_or(|had| had.rank < run.rank) {
             self.0.insert(run.identity.clone(), run);
         }
     }
 
-    /// All, by their settings.
+    /// Returns all runs, ordered by settings.
     pub fn in_order(self) -> Vec<PointResult> {
         let mut runs: Vec<Run> = self.0.into_values().collect();
         runs.sort_by(|one, other| {
@@ -95,7 +96,7 @@ impl Points {
     }
 }
 
-/// Settings by their keys, then value by value, numbers by size.
+/// Compares settings by keys, then by values; numbers compare numerically.
 fn in_order(one: &BTreeMap<String, Value>, other: &BTreeMap<String, Value>) -> Ordering {
     let value = |(one, other): (&Value, &Value)| match (one.as_f64(), other.as_f64()) {
         (Some(one), Some(other)) => one.total_cmp(&other),

@@ -1,4 +1,4 @@
-//! A store as a study uses it.
+//! Store of finished runs for studies.
 
 use crate::column::Column;
 use crate::file::{
@@ -16,21 +16,21 @@ use std::sync::Mutex;
 use wearwell_stack::RunResult;
 use wearwell_study::{BUILD, PointResult, Row, Store, StoreError, identity, made_by, summary};
 
-/// What finished runs may have taken of a core before they are written, seconds: no more than that can be lost.
+/// Maximum core time of finished but unwritten runs, in seconds: a crash loses no more.
 const MOST_AT_RISK_S: f64 = 1.0;
 
-/// Runs that are written to one file.
+/// Maximum number of runs per file.
 pub(crate) const MOST_ROWS: usize = 1000;
 
 const POISON: &str = "no thread panics while it holds the lock";
 
-/// The seed of a run, in a column of its own: settings do not say which one a replica has.
+/// Column of a run's seed, because the settings do not state the seeds of replicas.
 const SEED: &str = "seed";
 
-/// What of a summary is text, so that it is also where it is absent from the first row.
+/// Columns of a summary that are text even if the first row has no value.
 const TEXTS: [&str; 1] = ["theory_layer"];
 
-/// A folder of finished runs.
+/// Folder of finished runs.
 #[derive(Debug)]
 pub struct ResultStore {
     folder: PathBuf,
@@ -40,21 +40,22 @@ pub struct ResultStore {
     pending: Mutex<Pending>,
 }
 
-/// What is still to be written.
+/// Runs that have not been written.
 #[derive(Debug, Default)]
 struct Pending {
     rows: Vec<PointResult>,
     seconds: f64,
-    /// What is varied by numbers alone.
+    /// For each varied key, true if all its values are numbers.
     numeric: BTreeMap<String, bool>,
 }
 
 impl ResultStore {
-    /// Opens the store in `folder`, which is made if it is not there.
+    /// Opens the store in `folder`, creating the folder if necessary.
     ///
     /// # Errors
     ///
-    /// A folder that cannot be made, read and written. Damaged files in it are no error: see [`ResultStore::found`].
+    /// Returns an error for a folder that cannot be created, read or written. Damaged files are no error: see
+    /// [`ResultStore::found`].
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let failed = |error: std::io::Error| wrong(folder, error);
         if folder.exists() && !folder.is_dir() {
@@ -63,12 +64,12 @@ impl ResultStore {
         if !folder.exists() {
             std::fs::create_dir(folder).map_err(failed)?;
         }
-        // Said before anything runs.
+        // Fails before any run starts if the folder is not writable.
         temporary(folder).map_err(failed)?;
         let mut known = HashMap::new();
         let found = entries(folder, |entry| {
             if entry.version == BUILD {
-                // A run that was kept twice may have its time series once.
+                // Of several copies of a run, one may have a time series.
                 let longer =
                     known.get(&entry.identity).is_none_or(|had: &String| had.len() < entry.result.len());
                 if longer {
@@ -79,21 +80,21 @@ impl ResultStore {
         Ok(ResultStore { folder: folder.to_owned(), known, found, pending: Mutex::default() })
     }
 
-    /// What was there when the store was opened.
+    /// Returns the inventory of the folder when the store was opened.
     pub fn found(&self) -> &Found {
         &self.found
     }
 
-    /// Identities of the runs that were there when the store was opened.
+    /// Returns the identities of the runs in the store when it was opened.
     pub fn known(&self) -> impl Iterator<Item = &str> {
         self.known.keys().map(String::as_str)
     }
 
-    /// Removes all runs; what else is in the folder stays, and so does the folder then.
+    /// Removes all runs; other files in the folder, and then the folder itself, remain.
     ///
     /// # Errors
     ///
-    /// A file that cannot be removed: some of the runs may still be there.
+    /// Returns an error for a file that cannot be removed; some runs may still be there.
     pub fn remove(self) -> Result<(), StoreError> {
         remove(&self.folder).map_err(|error| wrong(&self.folder, error))
     }
@@ -116,7 +117,7 @@ impl Store for ResultStore {
 
     fn find(&self, identity: &str) -> Option<RunResult> {
         let result = RunResult::read(serde_json::from_str(self.known.get(identity)?).ok()?).ok()?;
-        // What stands under the name of another run was not written by us.
+        // A result under the identity of another run was not written by this program.
         (wearwell_study::identity(&result.scenario) == identity).then_some(result)
     }
 
@@ -135,7 +136,7 @@ impl Store for ResultStore {
     }
 }
 
-/// Notes of each setting whether it is varied by numbers alone.
+/// Records for each setting whether all its values are numbers.
 pub(crate) fn note_numbers<'a>(
     numeric: &mut BTreeMap<String, bool>,
     settings: impl Iterator<Item = &'a BTreeMap<String, Value>>,
@@ -145,8 +146,8 @@ pub(crate) fn note_numbers<'a>(
     }
 }
 
-/// Writes runs to a file of their own, of which `numeric` says what is varied by numbers alone, and `notes` what else is to be noted
-/// of it, by keys.
+/// Writes runs to a new file. `numeric` tells which keys have only numbers as values, and `notes` are added to the
+/// metadata of the file.
 pub(crate) fn write_rows(
     folder: &Path,
     rows: &[PointResult],
@@ -172,9 +173,9 @@ pub(crate) fn wrong(folder: &Path, problem: impl std::fmt::Display) -> StoreErro
     StoreError { place: folder.display().to_string(), problem: problem.to_string() }
 }
 
-/// A file that no reader of the store looks at.
+/// Creates a temporary file, which readers of the store ignore.
 fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    // The process's mask takes away from these permissions, as for any new file.
+    // The process's umask applies, as for any new file.
     let permissions = Permissions::from_mode(0o666);
     tempfile::Builder::new()
         .prefix(UNFINISHED_BEGIN)
@@ -183,8 +184,8 @@ fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
         .tempfile_in(folder)
 }
 
-/// The columns of some runs. Each is of the same type in all files of a study, so that they are read as one table: what is varied
-/// is of numbers if all its values are, and figures are of double precision whether or not they are whole.
+/// Returns the columns of runs. A column has the same type in all files of a study, so that the files can be read as
+/// one table. A varied key is numeric if all its values are numbers; figures are double precision even if integral.
 fn columns(points: &[PointResult], numeric: &BTreeMap<String, bool>) -> Vec<(String, Column)> {
     let mut names: Vec<String> = Vec::new();
     let mut rows: Vec<BTreeMap<String, Value>> = Vec::new();
@@ -194,7 +195,7 @@ fn columns(points: &[PointResult], numeric: &BTreeMap<String, bool>) -> Vec<(Str
             if !names.contains(&name) {
                 names.push(name.clone());
             }
-            // A varied seed is the run's own before it is a figure.
+            // A varied seed is stored as the run's seed, not as a figure.
             known.entry(name).or_insert(value);
         }
         rows.push(known);
@@ -227,7 +228,7 @@ fn typed(name: &str, values: &[&Value], is_number: Option<bool>) -> Column {
     }
 }
 
-/// A run as a row: what it is known by, what is varied, its figures, and all of it as JSON.
+/// Returns a run as a row: identity, varied settings, figures, and the whole result as JSON.
 fn row(point: &PointResult) -> Row {
     let result = &point.result;
     let mut row = vec![

@@ -1,24 +1,24 @@
-//! What a sweep varies: a key and its values.
+//! Axes of a sweep: keys and their values.
 
 use serde_json::{Number, Value};
 use wearwell_stack::parse_value;
 
-/// Values that one range may stand for; more is a slip of the pen.
+/// Maximum number of values in a range; more is probably a mistake.
 const MOST_VALUES: f64 = 10_000.0;
 
-/// A key of the scenario with the values it takes.
+/// Key of the scenario with the values it takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The key, such as `device.spare_factor`.
+    /// Key, such as `device.spare_factor`.
     pub key: String,
-    /// Its values, in order.
+    /// Values, in order.
     pub values: Vec<Value>,
 }
 
 impl Axis {
     /// Parses `key=1,2,5`, `key=0.1:0.5:0.1` (both ends included), `key=lin(0,1,5)` or `key=log(1,1000,4)`.
     ///
-    /// Values are TOML; a bare word is text. Errors say what is wrong in one sentence.
+    /// Values are TOML; a bare word is text. Errors are one sentence.
     pub fn parse(text: &str) -> Result<Axis, String> {
         let (key, values) = text.split_once('=').ok_or_else(|| format!("`{text}`: write key=values"))?;
         let values = parse_values(values.trim()).map_err(|problem| format!("`{text}`: {problem}"))?;
@@ -40,7 +40,7 @@ fn parse_values(text: &str) -> Result<Vec<Value>, String> {
     split(text)?.into_iter().map(parse_value).collect()
 }
 
-/// `low:high:step`, or nothing where the text is something else.
+/// Parses `low:high:step`; `None` if the text has another form.
 fn stepped(text: &str) -> Option<Result<Vec<Value>, String>> {
     let parts: Vec<f64> = text.split(':').map(|part| part.trim().parse()).collect::<Result<_, _>>().ok()?;
     let &[low, high, step] = &parts[..] else { return None };
@@ -55,7 +55,7 @@ fn stepped(text: &str) -> Option<Result<Vec<Value>, String>> {
     Some((0..=steps as u64).map(|at| number(low + at as f64 * step, whole)).collect())
 }
 
-/// `low,high,count` with values between the ends by `between`.
+/// Parses `low,high,count`; `between` interpolates the values.
 fn spaced(arguments: &str, between: fn(f64, f64, f64) -> f64) -> Result<Vec<Value>, String> {
     let parts: Vec<f64> = arguments.split(',').filter_map(|part| part.trim().parse().ok()).collect();
     match parts[..] {
@@ -66,14 +66,14 @@ fn spaced(arguments: &str, between: fn(f64, f64, f64) -> f64) -> Result<Vec<Valu
     }
 }
 
-/// A number in twelve digits, so that 0.1 + 2 * 0.1 is 0.3.
+/// Rounds a number to twelve digits, so that 0.1 + 2 * 0.1 is 0.3.
 fn number(value: f64, whole: bool) -> Result<Value, String> {
     let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
     let number = if whole { Some(Number::from(rounded as i64)) } else { Number::from_f64(rounded) };
     number.map(Value::Number).ok_or_else(|| "leads to values that are no finite numbers".into())
 }
 
-/// Splits at commas that stand outside of quotes and brackets.
+/// Splits at commas outside quotes and brackets.
 fn split(text: &str) -> Result<Vec<&str>, String> {
     let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0i32, None);
     for (at, letter) in text.char_indices() {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_errors() {
+    fn malformed_values_are_errors() {
         for text in
             ["", "1,,2", "1:5:0", "5:1:1", "1:1e9:1e-3", "log(1,2)", "log(0,1,3)", "lin(1,2,1)", "[1", "{a"]
         {

@@ -1,4 +1,4 @@
-//! What differs between results: in what was asked, and in what came of it.
+//! Differences between results: in their settings, and in their figures.
 
 use super::summary::{Row, summary};
 use serde_json::Value;
@@ -6,61 +6,61 @@ use std::collections::BTreeSet;
 use wearwell_stack::RunResult;
 use wearwell_stack::steady::Estimate;
 
-/// Columns of a summary that say what was run and not what came of it.
+/// Numeric columns of a summary that are not compared as figures.
 const NO_FIGURES: [&str; 6] =
     ["seed", "mode", "version", "final_draw", "warnings", "write_amplification_ci95"];
 
-/// Whether a figure differs from that of the first result.
+/// Comparison of a figure with that of the first result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// By more than both confidence intervals allow for.
+    /// The values differ by more than both confidence intervals allow.
     Differs,
-    /// By no more than what chance makes of equal stacks: their 95 % intervals, added in squares, reach as far.
+    /// The difference is within chance: at most the root of the summed squares of both 95 % half-widths.
     Noise,
-    /// It is the same.
+    /// The values are equal.
     Equal,
-    /// There is no interval to judge it by.
+    /// There is no confidence interval.
     Unknown,
 }
 
-/// A setting that is not the same everywhere.
+/// Setting that differs between results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingChange {
-    /// Its key, with dots.
+    /// Key, with dots.
     pub key: String,
-    /// Its value in each result; null where it is not set.
+    /// Value in each result; null where it is unset.
     pub values: Vec<Value>,
 }
 
-/// A figure of all results.
+/// Figure of all results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its name, with the unit.
+    /// Name, with the unit.
     pub name: String,
-    /// Its value in each result; `None` where it would mean nothing.
+    /// Value in each result; `None` where it would be meaningless.
     pub values: Vec<Option<f64>>,
-    /// Of each result against the first, which is [`Verdict::Equal`] to itself.
+    /// Comparison of each result with the first, which is [`Verdict::Equal`] to itself.
     pub verdicts: Vec<Verdict>,
 }
 
 impl Figure {
-    /// Change against the first result, as a share of that; `None` where either has no value or the first is 0.
+    /// Returns the relative change from the first result; `None` if either has no value or the first is 0.
     pub fn change(&self, at: usize) -> Option<f64> {
         let (first, value) = (self.values[0]?, self.values[at]?);
         (first != 0.0).then(|| value / first - 1.0)
     }
 }
 
-/// Several results beside each other.
+/// Comparison of several results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Settings that differ, by key.
+    /// Settings that differ, sorted by key.
     pub settings: Vec<SettingChange>,
-    /// All figures that any of the results has, in the order of their summaries.
+    /// Figures that occur in any of the results, in the order of their summaries.
     pub figures: Vec<Figure>,
 }
 
-/// Compares results with the first of them; there must be one.
+/// Compares results with the first of them; panics without results.
 pub fn compare(results: &[RunResult]) -> Comparison {
     Comparison { settings: settings(results), figures: figures(results) }
 }
@@ -85,7 +85,7 @@ fn settings(results: &[RunResult]) -> Vec<SettingChange> {
     keys.into_iter().filter_map(change).collect()
 }
 
-/// Appends what is in `value`, each with the way to it; an empty table or list is nothing.
+/// Appends the values inside `value` with their key paths; empty tables and lists add nothing.
 fn flatten(key: String, value: &Value, row: &mut Row) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(field, value)| {
@@ -122,7 +122,7 @@ fn verdict(name: &str, results: &[RunResult], values: &[Option<f64>], at: usize)
     if values[at] == values[0] {
         return Verdict::Equal;
     }
-    // Only the amplification of the whole stack has an interval.
+    // Only the write amplification of the whole stack has a confidence interval.
     let estimate = |at: usize| {
         let has_one = name == "write_amplification" || name == "write_amplification_mean";
         results[at].write_amplification_estimate.filter(|_| has_one)
@@ -133,7 +133,7 @@ fn verdict(name: &str, results: &[RunResult], values: &[Option<f64>], at: usize)
     }
 }
 
-/// Whether two means differ by more than their intervals, as of independent estimates.
+/// Compares two means by their confidence intervals, assuming independent estimates.
 fn by_intervals(first: &Estimate, other: &Estimate) -> Verdict {
     match (first.ci95_half_width, other.ci95_half_width) {
         (Some(a), Some(b)) if (first.mean - other.mean).abs() > a.hypot(b) => Verdict::Differs,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_and_figures_that_differ_are_told_apart_from_chance() {
+    fn changed_settings_and_significant_figures_are_listed() {
         let base = result(&[]);
         let results = [base.clone(), base, result(&[("seed", "9")]), result(&[("ftl.victim", "fifo")])];
         let comparison = compare(&results);
@@ -177,13 +177,13 @@ mod tests {
             "{amplification:?}"
         );
         assert!(amplification.change(3).unwrap() > 0.02, "{amplification:?}");
-        // Nothing says how far erases wander.
+        // Erases have no confidence interval.
         assert_eq!(figure(&comparison, "erases").verdicts[3], Verdict::Unknown);
         assert!(comparison.figures.iter().all(|figure| figure.name != "seed"));
     }
 
     #[test]
-    fn drives_are_held_against_their_data_sheets() {
+    fn drives_are_compared_with_their_data_sheets() {
         let rated = [("device.endurance_cycles", "100"), ("device.tbw", "0.0001")];
         let results = [result(&rated), result(&[rated[0], ("device.tbw", "0.0002")]), result(&rated[..1])];
         let rating = |at: usize| results[at].rating.as_ref().unwrap();
@@ -195,12 +195,12 @@ mod tests {
         let limit = figure(&comparison, "write_amplification_limit");
         assert_eq!(limit.values[1], rating(1).write_amplification_limit);
         assert_eq!(figure(&comparison, "rated_dwpd").values[0], rating(0).dwpd);
-        // The same flash, whatever the sheet says of it.
+        // The flash is the same, whatever the data sheet says.
         assert_eq!(figure(&comparison, "tbw").verdicts, [Verdict::Equal; 3]);
     }
 
     #[test]
-    fn what_only_some_have_is_empty_for_the_others() {
+    fn figure_of_only_some_results_is_empty_for_the_others() {
         let stacked = result(&[("log", "[{ segment_size = \"64 KiB\", spare_factor = 0.3 }]")]);
         let comparison = compare(&[result(&[]), stacked]);
         assert_eq!(figure(&comparison, "log0_write_amplification").values[0], None);

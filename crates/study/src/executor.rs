@@ -1,6 +1,7 @@
-//! Who makes the runs of a study: the seam between what is to be run and where.
+//! Execution of a study's runs: the interface between the runs to be made and the place where they execute.
 //!
-//! A run is a function of its scenario alone, so that whoever makes it, in whatever order, the study comes to the same.
+//! A run is a function of its scenario alone, so the result of a study does not depend on the executor or on the order
+//! of runs.
 
 use rayon::prelude::*;
 use std::fmt::Debug;
@@ -8,57 +9,57 @@ use std::ops::ControlFlow;
 use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{Observer, Progress, RunError, RunResult, run};
 
-/// A run that is to be made.
+/// Run to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// Its place in the study.
+    /// Number of the run in the study.
     pub number: usize,
-    /// What is run, with every default filled in.
+    /// Scenario to run, with all defaults resolved.
     pub scenario: &'a Scenario,
-    /// Whether its time series is wanted.
+    /// True if the time series is needed.
     pub keep_windows: bool,
 }
 
-/// Whom an executor asks and tells, from any thread.
+/// Receiver of an executor's notifications, called from any thread.
 pub trait Foreman: Sync {
-    /// Run `number` is about to begin here.
+    /// Notifies that run `number` starts here.
     fn begin(&self, number: usize) -> ControlFlow<()>;
 
-    /// Run `number` goes on here.
+    /// Notifies of the progress of run `number`.
     fn progress(&self, number: usize, progress: &Progress) -> ControlFlow<()>;
 
-    /// Whether to go on, asked many times a second by who waits for others.
+    /// Returns `Continue` unless execution should stop; called many times per second while waiting for remote runs.
     fn keep_going(&self) -> ControlFlow<()>;
 
-    /// Run `number` has come to its end: its result, or what went wrong with it, which would again.
+    /// Notifies that run `number` has finished, with its result or a deterministic error.
     fn done(&self, number: usize, outcome: Result<RunResult, String>) -> ControlFlow<()>;
 }
 
-/// Makes runs.
+/// Executor of runs.
 pub trait Executor: Sync + Debug {
-    /// Makes `jobs` in any order, and returns once each is [`Foreman::done`], or the foreman said to stop.
+    /// Runs `jobs` in any order. Returns when each is [`Foreman::done`], or when the foreman requests a stop.
     ///
     /// # Errors
     ///
-    /// What kept runs from being made at all, and so is not their fault: a cluster that cannot be reached, workers of another
-    /// version.
+    /// Returns an error if runs could not be executed at all, for reasons outside the runs: an unreachable cluster, or
+    /// workers of another version.
     fn execute(&self, jobs: &[Job<'_>], foreman: &dyn Foreman) -> Result<(), ExecutorError>;
 }
 
-/// Why runs could not be made, in one sentence.
+/// Reason why runs could not be executed, in one sentence.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ExecutorError(pub String);
 
-/// Runs a scenario.
+/// Function that runs a scenario.
 pub type RunScenario = fn(&Scenario, &mut dyn Observer) -> Result<RunResult, RunError>;
 
-/// The threads of this process.
+/// Executor with the threads of this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Threads {
-    /// Runs at a time; as many as there are cores unless given.
+    /// Number of concurrent runs; defaults to the number of cores.
     pub count: Option<usize>,
-    /// What runs a scenario, for programs that have parts of their own; [`run`] unless given.
+    /// Function that runs a scenario, for programs with their own components; defaults to [`run`].
     pub run: Option<RunScenario>,
 }
 
@@ -70,7 +71,7 @@ impl Executor for Threads {
             .map_err(|error| ExecutorError(format!("cannot start the threads of the study: {error}")))?;
         // Each idle thread takes the next job: neighbours are about equally long, and halves of the list are not.
         pool.install(|| {
-            // An early end is the foreman's own wish.
+            // The foreman itself requested an early end, which is not an error.
             let _ = jobs.iter().par_bridge().try_for_each(|job| match self.one(job, foreman) {
                 ControlFlow::Continue(()) => Ok(()),
                 ControlFlow::Break(()) => Err(()),

@@ -1,5 +1,5 @@
-//! Finished work on disk that is no run of a scenario, one JSON line each, so that what was interrupted can go on: the points of a
-//! reproduction.
+//! Journal of finished work that is not a run of a scenario, such as the points of a reproduction. One JSON line per
+//! entry, so that interrupted work can be resumed.
 
 use serde::Serialize;
 use std::collections::HashMap;
@@ -8,33 +8,33 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// A piece of finished work, as a journal keeps it: a line of JSON.
+/// Entry of a journal: finished work as a line of JSON.
 pub trait Entry: Serialize {
-    /// What is found again.
+    /// Content of an entry that is read back.
     type Found;
 
-    /// How every line begins; a file that begins otherwise is somebody else's and is left alone.
+    /// Prefix of every line; a file that starts with anything else belongs to another program and is not modified.
     const BEGINNING: &str;
 
-    /// What a line is, as it is called in errors.
+    /// Name of an entry in errors.
     const NAME: &str;
 
-    /// What a line holds, under what says all about it; nothing if it cannot be trusted here, as the work of another version of
-    /// the program.
+    /// Parses a line into its identity and content. Returns `None` for an entry that is not valid here, such as the
+    /// work of another version of the program.
     ///
     /// # Errors
     ///
-    /// A line that is no such entry.
+    /// Returns an error for a line that is not such an entry.
     fn read(line: &[u8]) -> serde_json::Result<Option<(String, Self::Found)>>;
 }
 
-/// Why a journal cannot be read or written.
+/// Reason why a journal cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}")]
 pub struct JournalError {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// What the system said, or what is wrong with the file.
+    /// System error, or problem with the file.
     pub source: io::Error,
 }
 
@@ -48,12 +48,12 @@ pub struct Journal<E: Entry> {
 impl<E: Entry> Journal<E> {
     /// Opens or creates the journal at `path`.
     ///
-    /// A last line that was cut off, as an interruption in the midst of writing leaves it, is removed. All other lines stay in
-    /// the file, also those that are not trusted or of no interest here.
+    /// Removes an incomplete last line, which an interrupted write leaves. All other lines stay in the file, even if
+    /// they are not valid or not needed here.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read and written, or is no journal of such entries.
+    /// Returns an error for a file that cannot be read and written, or that is not a journal of such entries.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let failed = |source| JournalError { path: path.display().to_string(), source };
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
@@ -61,16 +61,16 @@ impl<E: Entry> Journal<E> {
         Ok(Journal { path: path.display().to_string(), file: Mutex::new(file), known })
     }
 
-    /// What was there under `identity` when the journal was opened.
+    /// Returns the entry under `identity`, if the journal had one when it was opened.
     pub fn find(&self, identity: &str) -> Option<&E::Found> {
         self.known.get(identity)
     }
 
-    /// Adds an entry.
+    /// Appends an entry.
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep(&self, entry: &E) -> Result<(), JournalError> {
         let mut line = serde_json::to_vec(entry).expect("entries are plain data");
         line.push(b'\n');
@@ -79,7 +79,7 @@ impl<E: Entry> Journal<E> {
     }
 }
 
-/// The entries in a file, of which a last line that was cut off is removed.
+/// Reads the entries of a file and removes an incomplete last line.
 fn read<E: Entry>(file: &File) -> io::Result<HashMap<String, E::Found>> {
     let mut reader = BufReader::new(file);
     let (mut known, mut line, mut whole_bytes) = (HashMap::new(), Vec::new(), 0);
@@ -133,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn what_others_found_is_not_trusted_and_stays() {
+    fn entries_of_other_versions_are_ignored_and_preserved() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("squares.jsonl");
         let journal = Journal::open(&path).unwrap();
         journal.keep(&square("us", 1)).unwrap();
         journal.keep(&square("them", 2)).unwrap();
         assert_eq!(journal.find("1"), None, "not there when it was opened");
-        // The machine went down in the midst of a line.
+        // Simulates a crash while a line was being written.
         let before = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{before}{{\"side\":3,\"by")).unwrap();
         let journal = Journal::<Square>::open(&path).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_others_are_left_alone() {
+    fn foreign_files_are_refused_and_not_modified() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.txt");
         for text in ["my notes", "{\"a\": 1}\n", "{\"side\":1}\n", "{\"side\":\n"] {

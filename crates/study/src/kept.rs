@@ -1,4 +1,4 @@
-//! Finished runs that are kept, so that no study makes one twice.
+//! Stores of finished runs, so that no run is repeated.
 
 use super::points::{PointResult, StoreError};
 use serde_json::Value;
@@ -9,39 +9,40 @@ use std::hash::Hasher;
 use wearwell_stack::RunResult;
 use wearwell_stack::scenario::Scenario;
 
-/// Where finished runs are kept.
+/// Store of finished runs.
 pub trait Store: Sync + Debug {
-    /// What the runs that will be kept vary, with all values that it takes.
+    /// Announces the settings of the runs to be stored, with all their values.
     fn expect(&self, settings: &mut dyn Iterator<Item = &BTreeMap<String, Value>>);
 
-    /// The result that was there under `identity` when the store was opened.
+    /// Returns the result under `identity`, if the store had one when it was opened.
     fn find(&self, identity: &str) -> Option<RunResult>;
 
-    /// Keeps a finished run. It is safe after [`Store::flush`]; until then at most a second of work may be lost.
+    /// Stores a finished run. The run is durable after [`Store::flush`]; before that, a crash loses at most a second of
+    /// work.
     ///
     /// # Errors
     ///
-    /// What cannot be written.
+    /// Returns an error if the run cannot be written.
     fn keep(&self, point: &PointResult) -> Result<(), StoreError>;
 
-    /// Makes safe what was given to [`Store::keep`].
+    /// Makes all runs given to [`Store::keep`] durable.
     ///
     /// # Errors
     ///
-    /// What cannot be written.
+    /// Returns an error if runs cannot be written.
     fn flush(&self) -> Result<(), StoreError>;
 }
 
-/// Wearwell's version, and which sources it was built from: what two builds find may differ wherever this does.
+/// Build: Wearwell's version and a hash of its sources. Results may differ between builds.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("WEARWELL_SOURCES"));
 
-/// What a run is known by: a hash of its resolved scenario, which says all about it, and of the [`BUILD`] that makes it.
+/// Returns the identity of a run: a hash of its resolved scenario, which determines the run, and of the [`BUILD`].
 pub fn identity(scenario: &Scenario) -> String {
     let text = serde_json::to_string(scenario).expect("scenarios are plain data");
     fingerprint(format!("{BUILD}\n{text}").as_bytes())
 }
 
-/// Which build made `result`, or, of a result of another version, which version that is.
+/// Returns the build that made `result`, or only the version if that differs from the present one.
 pub fn made_by(result: &RunResult) -> &str {
     match result.version == env!("CARGO_PKG_VERSION") {
         true => BUILD,
@@ -49,7 +50,7 @@ pub fn made_by(result: &RunResult) -> &str {
     }
 }
 
-/// A hash of `bytes`, the same on every platform and in every version: SipHash-1-3 of 128 bits in hexadecimal.
+/// Hashes `bytes`, equally on every platform and in every version: SipHash-1-3 of 128 bits in hexadecimal.
 pub fn fingerprint(bytes: &[u8]) -> String {
     let mut hasher = SipHasher13::new();
     hasher.write(bytes);
@@ -61,8 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_stay_what_they_are() {
-        // By another implementation of SipHash-1-3: stores of yesterday are found again.
+    fn fingerprints_never_change() {
+        // Values from another implementation of SipHash-1-3; existing stores depend on them.
         assert_eq!(fingerprint(b"wearwell"), "7bf7e74ac407d2c964368d775ab90bba");
         assert_eq!(fingerprint(b""), "b91c5ed031fb33032134935d61d9b40d");
     }

@@ -1,4 +1,4 @@
-//! Studies over many runs: sweeps, advice, and the simulator held against theory.
+//! Studies over many runs: sweeps, advice, and comparisons of the simulator with theory.
 
 pub mod advise;
 mod axis;

@@ -1,29 +1,29 @@
-//! Runs of which a study wants no more than a number or two each: a sweep of them, a part at a time, so that memory holds it.
+//! Runs of which a study keeps only a few numbers each, executed in parts to bound memory.
 
 use crate::points::{Point, SweepError};
 use crate::sweep::{Shifted, Sweep, SweepObserver, SweepOptions};
 use wearwell_base::config::ConfigError;
 use wearwell_stack::{ResolvedScenario, RunResult, Scenario};
 
-/// Runs whose whole results are held at a time.
+/// Number of runs whose whole results are held at a time.
 const PART: usize = 10_000;
 
-/// Why there are no measurements.
+/// Reason why there are no measurements.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// The observer stopped the runs.
     #[error("interrupted")]
     Interrupted,
-    /// They cannot be made or kept.
+    /// The runs cannot be executed or stored.
     #[error(transparent)]
     Sweep(SweepError),
-    /// The scenario of one of them cannot be.
+    /// The scenario of a run is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// One of them failed.
+    /// A run failed.
     #[error("{0}")]
     Failed(String),
-    /// One of them has no write amplification.
+    /// A run has no write amplification.
     #[error("no write amplification was measured: {0}")]
     Nothing(String),
 }
@@ -37,20 +37,21 @@ impl From<SweepError> for MeasureError {
     }
 }
 
-/// The scenario of a point with every default filled in, which a store knows it by.
+/// Returns the scenario with all defaults resolved, which identifies it in a store.
 ///
 /// # Errors
 ///
-/// A scenario that cannot be.
+/// Returns an error for an invalid scenario.
 pub fn resolved(scenario: Scenario) -> Result<Scenario, MeasureError> {
     Ok(ResolvedScenario::of(scenario)?.scenario)
 }
 
-/// What `keep` takes from each run, with its write amplification, in the order of the points.
+/// Executes the runs, and returns what `keep` extracts from each with its write amplification, in the order of the
+/// points.
 ///
 /// # Errors
 ///
-/// As of [`Sweep::run`]; the first run that failed or has no write amplification.
+/// Fails as [`Sweep::run`] does, and for the first run that failed or has no write amplification.
 pub fn measure<T>(
     points: Vec<Point>,
     options: &SweepOptions<'_>,

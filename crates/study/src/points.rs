@@ -1,100 +1,100 @@
-//! The runs of a sweep, and why they cannot go on.
+//! Runs of a sweep, and errors that stop it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use wearwell_stack::{DraftError, RunResult, Scenario};
 
-/// Points that one sweep may have; more is a slip of the pen.
+/// Maximum number of points of a sweep; more is probably a mistake.
 pub(crate) const MOST_POINTS: usize = 1_000_000;
 
-/// One run of a sweep.
+/// Run of a sweep.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// What is varied, with this run's values, in the order of the axes.
+    /// Varied keys with this run's values, in the order of the axes.
     pub settings: BTreeMap<String, Value>,
     /// Number of the replica, from 0; replica 0 has the scenario's own seed.
     pub replica: u32,
-    /// The scenario with every default filled in.
+    /// Scenario with all defaults resolved.
     pub scenario: Scenario,
 }
 
-/// A finished run of a sweep.
+/// Finished run of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointResult {
-    /// What is varied, with this run's values.
+    /// Varied keys with this run's values.
     pub settings: BTreeMap<String, Value>,
     /// Number of the replica, from 0.
     pub replica: u32,
-    /// The result, without its time series unless that was asked for.
+    /// Result, without its time series unless requested.
     pub result: RunResult,
 }
 
-/// Why finished runs cannot be kept or found.
+/// Reason why finished runs cannot be stored or found.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct StoreError {
-    /// The file or folder.
+    /// Path of the file or folder.
     pub place: String,
-    /// What the system said, or what is wrong.
+    /// System error, or description of the problem.
     pub problem: String,
 }
 
-/// Why a sweep cannot go on.
+/// Reason why a sweep cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// A scenario of the grid cannot be run.
     #[error("{point}{error}")]
     Draft {
-        /// The settings at fault, or nothing.
+        /// Settings that cause the error, or an empty text.
         point: String,
-        /// What is wrong.
+        /// Description of the problem.
         error: Box<DraftError>,
     },
-    /// The grid is empty, or so large that it cannot be meant.
+    /// The grid is empty, or too large to be intended.
     #[error("a sweep of {points} runs; it must have at least one and at most {MOST_POINTS}")]
     Size {
-        /// Runs asked for.
+        /// Number of runs requested.
         points: u128,
     },
     /// Two axes vary the same key.
     #[error("{key} is varied twice")]
     Twice {
-        /// The key.
+        /// Name of the key.
         key: String,
     },
-    /// Finished runs cannot be kept.
+    /// Finished runs cannot be stored.
     #[error("{error}; {finished} of {points} runs were finished")]
     Store {
-        /// What is wrong.
+        /// Description of the problem.
         error: StoreError,
-        /// Runs finished.
+        /// Number of finished runs.
         finished: usize,
-        /// Runs planned.
+        /// Number of planned runs.
         points: usize,
     },
-    /// Who was to make the runs does not.
+    /// The executor cannot execute the runs.
     #[error("{problem}; {finished} of {points} runs were finished")]
     Executor {
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
-        /// Runs finished.
+        /// Number of finished runs.
         finished: usize,
-        /// Runs planned.
+        /// Number of planned runs.
         points: usize,
     },
-    /// The observer stopped the sweep; what is in the store stays finished.
+    /// The observer stopped the sweep; runs in the store remain finished.
     #[error("interrupted after {finished} of {points} runs")]
     Interrupted {
-        /// Runs finished.
+        /// Number of finished runs.
         finished: usize,
-        /// Runs planned.
+        /// Number of planned runs.
         points: usize,
     },
 }
 
 impl SweepError {
-    /// The same of one round of several: `earlier` runs were finished before it, and `planned` are all.
+    /// Adjusts the error for one of several rounds: `earlier` runs were finished before it, and `planned` are all.
     pub(super) fn after(mut self, earlier: usize, planned: usize) -> Self {
         match &mut self {
             SweepError::Store { finished, points, .. }

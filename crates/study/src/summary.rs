@@ -1,4 +1,4 @@
-//! A result as one row of a table, for sweeps and spreadsheets.
+//! Results as rows of a table, for sweeps and spreadsheets.
 
 use super::points::PointResult;
 use serde_json::{Map, Value, json};
@@ -7,10 +7,10 @@ use wearwell_engine::timing::TimingReport;
 use wearwell_stack::steady::estimate;
 use wearwell_stack::{LayerResult, LimitResult, RatingResult, RunResult, TenantResult};
 
-/// A row: names of columns with their values. What a run cannot say, or what would mean nothing, is null.
+/// Row of columns with names and values. Unknown and meaningless values are null.
 pub type Row = Vec<(String, Value)>;
 
-/// The figures of one result, under names that say the unit.
+/// Returns the figures of one result; the names state the unit.
 pub fn summary(result: &RunResult) -> Row {
     let estimate = result.write_amplification_estimate.as_ref();
     let measures = &result.device.over_provisioning;
@@ -66,7 +66,7 @@ pub fn summary(result: &RunResult) -> Row {
     row
 }
 
-/// Only of results that were held against their limit.
+/// Returns the columns of results that were compared with their lower bound.
 fn limit_columns(limit: &LimitResult) -> Row {
     let foreseeing = limit.foreseeing.as_ref().map(|best| best.write_amplification);
     vec![
@@ -75,7 +75,7 @@ fn limit_columns(limit: &LimitResult) -> Row {
     ]
 }
 
-/// Appends the plain values within `value`, named by the way to them.
+/// Appends the plain values inside `value`, named by their paths.
 fn flatten(name: &str, value: &Value, row: &mut Row) {
     match value {
         Value::Object(fields) => {
@@ -118,7 +118,7 @@ fn layer_columns(layer: &LayerResult) -> Row {
     row
 }
 
-/// What the data sheet lets the host write, and whether the flash endures it.
+/// Returns the rated host writes of the data sheet, and whether the flash endures them.
 fn rating_columns(rating: &RatingResult) -> Row {
     [
         ("rated_tbw", json!(rating.tbw)),
@@ -162,10 +162,10 @@ fn tenant_columns(tenant: &TenantResult) -> Row {
     .into()
 }
 
-/// One row for each combination of settings: the settings, then the figures, averaged over its replicas.
+/// Returns one row for each combination of settings: the settings, then the figures, averaged over replicas.
 ///
-/// With several replicas `write_amplification_ci95` is the half-width of the 95 % interval over the replicas' means,
-/// and figures that one replica does not have are null. Rows stand in the order of `points`.
+/// With several replicas, `write_amplification_ci95` is the half-width of the 95 % interval over the means of the
+/// replicas. Figures that a replica lacks are null. Rows are in the order of `points`.
 pub fn rows(points: &[PointResult]) -> Vec<Row> {
     let mut groups: Vec<(&BTreeMap<String, Value>, Vec<&PointResult>)> = Vec::new();
     for point in points {

@@ -1,4 +1,4 @@
-//! Many runs over a grid of settings, by whichever executor, resumable after an interruption.
+//! Sweeps: many runs over a grid of settings, by any executor, resumable after an interruption.
 
 use super::axis::Axis;
 use super::executor::{Executor, Foreman, Job, RunScenario, Threads};
@@ -17,47 +17,47 @@ use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{Draft, DraftError};
 use wearwell_stack::{Progress, RunError, resolve};
 
-/// Bits of a replica's seed, few enough for every program that reads JSON numbers as floating point.
+/// Number of bits of a replica's seed, so that programs that read JSON numbers as floating point keep it exact.
 const SEED_BITS: u32 = 53;
 
-/// Runs that are planned and checked, but not begun.
+/// Planned and validated runs that have not started.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     points: Vec<Point>,
 }
 
-/// Is told how a sweep goes on, from several threads at once, and may stop it.
+/// Observer of a sweep, called from several threads at once; it may stop the sweep.
 pub trait SweepObserver: Sync {
-    /// Run number `point` is about to begin.
+    /// Notifies that run number `point` starts.
     fn begin(&self, point: usize) -> ControlFlow<()> {
         let _ = point;
         ControlFlow::Continue(())
     }
 
-    /// Run number `point` goes on.
+    /// Notifies of the progress of run number `point`.
     fn progress(&self, point: usize, progress: &Progress) -> ControlFlow<()>;
 
-    /// Whether to go on, asked while runs are made elsewhere.
+    /// Returns `Continue` unless the sweep should stop; called while runs execute elsewhere.
     fn keep_going(&self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
-    /// A run that was made now took `seconds` of a core.
+    /// Notifies that a run executed now took `seconds` of a core.
     fn took(&self, seconds: f64) {
         let _ = seconds;
     }
 
-    /// `finished` of `points` runs are done.
+    /// Notifies that `finished` of `points` runs are done.
     fn finished(&self, finished: usize, points: usize);
 }
 
-/// Tells of the runs of a round as of those of all rounds.
+/// Observer adapter that reports the runs of one round as part of all rounds.
 pub struct Shifted<'a> {
-    /// Who is told.
+    /// Observer that is notified.
     pub inner: &'a dyn SweepObserver,
-    /// Runs finished in rounds before.
+    /// Number of runs finished in earlier rounds.
     pub finished: usize,
-    /// Runs of all rounds.
+    /// Number of runs of all rounds.
     pub planned: usize,
 }
 
@@ -83,30 +83,30 @@ impl SweepObserver for Shifted<'_> {
     }
 }
 
-/// How a sweep is run; none of it changes a result.
+/// Options for executing a sweep; they do not affect results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SweepOptions<'a> {
-    /// Where finished runs are kept; runs found there are not repeated.
+    /// Store of finished runs; runs found there are not repeated.
     pub store: Option<&'a dyn Store>,
-    /// Who makes the runs; threads of this process unless given.
+    /// Executor of the runs; defaults to threads of this process.
     pub executor: Option<&'a dyn Executor>,
-    /// Runs at a time, of such threads; as many as there are cores unless given.
+    /// Number of concurrent runs on such threads; defaults to the number of cores.
     pub threads: Option<usize>,
-    /// Whether results keep their time series.
+    /// True to keep the time series of results.
     pub keep_windows: bool,
-    /// Whether results say what theory has for their scenarios.
+    /// True to add the prediction of theory to results.
     pub beside_theory: bool,
-    /// What such threads run a scenario with, in programs that have parts of their own.
+    /// Function with which such threads run a scenario, for programs with their own components.
     pub run: Option<RunScenario>,
 }
 
-/// The result of a run, or what went wrong with it.
+/// Result of a run, or its error.
 pub type Outcome = Result<PointResult, String>;
 
 impl Sweep {
-    /// All combinations of the axes' values, the last axis varying fastest, each `replicas` times with seeds of its own.
+    /// Plans all combinations of the axes' values, the last axis varying fastest, each with `replicas` seeds.
     ///
-    /// Every scenario is checked here, before the first one runs.
+    /// Validates every scenario before the first one runs.
     pub fn plan(base: &Draft, axes: &[Axis], replicas: u32) -> Result<Sweep, SweepError> {
         for (at, axis) in axes.iter().enumerate() {
             if axes[..at].iter().any(|other| other.key == axis.key) {
@@ -125,24 +125,25 @@ impl Sweep {
         Ok(Sweep { points: points?.concat() })
     }
 
-    /// Runs that were planned elsewhere; their scenarios must be resolved.
+    /// Returns a sweep of runs that were planned elsewhere; their scenarios must be resolved.
     pub(super) fn of(points: Vec<Point>) -> Sweep {
         Sweep { points }
     }
 
-    /// The runs, in the order of their results.
+    /// Returns the runs, in the order of their results.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// Runs every point that the store does not hold yet.
+    /// Executes every run that the store does not hold.
     ///
-    /// The results stand in the order of [`Sweep::points`] and do not depend on who makes them; a run that failed, for example
-    /// because its drive died, stands there as its error and hinders no other.
+    /// The results are in the order of [`Sweep::points`] and do not depend on the executor. A run that fails, for
+    /// example because its drive wore out, yields its error and does not affect other runs.
     ///
     /// # Errors
     ///
-    /// An interruption, runs that cannot be kept, and an executor that cannot go on. What was finished is in the store.
+    /// Returns an error for an interruption, for runs that cannot be stored, and for an executor that cannot continue.
+    /// Finished runs remain in the store.
     pub fn run(
         &self,
         options: &SweepOptions<'_>,
@@ -160,7 +161,7 @@ impl Sweep {
             progress: Mutex::default(),
             stopped: AtomicBool::new(false),
         };
-        // In parallel, for what theory says of results is worked out where it is missing.
+        // In parallel, because missing predictions of theory are computed here.
         let new: Vec<usize> =
             (0..self.points.len()).into_par_iter().filter(|&number| !crew.is_known(number)).collect();
         let keep_windows = options.keep_windows;
@@ -179,7 +180,7 @@ impl Sweep {
         if let Err(error) = ended {
             return Err(SweepError::Executor { problem: error.0, finished, points });
         }
-        // In the order of the points.
+        // Outcomes in the order of the points.
         let outcomes: Vec<_> = results.into_values().collect();
         match outcomes.len() {
             all if all == points => Ok(outcomes),
@@ -192,7 +193,7 @@ impl Sweep {
     }
 }
 
-/// The settings of one combination, and its replicas.
+/// Returns the runs of one combination of settings, one per replica.
 fn combination(base: &Draft, axes: &[Axis], number: usize, replicas: u32) -> Result<Vec<Point>, SweepError> {
     let mut draft = base.clone();
     let mut settings = BTreeMap::new();
@@ -219,7 +220,7 @@ fn combination(base: &Draft, axes: &[Axis], number: usize, replicas: u32) -> Res
     Ok((0..replicas).map(|replica| replicate(&scenario, &settings, replica)).collect())
 }
 
-/// The scenario of `draft` with every default filled in, or what is wrong with it and where.
+/// Returns the scenario of `draft` with all defaults resolved, or an error with its place.
 pub(super) fn resolved(draft: &Draft) -> Result<Scenario, DraftError> {
     resolve(&draft.scenario()?).map_err(|error| match error {
         RunError::Config(error) => draft.explain(&error),
@@ -232,7 +233,7 @@ fn shown(settings: &BTreeMap<String, Value>) -> String {
     if pairs.is_empty() { String::new() } else { format!("with {}: ", pairs.join(", ")) }
 }
 
-/// One replica of a scenario; the same number draws the same seed from equal seeds.
+/// Returns one replica of a scenario; equal scenarios and replica numbers give equal seeds.
 pub(super) fn replicate(scenario: &Scenario, settings: &BTreeMap<String, Value>, replica: u32) -> Point {
     let mut scenario = scenario.clone();
     if replica > 0 {
@@ -243,16 +244,16 @@ pub(super) fn replicate(scenario: &Scenario, settings: &BTreeMap<String, Value>,
 
 const POISON: &str = "no thread panics while it holds the lock";
 
-/// What has come of a sweep so far.
+/// Progress of a sweep.
 #[derive(Default)]
 struct Done {
     finished: usize,
     results: BTreeMap<usize, Outcome>,
-    /// Why finished runs cannot be kept.
+    /// Reason why finished runs cannot be stored.
     problem: Option<StoreError>,
 }
 
-/// What those who make the runs of a sweep share.
+/// State shared by the executors of a sweep's runs.
 struct Crew<'a> {
     points: &'a [Point],
     observer: &'a dyn SweepObserver,
@@ -264,7 +265,7 @@ struct Crew<'a> {
 }
 
 impl Crew<'_> {
-    /// Takes the result of run `number` from the store, if it is there.
+    /// Takes the result of run `number` from the store; returns true if it was there.
     fn is_known(&self, number: usize) -> bool {
         let point = &self.points[number];
         let known = self.store.and_then(|store| store.find(&identity(&point.scenario)));

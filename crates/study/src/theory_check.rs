@@ -1,8 +1,8 @@
-//! The simulator held against the mean field, on a grid of random points.
+//! Comparison of the simulator with the mean field, on a grid of random points.
 //!
-//! Both sides describe the same drive: blocks cleaned in place, d-choices, pages of a victim in random order. The mean
-//! field is the limit of very many blocks, so what is left between the two is noise, which an interval over replicas
-//! bounds, and the finite number of blocks, for which [`Comparison::allowance`] is stated beforehand.
+//! Both describe the same drive: blocks cleaned in place, d-choices, pages of a victim in random order. The mean field
+//! is the limit of very many blocks. The remaining difference has two causes: noise, which an interval over replicas
+//! bounds, and the finite number of blocks, for which [`Comparison::allowance`] is fixed in advance.
 
 use super::measured::{MeasureError, measure, resolved};
 use super::points::Point;
@@ -18,88 +18,90 @@ use wearwell_theory::mean_field::{MeanField, Structure};
 use wearwell_theory::selection::DChoices;
 use wearwell_theory::{Classes, Drive, TheoryError};
 
-/// A drive and its load, both of which theory and simulator can do.
+/// Drive and load that both theory and simulator support.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CheckPoint {
-    /// One write frontier or two.
+    /// Number of write frontiers.
     pub structure: Structure,
-    /// `b`.
+    /// Pages per block, `b`.
     pub pages_per_block: u32,
-    /// `S_f`.
+    /// Spare factor, `S_f`.
     pub spare_factor: f64,
-    /// `d`.
+    /// Number of choices, `d`.
     pub choices: u32,
-    /// `r`.
+    /// Fraction of writes to hot pages, `r`.
     pub hot_writes: f64,
-    /// `f`.
+    /// Fraction of hot pages, `f`.
     pub hot_space: f64,
 }
 
-/// How the grid is simulated.
+/// Options for simulating the grid.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckOptions<'a> {
-    /// Blocks of each drive.
+    /// Number of blocks of each drive.
     pub blocks: u32,
-    /// Runs of each point, with the seeds `1..=runs`; 2 or more.
+    /// Runs per point, with the seeds `1..=runs`; 2 or more.
     pub runs: u32,
-    /// Who makes the runs, and with how many threads theory is solved.
+    /// Executor of the runs, and number of threads for the theory.
     pub sweep: SweepOptions<'a>,
 }
 
-/// Theory and simulation of one point.
+/// Comparison of theory and simulation at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What was compared.
+    /// Point that was compared.
     pub point: CheckPoint,
-    /// The mean field, very many blocks.
+    /// Write amplification by the mean field, for very many blocks.
     pub theory: f64,
-    /// The same with the spare space that two frontiers hold back, see [`CheckPoint::held_back`].
+    /// Write amplification by the mean field without the spare space that two frontiers hold back, see
+    /// [`CheckPoint::held_back`].
     pub theory_finite: f64,
-    /// Mean over the runs.
+    /// Simulated write amplification, mean over the runs.
     pub simulated: f64,
-    /// Half-width of its 95 % interval, Student's t.
+    /// Half-width of its 95 % interval, by Student's t.
     pub half_width: f64,
-    /// The same at the level at which all points together hold in 95 % of all cases, if all is right (Sidak).
+    /// Half-width at the level at which all points together hold with 95 %, if theory is correct (Sidak).
     pub family_half_width: f64,
-    /// What the finite number of blocks may do besides: a block of spare space.
+    /// Allowance for the finite number of blocks: one block of spare space.
     ///
-    /// Amplification falls about as the inverse of the spare space, `blocks * S_f` blocks. Frontiers and the victim in
-    /// hand are of the order of a block, and so is what the number of blocks with `j` valid pages fluctuates by,
-    /// squared and over the number of blocks. A rule stated beforehand, not a fit.
+    /// Write amplification falls about as the inverse of the spare space, `blocks * S_f` blocks. Frontiers and the
+    /// current victim are of the order of one block. So is the square of the fluctuation of the number of blocks with
+    /// `j` valid pages, divided by the number of blocks. The rule is fixed in advance, not fitted.
     pub allowance: f64,
-    /// Drive writes of warm-up, and as many measured.
+    /// Drive writes of warm-up and, equally many, of measurement.
     pub drive_writes: f64,
 }
 
 impl Comparison {
-    /// Simulation less theory (of finitely many blocks).
+    /// Returns simulation minus theory (of finitely many blocks).
     pub fn difference(&self) -> f64 {
         self.simulated - self.theory_finite
     }
 
-    /// The difference in blocks of spare space: what is of the order of one over the number of blocks.
+    /// Returns the difference in blocks of spare space, the unit of errors of the order of one over the number of
+    /// blocks.
     pub fn blocks_of_spare(&self) -> f64 {
         self.difference() / self.allowance
     }
 
-    /// Whether the point agrees at the level of a single point; by chance 5 % of sound points may not.
+    /// True if the point agrees at the level of a single point; by chance, 5 % of correct points fail.
     pub fn agrees_alone(&self) -> bool {
         self.difference().abs() <= self.half_width + self.allowance
     }
 
-    /// Whether the point agrees at the level of all points together.
+    /// True if the point agrees at the level of all points together.
     pub fn agrees(&self) -> bool {
         self.difference().abs() <= self.family_half_width + self.allowance
     }
 }
 
-/// Why there is no comparison.
+/// Reason why there is no comparison.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// The theory has no answer, or a number asked for is out of range.
+    /// The theory has no solution, or a parameter is out of range.
     #[error(transparent)]
     Theory(#[from] TheoryError),
-    /// Simulations that were not made, or say nothing.
+    /// Simulations were not executed, or their results are unusable.
     #[error(transparent)]
     Measure(#[from] MeasureError),
     /// The threads could not be started.
@@ -107,19 +109,20 @@ pub enum CheckError {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// Sizes of blocks on the grid.
+/// Block sizes on the grid, in pages.
 pub const BLOCK_SIZES: &[u32] = &[4, 8, 16, 32, 64];
 
-/// Longest turnover of the slower class on the grid, drive writes: each run takes ten times as long, and more.
+/// Longest turnover of the slower class on the grid, in drive writes; each run takes more than ten times as long.
 const LONGEST_TURNOVER: f64 = 12.0;
 
-/// `points` random points: blocks of `sizes`, spare factors 0.05 to 0.3, 1 to 30 choices, `r` and `f` 0.05 to 0.95.
+/// Returns `points` random points: blocks of `sizes`, spare factors 0.05 to 0.3, 1 to 30 choices, `r` and `f` 0.05 to
+/// 0.95.
 ///
-/// Both structures take turns. Pairs of `r` and `f` that leave a class untouched for more than twelve drive writes are
-/// drawn again, as they would take too long to settle.
+/// The structures alternate. Pairs of `r` and `f` with a class that is not overwritten for more than twelve drive
+/// writes are drawn again, because they take too long to settle.
 pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<CheckPoint> {
     let mut random = Seed(seed).of("theory check").random();
-    // Rounded, so that a point can be repeated from what is printed.
+    // Values are rounded, so that a point can be repeated from the output.
     let mut share = |low: u32, high: u32, unit: f64| f64::from(random.random_range(low..=high)) / unit;
     let mut points_drawn = Vec::with_capacity(points);
     while points_drawn.len() < points {
@@ -140,30 +143,32 @@ pub fn grid(points: usize, seed: u64, sizes: &[u32]) -> Vec<CheckPoint> {
     points_drawn
 }
 
-/// Fewest drive writes of warm-up, and the warm-up in turnovers of the slower class.
+/// Minimum warm-up in drive writes, and warm-up in turnovers of the slower class.
 const FEWEST: f64 = 20.0;
 const TURNOVERS: f64 = 5.0;
 
-/// Drive writes of uniform overwrites before the workload: they throw the classes together.
+/// Drive writes of uniform overwrites before the workload, which mix the classes.
 const MIXING: f64 = 2.0;
 
 impl CheckPoint {
-    /// Drive writes after which the slower of the two classes was overwritten once on average.
+    /// Returns the drive writes after which each page of the slower class was overwritten once on average.
     fn turnover(&self) -> f64 {
         let (r, f) = (self.hot_writes, self.hot_space);
         ((1.0 - f) / (1.0 - r)).max(f / r)
     }
 
-    /// Drive writes of warm-up: five turnovers of the slower class, which leave less than 1 % of the beginning.
+    /// Returns the drive writes of warm-up: five turnovers of the slower class, which leave less than 1 % of the
+    /// initial state.
     pub fn warm_up(&self) -> f64 {
         (TURNOVERS * self.turnover()).max(FEWEST)
     }
 
-    /// Spare space that the erased pages of the internal frontier take, as a share of a drive of `blocks` blocks.
+    /// Returns the spare space that the erased pages of the internal frontier take, as a fraction of a drive of
+    /// `blocks` blocks.
     ///
-    /// When two frontiers take a victim the host's is full, and the internal one has 0 to `b - 1` erased pages, each
-    /// number as likely as another (`mean_field/double.rs`): `(b - 1) / 2` pages of `b * blocks`. A single frontier is
-    /// full whenever it takes one.
+    /// When a drive with two frontiers selects a victim, the host's frontier is full and the internal one has 0 to
+    /// `b - 1` erased pages, each number with equal probability (`mean_field/double.rs`): `(b - 1) / 2` pages of
+    /// `b * blocks`. A single frontier is full whenever a victim is selected.
     pub fn held_back(&self, blocks: u32) -> f64 {
         let pages = f64::from(self.pages_per_block);
         match self.structure {
@@ -172,9 +177,10 @@ impl CheckPoint {
         }
     }
 
-    /// Write amplification by the mean field, for the spare factor of a drive of `blocks` blocks less `held_back`.
+    /// Computes the write amplification by the mean field, for the spare factor of a drive of `blocks` blocks minus
+    /// `held_back`.
     ///
-    /// Whole pages make the spare factor and the share of hot pages differ a little from what was asked for.
+    /// Whole pages change the spare factor and the fraction of hot pages slightly.
     fn theory(&self, blocks: u32, held_back: f64) -> Result<f64, TheoryError> {
         let physical = f64::from(blocks) * f64::from(self.pages_per_block);
         let logical = (physical * (1.0 - self.spare_factor)).round();
@@ -186,7 +192,7 @@ impl CheckPoint {
         Ok(state.write_amplification)
     }
 
-    /// The placement that has its write frontiers.
+    /// Returns the placement with these write frontiers.
     fn placement(&self) -> &'static str {
         match self.structure {
             Structure::Single => "single",
@@ -194,7 +200,7 @@ impl CheckPoint {
         }
     }
 
-    /// What tells it from other points, as the keys of a scenario.
+    /// Returns the parameters that identify the point, as keys of a scenario.
     fn settings(&self) -> BTreeMap<String, Value> {
         let settings = [
             ("device.pages_per_block", json!(self.pages_per_block)),
@@ -207,7 +213,7 @@ impl CheckPoint {
         settings.map(|(key, value)| (key.to_owned(), value)).into()
     }
 
-    /// The same for the simulator.
+    /// Returns the point as a scenario for the simulator.
     pub fn scenario(&self, blocks: u32, seed: u64) -> Scenario {
         let scenario = json!({
             "seed": seed,
@@ -230,10 +236,11 @@ impl CheckPoint {
     }
 }
 
-/// Probability with which all points together hold, if all is right.
+/// Probability that all points together agree, if theory is correct.
 const CONFIDENCE: f64 = 0.95;
 
-/// Simulates every point and compares; the comparisons in the order of the points, whatever the number of threads.
+/// Simulates and compares every point; the result does not depend on the number of threads, and is in the order of the
+/// points.
 pub fn check(
     points: &[CheckPoint],
     options: &CheckOptions<'_>,
@@ -276,7 +283,7 @@ pub fn check(
     Ok(compared.collect())
 }
 
-/// Write amplification of every run, seed by seed and point by point.
+/// Returns the write amplification of every run, point by point and within a point seed by seed.
 fn simulate(
     points: &[CheckPoint],
     options: &CheckOptions<'_>,

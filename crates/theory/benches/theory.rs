@@ -1,16 +1,17 @@
-//! What an answer from theory costs, in milliseconds: `cargo bench --bench theory`.
+//! Time of theoretical predictions, in milliseconds: `cargo bench --bench theory`.
 //!
-//! Fixed points to 1e-10 in write amplification, one thread; the best and the median of repeated runs.
+//! Computes fixed points to 1e-10 in write amplification on one thread; prints the best and the median of repeated
+//! runs.
 
 use cpu_time::ThreadTime;
 use wearwell_theory::mean_field::{MeanField, Structure, optimal_choices};
 use wearwell_theory::selection::DChoices;
 use wearwell_theory::{Classes, Drive};
 
-/// Spare factor, choices, share of the writes and of the space that is hot.
+/// Spare factor, number of choices, fraction of writes to hot pages, fraction of space that is hot.
 const CASES: &[(f64, f64, f64, f64)] = &[(0.10, 10.0, 0.9, 0.1), (0.05, 20.0, 0.94, 0.26)];
 
-/// Goals of the cases, milliseconds.
+/// Returns the target time of a case in milliseconds, if it has one.
 fn goal(structure: Structure, pages: u32) -> Option<f64> {
     match (structure, pages) {
         (Structure::Single, 64) => Some(2.0),
@@ -33,7 +34,7 @@ fn write_amplification(pages: u32, case: (f64, f64, f64, f64), structure: Struct
     (state.write_amplification, state.evaluations)
 }
 
-/// Best and median milliseconds of `count` runs.
+/// Returns the best and the median time of `count` runs, in milliseconds.
 fn milliseconds(count: usize, mut run: impl FnMut()) -> (f64, f64) {
     let mut times: Vec<f64> = (0..count)
         .map(|_| {

@@ -1,41 +1,42 @@
-//! How writes are spread over the pages: classes of pages that are written equally often.
+//! Distribution of writes over pages: classes of pages with equal write rates.
 
 use super::error::{TheoryError, between};
 
-/// Largest deviation from 1 of a sum of shares.
+/// Largest accepted deviation of a sum of fractions from 1.
 const SHARE_TOLERANCE: f64 = 1e-9;
 
-/// Pages that are written equally often.
+/// Pages with equal write rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class {
-    /// Share of the writes (`r` of the hot class).
+    /// Fraction of all writes (`r` of the hot class).
     pub write_share: f64,
-    /// Share of the logical pages (`f` of the hot class).
+    /// Fraction of the logical pages (`f` of the hot class).
     pub space_share: f64,
 }
 
 impl Class {
-    /// How much more often than the average page one of these is written.
+    /// Returns the write rate of a page of this class, relative to the average page.
     pub fn heat(&self) -> f64 {
         self.write_share / self.space_share
     }
 }
 
-/// The classes of a workload, hottest first; shares are positive and sum to one.
+/// Classes of a workload, hottest first; their fractions are positive and sum to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classes(Vec<Class>);
 
 impl Classes {
-    /// All pages alike.
+    /// Returns a single class: all pages have the same write rate.
     pub fn uniform() -> Self {
         Classes(vec![Class { write_share: 1.0, space_share: 1.0 }])
     }
 
-    /// Rosenblum's two classes: a share `hot_writes` (r) of the writes goes to a share `hot_space` (f) of the pages.
+    /// Returns Rosenblum's two classes: a fraction `hot_writes` (r) of writes goes to a fraction `hot_space` (f) of
+    /// pages.
     ///
-    /// `(0, 0)` and `(1, 1)` leave one class and are uniform writes. What else touches 0 or 1 asks for pages that
-    /// are written but do not exist, or exist but are never written, and is refused: pages never written take space
-    /// and nothing else, which a smaller drive with a smaller load describes.
+    /// `(0, 0)` and `(1, 1)` give one class with uniform writes. All other values of 0 or 1 are refused, because they
+    /// mean writes to pages that do not exist, or pages that are never written. Pages that are never written only take
+    /// space: model them by a smaller drive with a smaller load.
     pub fn hot_cold(hot_writes: f64, hot_space: f64) -> Result<Self, TheoryError> {
         if hot_writes == hot_space && (hot_writes == 0.0 || hot_writes == 1.0) {
             return Ok(Classes::uniform());
@@ -47,7 +48,7 @@ impl Classes {
         Ok(Classes(vec![hot, cold]))
     }
 
-    /// Any number of classes, in any order; shares must be positive and sum to 1.
+    /// Returns classes given in any order; fractions must be positive and sum to 1.
     pub fn new(classes: &[Class]) -> Result<Self, TheoryError> {
         let mut sums = [0.0, 0.0];
         for class in classes {
@@ -66,17 +67,17 @@ impl Classes {
         Ok(Classes(sorted))
     }
 
-    /// The classes, hottest first.
+    /// Returns the classes, hottest first.
     pub fn as_slice(&self) -> &[Class] {
         &self.0
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Shares of the writes, hottest class first.
+    /// Returns the fraction of writes of each class, hottest first.
     pub fn write_shares(&self) -> Vec<f64> {
         self.0.iter().map(|class| class.write_share).collect()
     }

@@ -1,17 +1,17 @@
-//! What a model refuses.
+//! Errors of the models.
 
-/// A question that a model cannot answer.
+/// Error of a model.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TheoryError {
-    /// A parameter outside what the model allows.
+    /// A parameter outside the range that the model allows.
     #[error("{parameter}: {problem}")]
     Parameter {
-        /// Name of the parameter, as the functions of this module spell it.
+        /// Name of the parameter, as in the function or type.
         parameter: &'static str,
-        /// The value given and what is allowed.
+        /// Given value and the allowed range.
         problem: String,
     },
-    /// The equations were not solved: no number is better than a wrong one.
+    /// The equations were not solved; a wrong number would be worse than none.
     #[error(
         "no fixed point found after {evaluations} evaluations (residual {residual:.1e}); please report {parameters}"
     )]
@@ -20,19 +20,19 @@ pub enum TheoryError {
         evaluations: usize,
         /// Largest residual left.
         residual: f64,
-        /// What was asked.
+        /// Parameters of the failed computation.
         parameters: String,
     },
 }
 
 impl TheoryError {
-    /// `parameter` has `problem`.
+    /// Returns the error of `parameter`, described by `problem`.
     pub fn parameter(parameter: &'static str, problem: impl Into<String>) -> Self {
         TheoryError::Parameter { parameter, problem: problem.into() }
     }
 }
 
-/// Refuses a value that is not strictly between `low` and `high`; NaN is never between.
+/// Returns the value if it is strictly between `low` and `high`, otherwise an error; NaN is never between.
 pub(crate) fn between(parameter: &'static str, value: f64, low: f64, high: f64) -> Result<f64, TheoryError> {
     if value > low && value < high {
         return Ok(value);

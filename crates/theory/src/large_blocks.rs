@@ -1,33 +1,34 @@
-//! Blocks that are too large for the mean field to be solved.
+//! Extrapolation to blocks that are too large for the mean field to be solved.
 //!
-//! With the size of blocks write amplification tends to a limit, and what is missing to it falls as the inverse of the size:
-//! two smaller sizes give both.
+//! As the block size grows, write amplification tends to a limit, and the difference is proportional to the inverse of
+//! the size. Two smaller sizes determine both constants.
 
 use super::many_classes::{Merging, Solved};
 use super::mean_field::{Structure, effort};
 use super::selection::Selection;
 use super::{Classes, Drive, TheoryError};
 
-/// Write amplification by the mean field, and what was done to get it.
+/// Write amplification by the mean field, and the approximations made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amplification {
-    /// The value.
+    /// Write amplification, solved or extrapolated.
     pub write_amplification: f64,
-    /// What was done to many classes.
+    /// Approximation made for many classes.
     pub merging: Merging,
-    /// The larger of the two sizes of blocks, pages, from which it was extrapolated; `None` if it was not.
+    /// Block size in pages from which the value was extrapolated, the larger of two; `None` if it was not extrapolated.
     pub extrapolated_from: Option<u32>,
 }
 
 impl Amplification {
-    /// The mean field of blocks of any size that is at most [`crate::MAX_PAGES_PER_BLOCK`]: of two classes within `effort_limit`
-    /// multiplications an evaluation, of which some ten million are solved in a tenth of a second; of more, within a second.
+    /// Computes the mean field for blocks of any size up to [`crate::MAX_PAGES_PER_BLOCK`]. `effort_limit` is the
+    /// number of multiplications allowed per evaluation for two classes; ten million are solved in about a tenth of a
+    /// second. More classes take up to a second.
     ///
-    /// Two classes (0.8 and 0.2, S_f = 0.1, d = 10, two frontiers) in blocks of 1,024 pages have 5.1978, and 5.1976 is
-    /// extrapolated from 256 and 512.
+    /// Two classes (0.8 and 0.2, S_f = 0.1, d = 10, two frontiers) in blocks of 1,024 pages have 5.1978; extrapolation
+    /// from 256 and 512 gives 5.1976.
     ///
     /// # Errors
-    /// What [`crate::mean_field::MeanField::new`] refuses.
+    /// Returns an error for everything that [`crate::mean_field::MeanField::new`] refuses.
     pub fn of(
         drive: Drive,
         classes: &Classes,
@@ -37,7 +38,8 @@ impl Amplification {
     ) -> Result<Self, TheoryError> {
         let solve = |drive: Drive| Solved::of(drive, classes.clone(), structure, selection);
         let pages = drive.pages_per_block();
-        // What takes too long with two classes does so with those that more are merged to; fewer pages make room for more of these.
+        // Models with more than two classes merge them as far as needed, so two classes decide whether a size is
+        // affordable.
         let fewest = classes.count().min(2);
         let fits = |size: &u32| effort(*size as usize, fewest, structure) <= effort_limit;
         if fits(&pages) || pages < 2 * SMALLEST {
@@ -59,7 +61,7 @@ impl Amplification {
     }
 }
 
-/// The smallest block that anything is extrapolated from, pages: twice what the steps of whole pages still show at.
+/// Smallest block size used for extrapolation, in pages: twice the size at which discrete steps are still visible.
 const SMALLEST: u32 = 32;
 
 #[cfg(test)]
@@ -68,7 +70,7 @@ mod tests {
     use crate::selection::DChoices;
 
     #[test]
-    fn extrapolated_sizes_are_met() {
+    fn extrapolation_agrees_with_solved_sizes() {
         let selection = DChoices::new(10.0).unwrap();
         for (structure, classes) in [
             (Structure::Double, Classes::hot_cold(0.8, 0.2).unwrap()),
@@ -86,9 +88,9 @@ mod tests {
         }
     }
 
-    /// Many classes are merged to as many as can be solved for; their block is the one that was asked for.
+    /// Many classes are merged until the model is affordable; the block size remains as requested.
     #[test]
-    fn many_classes_are_no_reason_for_smaller_blocks() {
+    fn many_classes_do_not_reduce_the_block_size() {
         let selection = DChoices::new(10.0).unwrap();
         let (drive, classes) = (Drive::new(32, 0.1).unwrap(), Classes::zipf(0.99, 50_000).unwrap());
         let solved = Solved::of(drive, classes.clone(), Structure::Double, &selection).unwrap();
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn affordable_sizes_are_solved_as_they_are() {
+    fn affordable_sizes_are_solved_without_extrapolation() {
         let selection = DChoices::new(10.0).unwrap();
         let (drive, classes) = (Drive::new(32, 0.1).unwrap(), Classes::hot_cold(0.9, 0.1).unwrap());
         let exact = Solved::of(drive, classes.clone(), Structure::Double, &selection).unwrap();

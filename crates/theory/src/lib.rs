@@ -1,6 +1,6 @@
-//! What write amplification must be, by calculation alone: mean fields, closed forms and limits.
+//! Analytic write amplification: mean fields, closed forms and limits.
 //!
-//! Nothing here knows the simulator; the two meet in the tests of `study` and in `wearwell check theory`.
+//! This crate does not depend on the simulator; tests in `study` and `wearwell check theory` compare the two.
 
 pub mod closed_forms;
 pub mod equal_pages;

@@ -1,39 +1,40 @@
-//! Workloads of more classes than the exact model takes.
+//! Workloads with more classes than the exact model accepts.
 //!
-//! Neighbouring classes are merged to few, the mean field is solved for these, and the answers for two numbers of classes are
-//! extrapolated: what merging costs falls as the inverse square of the number of classes.
+//! Neighbouring classes are merged, the mean field is solved for two small numbers of classes, and the results are
+//! extrapolated: the error of merging falls as the inverse square of the number of classes.
 
 use super::closed_forms::fifo;
 use super::mean_field::{MeanField, SteadyState, Structure, effort};
 use super::selection::Selection;
 use super::{Class, Classes, Drive, TheoryError};
 
-/// Most classes left after merging: more gain little and cost much.
+/// Maximum number of classes after merging: more gain little and cost much.
 const MOST_MERGED: usize = 4;
 
-/// Multiplications of one evaluation that are affordable: some seconds for the whole answer.
+/// Allowed multiplications per evaluation: a few seconds for the whole solution.
 const AFFORDABLE: f64 = 1.5e8;
 
-/// Write amplification of a workload of many classes.
+/// Write amplification of a workload with many classes.
 #[derive(Clone, Debug)]
 pub struct ManyClasses {
-    /// Extrapolated to all classes.
+    /// Value extrapolated to all classes.
     ///
-    /// Against simulations of Zipf's law (`zipf_classes` in `experiments`: b = 16 and 32, S_f = 0.1, d = 10) it errs by 0.1 %
-    /// or less with one frontier and exponents 0.6 to 1.2. With two it errs by 0.5 % or less up to 0.99, and by 1.2 % at
-    /// 1.2. Where only two classes are affordable nothing is extrapolated, and it errs by up to 4.3 %.
+    /// Compared with simulations of Zipf workloads (`zipf_classes` in `experiments`: b = 16 and 32, S_f = 0.1, d = 10),
+    /// the error is at most 0.1 % with one frontier and exponents 0.6 to 1.2. With two frontiers the error is at most
+    /// 0.5 % up to an exponent of 0.99, and 1.2 % at 1.2. If only two classes are affordable, the value is not
+    /// extrapolated, and the error is up to 4.3 %.
     pub write_amplification: f64,
-    /// The steady states that it rests on, with the numbers of classes merged to, fewest first.
+    /// Solved steady states with their numbers of classes, fewest first.
     pub merged: Vec<(usize, SteadyState)>,
 }
 
 impl Classes {
-    /// The same workload with at most `count` classes (1 or more), made of neighbours in heat.
+    /// Merges neighbouring classes until at most `count` (1 or more) remain.
     ///
-    /// Cut so that the variance of `ln(1 + heat / residence)` over the pages of a class is least in sum, `residence` being what a
-    /// page of average heat is written between two cleanings of its block under cyclic cleaning. Pages much colder than
-    /// that are hardly ever written before they are moved, whatever their heat, and count as equal; among hotter ones
-    /// ratios matter.
+    /// The cuts minimise the summed variance of `ln(1 + heat / residence)` over the pages of each class. `residence` is
+    /// the number of writes to a page of average heat between two cleanings of its block under cyclic cleaning. Much
+    /// colder pages are rarely written before they are moved, whatever their heat, and count as equal; among hotter
+    /// pages, ratios matter.
     pub fn merged(&self, count: usize, drive: &Drive) -> Result<Self, TheoryError> {
         if count == 0 {
             return Err(TheoryError::parameter("classes", "0 classes hold nothing"));
@@ -56,34 +57,34 @@ impl Classes {
     }
 }
 
-/// The mean field of a workload of any number of classes.
+/// Solved mean field of a workload with any number of classes.
 pub struct Solved {
-    /// Of the classes asked for.
+    /// Write amplification of the requested classes.
     pub write_amplification: f64,
-    /// The classes that were solved for.
+    /// Classes for which the mean field was solved.
     pub classes: Classes,
-    /// With these.
+    /// Steady state of these classes.
     pub state: SteadyState,
-    /// What was done besides.
+    /// Approximation made for many classes.
     pub merging: Merging,
 }
 
-/// What was done to more classes than the mean field takes.
+/// Approximation for more classes than the mean field accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merging {
-    /// Nothing: they are the classes asked for.
+    /// None: the requested classes were solved.
     None,
-    /// They were merged, and the answers for two numbers of classes extrapolated.
+    /// Classes were merged, and the results for two numbers of classes extrapolated.
     Extrapolated,
-    /// They were merged to so few that nothing could be extrapolated.
+    /// Classes were merged to so few that extrapolation was impossible.
     Only,
 }
 
 impl Solved {
-    /// Exactly these classes.
+    /// Solves for exactly these classes.
     ///
     /// # Errors
-    /// There are too many, and what [`MeanField::new`] refuses.
+    /// Returns an error for too many classes, and for everything else that [`MeanField::new`] refuses.
     pub fn exact(
         drive: Drive,
         classes: Classes,
@@ -94,10 +95,10 @@ impl Solved {
         Ok(Solved { write_amplification: state.write_amplification, classes, state, merging: Merging::None })
     }
 
-    /// These classes or, where there are too many, as [`ManyClasses`] has it.
+    /// Solves for these classes or, if they are too many, by [`ManyClasses`].
     ///
     /// # Errors
-    /// What [`MeanField::new`] refuses otherwise.
+    /// Returns an error for everything else that [`MeanField::new`] refuses.
     pub fn of(
         drive: Drive,
         classes: Classes,
@@ -117,7 +118,8 @@ impl Solved {
     }
 }
 
-/// Cuts `(value, weight)`s in order into `count` runs with the least sum of weighted squared deviations; returns their ends.
+/// Cuts ordered `(value, weight)` pairs into `count` runs with the least sum of weighted squared deviations; returns
+/// the ends of the runs.
 fn least_variance(values: &[(f64, f64)], count: usize) -> Vec<usize> {
     let length = values.len();
     let mut sums = vec![[0.0; 3]];
@@ -152,7 +154,7 @@ fn least_variance(values: &[(f64, f64)], count: usize) -> Vec<usize> {
 }
 
 impl ManyClasses {
-    /// Solves for as many classes as are affordable, at most four, and for one fewer.
+    /// Solves for as many classes as affordable, at most four, and for one fewer.
     pub fn solve(
         drive: Drive,
         classes: &Classes,
@@ -193,9 +195,9 @@ mod tests {
         assert_eq!(least_variance(&values, 5), [0, 1, 2, 3, 4, 5]);
     }
 
-    /// Against runs of the simulator: 2,000 blocks, 200 drive writes, two seeds, which differ by less than 0.1 %.
+    /// Compared with simulator runs: 2,000 blocks, 200 drive writes, two seeds that differ by less than 0.1 %.
     #[test]
-    fn zipf_is_met_within_half_a_per_cent() {
+    fn zipf_agrees_with_simulation_within_half_a_per_cent() {
         let simulated = [
             (Structure::Single, 16, 0.1, 10.0, 0.99, 5.6021),
             (Structure::Single, 16, 0.1, 10.0, 0.6, 4.5791),
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn few_classes_are_left_as_they_are() {
+    fn few_classes_are_not_merged() {
         let drive = Drive::new(16, 0.1).unwrap();
         let classes = Classes::hot_cold(0.8, 0.2).unwrap();
         let selection = DChoices::new(10.0).unwrap();

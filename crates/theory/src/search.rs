@@ -1,37 +1,37 @@
-//! Questions put backwards: which parameter gives the best or the wanted write amplification?
+//! Inverse problems: the parameter with the best write amplification, or with a given one.
 
 use super::error::between;
 use super::{Drive, TheoryError};
 
-/// A number of choices and what it leads to.
+/// Number of choices with its write amplification.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// `d`.
     pub choices: u32,
-    /// Write amplification with it.
+    /// Write amplification with `choices`.
     pub write_amplification: f64,
 }
 
-/// Most choices that are tried one by one.
+/// Maximum number of choices in a scan.
 const MOST_CHOICES: u32 = 100_000;
 
-/// Every whole `d` from 1 to `max_choices` with its write amplification, and the best of them.
+/// Write amplification for every whole `d` from 1 to `max_choices`, and the best of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimalChoices {
-    /// The least write amplification; the smallest `d` if several share it.
+    /// Choice with the least write amplification; the smallest `d` if several are equal.
     pub best: Choice,
-    /// All, in order of `d`.
+    /// All choices, in order of `d`.
     pub scan: Vec<Choice>,
 }
 
 impl OptimalChoices {
-    /// True if the best is the last tried: more choices may be better still.
+    /// True if the best choice is the last of the scan: more choices may be better.
     pub fn is_at_the_end(&self) -> bool {
         self.scan.last().is_some_and(|last| last.choices == self.best.choices)
     }
 }
 
-/// Tries every `d` up to `max_choices` (1 or more, and at most 100,000), because nothing is proved about the shape in between.
+/// Evaluates every `d` up to `max_choices` (1 to 100,000), because the shape of the curve is not known.
 ///
 /// With one write frontier more choices are always better; with two there is an optimum, typically near ten
 /// (Van Houdt 2013, sec. 4.3).
@@ -55,18 +55,17 @@ pub fn scan_choices(
     Ok(OptimalChoices { best, scan })
 }
 
-/// Spare factors between which [`solve_spare`] searches.
+/// Range of spare factors that [`solve_spare`] searches.
 const SPARE_FACTORS: (f64, f64) = (1e-4, 1.0 - 1e-4);
 
 /// Relative width of the interval at which the search ends.
 const WIDTH: f64 = 1e-12;
 
-/// The spare factor at which write amplification is `target` (above 1), for a law that falls as spare space grows.
+/// Finds the spare factor with write amplification `target` (above 1), for a law that falls as spare space grows.
 ///
-/// Regula falsi on the logarithms, where the law is nearly a straight line. The bracket grows from where random
-/// cleaning would have the half of the target's spare space, so that the far ends, where models are hardest to solve,
-/// are tried only if the answer lies there. Refused if the target lies outside what spare factors from 0.0001 to
-/// 0.9999 give.
+/// Uses regula falsi on logarithms, where the law is nearly a straight line. The bracket starts at half the spare space
+/// that random cleaning needs for the target. The extremes, where models are hardest to solve, are evaluated only if
+/// the answer lies there. Refuses targets outside the range of spare factors from 0.0001 to 0.9999.
 pub fn solve_spare(
     target: f64,
     pages_per_block: u32,
@@ -75,7 +74,7 @@ pub fn solve_spare(
     between("target_wa", target, 1.0, f64::INFINITY)?;
     let mut at = |spare_factor: f64| write_amplification(Drive::new(pages_per_block, spare_factor)?);
     let [(mut low, most), (mut high, least)] = bracket(target, &mut at)?;
-    // Regula falsi (Illinois) on log WA over log S_f, nearly a straight line; the bracket always holds the root.
+    // Regula falsi (Illinois) on log WA over log S_f; the bracket always contains the root.
     let log = |value: f64| (value / target).ln();
     let (mut excess_low, mut excess_high) = (log(most), log(least));
     if excess_low == 0.0 {
@@ -99,7 +98,7 @@ pub fn solve_spare(
     Drive::new(pages_per_block, 0.5 * (low + high))
 }
 
-/// Spare factors on both sides of `target`, with their write amplifications: the lower spare factor first.
+/// Returns spare factors on both sides of `target`, with their write amplifications; the lower spare factor first.
 fn bracket(
     target: f64,
     at: &mut impl FnMut(f64) -> Result<f64, TheoryError>,
@@ -140,7 +139,7 @@ mod tests {
     use crate::closed_forms::{fifo, greedy, random};
 
     #[test]
-    fn the_spare_space_of_a_target_is_found_or_refused() {
+    fn spare_space_of_a_target_is_found_or_refused() {
         for target in [1.0002, 1.5, 5.0, 9000.0] {
             let found = solve_spare(target, 32, |drive| random(&drive)).unwrap();
             assert!((found.spare_factor() * target - 1.0).abs() < 1e-9, "{target}: {found:?}");
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_not_asked_far_from_the_answer() {
+    fn models_are_not_evaluated_far_from_the_answer() {
         let mut least = 1.0f64;
         let mut law = |drive: Drive| {
             least = least.min(drive.spare_factor());
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_choice_is_the_first_of_equals() {
+    fn best_choice_is_the_first_of_equals() {
         let laws: [fn(u32) -> f64; 2] = [|d| f64::from(d.abs_diff(7).max(1)), |d| 1.0 / f64::from(d)];
         let [inside, falling] = laws.map(|law| scan_choices(20, |d| Ok(law(d))).unwrap());
         assert_eq!((inside.best.choices, inside.is_at_the_end()), (6, false));

@@ -1,17 +1,18 @@
-//! Zipf's law as classes of pages.
+//! Zipf distributions as classes of pages.
 
 use super::error::between;
 use super::{Class, Classes, TheoryError};
 
-/// Ranks summed one by one; beyond them the sum is an integral with its first corrections.
+/// Number of ranks summed individually; beyond them the sum is an integral with its first corrections.
 const SUMMED_RANKS: u64 = 1000;
 
-/// Most classes that Zipf's law is cut into: neighbours then differ in heat by some per cent at most.
+/// Maximum number of classes of a Zipf distribution; heats of neighbouring classes then differ by a few per cent at
+/// most.
 const MOST_CLASSES: u32 = 400;
 
-/// `sum_{i = 1}^{ranks} i^-exponent`.
+/// Computes `sum_{i = 1}^{ranks} i^-exponent`.
 ///
-/// The Euler-Maclaurin formula after the first ranks, exact to double precision.
+/// Uses the Euler-Maclaurin formula after the first ranks, exact to double precision.
 fn harmonic(ranks: u64, exponent: f64) -> f64 {
     let power = |rank: f64| rank.powf(-exponent);
     let summed: f64 = (1..=ranks.min(SUMMED_RANKS)).map(|rank| power(rank as f64)).sum();
@@ -29,10 +30,12 @@ fn harmonic(ranks: u64, exponent: f64) -> f64 {
 }
 
 impl Classes {
-    /// The Zipf law: the page of rank `i` is written in proportion to `i^-exponent`, `i = 1..=logical_pages`.
+    /// Returns the Zipf distribution: the page of rank `i` is written in proportion to `i^-exponent`,
+    /// `i = 1..=logical_pages`.
     ///
-    /// Ranks are cut into some hundred classes of growing width, hot pages being classes of their own: the law itself for
-    /// all that write amplification can tell. [`Classes::merged`] makes few of them.
+    /// Ranks are divided into some hundred classes of growing width; the hottest pages are classes of their own. For
+    /// write amplification this is indistinguishable from the exact distribution. [`Classes::merged`] reduces the
+    /// number of classes.
     pub fn zipf(exponent: f64, logical_pages: u64) -> Result<Self, TheoryError> {
         between("exponent", exponent, 0.0, 10.0)?;
         if logical_pages == 0 {
@@ -60,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_is_that_of_its_terms() {
+    fn harmonic_equals_the_sum_of_its_terms() {
         for exponent in [0.3, 0.99, 1.0, 1.7] {
             let terms: f64 = (1..=50_000u64).map(|rank| (rank as f64).powf(-exponent)).sum();
             assert!((harmonic(50_000, exponent) / terms - 1.0).abs() < 1e-12, "exponent {exponent}");
@@ -68,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn few_pages_are_a_class_each() {
+    fn few_pages_get_one_class_each() {
         let shares = Classes::zipf(1.0, 4).unwrap().write_shares();
         assert_eq!(shares.len(), 4);
         for (rank, share) in shares.iter().enumerate() {
@@ -78,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn many_pages_are_hundreds_of_classes() {
+    fn many_pages_get_hundreds_of_classes() {
         for pages in [1_000, 1_000_000, 1 << 40] {
             let classes = Classes::zipf(0.99, pages).unwrap();
             assert!((200..=402).contains(&classes.count()), "{} classes", classes.count());

@@ -1,4 +1,4 @@
-//! Figure 8 of the CAGC paper: the pages of four files, cleaned with and without a look at what they hold.
+//! Figure 8 of the CAGC paper: pages of four files, cleaned with and without deduplication.
 
 use super::Lesson;
 use crate::director::{Director, Medium};
@@ -35,24 +35,24 @@ pub const LESSON: Lesson = Lesson {
     film,
 };
 
-/// The files, a letter a page.
+/// Contents of the files, one letter per page.
 const FILES: [&str; 4] = ["ABCD", "EBF", "DAB", "BG"];
 
-/// Those that are deleted.
+/// Files that are deleted.
 const DELETED: [usize; 2] = [1, 3];
 
 const PAGES_PER_BLOCK: u32 = 6;
 
-/// Pages of files in a block, whose two others are dead when it is cleaned.
+/// Pages of files per block; the other two pages are invalid when the block is cleaned.
 const LIVE: u32 = 4;
 
-/// The page that fills blocks until erased ones run low.
+/// Page whose versions fill blocks until erased blocks run low.
 const FILLER: u32 = 18;
 
-/// Looks of pages by content, which is known by the page's number in the store.
+/// Appearance of pages, keyed by page number in the store, which stands for the content.
 type Looks = Arc<Mutex<HashMap<Lpn, Cell>>>;
 
-/// Takes the victims of the figure, in its order.
+/// Victim policy that selects the blocks of the figure in order.
 struct Scripted(VecDeque<u32>);
 
 impl VictimPolicy for Scripted {
@@ -61,7 +61,7 @@ impl VictimPolicy for Scripted {
     }
 }
 
-/// A drive of the figure.
+/// Drive of the figure.
 struct Drive {
     layer: BoxedLayer<Content>,
     sharing: Option<Sharing>,
@@ -74,7 +74,7 @@ fn blocks(pages: u32, streams: u8, room: u32) -> (Reclaim, u32) {
 }
 
 impl Drive {
-    /// With or without a look at what pages hold; and its blocks.
+    /// Returns a drive with or without deduplication, and its number of blocks.
     fn new(merges: bool, number: usize, watch: &Watch) -> Result<(Drive, u32), Failure> {
         let config: DedupConfig =
             serde_json::from_value(json!({ "kind": "cagc", "promotion": "when_moved" }))?;
@@ -90,7 +90,7 @@ impl Drive {
         let flash = Timed::new(nand, Journal::paused()).watched(Some(watch.medium(number)));
         let log = BoxedLog {
             config: StoreConfig::new(logical_pages, reclaim, Seed(1)),
-            // The first five blocks hold only what was overwritten; the files are in blocks 5 to 7.
+            // The first five blocks hold only overwritten pages; the files are in blocks 5 to 7.
             victim: Box::new(Scripted([7, 5, 6].into())),
             placement,
             levelling: None,
@@ -104,7 +104,7 @@ impl Drive {
         Ok((Drive { layer, sharing, looks: Looks::default() }, blocks))
     }
 
-    /// Writes pages that look like this; what they hold is as equal as what they look like.
+    /// Writes pages with the given contents and appearance.
     fn write(&mut self, pages: &[(Lpn, Content, Cell)]) -> Result<(), Failure> {
         let numbers: Vec<Lpn> = pages.iter().map(|(page, ..)| *page).collect();
         let data: Vec<Content> = pages.iter().map(|(_, content, _)| *content).collect();
@@ -120,7 +120,7 @@ impl Drive {
         Ok(())
     }
 
-    /// What the pages of files are stored as, each with its references.
+    /// Returns the stored pages of files with their reference counts: unshared and shared.
     fn stored(&self) -> Option<[Vec<Cell>; 2]> {
         let sharing = self.sharing.as_ref()?;
         let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,17 +138,17 @@ impl Drive {
     }
 }
 
-/// Where the page of a file lies on the drive: four in each block of six.
+/// Returns the logical page of a file's page: four per block of six.
 fn page_of(at: u32) -> Lpn {
     Lpn(at / LIVE * PAGES_PER_BLOCK + at % LIVE)
 }
 
-/// Pages of files with their letters, in order.
+/// Returns all pages of the files with their letters, in order.
 fn letters() -> Vec<(usize, char)> {
     (0..).zip(FILES).flat_map(|(file, letters)| letters.chars().map(move |letter| (file, letter))).collect()
 }
 
-/// A page that is not a file's.
+/// Returns the appearance of a page that belongs to no file.
 fn filler() -> Cell {
     Cell { group: 7, ..Cell::default() }
 }
@@ -157,7 +157,7 @@ fn letter(letter: char) -> Cell {
     Cell { label: letter.to_string(), group: u32::from(letter) - u32::from('A'), cause: 0 }
 }
 
-/// The two drives, filmed.
+/// Both drives while they are filmed.
 struct Scene {
     drives: Vec<Drive>,
     watch: Watch,
@@ -189,7 +189,7 @@ impl Scene {
         Ok(Scene { drives, watch, director })
     }
 
-    /// Does the same on both drives, one after the other.
+    /// Performs an action on both drives, one after the other.
     fn both(&mut self, mut act: impl FnMut(&mut Drive) -> Result<(), Failure>) -> Result<(), Failure> {
         for drive in &mut self.drives {
             act(drive)?;
@@ -202,7 +202,8 @@ impl Scene {
         Ok(())
     }
 
-    /// Overwrites the filler, until erased blocks run low; then writes the files, each block with two pages that die at once.
+    /// Overwrites the filler until erased blocks run low, then writes the files; two pages of each block become invalid
+    /// at once.
     fn write_files(&mut self) -> Result<usize, Failure> {
         for version in 0..30 {
             self.both(|drive| drive.write(&[(Lpn(FILLER), Content(1000 + version), filler())]))?;
@@ -254,7 +255,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_figures_counts_are_those_of_the_film() {
+    fn film_has_the_counts_of_the_figure() {
         let film = film().unwrap();
         let mut state = State::of(&film);
         let (mut moved, mut erased, mut dead) = ([0, 0], [0, 0], [BTreeSet::new(), BTreeSet::new()]);
@@ -272,8 +273,8 @@ mod tests {
                 }
             }
         }
-        // The paper: 12 pages written, and 7; "2 flash block erase operations" and 1 are the blocks that the deletion leaves
-        // with dead pages; 18 pages of three blocks less those moved are the 6 and 11 that are freed.
+        // The paper writes 12 and 7 pages. Its "2 flash block erase operations" and 1 are the blocks that the deletion
+        // leaves with invalid pages. The freed 6 and 11 pages are the 18 pages of three blocks minus the moved pages.
         assert_eq!((moved, erased), ([12, 7], [3, 3]));
         assert_eq!(dead.map(|blocks| blocks.len()), [2, 1]);
         let valid = |at: usize| {

@@ -26,7 +26,7 @@ pub const LESSON: Lesson = Lesson {
 const BLOCKS: u32 = 24;
 const PAGES_PER_BLOCK: u32 = 4;
 const UPDATES: u32 = 90;
-/// Levels that are drawn: all entries of the drive fill six pages, which are in level 2.
+/// Number of levels drawn: all entries of the drive fill six pages, which are in level 2.
 const LEVELS: usize = 4;
 
 fn film() -> Result<Film, Failure> {
@@ -37,7 +37,7 @@ fn film() -> Result<Film, Failure> {
     Ok(played.film())
 }
 
-/// A store while it is filmed.
+/// Store while it is filmed.
 struct Played {
     gecko: Gecko,
     flash: MemoryFlash,
@@ -47,14 +47,14 @@ struct Played {
 
 impl Played {
     fn new() -> Result<Played, Failure> {
-        // 18 bytes hold four entries of 32 bits of key and 4 of the bitmap.
+        // 18 bytes hold four entries, each with a key of 32 bits and 4 bits of the bitmap.
         let config = GeckoConfig { multiway: false, ..GeckoConfig::new(BLOCKS, PAGES_PER_BLOCK, 18) };
         let first = Frame { text: "Nothing is invalid.".to_owned(), ops: Vec::new() };
         let (gecko, random) = (Gecko::new(config)?, Seed(1).of("gecko").random());
         Ok(Played { gecko, flash: MemoryFlash::new(), random, frames: vec![first] })
     }
 
-    /// A page becomes invalid, or now and then a block is erased or asked for; and what that leads to.
+    /// Invalidates a page, or now and then erases or queries a block, and shows the effects.
     fn update(&mut self, number: u32) -> Result<(), Failure> {
         let (before, writes, reads) = (self.gecko.report(), self.flash.appends(), self.flash.reads());
         let runs: Vec<(u32, u64)> = self.gecko.runs().collect();
@@ -95,7 +95,7 @@ impl Played {
         Ok(())
     }
 
-    /// Cleaning asks which pages of a block are invalid.
+    /// Queries the invalid pages of a block, as cleaning does.
     fn ask(&mut self, block: u32) -> Result<(), Failure> {
         let (mut invalid, reads) = (PageSet::new(PAGES_PER_BLOCK), self.flash.reads());
         self.gecko.query(BlockId(block), &mut invalid, &mut self.flash)?;
@@ -112,7 +112,7 @@ impl Played {
         Ok(())
     }
 
-    /// A frame with all that is known now.
+    /// Adds a frame with the current content of the store.
     fn show(&mut self, text: String) {
         let mut rows = vec![Vec::new(); LEVELS + 1];
         let known = self.gecko.entries(&self.flash);
@@ -149,7 +149,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn what_is_drawn_is_what_a_plain_bitmap_knows() {
+    fn drawn_entries_agree_with_a_plain_bitmap() {
         let mut played = Played::new().unwrap();
         let mut known = BTreeMap::<u32, [bool; PAGES_PER_BLOCK as usize]>::new();
         let mut merges = 0;
@@ -167,7 +167,7 @@ mod tests {
                 known.remove(&numbers[0]);
             }
             merges += u32::from(frame.text.contains("merged"));
-            // From the newest row to the oldest, as a query goes.
+            // From the newest row to the oldest, in the order of a query.
             let mut drawn = BTreeMap::<u32, ([bool; PAGES_PER_BLOCK as usize], bool)>::new();
             for op in &frame.ops {
                 let Op::Row { cells, .. } = op else { panic!("{op:?}") };

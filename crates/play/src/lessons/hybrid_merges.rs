@@ -1,4 +1,4 @@
-//! The three merges of a hybrid FTL, from the one that costs nothing to the one that copies a whole block.
+//! The three merges of a hybrid FTL, from the switch merge without copies to the full merge of a whole block.
 
 use super::Lesson;
 use super::script::Script;
@@ -20,7 +20,7 @@ pub const LESSON: Lesson = Lesson {
     film,
 };
 
-/// Nine blocks of 8 pages for four of the host's.
+/// Drive of nine blocks of 8 pages, for four logical blocks.
 const DRIVE: &str = r#"
 [device]
 capacity = "128 KiB"
@@ -41,11 +41,11 @@ kind = "uniform"
 
 fn film() -> Result<Film, Failure> {
     let filled = (0..4).fold(Script::new(), |script, block| script.write(block * 8, 8));
-    // The log of the second block is written from end to end.
+    // Fills the log block of the second logical block in order.
     let switched = filled.write(8, 8);
-    // That of the third is begun in order, and has to go for that of the fourth.
+    // Starts the log block of the third logical block in order; it is merged when the fourth needs a log block.
     let partly = switched.write(16, 3).write(0, 1).write(24, 1);
-    // That of the first is written in no order, and has to go for that of the second.
+    // Writes the log block of the first logical block in random order; it is merged when the second needs a log block.
     [5, 2, 5, 28, 26, 9].into_iter().fold(partly, |script, page| script.write(page, 1)).film(DRIVE)
 }
 
@@ -55,7 +55,7 @@ mod tests {
     use crate::film::Op;
 
     #[test]
-    fn a_switch_moves_nothing_a_partial_merge_the_rest_and_a_full_one_all() {
+    fn switch_merge_moves_nothing_partial_the_rest_and_full_all() {
         let film = film().unwrap();
         let moved = |frame: &crate::film::Frame| {
             let is_moved = |op: &&Op| matches!(op, Op::Write { cell, .. } if cell.cause == 1);
@@ -64,7 +64,7 @@ mod tests {
         let moves: Vec<usize> = film.frames.iter().map(moved).filter(|moved| *moved > 0).collect();
         assert_eq!(moves, [5, 8]);
         let erases = film.frames.iter().flat_map(|frame| &frame.ops);
-        // The old data blocks of all three, and the log of the last.
+        // The old data blocks of all three merges, and the log block of the last.
         assert_eq!(erases.filter(|op| matches!(op, Op::Erase { .. })).count(), 4);
         let merge = film.frames.iter().filter(|frame| frame.text.contains("merges blocks"));
         assert_eq!(merge.count(), 1, "only the full one gathers pages of several blocks");

@@ -19,7 +19,7 @@ pub const LESSON: Lesson = Lesson {
     film,
 };
 
-/// Ten segments of 6 pages.
+/// Log of ten segments of 6 pages.
 const LOG: &str = r#"
 [[log]]
 name = "file system"
@@ -29,20 +29,20 @@ spare_factor = 0.3
 free_blocks_low = 1
 "#;
 
-/// Pages of a segment.
+/// Pages per segment.
 const SEGMENT: u32 = 6;
 
-/// Files of a segment each.
+/// Number of files, of one segment each.
 const FILES: u32 = 7;
 
-/// In which order the files are written anew, each whole, three times over: one of them every other time.
+/// Order in which whole files are rewritten, three times over: file 0 is every other write.
 const AGAIN: [u32; 12] = [0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5];
 
 fn film() -> Result<Film, Failure> {
     scripted(FILES, SEGMENT).film(&[SMALL_DRIVE, LOG].concat())
 }
 
-/// The files in order, and then again, each in one request of a segment.
+/// Writes the files in order, then rewrites files, each in one request of a segment.
 fn scripted(files: u32, segment: u32) -> Script {
     let again = AGAIN.iter().copied().cycle().take(3 * AGAIN.len()).filter(|file| *file < files);
     (0..files).chain(again).fold(Script::new(), |script, file| script.write(file * segment, segment))
@@ -54,7 +54,7 @@ mod tests {
     use crate::film::Op;
     use std::collections::BTreeSet;
 
-    /// Pages that cleaning moved above and below.
+    /// Counts the pages that cleaning moved in the upper and the lower log.
     fn moved(film: &Film) -> [usize; 2] {
         let of = |at: usize| {
             let ops = film.frames.iter().flat_map(|frame| &frame.ops);
@@ -65,12 +65,12 @@ mod tests {
     }
 
     #[test]
-    fn the_upper_log_moves_nothing_and_the_lower_one_does() {
+    fn upper_log_moves_nothing_and_lower_log_moves_pages() {
         let film = film().unwrap();
         let [above, below] = moved(&film);
         assert_eq!(above, 0);
         assert!(below > 10, "{below}");
-        // The paper's figure: a segment that is freed leaves dead pages in two blocks, and valid ones beside them.
+        // In the paper's figure, a freed segment leaves invalid pages in two blocks that also hold valid pages.
         let of_a_segment = film.frames.iter().map(|frame| {
             let dead = frame.ops.iter().filter_map(|op| match op {
                 Op::Die { panel: 1, block, .. } => Some(*block),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_of_the_size_of_blocks_move_nothing_at_all() {
+    fn segments_of_block_size_move_nothing() {
         let scenario = [SMALL_DRIVE, LOG].concat();
         let scenario =
             scenario.replace("24 KiB", "32 KiB").replace("240 KiB", "256 KiB").replace("0.3", "0.375");

@@ -1,4 +1,4 @@
-//! Figure 6 of the log-on-log paper: two logs that clean on their own, without TRIM.
+//! Figure 6 of the log-on-log paper: two logs that clean independently, without TRIM.
 
 use super::Lesson;
 use super::script::{SMALL_DRIVE, Script};
@@ -30,13 +30,13 @@ free_blocks_low = 1
 trim = false
 "#;
 
-/// Pages of the file system.
+/// Number of pages of the file system.
 const PAGES: u32 = 36;
 
-/// Pages that are written anew.
+/// Number of pages that are overwritten.
 const UPDATES: u32 = 130;
 
-/// All pages in order, then one after the other anew, anywhere.
+/// Writes all pages in order, then overwrites single pages at random.
 fn film() -> Result<Film, Failure> {
     let script = (0..PAGES / 6).fold(Script::new(), |script, segment| script.write(segment * 6, 6));
     let mut random = Seed(1).of("updates").random();
@@ -52,7 +52,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn pages_that_nobody_wants_are_moved_and_others_are_moved_by_both() {
+    fn drive_moves_unneeded_pages_and_both_logs_move_others() {
         let film = film().unwrap();
         let mut state = State::of(&film);
         let (mut unwanted, mut gathered, mut gathered_died) = (0, HashSet::new(), 0);
@@ -71,7 +71,7 @@ mod tests {
                     }
                     Op::Erase { panel: 1, block, .. } => gathered.retain(|(own, _)| own != block),
                     Op::Write { panel: 0, cell, .. } if cell.cause == 1 => {
-                        // Where the file system had it, by the drive's number.
+                        // Position in the file system, by the drive's page number.
                         let at = state.panels[0].pages.iter().position(|page| {
                             page.life == crate::state::Life::Live && page.cell.label == cell.label
                         });

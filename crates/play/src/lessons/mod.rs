@@ -1,6 +1,6 @@
-//! Films with a story. A lesson is a file here and a line in [`LESSONS`].
+//! Lessons: films with explanations. To add a lesson, add a file here and a line in [`LESSONS`].
 //!
-//! What a lesson shows is done by the engine; the lesson says what is written and what to look at.
+//! The engine performs everything that a lesson shows; the lesson supplies the writes and the explanations.
 
 mod cagc_figure_8;
 mod gecko_merges;
@@ -14,15 +14,15 @@ mod script;
 use crate::film::Film;
 use wearwell_plot::Failure;
 
-/// A film with a story.
+/// Film with explanations.
 pub struct Lesson {
-    /// The name by which it is asked for.
+    /// Name of the lesson in commands.
     pub name: &'static str,
-    /// What it is called.
+    /// Title of the film.
     pub title: &'static str,
-    /// Where the example is from.
+    /// Source of the example.
     pub source: &'static str,
-    /// What to look at, a paragraph each.
+    /// Explanations, one paragraph each.
     pub notes: &'static [&'static str],
     /// Makes the film.
     film: fn() -> Result<Film, Failure>,
@@ -40,16 +40,16 @@ pub static LESSONS: &[Lesson] = &[
 ];
 
 impl Lesson {
-    /// The lesson of that name.
+    /// Returns the lesson with this name.
     pub fn named(name: &str) -> Option<&'static Lesson> {
         LESSONS.iter().find(|lesson| lesson.name == name)
     }
 
-    /// The film.
+    /// Makes the film.
     ///
     /// # Errors
     ///
-    /// None that a user could cause: what the engine refuses in a lesson is a defect of it.
+    /// Returns an error only if a lesson is defective: the engine refused it.
     pub fn film(&self) -> Result<Film, Failure> {
         let mut film = (self.film)()?;
         film.title = self.title.to_owned();

@@ -1,4 +1,4 @@
-//! Figures 2 to 4 of the NVMFS paper: lists of the NVRAM, extents of the SSD.
+//! Figures 2 to 4 of the NVMFS paper: lists of the NVRAM, and extents of the SSD.
 
 use super::Lesson;
 use crate::film::{Cell, Film, Frame, Op, Panel, Shows};
@@ -35,23 +35,23 @@ const EXTENTS: u64 = 16;
 const NVRAM_BYTES: usize = 4 << 20;
 const FILES: u32 = 4;
 const BLOCKS_OF_FILE: u32 = 320;
-/// Blocks of a write.
+/// Blocks per write.
 const BURST: u32 = 16;
 const WRITES: u32 = 420;
-/// Blocks of a list that are drawn, as many as there is room for.
+/// Maximum number of blocks drawn per list.
 const LIST: usize = 58;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 0 };
 
 type Requests = Arc<Mutex<Vec<BlockRequest>>>;
 
-/// A file system while it is filmed.
+/// File system while it is filmed.
 struct Played {
     fs: Nvmfs<PlainNvram, Recorded<MemorySsd>>,
     requests: Requests,
     files: Vec<Ino>,
     random: Random,
     frames: Vec<Frame>,
-    /// Valid blocks of the SSD, as the film has them.
+    /// Valid blocks of the SSD in the film.
     valid: BTreeMap<u64, FileBlock>,
 }
 
@@ -91,10 +91,10 @@ impl Played {
         Ok(Played { fs, requests, files, random, frames: vec![first], valid: BTreeMap::new() })
     }
 
-    /// A burst of blocks is written; and what that leads to.
+    /// Writes a burst of blocks and shows the effects.
     fn write(&mut self, number: u32) -> Result<(), Failure> {
         let bursts = u64::from(BLOCKS_OF_FILE / BURST);
-        // Every file whole at first; then anywhere, more often than not in the first one.
+        // First writes every file completely, then random bursts, mostly in the first file.
         let (file, burst) = match u64::from(number) {
             number if number < bursts * u64::from(FILES) => ((number / bursts) as usize, number % bursts),
             _ => {
@@ -122,7 +122,7 @@ impl Played {
         Ok(())
     }
 
-    /// What of the SSD is valid in the film and not in truth dies, as far as `is` says.
+    /// Invalidates blocks in the film that are no longer valid on the SSD and for which `is` returns true.
     fn deaths(&mut self, look: &Look, is: impl Fn(u64, FileBlock) -> bool) -> Vec<Op> {
         let dead: Vec<u64> = self
             .valid
@@ -178,7 +178,7 @@ impl Played {
     }
 
     fn tell_request(&mut self, request: BlockRequest, look: &Look) {
-        // The label's extent is not drawn.
+        // The extent of the label is not drawn.
         if request.first < EXTENT_BLOCKS {
             return;
         }
@@ -215,7 +215,7 @@ impl Played {
         }
     }
 
-    /// The lists, in the latest frame.
+    /// Shows the lists in the latest frame.
     fn tell_rows(&mut self, look: &Look) {
         let cells = |blocks: &[FileBlock]| -> Vec<Cell> {
             let of =
@@ -252,7 +252,7 @@ impl Played {
     }
 }
 
-/// The extent of a block, and its place there.
+/// Returns the extent of a block, and the position in the extent.
 fn place(block: u64) -> (u32, u32) {
     ((block / EXTENT_BLOCKS) as u32, (block % EXTENT_BLOCKS) as u32)
 }
@@ -262,11 +262,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extents_are_filled_lose_blocks_and_are_recycled() {
+    fn extents_are_filled_and_recycled() {
         let mut played = Played::new().unwrap();
         for write in 0..WRITES {
             played.write(write).unwrap();
-            // After each write the film has what the file system has.
+            // After each write, the film agrees with the file system.
             let look = played.fs.store().look();
             let truth: BTreeMap<u64, FileBlock> =
                 (0..).zip(&look.ssd).filter_map(|(block, owner)| Some((block, (*owner)?))).collect();
@@ -279,7 +279,7 @@ mod tests {
         let trimmed = ops().filter(|op| matches!(op, Op::Erase { .. })).count() as u64;
         assert_eq!(written, counts.ssd_written_blocks);
         assert_eq!(trimmed * EXTENT_BLOCKS, counts.trimmed_blocks);
-        // Random writes of 16 blocks reach the SSD 128 at a time, and fewer than were written.
+        // Random writes of 16 blocks reach the SSD in writes of 128 blocks, and fewer blocks than were written.
         assert_eq!(counts.ssd_written_blocks, counts.ssd_writes * EXTENT_BLOCKS);
         assert!(counts.ssd_written_blocks < counts.written_blocks, "{counts:?}");
         assert!(counts.recycled_extents >= 2 && counts.write_hits > 500, "{counts:?}");

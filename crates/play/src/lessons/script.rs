@@ -1,4 +1,4 @@
-//! What a lesson's host does, request by request.
+//! Scripts: host requests of a lesson.
 
 use crate::film::Film;
 use crate::scenario::{Cut, MOST_STEPS};
@@ -9,7 +9,7 @@ use wearwell_plot::Failure;
 use wearwell_stack::{Draft, MakeWorkload, Parts};
 use wearwell_workload::{PageBatch, Workload};
 
-/// Nine blocks of 8 pages, with room for seven and a half; what is written is up to the script.
+/// Drive of nine blocks of 8 pages, with a capacity of seven and a half blocks; the script supplies the writes.
 pub const SMALL_DRIVE: &str = r#"
 [device]
 capacity = "240 KiB"
@@ -28,22 +28,22 @@ fill = "none"
 kind = "uniform"
 "#;
 
-/// Requests, each for pages from the first on. When all are done there are only flushes.
+/// Sequence of requests, each with its first page and number of pages. Flushes follow the last request.
 pub struct Script(VecDeque<(Op, u32, u32)>);
 
 impl Script {
-    /// Does nothing.
+    /// Returns an empty script.
     pub fn new() -> Script {
         Script(VecDeque::new())
     }
 
-    /// Writes pages in one request.
+    /// Adds a write of pages in one request.
     pub fn write(mut self, first: u32, pages: u32) -> Script {
         self.0.push_back((Op::Write, first, pages));
         self
     }
 
-    /// Films the scenario while this is done.
+    /// Films the scenario while the script runs.
     pub fn film(self, scenario: &str) -> Result<Film, Failure> {
         let scenario = Draft::from_toml(scenario, "the lesson's scenario")?.scenario()?;
         let make: MakeWorkload = Box::new(move |_| Box::new(self));

@@ -1,4 +1,4 @@
-// Advice: what each change saves with its interval, the commands that repeat it, and what it costs.
+// Advice: savings of each change with intervals, commands that repeat it, and its costs.
 
 const VERDICTS = { saves: "saves", costs: "costs", unsteady: "not steady", untold: "no difference that can be told", meaningless: "means nothing", failed: "failed" };
 const PRICE_UNITS = { bytes: (value) => bytes(value), runs: (value) => `${amount(value)} runs`, pages: (value) => `${amount(value)} pages` };
@@ -51,7 +51,7 @@ function layersOf(base, best) {
   });
 }
 
-// Changes to the options of software, as lines that go and lines that come.
+// Changed options of software, as removed and added lines.
 function optionLines(options) {
   return options.map(({ software, layer, place, before, after }) => `@@ ${software}${software === layer ? "" : ` (${layer})`}: ${place}\n${before ? `-${before}\n` : ""}+${after}`).join("\n");
 }

@@ -1,10 +1,10 @@
-// A drive beside its limit: every placement and victim policy between the bound and the rest, and where their rewriting is lost.
+// Drive compared with its lower bound: all placements and victim policies, and the causes of their rewrites.
 
 const pairOf = ({ placement, victim }) => `${placement}, ${victim}`;
 
-// What nothing gets below, and what knows the future, as lines across a figure.
+// Lower bound and best offline policy as lines across a figure.
 function levels({ lower_bound: bound, foreseeing }) {
-  // Their names lead away from each other, for the two may be near.
+  // Labels point in opposite directions, because the two lines may be close.
   const line = (at, name, type, align) => ({ xAxis: at, name, lineStyle: { color: style("--ink"), type }, label: { formatter: "{b}", color: style("--ink"), position: "start", align } });
   return { silent: true, symbol: "none", data: [line(bound, "bound", "solid", "right"), ...(foreseeing ? [line(foreseeing.write_amplification, "foresight", "dashed", "left")] : [])] };
 }

@@ -1,4 +1,4 @@
-// What a drive needs to come back from power cuts, and what it keeps in RAM. A run has these figures too.
+// Recovery from power cuts and use of RAM. These figures also appear for runs.
 
 function cutNumbers(power) {
   return numbers([
@@ -75,7 +75,7 @@ function operations(layer) {
   });
 }
 
-// The figures of a run whose power was cut, or whose FTL has something to come back with.
+// Figures of a run with power cuts, or with an FTL that has a recovery.
 function powerOf(result) {
   const layers = result.layers.filter((layer) => layer.ftl);
   return [...(result.power ? [cutSteps(result.power)] : []), ...layers.flatMap((layer) => [recovered(layer), memory(layer), operations(layer)])];

@@ -1,8 +1,8 @@
-// Items of papers: claims with what is printed and what we have, and the plots.
+// Items of papers: claims with printed and measured values, and plots.
 
 const JUDGED = { reproduced: "reproduced", partly: "partly reproduced", not_reproduced: "not reproduced", impossible: "impossible here", undecided: "not decided" };
 
-// Claims of numbers: ours over the paper's.
+// Ratios of measured to printed values, for claims about numbers.
 function ratios({ item, claims }) {
   const shown = claims.filter(({ printed, measured }) => printed && typeof measured === "number");
   if (!shown.length) return null;
@@ -19,7 +19,7 @@ function ratios({ item, claims }) {
   });
 }
 
-// A plot as it was drawn; an image runs nothing that may be in it.
+// Plot as an image, so that no script in the SVG can run.
 function plot({ name, svg }, tables) {
   const image = element("img", { class: "plot", alt: `${name}; its numbers are in the tables below it`, src: `data:image/svg+xml,${encodeURIComponent(svg)}` });
   return element("figure", {}, element("h3", {}, name), image, ...tables.map(dataTable));

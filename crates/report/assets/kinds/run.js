@@ -1,4 +1,4 @@
-// A run: its figures, and several runs side by side.
+// Figures of a run, and comparison of several runs.
 
 function steadiness(result) {
   const { steady } = result.course;
@@ -43,7 +43,7 @@ function comparison(documents, id) {
   return made;
 }
 
-// Pages that reach the flash for each page of the host, by what wrote them last.
+// Pages written to the flash per host page, by layer and cause.
 function amplifications(runs) {
   const known = Object.keys(CAUSES);
   const layers = [...new Set(runs.flatMap(({ result }) => result.layers.map((layer) => layer.name)))];

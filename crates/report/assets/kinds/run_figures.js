@@ -1,4 +1,4 @@
-// The figures of one run. Each function gives a figure, or nothing where the result has no data for it.
+// Figures of one run. Each function returns a figure, or nothing if the result has no data for it.
 
 const PHASES = { fill: "fill", overwrite: "overwrites", warm_up: "warm-up", measure: "measured" };
 
@@ -6,7 +6,7 @@ function driveWrites(result) {
   return result.windows.map((window) => window.host_pages / result.device.logical_pages);
 }
 
-// Stretches of windows of one phase, for shading.
+// Consecutive windows of one phase, for shading.
 function phases(result) {
   const at = driveWrites(result);
   const stretches = [];
@@ -75,7 +75,7 @@ function causesOf(result, layer) {
   });
 }
 
-// The stack with the flows of writes drawn to scale: what comes into a layer and what it adds leaves it below.
+// Flows of writes through the stack, drawn to scale: writes of a layer below are writes from above plus its own.
 function flows(result) {
   const links = [];
   const written = (counts) => counts?.write || 0;
@@ -146,7 +146,7 @@ function erases(result) {
   });
 }
 
-// Which regions of the drive are erased when.
+// Erases by region of the drive over time.
 function heat(result) {
   const { heat } = result;
   if (!heat || heat.erases.length < 2 || heat.erases[0].length < 2) return null;

@@ -1,4 +1,4 @@
-// The figures of a timed run: percentiles, what response times are made of, and their course.
+// Figures of a timed run: percentiles, parts of response times, and their course over time.
 
 const PARTS = {
   queue: "queue of the host", link: "link", controller: "controller", hash: "hashing", hash_wait: "wait for the hash engine", buffer: "write buffer", cleaning: "cleaning before it",
@@ -27,7 +27,7 @@ function percentiles(result) {
   });
 }
 
-// Parts of the mean response time, each without and with what cleaning is to blame for; those that are nothing are left out.
+// Parts of the mean response time, with and without cleaning as the cause; parts of 0 are omitted.
 function partsOf(request) {
   return Object.entries(PARTS).flatMap(([part, name]) => {
     const all = request.parts_ns?.[`${part}_ns`] || 0;

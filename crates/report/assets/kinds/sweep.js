@@ -1,4 +1,4 @@
-// A sweep: a figure of its points over one axis or two, the points as a table, and which is best.
+// Sweep: figures of its points over one or two axes, the points as a table, and the best point.
 
 const METRICS = {
   write_amplification: "write amplification", theory_write_amplification: "write amplification by theory", erases: "erases", erases_max: "erases of the most erased block", erases_deviation: "deviation of erases",
@@ -8,7 +8,7 @@ const MOST_LINES = 24;
 
 const named = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-// The points with what is asked of them by name.
+// Points with accessors by column name.
 function sweepOf(data) {
   const at = Object.fromEntries(data.columns.map((name, index) => [name, index]));
   const get = (row, name) => row[at[name]];
@@ -26,16 +26,16 @@ function sweepOf(data) {
   return { rows: data.rows, get, axes, choices, label, place };
 }
 
-// The half-width of a point's interval, where there is one of this metric.
+// Half-width of a point's interval, if the metric has one.
 const halfOf = (sweep, row, metric) => (metric === "write_amplification" ? sweep.get(row, "write_amplification_ci95") || 0 : 0);
 
-// Theory is about one layer; it stands beside the stack where that layer is all that amplifies.
+// Theory covers one layer; it is comparable with the stack only if no other layer amplifies.
 function theoryOf(sweep, row) {
   const own = sweep.get(row, `${sweep.get(row, "theory_layer")}_write_amplification`);
   return own !== undefined && own === sweep.get(row, "write_amplification") ? sweep.get(row, "theory_write_amplification") : null;
 }
 
-// Rows that are alike but for one axis, under what they have in common.
+// Groups rows that differ only along one axis, under their common settings.
 function groupsOf(sweep, along) {
   const others = sweep.axes.filter((axis) => axis !== along).map(({ key }) => key);
   const groups = new Map();
@@ -88,7 +88,7 @@ function heatMap(sweep, [across, up], metric, rows, where) {
   const values = cells.map(([, , value]) => value);
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const isRoomy = cells.length <= 200;
-  // Light on the dark end of the scale, which is the upper one on light pages.
+  // White text on the dark end of the scale, which is the upper end on light pages.
   const ink = (value) => (value - least > (most - least) / 2 !== isDark() ? "#fff" : "#000");
   return figure({
     title: `${sweep.label(metric)} over ${across.key} and ${up.key}`, text: `${where ? `Where ${where}. ` : ""}${values.length ? `From ${amount(least)} to ${amount(most)}, in the colours of the bar beside it.` : "No point has it."}`,
@@ -116,7 +116,7 @@ function heatMaps(sweep) {
   return choosable("Where:", places.map((place) => [place, place]), (place) => heatMap(sweep, pair, "write_amplification", sweep.rows.filter((row) => sweep.place(row, others) === place), place));
 }
 
-// The least amplification of a steady point, and the points that cannot be told from it.
+// Least write amplification of a steady point, and the points within its interval.
 function best(sweep) {
   const measured = sweep.rows.filter((row) => sweep.get(row, "steady") && typeof sweep.get(row, "write_amplification") === "number");
   const value = (row) => sweep.get(row, "write_amplification");

@@ -1,4 +1,4 @@
-//! Changes to a stack that were tried, and what they save.
+//! Advice: changes to a stack, and their savings.
 
 use super::Form::{List, Number, NumberIfAny, Object, Text, TextIfAny, Truth};
 use super::{Kind, check, check_all, has, shortened};
@@ -30,7 +30,7 @@ fn shown(mut value: Value) -> Result<Value, String> {
         }
     }
     check_all(&value, "skipped", &[("description", Text), ("reason", Text)])?;
-    // What did not fit is the longest list and says least.
+    // Skipped changes are the longest list and the least informative.
     let size = value.to_string().len();
     if size > MOST_BYTES {
         let skipped = value["skipped"].take();
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_is_named() {
+    fn damaged_advice_is_refused_by_field() {
         let base = json!({ "write_amplification": 2.0, "steady": true, "problem": null, "layers": [] });
         let good = json!({
             "version": "0.1.0", "replicas": 5, "base": base, "skipped": [], "combinations": [],

@@ -1,4 +1,4 @@
-//! A drive beside its limit, and every placement and victim policy with it.
+//! Drive compared with its lower bound, with all placements and victim policies.
 
 use super::Form::{List, Number, NumberIfAny, Text, TextIfAny};
 use super::{Kind, check, check_all, has, shortened};
@@ -55,7 +55,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn damage_is_named() {
+    fn damaged_limit_is_refused_by_field() {
         let row = json!({
             "placement": "double", "victim": "greedy", "write_amplification": 2.0, "write_amplification_ci95": null,
             "above_lower_bound": 1.0, "above_foreseeing": 0.5, "lost_by_placement": 0.4, "lost_by_victim": 0.1,

@@ -1,8 +1,8 @@
-//! What a page can show, one kind a file.
+//! Kinds of documents, one per file.
 //!
-//! To add a kind: write `kinds/<name>.rs` with a [`Kind`] named `KIND`, `assets/kinds/<name>.js` with a `KINDS.<name>` that makes a
-//! section of it, and add its `mod` and its line in [`KINDS`]; where a command writes it, `Document::read` takes what that command
-//! gives as JSON.
+//! To add a kind, write `kinds/<name>.rs` with a [`Kind`] named `KIND`, and `assets/kinds/<name>.js` with a
+//! `KINDS.<name>` that draws a section. Add its `mod` and its line in [`KINDS`]. If a command writes the kind,
+//! `Document::read` recognises that command's JSON.
 
 mod advice;
 mod limit;
@@ -14,33 +14,33 @@ mod theory;
 
 use serde_json::Value;
 
-/// Every kind; a value is the first that it looks like.
+/// All kinds; a value is of the first kind that recognises it.
 pub static KINDS: &[Kind] =
     &[run::KIND, power::KIND, theory::KIND, limit::KIND, sweep::KIND, advice::KIND, reproduction::KIND];
 
-/// A kind of document.
+/// Kind of document.
 #[derive(Debug)]
 pub struct Kind {
-    /// What the script calls it.
+    /// Name of the kind in scripts.
     pub name: &'static str,
-    /// What it is.
+    /// Name of the kind in messages.
     pub what: &'static str,
-    /// The command that gives it.
+    /// Command that writes it.
     pub made_by: &'static str,
-    /// Whether a value looks like one, whole or damaged.
+    /// Returns true if a value is of this kind, complete or damaged.
     pub is_it: fn(&Value) -> bool,
-    /// What of it is shown, or what is wrong with it.
+    /// Returns the data for the page, or a description of the damage.
     pub shown: fn(Value) -> Result<Value, String>,
-    /// What draws it.
+    /// Scripts that draw it.
     pub scripts: &'static [&'static str],
 }
 
-/// Whether an object has all these keys.
+/// True if `value` is an object with all these keys.
 fn has(value: &Value, keys: &[&str]) -> bool {
     value.as_object().is_some_and(|object| keys.iter().all(|key| object.contains_key(*key)))
 }
 
-/// What a value must be.
+/// Required type of a value.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Number,
@@ -48,9 +48,9 @@ enum Form {
     Truth,
     List,
     Object,
-    /// A number, or null where there is none.
+    /// Number, or null for none.
     NumberIfAny,
-    /// A text, or null where there is none.
+    /// Text, or null for none.
     TextIfAny,
 }
 
@@ -80,7 +80,7 @@ impl Form {
     }
 }
 
-/// Refuses a value whose field is of another form; `place` is what the value is called.
+/// Refuses a value with a field of the wrong type; `place` is the path of the value.
 fn check(value: &Value, place: &str, fields: &[(&str, Form)]) -> Result<(), String> {
     for (name, form) in fields {
         let path = if place.is_empty() { (*name).to_owned() } else { format!("{place}.{name}") };
@@ -95,13 +95,13 @@ fn check(value: &Value, place: &str, fields: &[(&str, Form)]) -> Result<(), Stri
     Ok(())
 }
 
-/// The items of a list within a value, each of whose fields is checked.
+/// Checks the fields of every item in a list of `value`.
 fn check_all(value: &Value, list: &str, fields: &[(&str, Form)]) -> Result<(), String> {
     let items = value[list].as_array().ok_or_else(|| format!("`{list}` is no list"))?;
     items.iter().enumerate().try_for_each(|(at, item)| check(item, &format!("{list}[{at}]"), fields))
 }
 
-/// A value in an error.
+/// Formats a value for an error.
 fn shortened(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(40) {

@@ -1,4 +1,4 @@
-//! Cuts of every operation of a drive. What a single run says of its cuts is in its result.
+//! Power cuts at every operation of a drive. The result of a single run contains its own power cuts.
 
 use super::Form::{List, Number, NumberIfAny, Text};
 use super::{Kind, check, check_all, has};

@@ -1,4 +1,4 @@
-//! Items of papers with their claims, plots and tables.
+//! Reproduced items of papers with claims, plots and tables.
 
 use super::Form::{List, Number, NumberIfAny, Text, Truth};
 use super::{Kind, check, check_all, has};
@@ -6,7 +6,7 @@ use crate::MOST_BYTES;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What `reproduction` gives, the record of an item, or the rows of claims that the command prints.
+/// Output of `reproduction`, record of an item, or rows of claims as printed by the command.
 pub const KIND: Kind = Kind {
     name: "reproduction",
     what: "record of items",
@@ -19,9 +19,9 @@ pub const KIND: Kind = Kind {
     scripts: &[include_str!("../../assets/kinds/reproduction.js")],
 };
 
-/// What a folder of an item says of it.
+/// Name of the record in an item's folder.
 const RECORD: &str = "item.json";
-/// Rows of a table that are shown; the file has the rest.
+/// Maximum number of rows of a table on the page; the file has all rows.
 const ROWS: usize = 40;
 
 const CLAIM: [(&str, super::Form); 7] = [
@@ -50,7 +50,7 @@ fn shown(value: Value) -> Result<Value, String> {
     Ok(whole)
 }
 
-/// Records of the rows of claims.
+/// Converts rows of claims to records.
 fn of_rows(rows: &[Value]) -> Result<Vec<Value>, String> {
     let mut records: Vec<Value> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
@@ -67,11 +67,11 @@ fn of_rows(rows: &[Value]) -> Result<Vec<Value>, String> {
     Ok(records)
 }
 
-/// Records with the plots and tables that lie in their folders, as many as a page has room for.
+/// Adds to records the plots and tables of their folders, as many as fit on a page.
 ///
 /// # Errors
 ///
-/// Files that cannot be read.
+/// Returns an error for unreadable files.
 pub fn gathered(records: Vec<(Value, PathBuf)>) -> Result<Value, String> {
     let (mut plots, mut tables, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut room = MOST_BYTES;
@@ -79,7 +79,7 @@ pub fn gathered(records: Vec<(Value, PathBuf)>) -> Result<Value, String> {
         let item = record["item"].as_str().unwrap_or_default();
         for name in files(folder, "svg")? {
             let svg = read(&folder.join(&name))?;
-            // As it stands in the page, where quotes are escaped.
+            // Size in the page, with escaped quotes.
             let size = json!(svg).to_string().len();
             if size > room {
                 left_out.push(format!("{item}/{name}"));
@@ -107,7 +107,7 @@ pub fn gathered(records: Vec<(Value, PathBuf)>) -> Result<Value, String> {
     Ok(json!({ "records": records, "plots": plots, "tables": tables, "left_out": left_out }))
 }
 
-/// The items in a folder: its own, those of a paper, or those of all papers.
+/// Reads the items in a folder: its own item, or those of one paper or of all papers.
 pub fn in_folder(folder: &Path) -> Result<Value, String> {
     let mut found = Vec::new();
     walk(folder, 2, &mut found)?;
@@ -141,7 +141,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Str
     folders.iter().try_for_each(|folder| walk(folder, depth - 1, found))
 }
 
-/// The names of a folder's files with this ending, in order; none where there is no folder.
+/// Returns the sorted names of a folder's files with this extension; none without a folder.
 fn files(folder: &Path, ending: &str) -> Result<Vec<String>, String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Vec::new()) };
     let paths = entries.flatten().map(|entry| entry.path());
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recorded_items_fit_on_a_page_and_what_does_not_is_named() {
+    fn recorded_items_fit_on_a_page_and_omitted_files_are_named() {
         let found = shown(in_folder(&results()).unwrap()).unwrap();
         assert!(found["records"].as_array().unwrap().len() > 50);
         assert!(!found["left_out"].as_array().unwrap().is_empty());
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_claims_are_records_again() {
+    fn rows_of_claims_are_converted_to_records() {
         let row = |item: &str| {
             json!({
                 "item": item, "effort": "quick", "claim": "a", "ours_only": false, "printed": 1.0, "measured": null,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_without_items_say_so() {
+    fn folder_without_items_is_refused() {
         let problem = in_folder(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
         assert!(problem.contains("no item.json"), "{problem}");
     }

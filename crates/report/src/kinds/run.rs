@@ -1,4 +1,4 @@
-//! The result of a run.
+//! Result of a run.
 
 use super::{Kind, has};
 use crate::gather::gathered;
@@ -18,10 +18,10 @@ pub const KIND: Kind = Kind {
     ],
 };
 
-/// What the page shows of a result: long time series are gathered.
+/// Returns the data of a result for the page; long time series are merged.
 pub fn shown(result: &RunResult) -> Value {
     let mut value = serde_json::to_value(gathered(result)).expect("results are plain data");
-    // The counts of all response times are most of a timed result, and the figures show percentiles.
+    // Histograms of response times are most of a timed result, and the figures show only percentiles.
     if let Some(requests) = value.pointer_mut("/timing/requests").and_then(Value::as_object_mut) {
         requests.values_mut().filter_map(Value::as_object_mut).for_each(|request| {
             request.remove("histogram");

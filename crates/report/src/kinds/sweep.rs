@@ -1,11 +1,11 @@
-//! The points of a sweep.
+//! Points of a sweep.
 
 use super::Form::{Number, NumberIfAny, Truth};
 use super::{Kind, check, has, shortened};
 use crate::MOST_BYTES;
 use serde_json::{Map, Value, json};
 
-/// A list of rows as `--output` has it, or an object with `axes`, `rows`, and what is known besides.
+/// List of rows as in `--output`, or an object with `axes`, `rows` and further fields.
 pub const KIND: Kind = Kind {
     name: "sweep",
     what: "table of a sweep",
@@ -18,7 +18,7 @@ pub const KIND: Kind = Kind {
     scripts: &[include_str!("../../assets/kinds/sweep.js")],
 };
 
-/// Letters of a text in a row that are shown, as of warnings.
+/// Maximum length of a text in a row, such as warnings, in characters.
 const MOST_LETTERS: usize = 1000;
 
 fn shown(value: Value) -> Result<Value, String> {
@@ -58,7 +58,7 @@ fn shown(value: Value) -> Result<Value, String> {
     Ok(whole)
 }
 
-/// The axes that are given, each of which every row must have.
+/// Returns the given axes, which every row must have.
 fn named(axes: &Value, rows: &[&Map<String, Value>]) -> Result<Vec<String>, String> {
     let names = axes.as_array().and_then(|names| names.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
     let names = names.ok_or_else(|| format!("`axes` is {}, and must be a list of texts", shortened(axes)))?;
@@ -70,8 +70,8 @@ fn named(axes: &Value, rows: &[&Map<String, Value>]) -> Result<Vec<String>, Stri
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// The columns that are keys of a scenario, which a table does not say: keys have a table before a dot, and of columns only
-/// percentiles have one. Without any, it is the seed that was varied.
+/// Guesses the varied columns of a table without axes. Keys of a scenario contain a dot after their table; of other
+/// columns only percentiles contain one. Without any such key, the seed was varied.
 pub fn guessed(rows: &[&Map<String, Value>]) -> Vec<String> {
     let Some(first) = rows.first() else { return Vec::new() };
     let is_percentile = |name: &str| {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_are_known_by_their_dots() {
+    fn axes_are_recognised_by_their_dots() {
         let found = shown(json!([row(&json!({ "ftl.victim": "greedy", "log[0].trim": true }))])).unwrap();
         assert_eq!(found["axes"], json!(["ftl.victim", "log[0].trim"]));
         assert_eq!(found["rows"][0][0], json!("greedy"));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_on_a_page_is_counted() {
+    fn omitted_rows_are_counted() {
         let rows: Vec<Value> = (0..40_000).map(|at| row(&json!({ "a.b": at }))).collect();
         let found = shown(json!({ "axes": ["a.b"], "rows": rows })).unwrap();
         let kept = found["rows"].as_array().unwrap().len();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_named() {
+    fn damaged_sweep_is_refused_by_field() {
         let problem = shown(json!([row(&json!({})), row(&json!({ "steady": 1 }))])).unwrap_err();
         assert!(problem.contains("`rows[1].steady` is 1"), "{problem}");
         let problem = shown(json!({ "axes": ["x"], "rows": [row(&json!({}))] })).unwrap_err();

@@ -1,4 +1,4 @@
-//! What theory answers.
+//! Results of theory.
 
 use super::Form::{Number, NumberIfAny, Object, Text};
 use super::{Kind, check, check_all, has};
@@ -13,10 +13,10 @@ pub const KIND: Kind = Kind {
     scripts: &[include_str!("../../assets/kinds/theory.js")],
 };
 
-/// Points that a figure has, at most.
+/// Maximum number of points of a figure.
 const MOST_POINTS: usize = 1000;
 
-/// Lists of numbers, one for each number of valid pages or each class.
+/// Lists with a number for each number of valid pages, or for each class.
 const DISTRIBUTIONS: [&str; 3] = ["valid_pages", "victim_valid_pages", "moved_shares"];
 
 fn shown(mut value: Value) -> Result<Value, String> {
@@ -44,7 +44,7 @@ fn shown(mut value: Value) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Leaves so many points that there are not too many.
+/// Thins out a list to the maximum number of points.
 fn thin(list: &mut Value) {
     let Some(points) = list.as_array_mut() else { return };
     let step = points.len().div_ceil(MOST_POINTS).max(1);
@@ -56,7 +56,7 @@ fn thin(list: &mut Value) {
     });
 }
 
-/// Adds neighbouring shares up where there are many; `<name>_width` is how many.
+/// Sums groups of neighbouring fractions if there are many; `<name>_width` is the size of a group.
 fn gather(value: &mut Value, name: &str) {
     let Some(shares) = value.get(name).and_then(Value::as_array) else { return };
     let width = shares.len().div_ceil(MOST_POINTS).max(1);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_gathered_and_none_is_lost() {
+    fn distributions_are_merged_without_loss() {
         let shares = vec![1.0 / 2048.0; 2048];
         let found = shown(answer(&json!({ "valid_pages": shares }))).unwrap();
         let list = found["valid_pages"].as_array().unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_named() {
+    fn damaged_theory_is_refused_by_field() {
         let damaged = [
             (json!({ "parameters": [] }), "`parameters` is []"),
             (json!({ "valid_pages": [1, "x"] }), "`valid_pages` is no list of numbers"),

@@ -5,7 +5,7 @@ use crate::store::tests::{filled, names, points};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// All that a reader has of a store, in order.
+/// Returns all runs of a store, in order.
 fn contents(folder: &Path) -> Vec<PointResult> {
     let stored = read(folder).unwrap();
     assert_eq!(stored.found.unreadable, Vec::<String>::new());
@@ -13,7 +13,7 @@ fn contents(folder: &Path) -> Vec<PointResult> {
 }
 
 #[test]
-fn many_files_become_one_with_the_same_runs() {
+fn many_files_are_merged_into_one_with_equal_runs() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), points());
     let before = contents(folder.path());
@@ -23,14 +23,14 @@ fn many_files_become_one_with_the_same_runs() {
     assert_eq!(contents(folder.path()), before);
     let store = ResultStore::open(folder.path()).unwrap();
     assert_eq!((store.known().count(), store.found().rows), (8, 8));
-    // What is in few files stays as it is.
+    // A store with few files is not changed.
     let name = names(folder.path());
     assert_eq!(compact(folder.path()).unwrap(), Compacted { runs: 8, files_before: 1, files_after: 1 });
     assert_eq!(names(folder.path()), name);
 }
 
 #[test]
-fn it_may_end_at_any_step() {
+fn interrupted_compaction_loses_no_runs() {
     let mut steps = 0;
     loop {
         let folder = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ fn it_may_end_at_any_step() {
         })
         .unwrap();
         assert_eq!(contents(folder.path()), before, "after {steps} steps");
-        // Whoever comes next makes an end of it.
+        // The next compaction completes the work.
         let done = compact(folder.path()).unwrap();
         assert_eq!((done.runs, done.files_after), (4, 1), "after {steps} steps");
         assert_eq!(contents(folder.path()), before, "after {steps} steps");
@@ -56,7 +56,7 @@ fn it_may_end_at_any_step() {
 }
 
 #[test]
-fn what_it_does_not_know_stays() {
+fn unknown_and_damaged_files_are_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), &points()[..3]);
     let whole = names(folder.path());
@@ -73,7 +73,7 @@ fn what_it_does_not_know_stays() {
 }
 
 #[test]
-fn others_read_write_and_compact_meanwhile() {
+fn concurrent_readers_writers_and_compactions_lose_no_runs() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), &points()[..4]);
     let is_over = AtomicBool::new(false);
@@ -96,14 +96,14 @@ fn others_read_write_and_compact_meanwhile() {
 }
 
 #[test]
-fn nobody_relies_on_a_file_that_another_takes() {
+fn concurrent_compactions_lose_no_runs() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), points());
     let sorted = contents(folder.path());
     for meanwhile in 0..5 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        // The third and fourth run share a file, as they would again once there is one before the second.
+        // The third and fourth run share a file, as they would again if a file before the second existed.
         filled(path, &sorted[2..4]);
         compact(path).unwrap();
         filled(path, &sorted[1..2]);
@@ -124,8 +124,8 @@ fn nobody_relies_on_a_file_that_another_takes() {
 }
 
 #[test]
-fn of_two_copies_the_same_one_counts_at_any_step() {
-    // One run of two sweeps, of which one names more of its settings.
+fn choice_between_two_copies_is_stable_at_any_step() {
+    // Two sweeps made the same run; one of them lists more of its settings.
     let one = &points()[0];
     let mut settings = one.settings.clone();
     settings.insert("seed".to_owned(), 1.into());

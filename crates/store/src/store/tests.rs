@@ -22,7 +22,7 @@ warm_up = 2.0
 drive_writes = 2.0
 "#;
 
-/// Lets so many runs begin.
+/// Observer that allows this many runs to start.
 struct Patience(usize);
 
 impl SweepObserver for Patience {
@@ -48,13 +48,13 @@ fn run(store: Option<&ResultStore>, patience: usize) -> Result<Vec<Outcome>, Swe
     plan().run(&SweepOptions { store, threads: Some(1), ..Default::default() }, &Patience(patience))
 }
 
-/// Eight finished runs.
+/// Returns eight finished runs.
 pub(crate) fn points() -> &'static [PointResult] {
     static POINTS: OnceLock<Vec<PointResult>> = OnceLock::new();
     POINTS.get_or_init(|| run(None, 1).unwrap().into_iter().map(Result::unwrap).collect())
 }
 
-/// A store with some runs, in a file each.
+/// Creates a store with some runs, one file per run.
 pub(crate) fn filled(folder: &Path, points: &[PointResult]) {
     let store = ResultStore::open(folder).unwrap();
     let plan = plan();
@@ -73,19 +73,19 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_was_kept_is_found_and_not_run_again() {
+fn stored_runs_are_found_and_not_repeated() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), points());
     let store = ResultStore::open(folder.path()).unwrap();
     assert_eq!((store.found().rows, store.found().complaints()), (8, vec![]));
-    // Nobody lets a run begin.
+    // No run is allowed to start.
     let again: Vec<_> = run(Some(&store), 0).unwrap().into_iter().map(Result::unwrap).collect();
     assert_eq!(again, points());
     assert_eq!(read(folder.path()).unwrap().points.len(), 8);
 }
 
 #[test]
-fn a_file_holds_what_a_second_brings() {
+fn file_is_written_after_one_second_of_work() {
     let folder = tempfile::tempdir().unwrap();
     let store = ResultStore::open(folder.path()).unwrap();
     let mut point = points()[0].clone();
@@ -103,7 +103,7 @@ fn a_file_holds_what_a_second_brings() {
 }
 
 #[test]
-fn damaged_files_are_named_and_their_runs_made_again() {
+fn damaged_files_are_reported_and_their_runs_repeated() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), &points()[..5]);
     let all = names(folder.path());
@@ -113,7 +113,7 @@ fn damaged_files_are_named_and_their_runs_made_again() {
     let mut bytes = fs::read(folder.path().join(&all[2])).unwrap();
     bytes[100] ^= 1;
     fs::write(folder.path().join(&all[2]), bytes).unwrap();
-    // Not ours at all, and what somebody was writing as the power went.
+    // A foreign file, and an unfinished file as left by a power failure.
     fs::write(folder.path().join("mine.parquet"), b"PAR1").unwrap();
     fs::write(folder.path().join(".wearwell-x.tmp"), b"PAR1").unwrap();
     fs::write(folder.path().join("notes.txt"), b"mine").unwrap();
@@ -136,7 +136,7 @@ fn damaged_files_are_named_and_their_runs_made_again() {
 }
 
 #[test]
-fn what_another_version_found_is_not_taken_for_done() {
+fn runs_of_other_versions_are_not_reused() {
     let folder = tempfile::tempdir().unwrap();
     let theirs: Vec<_> = points()
         .iter()
@@ -157,7 +157,7 @@ fn what_another_version_found_is_not_taken_for_done() {
 }
 
 #[test]
-fn a_result_under_the_name_of_another_run_is_not_believed() {
+fn result_under_a_foreign_identity_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let mut swapped = points()[0].clone();
     swapped.result.scenario = points()[1].result.scenario.clone();
@@ -215,18 +215,18 @@ fn other_columns_are_refused_by_name() {
 }
 
 #[test]
-fn several_writers_do_not_meet() {
+fn concurrent_writers_and_readers_see_whole_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     std::thread::scope(|scope| {
         for half in points().chunks(2) {
             scope.spawn(move || filled(path, half));
         }
-        // All want this one.
+        // Several threads write the same run.
         for _ in 0..3 {
             scope.spawn(|| filled(folder.path(), &points()[..1]));
         }
-        // And somebody reads meanwhile: never half a file.
+        // A concurrent reader never sees a partial file.
         scope.spawn(|| {
             for _ in 0..50 {
                 assert_eq!(ResultStore::open(folder.path()).unwrap().found().complaints(), [""; 0]);
@@ -239,7 +239,7 @@ fn several_writers_do_not_meet() {
 }
 
 #[test]
-fn a_column_is_of_one_type_in_all_files() {
+fn column_has_one_type_in_all_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut odd = points()[0].clone();
     odd.result.write_amplification = None;
@@ -257,7 +257,7 @@ fn a_column_is_of_one_type_in_all_files() {
 }
 
 #[test]
-fn what_is_not_of_the_store_stays_when_it_is_removed() {
+fn foreign_files_remain_when_the_store_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let runs = folder.path().join("runs");
     filled(&runs, points());
@@ -274,7 +274,7 @@ fn what_is_not_of_the_store_stays_when_it_is_removed() {
 }
 
 #[test]
-fn a_folder_that_is_none_is_refused() {
+fn file_in_place_of_the_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("runs.jsonl");
     fs::write(&file, "mine").unwrap();
@@ -295,11 +295,11 @@ fn file_of_one() -> &'static [u8] {
 }
 
 #[test]
-fn no_byte_of_a_footer_makes_a_reader_fall_over() {
+fn corrupt_footer_bytes_never_panic() {
     let whole = file_of_one();
     for place in whole.len() * 3 / 4..whole.len() {
         let mut bytes = whole.to_vec();
-        // Odd, as negative numbers are written there.
+        // An odd value, as negative numbers have there.
         bytes[place] = 133;
         let entries: Result<Vec<Entry>, _> = parsed(bytes.into());
         assert!(entries.is_err() || entries.is_ok_and(|entries| entries.len() <= 1000), "byte {place}");
@@ -309,9 +309,9 @@ fn no_byte_of_a_footer_makes_a_reader_fall_over() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Somebody may name a damaged file after its content: it is refused or read, and no reader falls over.
+    /// A damaged file can be named after its content: reading it fails or succeeds, but never panics.
     #[test]
-    fn hostile_files_are_no_panic(
+    fn hostile_files_never_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         near_the_end in any::<bool>(),
         cut in prop::option::of(any::<prop::sample::Index>()),

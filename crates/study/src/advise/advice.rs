@@ -1,4 +1,4 @@
-//! What advice consists of.
+//! Data types of advice.
 
 use super::candidate::Candidate;
 use super::price::{self, Cost, Price};
@@ -9,44 +9,45 @@ use crate::limit::Distance;
 use serde::Serialize;
 use wearwell_stack::RunResult;
 
-/// What was tried on a stack, and what helps.
+/// Changes tried on a stack, and their effects.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Version of Wearwell.
     pub version: String,
-    /// Runs of each change, with the same seeds for all.
+    /// Number of runs per change; all changes use the same seeds.
     pub replicas: u32,
-    /// The stack as it is.
+    /// Unchanged stack.
     pub base: Figures,
-    /// How far it is from the best possible; `None` of a stack that has no limit, such as a log on an FTL.
+    /// Distance from the lower bound; `None` for a stack without one, such as a log on an FTL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Distance>,
-    /// The changes tried alone, best first.
+    /// Changes tried alone, best first.
     pub changes: Vec<Tried>,
-    /// Changes tried together, in the order of the steps, in each step best first.
+    /// Changes tried together, ordered by step and within each step best first.
     pub combinations: Vec<Tried>,
     /// Changes that were not tried.
     pub skipped: Vec<Skipped>,
 }
 
-/// What was measured of a stack, as means over its replicas.
+/// Measurements of a stack, as means over its replicas.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// Write amplification of the whole stack; `None` where it would mean nothing.
+    /// Write amplification of the whole stack; `None` if meaningless.
     pub write_amplification: Option<f64>,
-    /// The same of each replica; the first has the scenario's own seed, which `wearwell run` repeats.
+    /// Write amplification of each replica; the first replica has the scenario's own seed and is repeated by
+    /// `wearwell run`.
     pub write_amplifications: Vec<Option<f64>>,
-    /// Every layer, in the order of the scenario and the FTL last.
+    /// Figures of all layers, in the order of the scenario, the FTL last.
     pub layers: Vec<LayerFigure>,
-    /// Pages that all tenants see together.
+    /// Pages visible to all tenants together.
     pub host_pages: u64,
     /// Terabytes that can be written if wear is even; `None` without `device.endurance_cycles`.
     pub tbw: Option<f64>,
-    /// Whether all replicas became steady.
+    /// True if all replicas reached a steady state.
     pub steady: bool,
-    /// Why there is no figure, or none to be trusted.
+    /// Reason for a missing or unreliable figure.
     pub problem: Option<String>,
-    /// What the layers take besides, as far as the model knows it.
+    /// Other costs of the layers, as far as the model knows them.
     pub costs: Vec<Cost>,
     #[serde(skip)]
     pub(super) state: State,
@@ -54,16 +55,16 @@ pub struct Figures {
     pub(super) measured: Vec<Measured>,
 }
 
-/// One layer of a stack.
+/// Figure of one layer of a stack.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayerFigure {
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
-    /// Outgoing over incoming writes; `None` where it would mean nothing.
+    /// Outgoing over incoming writes; `None` if meaningless.
     pub write_amplification: Option<f64>,
 }
 
-/// How the runs of a stack went, the worst of all replicas.
+/// Outcome of the runs of a stack, the worst of all replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     Good,
@@ -72,86 +73,86 @@ pub(super) enum State {
     Failed,
 }
 
-/// A change, or several together, that was tried.
+/// Change, or combination of changes, that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
-    /// Its place among the changes that save, from 1; `None` for all others.
+    /// Rank among the changes that save, from 1; `None` for all others.
     pub rank: Option<usize>,
-    /// What it comes to.
+    /// Classification of the result.
     pub verdict: Verdict,
-    /// What was changed.
+    /// Change that was made.
     #[serde(flatten)]
     pub change: Change,
-    /// The saving over the stack as it is, at the same capacity; `None` where there is no figure.
+    /// Saving compared with the unchanged stack at the same capacity; `None` without a figure.
     pub saving: Option<Saving>,
-    /// The stack as it is at the capacity that the change leaves; `None` where it leaves all of it.
+    /// Unchanged stack at the capacity after the change; `None` if the change keeps the capacity.
     pub reference: Option<Reference>,
-    /// What it costs besides wear, as far as the model knows it.
+    /// Costs of the change besides wear, as far as the model knows them.
     pub prices: Vec<Price>,
-    /// The same change in the words of the software.
+    /// Equivalent options of the software.
     pub options: Vec<OptionChange>,
-    /// Combinations: the saving over the best of the step before, on which the verdict rests.
+    /// For combinations, the saving compared with the best of the previous step; it decides the verdict.
     pub gain: Option<Saving>,
-    /// Lifetime after over before.
+    /// Lifetime after the change over lifetime before.
     pub tbw_ratio: Option<f64>,
-    /// What was measured.
+    /// Measurements after the change.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
-/// The stack as it is, holding less.
+/// Unchanged stack with reduced capacity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reference {
-    /// What makes it hold less.
+    /// Settings that reduce its capacity.
     pub settings: Vec<Setting>,
-    /// Pages that all tenants see together.
+    /// Pages visible to all tenants together.
     pub host_pages: u64,
-    /// Its write amplification.
+    /// Write amplification at that capacity.
     pub write_amplification: Option<f64>,
 }
 
-/// What a change is held against.
+/// Baselines of a comparison.
 pub(super) struct Against<'a> {
-    /// The stack as it is.
+    /// Unchanged stack.
     pub base: (&'a Candidate, &'a Figures),
-    /// The same at the capacity of the change; the stack as it is itself where that stays.
+    /// Unchanged stack at the capacity after the change; the unchanged stack itself if the capacity remains.
     pub reference: (&'a Candidate, &'a Figures),
-    /// Comparisons that are made.
+    /// Number of comparisons in the family.
     pub family: usize,
-    /// Combinations: the best of the step before at that capacity, and the comparisons of the step.
+    /// For combinations, the best of the previous step at that capacity, and the number of comparisons of the step.
     pub step: Option<(&'a Figures, usize)>,
 }
 
-/// What a change comes to; what matters most stands first.
+/// Classification of a change; the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It saves wear.
+    /// Reduces wear.
     Saves,
-    /// It costs wear.
+    /// Increases wear.
     Costs,
-    /// It, or the stack as it is, did not become steady, so the saving is not to be trusted.
+    /// The run with or without the change did not reach a steady state, so the saving is unreliable.
     Unsteady,
-    /// No difference that can be told.
+    /// No statistically significant difference.
     Untold,
-    /// Nothing was cleaned, so there is no amplification to compare.
+    /// The run cleaned nothing, so write amplification cannot be compared.
     Meaningless,
-    /// Its run failed.
+    /// The run failed.
     Failed,
 }
 
-/// A change that was not tried.
+/// Change that was not tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Skipped {
-    /// The change.
+    /// Change in question.
     #[serde(flatten)]
     pub change: Change,
-    /// Why it does not fit.
+    /// Reason why it was not tried.
     pub reason: String,
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns the verdict in words.
     pub fn text(self) -> &'static str {
         match self {
             Verdict::Saves => "saves",
@@ -165,7 +166,7 @@ impl Verdict {
 }
 
 impl Figures {
-    /// The figures of `candidate` from the outcomes of its replicas.
+    /// Computes the figures of `candidate` from the outcomes of its replicas.
     pub(super) fn of(candidate: &Candidate, outcomes: &[Result<RunResult, String>]) -> Figures {
         let results: Vec<&RunResult> = outcomes.iter().flatten().collect();
         let (state, problem) = judged(outcomes);
@@ -189,23 +190,23 @@ impl Figures {
         if state < State::Meaningless {
             return figures;
         }
-        // Means over some of the replicas only would not be comparable.
+        // Means over only some of the replicas would not be comparable.
         Figures { write_amplification: None, tbw: None, measured: Vec::new(), ..figures }
     }
 
-    /// Whether a run failed.
+    /// True if a run failed.
     pub(super) fn failed(&self) -> bool {
         self.state == State::Failed
     }
 
-    /// The saving from here to `after`, where both have figures.
+    /// Returns the saving from these figures to `after`, if both are complete.
     pub(super) fn saving(&self, after: &Figures, family: usize) -> Option<Saving> {
         let comparable = !self.measured.is_empty() && self.measured.len() == after.measured.len();
         comparable.then(|| saving(&self.measured, &after.measured, family))
     }
 }
 
-/// The worst of the outcomes, and what is wrong.
+/// Returns the worst of the outcomes, and a description of the problem.
 fn judged(outcomes: &[Result<RunResult, String>]) -> (State, Option<String>) {
     if let Some(error) = outcomes.iter().find_map(|outcome| outcome.as_ref().err()) {
         return (State::Failed, Some(error.clone()));
@@ -231,14 +232,14 @@ fn layers(results: &[&RunResult]) -> Vec<LayerFigure> {
     first.layers.iter().map(|layer| &layer.name).enumerate().map(layer).collect()
 }
 
-/// The mean; `None` if a value is missing, or all are.
+/// Returns the mean; `None` if a value is missing or there are none.
 fn mean(values: &[Option<f64>]) -> Option<f64> {
     let known: Option<Vec<f64>> = values.iter().copied().collect();
     known.filter(|known| !known.is_empty()).map(|known| known.iter().sum::<f64>() / known.len() as f64)
 }
 
 impl Tried {
-    /// `candidate` with its figures, held `against` the stack as it is.
+    /// Compares `candidate` and its figures with the baselines in `against`.
     pub(super) fn of(candidate: &Candidate, figures: Figures, against: &Against<'_>) -> Tried {
         let ((base, base_figures), (reference, before)) = (against.base, against.reference);
         let saving = before.saving(&figures, against.family);
@@ -276,7 +277,7 @@ impl Tried {
     }
 }
 
-/// Best first: by verdict, then by saving; ranks are given to what saves.
+/// Sorts by verdict, then by saving, best first; assigns ranks to changes that save.
 pub(super) fn rank(tried: &mut [Tried]) {
     let saving = |tried: &Tried| tried.saving.map_or(f64::NEG_INFINITY, |saving| saving.mean);
     tried.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(saving(b).total_cmp(&saving(a))));
@@ -285,10 +286,10 @@ pub(super) fn rank(tried: &mut [Tried]) {
 }
 
 impl Advice {
-    /// The best that was found: the last combination that helped, else the best change, if any saves.
+    /// Returns the best result: the last combination that saved, otherwise the best single change that saves.
     pub fn best(&self) -> Option<&Tried> {
         let saves = |tried: &&Tried| tried.verdict == Verdict::Saves;
-        // The first of each step is its best, and the next step exists only if it saved.
+        // The first entry of each step is its best, and a next step exists only if the step saved.
         let last_step = self.combinations.iter().rev().find(|tried| tried.rank == Some(1));
         last_step.or_else(|| self.changes.first().filter(saves))
     }

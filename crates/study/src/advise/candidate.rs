@@ -1,4 +1,4 @@
-//! Whether a change fits the stack and may be compared with it.
+//! Candidates: changes that fit the stack and keep it comparable.
 
 use super::situation::Situation;
 use super::trees;
@@ -6,33 +6,34 @@ use super::{Change, Setting};
 use crate::sweep::resolved;
 use wearwell_stack::scenario::Scenario;
 
-/// How far a tenant's capacity may be off, as a share. With less to hold, any stack wears better.
+/// Allowed change of a tenant's capacity, as a fraction. Any stack with less data wears less.
 const CAPACITY_TOLERANCE: f64 = 0.01;
 
-/// Share of the capacity that a merge tree may give up for another shape or size; with more, it is another store.
+/// Fraction of the capacity that a merge tree may lose with a new shape or size; beyond it, the result is a different
+/// store.
 const MOST_GIVEN_UP: f64 = 0.75;
 
-/// A change that can be tried.
+/// Change that can be tried.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    /// As a family proposed it, or several together.
+    /// Change proposed by a family, or a combination of changes.
     pub proposed: Change,
-    /// With what keeps the capacity besides.
+    /// Proposed change together with the settings that preserve the capacity.
     pub change: Change,
-    /// With every default filled in.
+    /// Scenario with all defaults resolved.
     pub scenario: Scenario,
-    /// Pages that all tenants see together.
+    /// Pages visible to all tenants together.
     pub host_pages: u64,
-    /// Pages that each tenant sees.
+    /// Pages visible to each tenant.
     pub tenants: Vec<u32>,
-    /// Pages that each merge tree shows.
+    /// Pages that each merge tree provides.
     pub trees: Vec<u32>,
 }
 
 impl Candidate {
-    /// `change` to the stack of `base`, or why it cannot be tried.
+    /// Applies `change` to the stack of `base`, or returns the reason why it cannot be tried.
     ///
-    /// The capacity stays, unless the change is to a merge tree that needs more space for its merges.
+    /// The capacity must remain, unless the change affects a merge tree, which may need more space for merges.
     pub fn of(base: &Situation<'_>, change: Change) -> Result<Candidate, String> {
         let candidate = Self::with(base, change, &trees::shown(base), CAPACITY_TOLERANCE)?;
         let keys = candidate.proposed.settings.iter().map(|setting| setting.key.as_str());
@@ -50,12 +51,12 @@ impl Candidate {
         Ok(candidate)
     }
 
-    /// The stack of `base` with `change` and the capacity of `other`, whose merge trees hold less.
+    /// Applies `change` to the stack of `base` at the capacity of `other`, whose merge trees hold less.
     pub fn as_small_as(base: &Situation<'_>, change: Change, other: &Candidate) -> Result<Candidate, String> {
         Self::with(base, change, &other.trees, 0.0)
     }
 
-    /// The stack as it is.
+    /// Returns the unchanged stack.
     pub fn unchanged(base: &Situation<'_>, scenario: Scenario) -> Candidate {
         let (tenants, trees) = (base.host_pages(), trees::shown(base));
         Candidate {
@@ -68,7 +69,7 @@ impl Candidate {
         }
     }
 
-    /// Whether all tenants have the same capacity in both.
+    /// True if all tenants have equal capacity in both.
     pub fn holds_as_much_as(&self, other: &Candidate) -> bool {
         let mut pairs = self.tenants.iter().zip(&other.tenants);
         pairs.all(|(&one, &other)| (f64::from(one) / f64::from(other) - 1.0).abs() <= CAPACITY_TOLERANCE)
@@ -99,13 +100,13 @@ fn total(pages: &[u32]) -> u64 {
     pages.iter().map(|&pages| u64::from(pages)).sum()
 }
 
-/// What changes nothing.
+/// Returns an empty change.
 pub(super) fn as_it_is() -> Change {
     Change { family: String::new(), description: "as it is".into(), settings: Vec::new() }
 }
 
 fn with_settings(change: &Change, more: Vec<Setting>) -> Change {
-    // A spare factor that the change itself sets gives way.
+    // A spare factor in the change itself is replaced.
     let replaced = |setting: &&Setting| more.iter().all(|new| new.key != setting.key);
     let settings: Vec<Setting> = change.settings.iter().filter(replaced).cloned().collect();
     Change { settings: settings.into_iter().chain(more).collect(), ..change.clone() }

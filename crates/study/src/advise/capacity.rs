@@ -1,8 +1,8 @@
-//! Spare space moved between the layers, while those who write keep their capacity and the drive its flash.
+//! Moves spare space between layers while tenants keep their capacity and the drive its flash.
 //!
-//! All of a layer's spare space serves all logs on it, so it moves between a layer and all logs that stand on it. The
-//! lower layer comes to show more or fewer pages; each log above is then given the spare factor at which it shows as
-//! many as before.
+//! All spare space of a layer serves all logs on that layer, so it moves between a layer and all of those logs
+//! together. The lower layer provides more or fewer pages; each log above gets the spare factor at which it provides as
+//! many pages as before.
 
 use super::situation::{Situation, fewest_digits, size_value};
 use super::{Change, Family, Setting};
@@ -12,8 +12,8 @@ use wearwell_stack::tree::{TreeLayer, User};
 pub(super) const FAMILY: Family =
     Family { name: "capacity", help: "spare space moved between each layer and the logs on it", changes };
 
-/// Shares of the spare space that are moved down, and up. Little is moved up: a drive almost full takes long to
-/// simulate and is never good.
+/// Fractions of the spare space that are moved down, and up. Only small fractions move up: an almost full drive takes
+/// long to simulate and is never good.
 const DOWN: &[f64] = &[0.25, 0.5, 0.75];
 const UP: &[f64] = &[0.25, 0.5];
 
@@ -50,7 +50,7 @@ fn of_layer(situation: &Situation<'_>, lower: usize) -> Vec<Change> {
     moves.collect()
 }
 
-/// The nearest number of pages that leaves nothing over: whole segments, where one log has them all.
+/// Rounds to whole segments if a single log has all pages, otherwise to whole pages.
 fn whole(situation: &Situation<'_>, logs: &[usize], pages: f64) -> u64 {
     let unit = match logs {
         [only] => f64::from(situation.layer(*only).block_pages),
@@ -59,7 +59,7 @@ fn whole(situation: &Situation<'_>, logs: &[usize], pages: f64) -> u64 {
     ((pages / unit).round() * unit) as u64
 }
 
-/// What makes `lower` show `target` pages and each of `logs`, which stand on it, as many as before.
+/// Returns settings with which `lower` provides `target` pages and each of its `logs` as many as before.
 fn settings(situation: &Situation<'_>, lower: usize, logs: &[usize], target: u64) -> Option<Vec<Setting>> {
     let mut settings = match lower == situation.tree.ftl() {
         true => device_settings(situation, target)?,
@@ -67,7 +67,7 @@ fn settings(situation: &Situation<'_>, lower: usize, logs: &[usize], target: u64
     };
     let mut draft = situation.draft.clone();
     let applied = settings.iter().try_for_each(|setting| setting.apply(&mut draft));
-    // What cannot be resolved is proposed as it is, to be refused with its reason.
+    // If the scenario cannot be resolved, the change is proposed anyway and later refused with its reason.
     if let (Ok(()), Ok(resized)) = (applied, Situation::of(&draft)) {
         settings.extend(logs.iter().map(|&log| {
             let shown = u64::from(situation.layer(log).logical_pages);
@@ -77,7 +77,7 @@ fn settings(situation: &Situation<'_>, lower: usize, logs: &[usize], target: u64
     Some(settings)
 }
 
-/// The spare factor with which a log shows `logical` pages, beside those that it keeps for itself; 0 or below where it cannot.
+/// Returns the spare factor with which a log provides `logical` pages besides its own; 0 or below if impossible.
 fn spare_factor(log: &TreeLayer, logical: u64) -> Setting {
     let (physical, held) = (log.physical_pages as f64, logical + u64::from(log.own_pages));
     let exact = 1.0 - held as f64 / physical;
@@ -85,7 +85,7 @@ fn spare_factor(log: &TreeLayer, logical: u64) -> Setting {
     Setting::new(format!("{}.spare_factor", log.key), fewest_digits(exact, shows))
 }
 
-/// What makes the drive show `logical` pages on the flash that it has, in the terms in which the scenario gives its size.
+/// Returns settings with which the drive provides `logical` pages on its flash, in the terms of the scenario.
 fn device_settings(situation: &Situation<'_>, logical: u64) -> Option<Vec<Setting>> {
     let given = |key: &str| situation.draft.get(&format!("device.{key}")).is_some();
     let geometry = &situation.device.geometry;
@@ -107,7 +107,8 @@ fn device_settings(situation: &Situation<'_>, logical: u64) -> Option<Vec<Settin
         (true, false) => {
             let same_flash = |spare: f64| {
                 let pages = (logical as f64 / (1.0 - spare)).round() as u64;
-                // The same blocks, and so near to what they hold that the drive is taken to be as asked.
+                // Keeps the number of blocks, and a capacity close enough to the flash that the drive counts as
+                // requested.
                 let is_near = 50 * (physical - logical) <= 51 * pages.saturating_sub(logical);
                 pages.div_ceil(block_pages) * block_pages == physical && is_near
             };

@@ -1,5 +1,5 @@
-//! Cleaning and placing in agreement: waiting for the log above, victims that empty blocks below, streams that are told
-//! apart all the way down.
+//! Coordinated cleaning and placement: layers that wait for the log above, victims that empty blocks below, and streams
+//! that remain separate down to the flash.
 
 use super::situation::Situation;
 use super::streams::streams_of;
@@ -22,7 +22,7 @@ fn changes(situation: &Situation<'_>) -> Vec<Change> {
     waiting.chain(completing).chain(apart).collect()
 }
 
-/// The layer keeps erased blocks for what the largest segment above may hold, and waits as long as they last.
+/// Proposes that the layer keeps erased blocks for the largest segment above, and defers cleaning while they last.
 fn wait(situation: &Situation<'_>, at: usize) -> Option<Change> {
     let (node, config) = (situation.layer(at), situation.store(at)?);
     let largest = situation.logs_on(at).iter().map(|&log| situation.layer(log).block_pages).max()?;
@@ -44,7 +44,7 @@ fn wait(situation: &Situation<'_>, at: usize) -> Option<Change> {
     Some(Change::new(&FAMILY, description, settings))
 }
 
-/// Two weights: what is left below counts as much as what must be moved here, or a quarter of it.
+/// Proposes two weights: a page left in a lower block counts as much as a page to be moved here, or a quarter of it.
 fn complete(situation: &Situation<'_>, log: usize) -> Vec<Change> {
     let change = |weight: f64| {
         let value = json!({"policy": "completing", "weight": weight});
@@ -59,7 +59,7 @@ fn complete(situation: &Situation<'_>, log: usize) -> Vec<Change> {
     [1.0, 0.25].map(change).into()
 }
 
-/// Several users of a layer, each with hints of its own.
+/// Proposes separate stream hints for each of several users of a layer.
 fn tell_apart(situation: &Situation<'_>, at: usize) -> Option<Change> {
     let node = situation.layer(at);
     if node.users.len() < 2 || situation.store(at)?.reclaim == ReclaimKind::InPlace {

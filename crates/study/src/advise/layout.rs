@@ -1,4 +1,4 @@
-//! Other layouts of what file systems write for themselves: the number of their logs, and how often they take a checkpoint.
+//! Alternative file-system layouts: the number of active logs, and the frequency of checkpoints.
 
 use super::situation::{Situation, size_text, size_value};
 use super::{Change, Family, Setting};
@@ -11,7 +11,7 @@ pub(super) const FAMILY: Family = Family {
     changes,
 };
 
-/// Layouts that differ in their number of logs alone, each with a placement of the streams that it leaves for data.
+/// Layouts that differ only in their number of logs, each with a placement for the streams that remain for data.
 const ACTIVE_LOGS: &[(&str, u32)] = &[("f2fs_2", 2), ("f2fs_4", 4), ("f2fs_6", 6)];
 
 fn changes(situation: &Situation<'_>) -> Vec<Change> {
@@ -51,14 +51,14 @@ fn of_log(situation: &Situation<'_>, log: usize) -> Vec<Change> {
     changes
 }
 
-/// The layout by the number of its logs.
+/// Returns the layout and its number of logs.
 pub(super) fn active_logs(metadata: &MetadataConfig) -> Option<(&'static str, u32)> {
     let name = metadata.preset.as_deref()?;
     ACTIVE_LOGS.iter().find(|(preset, _)| *preset == name).copied()
 }
 
-/// Data of F2FS by `active_logs`: all in one log; directories apart from files; short-lived data and others, and what
-/// cleaning moves in a log of its own.
+/// Returns the placement of F2FS data for `active_logs`: all data in one log; directories separate from files; or
+/// short-lived data separate from other data, and moved data in a separate log.
 fn placement(logs: u32) -> Value {
     match logs {
         2 => json!("single"),
@@ -67,7 +67,7 @@ fn placement(logs: u32) -> Value {
     }
 }
 
-/// A size by its key, given by itself or by the preset.
+/// Returns a size by its key, from the configuration or the preset.
 pub(super) fn size_of(metadata: &MetadataConfig, name: &str) -> Option<u64> {
     let preset = metadata.preset.as_deref();
     let layout =

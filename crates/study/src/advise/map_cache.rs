@@ -1,4 +1,4 @@
-//! Larger caches of the map, of FTLs that have it in flash.
+//! Changed sizes of the map cache, for FTLs with the map in flash.
 
 use super::situation::{Situation, size_text};
 use super::{Change, Family, Setting};
@@ -9,7 +9,7 @@ pub(super) const FAMILY: Family = Family {
     changes,
 };
 
-/// Bytes of a cached mapping entry.
+/// Size of a cached mapping entry, in bytes.
 pub(super) const ENTRY_BYTES: u64 = 8;
 
 fn changes(situation: &Situation<'_>) -> Vec<Change> {
@@ -27,6 +27,6 @@ fn changes(situation: &Situation<'_>) -> Vec<Change> {
         );
         Change::new(&FAMILY, text, vec![Setting::new("ftl.structure.cache_entries", entries)])
     };
-    // Beyond all entries there is nothing to cache.
+    // A cache of all entries is the largest useful one.
     others.filter(|&entries| entries <= pages).map(change).collect()
 }

@@ -1,7 +1,8 @@
-//! Other shapes and sizes of merge trees.
+//! Alternative shapes and sizes of merge trees.
 //!
-//! What a leveled tree writes grows with the ratio of its levels and with their number, which a larger memtable lowers; a
-//! tiered one writes each record about once a level, for more runs to look through and more space.
+//! Writes of a leveled tree grow with the size ratio of its levels and with their number, which a larger memtable
+//! lowers. A tiered tree writes each record about once per level, at the price of more sorted runs to read and more
+//! space.
 
 use super::situation::{Situation, size_text, size_value};
 use super::{Change, Family, Setting};
@@ -13,7 +14,7 @@ pub(super) const FAMILY: Family = Family {
     changes,
 };
 
-/// What shapes are tried where a tree has another: the ratio that RocksDB has unless told, and runs of its universal style.
+/// Shapes tried on trees of the other shape: RocksDB's default ratio, and run counts of its universal style.
 const LEVELED: [u32; 1] = [10];
 const TIERED: [u32; 2] = [4, 8];
 
@@ -51,7 +52,7 @@ impl Tree<'_> {
         format!("{}.structure.{name}", self.situation.layer(self.at).key)
     }
 
-    /// A size times each of `factors`, in whole pages.
+    /// Returns a size times `factor`, in whole pages.
     fn sized(&self, name: &str, factor: f64) -> Option<u64> {
         let page = self.situation.page_bytes();
         let size = (self.structure[name].as_u64()? as f64 * factor) as u64 / page * page;
@@ -68,7 +69,8 @@ impl Tree<'_> {
         sizes.map(change).collect()
     }
 
-    /// Larger memtables, whose write-ahead log grows with them, so that it does not force them out earlier.
+    /// Proposes larger memtables with a proportionally larger write-ahead log, so that the log does not force earlier
+    /// flushes.
     fn memtables(&self) -> Vec<Change> {
         let log = self.structure["write_ahead_log"].as_u64().filter(|&size| size > 0);
         let mut changes = self.sizes("memtable_size", &[2.0, 4.0, 16.0], "memtables");
@@ -111,7 +113,7 @@ impl Tree<'_> {
         }
     }
 
-    /// One key of a leveled tree; the whole table where the scenario leaves it to the default.
+    /// Changes one key of a leveled tree, or sets the whole table if the scenario leaves it to the default.
     fn leveled(&self, key: &str, value: Value, text: String) -> Change {
         let is_given = self.situation.draft.get(&self.key("compaction.shape")).is_some();
         let setting = match is_given {

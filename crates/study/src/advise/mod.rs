@@ -1,8 +1,8 @@
-//! What would make a stack wear well: changes to its scenario, tried one at a time and then together.
+//! Advice that reduces wear: changes to the scenario of a stack, tried first alone and then together.
 //!
-//! To add a family of changes: write `advise/<name>.rs` with a [`Family`] named `FAMILY`, and add its `mod` and its line
-//! in [`FAMILIES`]. A family only proposes; whether a change fits the stack and is fair is checked for all of them in
-//! `candidate.rs`.
+//! To add a family of changes, write `advise/<name>.rs` with a [`Family`] named `FAMILY`, and add its `mod` and its
+//! line in [`FAMILIES`]. A family only proposes changes. `candidate.rs` checks for all families that a change fits the
+//! stack and that the comparison is fair.
 
 mod advice;
 mod candidate;
@@ -34,7 +34,7 @@ use serde_json::Value;
 use situation::Situation;
 use wearwell_stack::{Draft, DraftError, parse_value};
 
-/// Every family, in the order in which they are tried and listed.
+/// All families, in the order in which they are tried and listed.
 pub static FAMILIES: &[Family] = &[
     segments::FAMILY,
     capacity::FAMILY,
@@ -47,38 +47,38 @@ pub static FAMILIES: &[Family] = &[
     map_cache::FAMILY,
 ];
 
-/// Changes of one kind.
+/// Family of similar changes.
 pub struct Family {
-    /// Its name on the command line and in results.
+    /// Name on the command line and in results.
     pub name: &'static str,
-    /// A line on what it tries.
+    /// One-line description of the changes.
     pub help: &'static str,
-    /// What it proposes for a stack; it need not fit.
+    /// Proposes changes for a stack; they need not fit.
     changes: fn(&Situation<'_>) -> Vec<Change>,
 }
 
-/// Something to change in a scenario.
+/// Change of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// The family, or several with ` + ` between them.
+    /// Name of the family, or several names joined by ` + `.
     pub family: String,
-    /// What changes, in a line.
+    /// One-line description.
     pub description: String,
-    /// The settings that do it, in order.
+    /// Settings that make the change, in order.
     pub settings: Vec<Setting>,
 }
 
-/// One key of the scenario with its new value.
+/// Key of the scenario with its new value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setting {
-    /// The key, such as `log[0].segment_size`.
+    /// Key, such as `log[0].segment_size`.
     pub key: String,
-    /// Its value.
+    /// New value.
     pub value: Value,
 }
 
 impl Family {
-    /// The family called `name`, or which ones there are.
+    /// Returns the family called `name`, or an error that lists all families.
     pub fn named(name: &str) -> Result<&'static Family, String> {
         FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| {
             let names: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
@@ -92,7 +92,7 @@ impl Change {
         Change { family: family.name.into(), description, settings }
     }
 
-    /// Both changes in one.
+    /// Combines both changes.
     fn and(&self, other: &Change) -> Change {
         Change {
             family: format!("{} + {}", self.family, other.family),
@@ -101,7 +101,7 @@ impl Change {
         }
     }
 
-    /// Makes the change in `draft`.
+    /// Applies the change to `draft`.
     pub fn apply(&self, draft: &mut Draft) -> Result<(), DraftError> {
         self.settings.iter().try_for_each(|setting| setting.apply(draft))
     }
@@ -117,10 +117,10 @@ impl Setting {
         draft.set(&self.key, self.value.clone())
     }
 
-    /// `KEY=VALUE` as it is written after `--set`.
+    /// Returns `KEY=VALUE` as written after `--set`.
     pub fn argument(&self) -> String {
         let value = match &self.value {
-            // A bare word where that is read back as the same text.
+            // Writes a bare word if it parses back to the same text.
             Value::String(text) if parse_value(text).as_ref() == Ok(&self.value) => text.clone(),
             other => inline(other),
         };
@@ -128,7 +128,7 @@ impl Setting {
     }
 }
 
-/// A value as TOML within a line.
+/// Formats a value as TOML on a single line.
 fn inline(value: &Value) -> String {
     match value {
         Value::Object(table) => {
@@ -141,13 +141,13 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// Drive writes measured, and the limit to an open warm-up, of a shortened run.
+/// Measured drive writes, and maximum warm-up, of a shortened run.
 const SHORT_MEASURE: f64 = 2.0;
 const SHORT_WARM_UP: f64 = 12.0;
-/// A short warm-up is seldom steady to the usual tolerance.
+/// Tolerance of a shortened run: a short warm-up rarely reaches the usual tolerance.
 const SHORT_TOLERANCE: f64 = 0.03;
 
-/// Settings that make runs shorter and their answers rougher; what is shorter already stays.
+/// Returns settings that make runs shorter and less accurate; values that are already shorter remain.
 pub fn shortened(draft: &Draft) -> Result<Vec<Setting>, DraftError> {
     let measure = draft.scenario()?.measure;
     let mut settings = Vec::new();
@@ -156,7 +156,7 @@ pub fn shortened(draft: &Draft) -> Result<Vec<Setting>, DraftError> {
             settings.push(Setting::new(key, most));
         }
     };
-    // A warm-up of a given length has its reason: shortened, it would leave the stack unsteady.
+    // A fixed warm-up was chosen on purpose; a shorter one would leave the stack unsteady.
     if measure.warm_up.is_none() {
         lower("measure.max_warm_up", measure.max_warm_up, SHORT_WARM_UP);
     }

@@ -1,4 +1,4 @@
-//! What a change costs besides wear, as far as the model knows it.
+//! Costs of a change other than wear, as far as the model knows them.
 
 use super::layout;
 use super::map_cache::ENTRY_BYTES;
@@ -8,38 +8,38 @@ use wearwell_stack::layers::MetadataConfig;
 use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{ByteSize, RunResult};
 
-/// Something that a stack takes.
+/// Resource that a stack uses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cost {
-    /// The layer that takes it.
+    /// Layer that uses the resource.
     pub layer: String,
-    /// What it is.
+    /// Name of the resource.
     pub what: &'static str,
-    /// `bytes`, `runs` or `pages`.
+    /// Unit: `bytes`, `runs` or `pages`.
     pub unit: &'static str,
-    /// How much.
+    /// Amount, in `unit`.
     pub amount: u64,
 }
 
-/// A cost that a change makes another.
+/// Cost that differs after a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Price {
-    /// The layer that takes it; none where it is the whole stack.
+    /// Layer with the cost; unset for the whole stack.
     pub layer: Option<String>,
-    /// What it is.
+    /// Name of the resource.
     pub what: &'static str,
-    /// `bytes`, `runs` or `pages`.
+    /// Unit: `bytes`, `runs` or `pages`.
     pub unit: &'static str,
-    /// How much without the change.
+    /// Amount without the change.
     pub before: u64,
-    /// How much with it.
+    /// Amount with the change.
     pub after: u64,
 }
 
-/// What all tenants see together.
+/// Name of the resource for the pages visible to all tenants together.
 pub const CAPACITY: &str = "capacity";
 
-/// What the stack of `scenario` takes; of the numbers of levels, `result` knows.
+/// Returns the costs of the stack of `scenario`; `result` supplies the numbers of levels.
 pub(super) fn costs(scenario: &Scenario, result: &RunResult) -> Vec<Cost> {
     let values = serde_json::to_value(scenario).expect("plain data");
     let logs = values["log"].as_array().cloned().unwrap_or_default();
@@ -65,7 +65,7 @@ pub(super) fn costs(scenario: &Scenario, result: &RunResult) -> Vec<Cost> {
     layers.flat_map(of_layer).collect()
 }
 
-/// Sorted runs are what a scan looks through, and a point read where filters do not spare it.
+/// Returns the costs of a merge tree. Sorted runs are read by scans, and by point reads that filters do not exclude.
 fn of_tree(structure: &Value, levels: u64) -> Vec<(&'static str, &'static str, u64)> {
     let bytes = |name: &str| structure[name].as_u64().unwrap_or(0);
     let compaction = &structure["compaction"];
@@ -84,14 +84,14 @@ fn of_tree(structure: &Value, levels: u64) -> Vec<(&'static str, &'static str, u
     costs.into_iter().filter(|(_, _, amount)| *amount > 0).collect()
 }
 
-/// A checkpoint is what recovery begins from.
+/// Returns the costs of a log. Recovery starts from a checkpoint.
 fn of_log(metadata: &Value) -> Vec<(&'static str, &'static str, u64)> {
     let metadata = serde_json::from_value::<MetadataConfig>(metadata.clone()).ok();
     let every = metadata.and_then(|metadata| layout::size_of(&metadata, "checkpoint_every"));
     every.map(|bytes| ("written since a checkpoint", "bytes", bytes)).into_iter().collect()
 }
 
-/// What differs from `before` to `after`, the capacity first.
+/// Returns the differences from `before` to `after`, capacity first.
 pub(super) fn prices(before: (&[Cost], u64), after: (&[Cost], u64)) -> Vec<Price> {
     let capacity = (before.1 != after.1).then_some(Price {
         layer: None,
@@ -116,7 +116,7 @@ pub(super) fn prices(before: (&[Cost], u64), after: (&[Cost], u64)) -> Vec<Price
 }
 
 impl Price {
-    /// In words.
+    /// Returns the price in words.
     pub fn text(&self) -> String {
         let (before, after) = (self.before, self.after);
         let what = self.what;

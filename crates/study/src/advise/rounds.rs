@@ -1,4 +1,4 @@
-//! Trying changes: all of them alone, then the best together.
+//! Rounds of runs: every change alone, then combinations of the best.
 
 use super::advice::{Advice, Against, Figures, Skipped, Tried, Verdict, rank};
 use super::candidate::{Candidate, as_it_is};
@@ -13,35 +13,35 @@ use wearwell_stack::key::Key;
 use wearwell_stack::scenario::Scenario;
 use wearwell_stack::{Draft, DraftError, Fit, RunError};
 
-/// Changes that are tried on top of the best, in each step.
+/// Number of changes tried on top of the best, in each step.
 const TRIED_A_STEP: usize = 4;
 
-/// What is tried, and how; `sweep` changes no result.
+/// Options of advice; `sweep` does not affect the results.
 #[derive(Clone, Debug, Default)]
 pub struct AdviseOptions<'a> {
     /// Names of the families to try; all if empty.
     pub only: Vec<String>,
-    /// Runs of each change with different seeds, at least 1.
+    /// Number of runs per change, with different seeds, at least 1.
     pub replicas: u32,
-    /// Changes that may be combined; 1 tries none together.
+    /// Maximum number of combined changes; 1 tries no combinations.
     pub depth: u32,
-    /// Who makes the runs, and where finished ones are kept.
+    /// Options for executing runs and storing finished ones.
     pub sweep: SweepOptions<'a>,
 }
 
-/// Why there is no advice.
+/// Reason why there is no advice.
 #[derive(Debug, thiserror::Error)]
 pub enum AdviseError {
     /// The scenario cannot be run.
     #[error(transparent)]
     Draft(Box<DraftError>),
-    /// What was asked for does not exist or makes no sense.
+    /// An option does not exist or is invalid.
     #[error("{0}")]
     Options(String),
-    /// A run of the stack as it is failed.
+    /// A run of the unchanged stack failed.
     #[error("the stack as it is: {0}")]
     Base(String),
-    /// The runs cannot go on.
+    /// The runs cannot continue.
     #[error(transparent)]
     Sweep(#[from] SweepError),
 }
@@ -65,7 +65,7 @@ impl From<DraftError> for AdviseError {
     }
 }
 
-/// `draft` with the size of a drive that fits its trace written down, so that all changes are tried on one of that size.
+/// Stores in `draft` the size of a drive that is fitted to its trace, so that all changes run on a drive of that size.
 pub(super) fn with_fitted_drive(draft: &Draft) -> Result<Draft, DraftError> {
     let mut draft = draft.clone();
     let scenario = draft.scenario()?;
@@ -77,13 +77,13 @@ pub(super) fn with_fitted_drive(draft: &Draft) -> Result<Draft, DraftError> {
     Ok(draft)
 }
 
-/// Most runs of each change: more seeds than any interval needs.
+/// Maximum number of runs per change: more seeds than any interval needs.
 const MOST_REPLICAS: u32 = 10_000;
 
 /// Tries changes to the stack that `draft` describes.
 ///
-/// `observer` hears of runs, counted over all rounds; their number grows once it is known what is combined. Equal
-/// drafts and options give equal advice, whatever the threads.
+/// Reports runs to `observer`, counted over all rounds; their number grows when combinations are planned. Equal drafts
+/// and options give equal advice, for any number of threads.
 pub fn advise(
     draft: &Draft,
     options: &AdviseOptions<'_>,
@@ -128,7 +128,7 @@ pub fn advise(
         combinations: Vec::new(),
         skipped,
     };
-    // Without an amplification there is nothing to hold the changes against.
+    // Without a write amplification there is no baseline for the changes.
     if advice.base.write_amplification.is_none() {
         return Ok(advice);
     }
@@ -141,21 +141,21 @@ pub fn advise(
     Ok(advice)
 }
 
-/// The stack that advice is asked for.
+/// Stack that advice is for.
 struct Stack<'a> {
     base: &'a Situation<'a>,
     unchanged: Candidate,
 }
 
-/// What candidates are held against: a stack with one change, or none, at their capacity.
+/// Baselines of candidates: a stack with one change or none, at the capacity of the candidates.
 struct References {
-    /// Each at a capacity of its own.
+    /// Baselines, each with a different capacity.
     candidates: Vec<Candidate>,
 }
 
 impl References {
-    /// `fair` for all of `candidates` that hold as much as it does, and for the others the same with less; what cannot be made as
-    /// small is `skipped`.
+    /// Uses `fair` for all `candidates` of equal capacity, and a smaller version of it for the others. Candidates whose
+    /// capacity cannot be matched go to `skipped`.
     fn of(stack: &Stack<'_>, fair: &Candidate, candidates: &[Candidate], skipped: &mut Vec<Skipped>) -> Self {
         let mut references = References { candidates: vec![fair.clone()] };
         for candidate in candidates {
@@ -170,13 +170,13 @@ impl References {
         references
     }
 
-    /// The one that holds as much as `candidate`.
+    /// Returns the baseline with the capacity of `candidate`.
     fn to(&self, candidate: &Candidate) -> Option<&Candidate> {
         self.candidates.iter().find(|reference| candidate.holds_as_much_as(reference))
     }
 }
 
-/// Tries each of `candidates` by itself.
+/// Tries each of `candidates` alone.
 fn try_alone(
     stack: &Stack<'_>,
     bench: &mut Bench<'_>,
@@ -211,7 +211,8 @@ fn families(only: &[String]) -> Result<Vec<&'static Family>, AdviseError> {
     only.iter().map(|name| Family::named(name).map_err(AdviseError::Options)).collect()
 }
 
-/// The changes that fit; those that come to a scenario `seen` before are dropped, others that do not fit are `skipped`.
+/// Returns the changes that fit. Drops changes that lead to a scenario in `seen`; other changes that do not fit go to
+/// `skipped`.
 fn fitting(
     base: &Situation<'_>,
     changes: Vec<Change>,
@@ -232,7 +233,7 @@ fn fitting(
     candidates
 }
 
-/// Adds to the best change, step by step, what helps most on top of it.
+/// Extends the best change step by step with the change that helps most.
 fn combine(
     stack: &Stack<'_>,
     bench: &mut Bench<'_>,
@@ -262,7 +263,7 @@ fn combine(
     Ok(())
 }
 
-/// Tries `candidates`, each of which has the changes of `best` and one more.
+/// Tries `candidates`, each with the changes of `best` and one more.
 fn try_step(
     stack: &Stack<'_>,
     bench: &mut Bench<'_>,
@@ -297,7 +298,7 @@ fn try_step(
     Ok(tried.collect())
 }
 
-/// Whether neither change touches a key of the other, or a table that holds it.
+/// True if neither change sets a key of the other, or a table that contains it.
 fn compatible(one: &Change, other: &Change) -> bool {
     let keys = |change: &Change| -> Vec<Key> {
         change.settings.iter().filter_map(|setting| Key::parse(&setting.key).ok()).collect()
@@ -306,26 +307,26 @@ fn compatible(one: &Change, other: &Change) -> bool {
     keys(one).iter().all(|key| others.iter().all(|other| !key.is_within(other) && !other.is_within(key)))
 }
 
-/// Runs candidates, round after round, each once.
+/// Runner of candidates over all rounds; runs each candidate once.
 struct Bench<'a> {
     options: &'a AdviseOptions<'a>,
     observer: &'a dyn SweepObserver,
-    /// Runs finished in earlier rounds.
+    /// Number of runs finished in earlier rounds.
     finished: usize,
-    /// Runs of all rounds, as far as they are planned.
+    /// Number of runs of all rounds, as far as planned.
     planned: usize,
-    /// What was measured.
+    /// Scenarios that have been run, with their figures.
     known: Vec<(Scenario, Figures)>,
 }
 
 impl Bench<'_> {
-    /// Counts the runs of `candidates` that are still to be made.
+    /// Counts the runs of `candidates` that remain.
     fn plan<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
         let new = self.new_among(&candidates.collect::<Vec<_>>()).len();
         self.planned = self.finished + new * self.options.replicas as usize;
     }
 
-    /// Those of `candidates` that were not run, each once.
+    /// Returns the candidates that have not been run, without duplicates.
     fn new_among<'c>(&self, candidates: &[&'c Candidate]) -> Vec<&'c Candidate> {
         let mut new: Vec<&Candidate> = Vec::new();
         for candidate in candidates {
@@ -337,19 +338,19 @@ impl Bench<'_> {
         new
     }
 
-    /// The figures of `candidate`, which was run.
+    /// Returns the figures of `candidate`, which must have been run.
     fn known(&self, candidate: &Candidate) -> &Figures {
         let found = self.known.iter().find(|(scenario, _)| *scenario == candidate.scenario);
         &found.expect("it was run").1
     }
 
-    /// The figures of candidates, in their order.
+    /// Returns the figures of candidates, in the given order.
     fn figures(&mut self, candidates: &[&Candidate]) -> Result<Vec<Figures>, AdviseError> {
         self.run(candidates)?;
         Ok(candidates.iter().map(|candidate| self.known(candidate).clone()).collect())
     }
 
-    /// Runs those of `candidates` that were not run before, replica by replica.
+    /// Runs the candidates that have not been run before, replica by replica.
     fn run(&mut self, candidates: &[&Candidate]) -> Result<(), AdviseError> {
         let candidates = self.new_among(candidates);
         let replicas = self.options.replicas;

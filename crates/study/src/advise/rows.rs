@@ -1,4 +1,4 @@
-//! Advice as rows of a table for programs.
+//! Advice as table rows for programs.
 
 use super::advice::{Advice, Figures, Tried};
 use super::candidate::as_it_is;
@@ -9,7 +9,7 @@ use crate::summary::Row;
 use serde_json::{Value, json};
 
 impl Advice {
-    /// A row for the stack as it is, each change and each combination, for tables.
+    /// Returns a row for the unchanged stack, each change and each combination.
     pub fn rows(&self) -> Vec<Row> {
         let base = row("base", None, &as_it_is(), Default::default(), &self.base);
         let changes = self.changes.iter().map(|tried| tried_row("change", tried));
@@ -18,7 +18,7 @@ impl Advice {
     }
 }
 
-/// Columns on what a change comes to; null for the stack as it is.
+/// Columns about the effect of a change; null for the unchanged stack.
 const COMPARED: [&str; 10] = [
     "verdict",
     "saving",
@@ -52,7 +52,7 @@ fn tried_row(kind: &str, tried: &Tried) -> Row {
     row(kind, tried.rank, &tried.change, compared, &tried.figures)
 }
 
-/// Text in one; null where there is none.
+/// Joins text; null if there is none.
 fn joined(parts: Vec<String>, between: &str) -> Value {
     if parts.is_empty() { Value::Null } else { json!(parts.join(between)) }
 }

@@ -1,53 +1,53 @@
-//! How much flash wear a change saves, and how sure that is.
+//! Savings in flash wear, with confidence intervals.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use wearwell_stack::steady::Estimate;
 
-/// Chance that any of the verdicts on all changes is wrong, where there is no difference.
+/// Family-wise error rate: probability of any wrong verdict if no change makes a difference.
 const ERROR: f64 = 0.05;
 
-/// What an interval rests on.
+/// Method of the confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Student's t over runs with the same seeds before and after.
+    /// Student's t over runs with equal seeds before and after.
     PairedReplicas,
-    /// The batch means of a single run before and after.
+    /// Batch means of a single run before and after.
     BatchMeans,
 }
 
-/// A saving: 1 - write amplification after / before.
+/// Saving: 1 - write amplification after / before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Saving {
-    /// The saving as a share; below 0 where the change costs.
+    /// Saving as a fraction; negative if the change costs.
     pub mean: f64,
-    /// Half-width of its own 95 % interval; `None` where there are too few runs or batches to say.
+    /// Half-width of the 95 % interval of this saving; `None` with too few runs or batches.
     pub ci95_half_width: Option<f64>,
-    /// Half-width of the intervals that cover all changes compared at once with 95 %.
+    /// Half-width of an interval that covers all compared changes at once with 95 %.
     pub family_half_width: Option<f64>,
-    /// What the intervals rest on.
+    /// Method of the intervals.
     pub method: Method,
 }
 
 impl Saving {
-    /// Whether the interval for all changes leaves 0 out.
+    /// True if the interval for all changes excludes 0.
     pub fn is_told(&self) -> bool {
         self.family_half_width.is_some_and(|half| self.mean.abs() > half)
     }
 }
 
-/// One run's write amplification with its estimate.
+/// Write amplification of one run with its estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     pub write_amplification: f64,
     pub estimate: Option<Estimate>,
 }
 
-/// The saving from `before` to `after`, run by run with equal seeds, as one of `family` comparisons.
+/// Computes the saving from `before` to `after`, paired by seed, as one of `family` comparisons.
 ///
-/// Replicas that all agree exactly, as those of a trace replayed on a stack that draws nothing, tell nothing about
-/// chance; their batches must.
+/// Replicas of a trace on a stack without random draws are identical, so they contain no information about chance;
+/// their batch means are used instead.
 pub(super) fn saving(before: &[Measured], after: &[Measured], family: usize) -> Saving {
     let shares: Vec<f64> = before
         .iter()
@@ -56,7 +56,7 @@ pub(super) fn saving(before: &[Measured], after: &[Measured], family: usize) -> 
         .collect();
     let count = shares.len() as f64;
     let mean = shares.iter().sum::<f64>() / count;
-    // Bonferroni: each of the family gets its part of the error.
+    // Bonferroni correction: each comparison of the family gets an equal part of the error.
     let part = ERROR / family.max(1) as f64;
     if shares.len() > 1 && !(all_equal(before) && all_equal(after)) {
         let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
@@ -77,7 +77,7 @@ fn all_equal(runs: &[Measured]) -> bool {
     runs.iter().all(|run| run.write_amplification == runs[0].write_amplification)
 }
 
-/// Half-width of the saving by the batch means of two runs, to first order and as if they were independent.
+/// Returns the half-width of the saving from the batch means of two runs, to first order, assuming independence.
 fn batch_half_width(before: Measured, after: Measured, error: f64) -> Option<f64> {
     let half = |estimate: Option<Estimate>| {
         let estimate = estimate?;
@@ -90,7 +90,7 @@ fn batch_half_width(before: Measured, after: Measured, error: f64) -> Option<f64
     Some((new_half / old).hypot(new * old_half / (old * old)))
 }
 
-/// The two-sided quantile of Student's t.
+/// Returns the two-sided quantile of Student's t.
 fn quantile(error: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("at least one degree of freedom").inverse_cdf(1.0 - error / 2.0)
 }
@@ -115,14 +115,14 @@ mod tests {
 
     #[test]
     fn replicas_are_compared_in_pairs() {
-        // The seeds differ by much more than the change, which is the same in each.
+        // The seeds differ much more than the change, which is equal for each seed.
         let saving = saving(&runs(&[2.0, 3.0, 4.0]), &runs(&[1.8, 2.7, 3.6001]), 1);
         assert!((saving.mean - 0.1).abs() < 1e-4 && saving.is_told(), "{saving:?}");
         assert_eq!(saving.method, Method::PairedReplicas);
     }
 
     #[test]
-    fn the_interval_is_students_and_grows_with_the_family() {
+    fn interval_follows_students_t_and_grows_with_the_family() {
         let (before, after) = (runs(&[1.0, 1.0, 1.0]), runs(&[0.9, 0.8, 0.7]));
         let alone = saving(&before, &after, 1);
         // t(0.975, 2) = 4.3027 times 0.1 / sqrt 3.
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_rests_on_its_batches() {
+    fn single_run_uses_batch_means() {
         let told = saving(&with_batches(2.0, 0.02), &with_batches(1.8, 0.02), 1);
         assert_eq!(told.method, Method::BatchMeans);
         let expected = (0.01f64).hypot(1.8 * 0.02 / 4.0);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_that_all_agree_say_nothing_about_chance() {
+    fn identical_replicas_fall_back_to_batch_means() {
         let equal = saving(&runs(&[2.0, 2.0]), &runs(&[1.9, 1.9]), 1);
         assert_eq!((equal.method, equal.is_told()), (Method::BatchMeans, false));
     }

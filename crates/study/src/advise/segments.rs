@@ -1,4 +1,4 @@
-//! Other segment sizes, among them that of the layer below.
+//! Alternative segment sizes, including the block size of the layer below.
 
 use super::situation::{Situation, size_text, size_value};
 use super::{Change, Family, Setting};

@@ -1,4 +1,4 @@
-//! Other placements, among them one stream for each stream of the log above.
+//! Alternative placements, including one stream for each stream of the log above.
 
 use super::situation::Situation;
 use super::trees;
@@ -16,7 +16,7 @@ pub(super) const FAMILY: Family = Family {
     changes,
 };
 
-/// Placements that cannot be reclaimed in place.
+/// Placements that do not support in-place reclaim.
 const NEED_POOL: &[&str] =
     &["bloom", "age_classes", "promotion", "learnt_lifetimes", "age_chain", "host_hint"];
 
@@ -28,7 +28,7 @@ fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
     let plain = ["single", "double", "bloom", "age_classes", "promotion", "learnt_lifetimes", "age_chain"];
     let mut choices: Vec<(&str, Value, String)> =
         plain.iter().map(|name| (*name, json!(name), String::new())).collect();
-    // Several logs may name the same streams; as many as the one with most are needed.
+    // Several logs may use the same stream numbers; the largest number of streams of any log suffices.
     if let Some(streams) = situation.logs_on(at).iter().map(|&log| streams_of(situation, log)).max() {
         let value = json!({"kind": "host_hint", "streams": streams});
         choices.push(("host_hint", value, format!(" with {streams} streams, those of the log above")));
@@ -45,7 +45,7 @@ fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
                 settings.push(Setting::new(format!("{}.reclaim", node.key), "free_pool"));
             }
             if name == "age_chain" {
-                // Its groups are as long as it wants them with these victims only.
+                // The placement keeps its group sizes only with this victim policy.
                 settings.push(Setting::new(format!("{}.victim", node.key), "stream_queues"));
             }
             let called = situation.called(at);
@@ -55,7 +55,8 @@ fn of_layer(situation: &Situation<'_>, at: usize) -> Vec<Change> {
         .collect()
 }
 
-/// Streams that a log or a merge tree writes in; two, which is what blind separation has, where only the workload can tell.
+/// Returns the number of streams that a log or a merge tree writes; 2, as for blind separation, if it depends on the
+/// workload.
 pub(super) fn streams_of(situation: &Situation<'_>, log: usize) -> u8 {
     let node = situation.layer(log);
     let size = StoreSize {

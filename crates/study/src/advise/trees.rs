@@ -1,33 +1,33 @@
-//! What merge trees show above, while their settings change.
+//! Capacity of merge trees whose settings change.
 //!
-//! A tree keeps as much space for its merges as it may need at worst. Other sizes need more or less; so that stacks of equal
-//! capacity are compared, its spare factor goes with them.
+//! A tree reserves as much space for its merges as it may need in the worst case, and other sizes need more or less.
+//! Its spare factor is adjusted so that stacks of equal capacity are compared.
 
 use super::Setting;
 use super::situation::{Situation, fewest_digits};
 use serde_json::json;
 use wearwell_stack::{Draft, DraftError};
 
-/// Pages that each merge tree shows, in the order of the scenario.
+/// Returns the pages that each merge tree provides, in the order of the scenario.
 pub(super) fn shown(situation: &Situation<'_>) -> Vec<u32> {
     situation.trees().map(|at| situation.layer(at).logical_pages).collect()
 }
 
-/// Whether one of `keys` is of the structure of a merge tree.
+/// True if one of `keys` belongs to the structure of a merge tree.
 pub(super) fn are_touched<'a>(situation: &Situation<'_>, mut keys: impl Iterator<Item = &'a str>) -> bool {
     let structures: Vec<String> =
         situation.trees().map(|at| format!("{}.structure", situation.layer(at).key)).collect();
     keys.any(|key| structures.iter().any(|structure| key.starts_with(structure)))
 }
 
-/// Streams that a merge tree hints at: none, its log, and each level.
+/// Returns the number of streams that a merge tree hints at: stream 0, its log, and one per level.
 pub(super) fn streams(situation: &Situation<'_>, at: usize) -> Option<u8> {
     let structure = &situation.trees().find(|&tree| tree == at).map(|at| situation.values(at))?["structure"];
     let compaction = &structure["compaction"];
     let number = |name: &str| compaction[name].as_u64().unwrap_or(1).max(1);
     let memtable = structure["memtable_size"].as_u64().unwrap_or(1).max(1);
     let all = u64::from(situation.layer(at).logical_pages) * situation.page_bytes();
-    // The largest run or level, the levels up to it, and by what each is larger than the one above.
+    // Tracks the largest run or level, the number of levels up to it, and the size ratio of successive levels.
     let (mut size, mut levels, ratio) = match compaction["shape"].as_str() {
         Some("leveled") => (number("level0_runs").saturating_mul(memtable), 2, number("ratio")),
         Some("tiered") => (memtable.saturating_mul(number("runs")), 1, number("runs")),
@@ -40,8 +40,8 @@ pub(super) fn streams(situation: &Situation<'_>, at: usize) -> Option<u8> {
     u8::try_from(levels + 2).ok()
 }
 
-/// Settings with which each tree of `draft`, in their order, shows as many pages as `wanted`, or as many as it can where
-/// these are fewer; those that are off by a share of `tolerance` at most stay.
+/// Returns settings with which each tree of `draft`, in order, provides as many pages as in `wanted`, or as many as
+/// possible if that is fewer. Trees that deviate by at most the fraction `tolerance` are left unchanged.
 pub(super) fn kept(draft: &Draft, wanted: &[u32], tolerance: f64) -> Result<Vec<Setting>, DraftError> {
     let mut draft = draft.clone();
     let mut settings = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn kept(draft: &Draft, wanted: &[u32], tolerance: f64) -> Result<Vec<
     Ok(settings)
 }
 
-/// The spare factor with which a tree shows so many pages, or as many as it can.
+/// Returns the spare factor with which a tree provides `pages` pages, or as many as possible.
 fn resized(draft: &Draft, number: usize, pages: u32) -> Result<Option<Setting>, DraftError> {
     let mut free = draft.clone();
     let keys: Vec<String> = keys(draft)?;
@@ -77,12 +77,12 @@ fn resized(draft: &Draft, number: usize, pages: u32) -> Result<Option<Setting>, 
     }
     let physical = node.physical_pages as f64;
     let shows = |spare: f64| (physical * (1.0 - spare)).floor() as u32 == pages;
-    // The middle of the factors that show so many pages, since the number of pages is rounded down.
+    // Takes the middle of the factors that give this number of pages, because the number of pages is rounded down.
     let spare = fewest_digits(1.0 - (f64::from(pages) + 0.5) / physical, shows);
     Ok(Some(Setting::new(key.clone(), json!(spare.max(least.as_f64().unwrap_or(0.0))))))
 }
 
-/// Where the spare factor of each tree stands, whether or not the draft can be resolved.
+/// Returns the key of each tree's spare factor, even if the draft cannot be resolved.
 fn keys(draft: &Draft) -> Result<Vec<String>, DraftError> {
     let scenario = serde_json::to_value(draft.scenario()?).expect("plain data");
     let logs = scenario["log"].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! TRIM on or off, by segment or by page.
+//! TRIM enabled or disabled, by segment or by page.
 
 use super::situation::Situation;
 use super::{Change, Family, Setting};

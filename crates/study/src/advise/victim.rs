@@ -1,4 +1,4 @@
-//! Other victim policies.
+//! Alternative victim policies.
 
 use super::situation::Situation;
 use super::{Change, Family, Setting};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub(super) const FAMILY: Family =
     Family { name: "victim", help: "each layer cleans by greedy, d_choices or cost_benefit", changes };
 
-/// Blocks above which cost_benefit looks at a sample only; looking at all of them takes too long.
+/// Number of blocks above which cost_benefit examines only a sample; examining all blocks takes too long.
 const MOST_SEARCHED: u64 = 2048;
 const SAMPLE: u32 = 128;
 

@@ -1,4 +1,4 @@
-//! From a write amplification that was seen to the spare space that explains it.
+//! Calibration: from a measured write amplification to the spare space that explains it.
 
 use super::interval::Interval;
 use super::law::{LAWS, Law, Laws};
@@ -7,44 +7,44 @@ use serde::Serialize;
 use wearwell_base::units::OverProvisioning;
 use wearwell_theory::TheoryError;
 
-/// The spare space with which one law would give the write amplification seen.
+/// Spare space with which a law gives the measured write amplification.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effective {
-    /// The law.
+    /// Law that was inverted.
     pub law: Law,
-    /// How pages are written by it.
+    /// Description of the writes that the law assumes.
     pub writes: String,
-    /// Which block it cleans.
+    /// Victim policy of the law.
     pub cleaning: &'static str,
-    /// What it gives for the spare space that the drive has.
+    /// Write amplification by the law for the drive's nominal spare space.
     pub nominal_write_amplification: f64,
-    /// The spare factor that explains what was seen; `None` where none does.
+    /// Spare factor that explains the measurement; `None` if no spare factor does.
     pub spare_factor: Option<Interval>,
-    /// The same as over-provisioning.
+    /// Over-provisioning with that spare factor.
     pub over_provisioning: Option<Interval>,
-    /// The spare flash of a drive that shows as much, bytes.
+    /// Spare flash of a drive with the same logical capacity, in bytes.
     pub reserve_bytes: Option<Interval>,
-    /// The share of what the drive shows that would hold nothing, trimmed or never written, for its own flash to give as much
-    /// spare space; below 0, so much of its reserve would be missing.
+    /// Fraction of the logical capacity that would have to be unused (trimmed or never written) for the drive's own
+    /// flash to provide this spare space; negative if part of its reserve would be missing.
     pub unused_share: Option<Interval>,
 }
 
-/// Where an interval is narrower than this, its ends follow from the slope at its middle.
+/// Relative width below which the ends of an interval are computed from the slope at its middle.
 const NARROW: f64 = 0.01;
 
-/// The step, as a share of the spare factor, over which that slope is taken.
+/// Step for that slope, as a fraction of the spare factor.
 const STEP: f64 = 1e-3;
 
-/// What every law says of a write amplification that was seen.
+/// Applies every law to a measured write amplification.
 ///
 /// # Errors
-/// The theory has no answer.
+/// Returns an error if the theory has no solution.
 pub fn calibrate(sheet: &Sheet, seen: Option<&Interval>) -> Result<Vec<Effective>, TheoryError> {
     LAWS.iter().map(|&law| effective(sheet, law, seen)).collect()
 }
 
-/// A figure by all laws that know how pages are written: that of greedy cleaning, and all that the others and the counters' rounding
-/// leave open.
+/// Combines a figure over all laws with a known pattern of writes: the value of greedy cleaning, with bounds that cover
+/// the other laws and the rounding of counters.
 pub fn envelope(all: &[Effective], figure: fn(&Effective) -> Option<Interval>) -> Option<Interval> {
     let known = all.iter().filter(|one| one.law != Law::Random).map(|one| Some((one.law, figure(one)?)));
     let known: Vec<(Law, Interval)> = known.collect::<Option<_>>()?;
@@ -57,7 +57,7 @@ pub fn envelope(all: &[Effective], figure: fn(&Effective) -> Option<Interval>) -
 fn effective(sheet: &Sheet, law: Law, seen: Option<&Interval>) -> Result<Effective, TheoryError> {
     let nominal = sheet.spare_space();
     let spare_factor = seen.and_then(|seen| spare_factor(&sheet.laws, law, seen));
-    // All three grow with the spare factor.
+    // All three measures grow with the spare factor.
     let with = |measure: &dyn Fn(f64) -> f64| {
         spare_factor.map(|found| Interval {
             value: measure(found.value),
@@ -85,19 +85,19 @@ fn effective(sheet: &Sheet, law: Law, seen: Option<&Interval>) -> Result<Effecti
     })
 }
 
-/// The spare factor that explains `seen`, with the bounds that those of `seen` leave; `None` where no spare space does.
+/// Returns the spare factor that explains `seen`, with bounds from those of `seen`; `None` if no spare space does.
 fn spare_factor(laws: &Laws, law: Law, seen: &Interval) -> Option<Interval> {
     let value = laws.spare_factor(law, seen.value).ok()?;
     if seen.high <= seen.value * (1.0 + NARROW) && seen.low >= seen.value * (1.0 - NARROW) && seen.low > 1.0 {
         let beside = value * (1.0 + STEP);
         if let Ok(other) = laws.write_amplification(law, beside) {
-            // The slope of the logarithms, negative.
+            // Slope in logarithms, negative.
             let slope = STEP.ln_1p() / (other / seen.value).ln();
             let at = |amplification: f64| value * (amplification / seen.value).powf(slope);
             return Some(Interval { value, low: at(seen.high), high: at(seen.low) });
         }
     }
-    // More amplification than any spare space gives takes none, less takes all.
+    // A higher write amplification than any spare space gives maps to 0, a lower one to 1.
     let low = if seen.high.is_finite() { laws.spare_factor(law, seen.high).unwrap_or(0.0) } else { 0.0 };
     let high = laws.spare_factor(law, seen.low).unwrap_or(1.0);
     Some(Interval { value, low, high })
@@ -119,9 +119,9 @@ mod tests {
         sheet.resolve().unwrap()
     }
 
-    /// A drive that behaves as the law says for the flash that it has has just that, and nothing unused.
+    /// A drive that behaves as the law predicts for its flash is explained by exactly that flash, with nothing unused.
     #[test]
-    fn what_theory_gives_is_explained_by_what_it_was_given() {
+    fn prediction_of_a_law_is_explained_by_the_nominal_spare_factor() {
         let sheet = sheet();
         for law in LAWS {
             let seen = Interval::exact(sheet.laws.write_amplification(law, 0.1).unwrap());
@@ -133,9 +133,9 @@ mod tests {
         }
     }
 
-    /// Random cleaning is 1 / S_f, so that all can be worked out by hand.
+    /// Random cleaning is 1 / S_f, so all values can be computed by hand.
     #[test]
-    fn all_laws_together_leave_open_what_any_does() {
+    fn envelope_covers_all_laws() {
         let seen = Interval { value: 3.0, low: 2.9, high: 3.1 };
         let all = calibrate(&sheet(), Some(&seen)).unwrap();
         let together = envelope(&all, |one| one.spare_factor).unwrap();
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn bounds_follow_from_those_of_what_was_seen() {
+    fn bounds_follow_from_the_bounds_of_the_measurement() {
         let (sheet, near) = (sheet(), |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6);
         for (low, high) in [(4.99, 5.02), (4.0, 8.0)] {
             let seen = Interval { value: 5.0, low, high };
             let found = effective(&sheet, Law::Random, Some(&seen)).unwrap();
             let spare = found.spare_factor.unwrap();
             assert!(near(spare.value, 0.2) && near(spare.low, 1.0 / high) && near(spare.high, 1.0 / low));
-            // A fifth spare of a million bytes leaves 800,000 of 900,000: a ninth unused.
+            // A spare fifth of a million bytes leaves 800,000 of 900,000 bytes in use: a ninth is unused.
             assert!(near(found.unused_share.unwrap().value, 1.0 / 9.0), "{found:?}");
             assert!(near(found.over_provisioning.unwrap().value, 0.25), "{found:?}");
         }

@@ -1,4 +1,4 @@
-//! What a drive's counters say of its use, and what explains it.
+//! Use of a drive in the field according to its counters, and models that explain it.
 
 use super::DriveError;
 use super::calibrate::{Effective, calibrate, envelope};
@@ -11,62 +11,63 @@ use serde::Serialize;
 use wearwell_base::units::OverProvisioning;
 use wearwell_stack::{ByteSize, Rating};
 
-/// By how much a capacity that was given may differ from the one reported before it is worth a word.
+/// Relative difference between the given and the reported capacity above which a note is added.
 const CAPACITY_TOLERANCE: f64 = 0.01;
 
-/// What one report says, or two of the same drive.
+/// Evaluation of one report, or of two reports of the same drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Field {
-    /// What the drive is called.
+    /// Model name of the drive.
     pub model: Option<String>,
-    /// Its serial number.
+    /// Serial number.
     pub serial: Option<String>,
-    /// Bytes that it shows, if that is known.
+    /// Logical capacity in bytes, if known.
     pub capacity_bytes: Option<u64>,
-    /// Bytes of flash, likewise.
+    /// Raw flash capacity in bytes, if known.
     pub raw_bytes: Option<u64>,
-    /// Whether the flash was taken to be the next power of two.
+    /// True if the flash was assumed to be the next power of two.
     pub raw_assumed: bool,
-    /// Its spare space.
+    /// Spare space.
     pub spare_space: Option<OverProvisioning>,
-    /// Cycles that a block endures.
+    /// Program/erase cycles of a block.
     pub endurance_cycles: Option<u32>,
-    /// What the host may write.
+    /// Rated endurance.
     pub rating: Option<Rating>,
-    /// Bytes that hold something, as the drive counts them.
+    /// Bytes in use, as counted by the drive.
     pub utilised_bytes: Option<u64>,
-    /// Spare blocks left, per cent.
+    /// Remaining spare blocks, per cent.
     pub available_spare: Option<f64>,
-    /// Blocks that went bad.
+    /// Number of bad blocks.
     pub bad_blocks: Option<f64>,
-    /// Since the drive was new.
+    /// Counters since the drive was new.
     pub since_new: Seen,
-    /// Between the two reports.
+    /// Counters between the two reports.
     pub between: Option<Seen>,
-    /// How long it will last at the rate seen last.
+    /// Estimated remaining life at the latest rate.
     pub life: Vec<Life>,
-    /// The spare factor that explains the write amplification seen last, by all models that know how pages are written.
+    /// Spare factor that explains the latest write amplification, over all models with a known pattern of writes.
     pub effective_spare_factor: Option<Interval>,
-    /// The same as a reserve, bytes.
+    /// Reserve flash with that spare factor, bytes.
     pub effective_reserve_bytes: Option<Interval>,
-    /// What each model says of it.
+    /// Result of each model.
     pub effective: Vec<Effective>,
-    /// What cannot be told, and what was taken for granted.
+    /// Missing information and assumptions.
     pub notes: Vec<String>,
 }
 
 impl Field {
-    /// The last stretch of which there are counters.
+    /// Returns the most recent period with counters.
     pub fn last(&self) -> &Seen {
         self.between.as_ref().unwrap_or(&self.since_new)
     }
 }
 
-/// What `later` says, and what happened since `earlier`; `sheet` is what else is known of the drive, and `days` how long the stretch
-/// lasted, if that is known better than the reports know it.
+/// Evaluates `later` and, if given, the changes since `earlier`. `sheet` supplies other facts about the drive; `days`
+/// overrides the length of the period in the reports.
 ///
 /// # Errors
-/// Reports of different drives or in the wrong order; a data sheet that cannot be; a theory without an answer.
+/// Returns an error for reports of different drives or in the wrong order, for an invalid data sheet, and if the theory
+/// has no solution.
 pub fn field(
     sheet: &DataSheet,
     earlier: Option<&SmartReport>,
@@ -83,7 +84,7 @@ pub fn field(
     let last = between.as_ref().unwrap_or(&since_new);
     let rating = resolved.as_ref().and_then(|sheet| sheet.rating);
     let life = lives(resolved.as_ref(), later, &since_new, last);
-    // Less than is written cannot be explained by spare space.
+    // Spare space cannot explain a write amplification of 1 or less.
     let seen = last.write_amplification.filter(|seen| seen.value > 1.0);
     if let (Some(evidence), Some(found)) = (&last.evidence, &last.write_amplification) {
         remark(evidence, found, &mut notes);
@@ -121,7 +122,7 @@ pub fn field(
     })
 }
 
-/// The data sheet with the capacity that the report knows; `None` if nobody does.
+/// Returns the data sheet with the capacity of the report; `None` if neither has a capacity.
 fn resolve(
     sheet: &DataSheet,
     report: &SmartReport,
@@ -133,7 +134,7 @@ fn resolve(
             notes.push("the capacity is not known, and so nothing of spare space; give it".into());
             return match (sheet.tbw, sheet.dwpd) {
                 (None, None) => Ok(None),
-                // TBW alone has a use, and the check of its numbers.
+                // TBW alone serves a purpose, and its numbers are checked.
                 _ => Err(wearwell_base::config::ConfigError::new(
                     "capacity",
                     "is missing: the report does not have it, and TBW or DWPD is held against it",
@@ -241,7 +242,8 @@ fn between(
     Ok(seen(sheet, host, days, counted, erases, used))
 }
 
-/// Days between two reports, and by what; the two times, if they are in the wrong order.
+/// Returns the days between two reports and their source; returns both times as an error if they are in the wrong
+/// order.
 fn elapsed(
     earlier: &SmartReport,
     later: &SmartReport,

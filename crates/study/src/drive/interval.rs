@@ -1,35 +1,35 @@
-//! Figures that come from rounded counters, with what they may be.
+//! Figures from rounded counters, with bounds.
 
 use serde::Serialize;
 
-/// A figure and the bounds that rounding leaves it; no bound above is infinite, and `null` in JSON.
+/// Figure with the bounds that rounding implies; an unbounded `high` is infinite, and `null` in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The figure as the counters stand.
+    /// Value that the counters show.
     pub value: f64,
-    /// The least that it may be.
+    /// Lower bound.
     pub low: f64,
-    /// The most.
+    /// Upper bound.
     pub high: f64,
 }
 
 impl Interval {
-    /// A figure that is known.
+    /// Returns an exactly known figure.
     pub fn exact(value: f64) -> Self {
         Interval { value, low: value, high: value }
     }
 
-    /// A count that may be off by `unit` in either direction, but is not below 0.
+    /// Returns a count that may be off by `unit` in either direction, but is not below 0.
     pub fn counted(value: f64, unit: f64) -> Self {
         Interval { value, low: (value - unit).max(0.0), high: value + unit }
     }
 
-    /// This count times a factor that is known and not negative.
+    /// Returns the count times a known factor that is not negative.
     pub fn times(self, factor: f64) -> Self {
         Interval { value: self.value * factor, low: self.low * factor, high: self.high * factor }
     }
 
-    /// One count over another, neither below 0.
+    /// Returns the ratio of two counts, neither below 0.
     pub fn over(self, other: Interval) -> Self {
         let divided = |above: f64, below: f64| if below > 0.0 { above / below } else { f64::INFINITY };
         Interval {
@@ -39,12 +39,12 @@ impl Interval {
         }
     }
 
-    /// Whether the figure is one: a ratio of nothing is none.
+    /// True if the figure is finite: a ratio with a zero denominator is unknown.
     pub fn is_known(&self) -> bool {
         self.value.is_finite() && self.low.is_finite()
     }
 
-    /// Whether `value` is within the bounds.
+    /// True if `value` is within the bounds.
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_those_of_the_worst_roundings() {
+    fn bounds_assume_the_worst_rounding() {
         let ratio = Interval::counted(30.0, 1.0).over(Interval::counted(10.0, 1.0));
         assert_eq!(ratio, Interval { value: 3.0, low: 29.0 / 11.0, high: 31.0 / 9.0 });
         assert!(ratio.holds(3.0) && !ratio.holds(2.6));

@@ -1,37 +1,37 @@
-//! The ways of writing and cleaning of which theory knows the write amplification, as spare space gives it.
+//! Laws: patterns of writing and cleaning whose write amplification theory gives as a function of spare space.
 
 use serde::{Serialize, Serializer};
 use wearwell_theory::mean_field::{MeanField, Structure};
 use wearwell_theory::selection::DChoices;
 use wearwell_theory::{Classes, Drive, TheoryError, closed_forms, solve_spare};
 
-/// How pages are written, and which block is cleaned.
+/// Pattern of writes with a victim policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
-    /// Uniform writes, the block with the fewest valid pages.
+    /// Uniform writes; the victim is the block with the fewest valid pages.
     Greedy,
-    /// Uniform writes, the best of ten blocks drawn, which is refilled in place.
+    /// Uniform writes; the victim is the best of ten random blocks and is refilled in place.
     DChoices,
-    /// Hot and cold writes, the best of ten, new and moved pages apart.
+    /// Hot and cold writes; the victim is the best of ten; new and moved pages are in separate blocks.
     HotCold,
-    /// Any writes, any block: what no cleaning worth the name exceeds.
+    /// Any writes, random victims: an upper bound for every reasonable policy.
     Random,
 }
 
-/// All of them.
+/// All laws.
 pub const LAWS: [Law; 4] = [Law::Greedy, Law::DChoices, Law::HotCold, Law::Random];
 
-/// Blocks that `d_choices` draws, as in the canonical scenario.
+/// Number of blocks that `d_choices` draws, as in the canonical scenario.
 const CHOICES: f64 = 10.0;
 
-/// Shares of the writes that go to hot pages and of the pages that are hot, unless said otherwise: the eighty-twenty rule.
+/// Default fractions of writes to hot pages and of hot pages: the eighty-twenty rule.
 const HOT_COLD: (f64, f64) = (0.8, 0.2);
 
-/// Pages of the models' blocks unless said otherwise, as in the canonical scenario; larger blocks add a few per cent.
+/// Default pages per block of the models, as in the canonical scenario; larger blocks add a few per cent.
 const PAGES_PER_BLOCK: u32 = 128;
 
 impl Law {
-    /// Its name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Law::Greedy => "greedy",
@@ -41,7 +41,7 @@ impl Law {
         }
     }
 
-    /// Which block is cleaned.
+    /// Returns the victim policy in words.
     pub fn cleaning(self) -> &'static str {
         match self {
             Law::Greedy => "greedy",
@@ -58,7 +58,7 @@ impl Serialize for Law {
     }
 }
 
-/// The laws for one size of block and one division into hot and cold pages.
+/// Laws for one block size and one division into hot and cold pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Laws {
     pages_per_block: u32,
@@ -66,10 +66,10 @@ pub struct Laws {
 }
 
 impl Laws {
-    /// For blocks of so many pages and these shares of hot writes and hot pages, where they are given.
+    /// Returns the laws; unset parameters take their defaults.
     ///
     /// # Errors
-    /// Numbers that the theory refuses.
+    /// Returns an error for numbers that the theory refuses.
     pub fn new(pages_per_block: Option<u32>, hot_cold: Option<(f64, f64)>) -> Result<Self, TheoryError> {
         let laws = Laws {
             pages_per_block: pages_per_block.unwrap_or(PAGES_PER_BLOCK),
@@ -80,12 +80,12 @@ impl Laws {
         Ok(laws)
     }
 
-    /// Pages of the models' blocks.
+    /// Returns the pages per block of the models.
     pub fn pages_per_block(&self) -> u32 {
         self.pages_per_block
     }
 
-    /// How pages are written, in words.
+    /// Describes the writes that a law assumes.
     pub fn writes(&self, law: Law) -> String {
         let percent = |share: f64| {
             format!("{:.4}", 100.0 * share).trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -99,7 +99,7 @@ impl Laws {
         }
     }
 
-    /// Write amplification of `drive`.
+    /// Computes the write amplification of `drive`.
     fn of_drive(&self, law: Law, drive: &Drive) -> Result<f64, TheoryError> {
         let mean_field = |classes: Classes, structure: Structure| {
             let state =
@@ -116,18 +116,18 @@ impl Laws {
         }
     }
 
-    /// Write amplification at `spare_factor`.
+    /// Computes the write amplification at `spare_factor`.
     ///
     /// # Errors
-    /// The theory has no answer.
+    /// Returns an error if the theory has no solution.
     pub fn write_amplification(&self, law: Law, spare_factor: f64) -> Result<f64, TheoryError> {
         self.of_drive(law, &Drive::new(self.pages_per_block, spare_factor)?)
     }
 
-    /// The spare factor at which the write amplification is `target`, above 1.
+    /// Finds the spare factor with write amplification `target`, above 1.
     ///
     /// # Errors
-    /// No spare space gives it, or the theory has no answer.
+    /// Returns an error if no spare factor gives it, or if the theory has no solution.
     pub fn spare_factor(&self, law: Law, target: f64) -> Result<f64, TheoryError> {
         let drive = solve_spare(target, self.pages_per_block, |drive| self.of_drive(law, &drive))?;
         Ok(drive.spare_factor())
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_law_is_found_again_backwards() {
+    fn spare_factor_inverts_every_law() {
         let laws = Laws::new(Some(16), None).unwrap();
         for law in LAWS {
             for spare_factor in [0.07, 0.3] {

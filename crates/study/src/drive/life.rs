@@ -1,4 +1,4 @@
-//! How long a drive will last at the rate seen.
+//! Remaining life of a drive at the measured rate.
 
 use super::interval::Interval;
 use super::seen::Seen;
@@ -7,22 +7,23 @@ use super::smart::SmartReport;
 use serde::Serialize;
 use wearwell_stack::Lifetime;
 
-/// Years that are left, by one reckoning.
+/// Remaining life by one method.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Life {
-    /// `percentage_used`, `tbw` or `cycles`.
+    /// Method: `percentage_used`, `tbw` or `cycles`.
     pub by: &'static str,
     /// Bytes that the host can still write.
     pub host_bytes: Interval,
-    /// Years until they are written, at the rate seen last; `None` where there is no rate.
+    /// Years until then at the latest rate; `None` without a rate.
     pub years: Option<Interval>,
 }
 
-/// Every reckoning that the report allows: what is left since the drive was new, at the rates of the last stretch.
+/// Estimates the remaining life by every method that the report allows: totals since new, at the rates of the latest
+/// period.
 pub fn lives(sheet: Option<&Sheet>, report: &SmartReport, since_new: &Seen, last: &Seen) -> Vec<Life> {
     let written = since_new.host_bytes;
     let by_percentage = report.percentage_used.as_ref().map(|used| {
-        // As much as was written for each per cent used will be written for each per cent left.
+        // Each remaining per cent is assumed to last as many bytes as each used per cent.
         let at = |used: f64| {
             if used > 0.0 { written.value * (100.0 - used).max(0.0) / used } else { f64::INFINITY }
         };
@@ -40,7 +41,7 @@ pub fn lives(sheet: Option<&Sheet>, report: &SmartReport, since_new: &Seen, last
     all.map(|(by, host_bytes)| Life { by, host_bytes, years: years(host_bytes, last.gb_per_day) }).collect()
 }
 
-/// What is left of `endured`.
+/// Returns the remainder of `endured`.
 fn left(endured: f64, taken: Interval) -> Interval {
     let less = |taken: f64| (endured - taken).max(0.0);
     Interval { value: less(taken.value), low: less(taken.high), high: less(taken.low) }

@@ -1,4 +1,4 @@
-//! A drive that somebody has: what its data sheet comes to by calculation alone, and what its own counters say in the field.
+//! Real drives: predictions from the data sheet alone, and evaluation of counters from the field.
 
 mod calibrate;
 mod field;
@@ -25,16 +25,16 @@ pub use summary::{DriveSummary, InterfaceRates, Prediction, Usage, summary};
 use wearwell_base::config::ConfigError;
 use wearwell_theory::TheoryError;
 
-/// Why nothing can be said of a drive.
+/// Reason why a drive cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DriveError {
-    /// A figure of the data sheet that cannot be, or that contradicts another.
+    /// A figure of the data sheet is impossible, or contradicts another.
     #[error(transparent)]
     Sheet(#[from] ConfigError),
-    /// A report that cannot be read, or two that do not belong together.
+    /// A report cannot be read, or two reports do not belong together.
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// The theory has no answer.
+    /// The theory has no solution.
     #[error(transparent)]
     Theory(#[from] TheoryError),
 }

@@ -1,17 +1,17 @@
-//! A scenario of the drive that a data sheet describes.
+//! Scenario of the drive that a data sheet describes.
 
 use super::sheet::Sheet;
 use wearwell_base::config::ConfigError;
 use wearwell_stack::ByteSize;
 
-/// The unit in which presets map data.
+/// Mapping unit of presets, in bytes.
 const MAPPING_UNIT: u64 = 4096;
 
-/// A scenario, TOML, of `sheet`'s drive under uniform writes; one that shows `shown` bytes instead, with the same share of spare space
-/// and TBW in proportion, where that is given.
+/// Returns a TOML scenario of the drive of `sheet` under uniform writes. If `shown` is given, the drive has that
+/// capacity instead, with the same fraction of spare space and proportional TBW.
 ///
 /// # Errors
-/// No cells, without which there is no geometry; a size of less than a page.
+/// Returns an error without a cell type, which gives the geometry, and for a size of less than a page.
 pub fn scenario(sheet: &Sheet, shown: Option<ByteSize>) -> Result<String, ConfigError> {
     let Some(preset) = sheet.given.preset()? else {
         let problem = "is missing: a scenario takes its blocks and pages from the preset that is so called";
@@ -50,7 +50,7 @@ pub fn scenario(sheet: &Sheet, shown: Option<ByteSize>) -> Result<String, Config
     Ok(text)
 }
 
-/// A size in decimal units, as on the label.
+/// Formats a size in decimal units, as on a label.
 fn decimal(bytes: u64) -> String {
     const UNITS: [(&str, f64); 4] = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("bytes", 1.0)];
     let size = bytes as f64;

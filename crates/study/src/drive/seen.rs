@@ -1,50 +1,50 @@
-//! What a drive did over a stretch of its life.
+//! Activity of a drive over a period.
 
 use super::interval::Interval;
 use super::sheet::Sheet;
 use serde::Serialize;
 
-/// A stretch of a drive's life, by its counters.
+/// Period of a drive's life, by its counters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Seen {
-    /// Days that it lasted.
+    /// Length in days.
     pub days: Option<Interval>,
-    /// What the days were taken from.
+    /// Source of the length.
     pub days_from: &'static str,
-    /// Bytes that the host wrote.
+    /// Bytes written by the host.
     pub host_bytes: Interval,
-    /// Bytes that the flash took, if anything tells.
+    /// Bytes programmed to flash, if known.
     pub media_bytes: Option<Interval>,
-    /// The one over the other.
+    /// Bytes programmed over bytes written by the host.
     pub write_amplification: Option<Interval>,
-    /// What that was worked out from.
+    /// Source of the write amplification.
     pub evidence: Option<Evidence>,
-    /// By how much the maker's estimate of the life used grew, per cent.
+    /// Increase of the maker's estimate of used life, per cent.
     pub percentage_used: Option<Interval>,
-    /// What the host wrote a day, in units of 10^9 bytes.
+    /// Host writes per day, in units of 10^9 bytes.
     pub gb_per_day: Option<Interval>,
-    /// The same in drive writes.
+    /// Host writes in drive writes per day.
     pub dwpd: Option<Interval>,
 }
 
 impl Seen {
-    /// Write amplification that was counted, and not bracketed from wear itself.
+    /// Returns the write amplification if it was counted rather than bracketed by wear.
     pub fn counted(&self) -> Option<Interval> {
         let is_counted = self.evidence.as_ref().is_some_and(|evidence| evidence.kind != "percentage_used");
         self.write_amplification.filter(|_| is_counted)
     }
 }
 
-/// What a write amplification was worked out from.
+/// Source of a write amplification.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// `media_counter`, `erase_counts` or `percentage_used`; the last two are brackets and no measurements.
+    /// Kind: `media_counter`, `erase_counts` or `percentage_used`; the last two give brackets rather than measurements.
     pub kind: &'static str,
-    /// The counters' names, and what was taken for granted.
+    /// Names of the counters, and assumptions.
     pub counters: String,
 }
 
-/// A stretch from what was counted in it.
+/// Evaluates the counters of a period.
 pub fn seen(
     sheet: Option<&Sheet>,
     host: Interval,
@@ -83,7 +83,7 @@ pub fn seen(
     }
 }
 
-/// What is to be said of a write amplification besides its value.
+/// Adds notes about the reliability of a write amplification.
 pub fn remark(evidence: &Evidence, found: &Interval, notes: &mut Vec<String>) {
     if evidence.kind != "media_counter" {
         notes.push(format!(

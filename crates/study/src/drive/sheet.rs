@@ -1,4 +1,4 @@
-//! What a data sheet says of a drive, and the same with nothing left open.
+//! Data sheets of drives, as given and with all values resolved.
 
 use super::law::Laws;
 use serde::{Deserialize, Serialize};
@@ -8,70 +8,70 @@ use wearwell_engine::nand::{PRESETS, Preset};
 use wearwell_stack::{ByteSize, Rating};
 use wearwell_theory::TheoryError;
 
-/// A data sheet: what of it is at hand.
+/// Data sheet; unknown values are unset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataSheet {
-    /// What the drive shows, decimal as data sheets have it: "1.92 TB".
+    /// Logical capacity, decimal as in data sheets: "1.92 TB".
     pub capacity: Option<ByteSize>,
-    /// The flash in it: "2 TiB".
+    /// Raw flash capacity: "2 TiB".
     pub raw_capacity: Option<ByteSize>,
-    /// The flash beyond what it shows, as a share of what it shows.
+    /// Flash beyond the logical capacity, as a fraction of the logical capacity.
     pub over_provisioning: Option<f64>,
-    /// The same as a share of the flash.
+    /// Flash beyond the logical capacity, as a fraction of the flash.
     pub spare_factor: Option<f64>,
-    /// Terabytes, of 10^12 bytes, that the host may write.
+    /// Terabytes (10^12 bytes) that the host may write.
     pub tbw: Option<f64>,
     /// Drive writes per day over the warranty.
     pub dwpd: Option<f64>,
     /// Years of warranty.
     pub warranty_years: Option<f64>,
-    /// What its cells are: the preset that is so called, which has their endurance.
+    /// Cell type: name of the preset that supplies the endurance.
     pub cells: Option<String>,
-    /// Program/erase cycles that a block endures; those of `cells` unless given.
+    /// Program/erase cycles that a block endures; defaults to those of `cells`.
     pub endurance_cycles: Option<u32>,
-    /// The write amplification at which the maker states TBW, if known: it then tells the cycles.
+    /// Write amplification at which the maker states TBW, if known; it then determines the cycles.
     pub rated_write_amplification: Option<f64>,
-    /// What the host writes a day, in units of 10^9 bytes.
+    /// Host writes per day, in units of 10^9 bytes.
     pub gb_per_day: Option<f64>,
-    /// Bytes a second of sequential writes.
+    /// Bytes per second of sequential writes.
     pub sequential_write: Option<ByteSize>,
-    /// Random writes of 4 KiB a second, sustained.
+    /// Sustained random writes of 4 KiB per second.
     pub random_write_iops: Option<f64>,
-    /// Bytes a second that the interface carries.
+    /// Bytes per second of the interface.
     pub interface: Option<ByteSize>,
-    /// Share of the writes that go to hot pages; with `hot_space`.
+    /// Fraction of the writes to hot pages; requires `hot_space`.
     pub hot_writes: Option<f64>,
-    /// Share of the pages that are hot.
+    /// Fraction of the pages that are hot.
     pub hot_space: Option<f64>,
-    /// Pages of the models' blocks.
+    /// Pages per block of the models.
     pub pages_per_block: Option<u32>,
 }
 
-/// A data sheet with nothing left open.
+/// Data sheet with all values resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
-    /// As it was given.
+    /// Data sheet as given.
     pub given: DataSheet,
-    /// Bytes that the drive shows.
+    /// Logical capacity in bytes.
     pub capacity_bytes: u64,
-    /// Bytes of flash.
+    /// Raw flash capacity in bytes.
     pub raw_bytes: u64,
-    /// Whether the flash was not given, but taken to be the next power of two.
+    /// True if the flash was not given and assumed to be the next power of two.
     pub is_raw_assumed: bool,
-    /// Cycles that a block endures.
+    /// Program/erase cycles of a block.
     pub endurance_cycles: Option<u32>,
-    /// What the host may write.
+    /// Rated endurance.
     pub rating: Option<Rating>,
-    /// The models.
+    /// Models of write amplification.
     pub laws: Laws,
 }
 
 impl DataSheet {
-    /// Fills in what follows.
+    /// Resolves all values.
     ///
     /// # Errors
-    /// A figure that cannot be, or that contradicts another; its key is named.
+    /// Returns an error that names the key if a figure is impossible, or contradicts another.
     pub fn resolve(&self) -> Result<Sheet, ConfigError> {
         let capacity_bytes = self
             .capacity
@@ -121,7 +121,7 @@ impl DataSheet {
         Ok(())
     }
 
-    /// The bytes of flash, if any of its measures is given.
+    /// Returns the bytes of flash, if any of its measures is given.
     fn raw_bytes(&self, capacity_bytes: u64) -> Result<Option<u64>, ConfigError> {
         let measures = [("over_provisioning", self.over_provisioning), ("spare_factor", self.spare_factor)];
         let given: Vec<(&str, f64)> =
@@ -156,7 +156,7 @@ impl DataSheet {
         }
     }
 
-    /// The preset that the cells are called by.
+    /// Returns the preset of the cell type.
     pub(super) fn preset(&self) -> Result<Option<&'static Preset>, ConfigError> {
         let Some(name) = &self.cells else { return Ok(None) };
         Preset::find(&name.to_ascii_lowercase()).map(Some).ok_or_else(|| {
@@ -165,7 +165,7 @@ impl DataSheet {
         })
     }
 
-    /// The cycles that TBW takes at the write amplification for which it is stated.
+    /// Returns the cycles implied by TBW and the write amplification for which it is stated.
     fn implied_cycles(&self, raw_bytes: u64, rating: Option<&Rating>) -> Result<Option<u32>, ConfigError> {
         let Some(amplification) = self.rated_write_amplification else { return Ok(None) };
         let Some(rating) = rating else {
@@ -200,18 +200,18 @@ impl DataSheet {
     }
 }
 
-/// The next power of two above what the drive shows, as flash comes.
+/// Returns the next power of two above the capacity, the usual size of flash.
 fn assumed_raw(capacity_bytes: u64) -> u64 {
     capacity_bytes.checked_add(1).and_then(u64::checked_next_power_of_two).unwrap_or(u64::MAX)
 }
 
 impl Sheet {
-    /// The spare space in its four measures.
+    /// Returns the spare space in its four measures.
     pub fn spare_space(&self) -> OverProvisioning {
         OverProvisioning::from_pages(self.raw_bytes, self.capacity_bytes)
     }
 
-    /// Bytes that the flash takes before it is worn out, if its endurance is known.
+    /// Returns the bytes that the flash endures, if its endurance is known.
     pub fn media_bytes(&self) -> Option<f64> {
         Some(self.raw_bytes as f64 * f64::from(self.endurance_cycles?))
     }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn flash_is_given_in_one_way_or_assumed() {
+    fn flash_capacity_is_given_once_or_assumed() {
         let raw = |sheet: DataSheet| sheet.resolve().map(|sheet| (sheet.raw_bytes, sheet.is_raw_assumed));
         assert_eq!(raw(drive()), Ok((1 << 41, true)));
         let two = ByteSize(2 << 40);
@@ -244,12 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_those_given_those_that_tbw_takes_or_those_of_the_cells() {
+    fn cycles_come_from_the_sheet_from_tbw_or_from_the_cells() {
         let cycles = |sheet: DataSheet| sheet.resolve().map(|sheet| sheet.endurance_cycles);
         let cells = DataSheet { cells: Some("TLC".into()), ..drive() };
         assert_eq!(cycles(cells.clone()), Ok(Some(3000)));
         assert_eq!(cycles(DataSheet { endurance_cycles: Some(7000), ..cells.clone() }), Ok(Some(7000)));
-        // 3,504 TB at 2.5 are 8,760 TB of 2.199.
+        // 3,504 TB at 2.5 are 8,760 TB on 2.199 TB of flash.
         let rated = DataSheet { tbw: Some(3504.0), rated_write_amplification: Some(2.5), ..cells };
         assert_eq!(cycles(rated.clone()), Ok(Some(3984)));
         let keys = [
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn every_drive_has_flash_beyond_what_it_shows() {
+    fn assumed_flash_exceeds_the_capacity() {
         for capacity in [1, 2, 1 << 40, u64::MAX - 1] {
             let sheet = DataSheet { capacity: Some(ByteSize(capacity)), ..DataSheet::default() };
             assert!(sheet.resolve().unwrap().raw_bytes > capacity);

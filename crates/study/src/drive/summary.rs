@@ -1,4 +1,4 @@
-//! What a data sheet comes to by calculation alone.
+//! Predictions from a data sheet alone.
 
 use super::DriveError;
 use super::calibrate::{Effective, calibrate};
@@ -9,93 +9,93 @@ use serde::Serialize;
 use wearwell_base::units::OverProvisioning;
 use wearwell_stack::{Lifetime, Rating};
 
-/// Bytes of a random write, as data sheets count them.
+/// Bytes per random write in data sheets.
 const RANDOM_WRITE_BYTES: f64 = 4096.0;
 
-/// A data sheet and what follows from it.
+/// Data sheet with derived figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriveSummary {
-    /// Bytes that the drive shows.
+    /// Logical capacity in bytes.
     pub capacity_bytes: u64,
-    /// Bytes of flash.
+    /// Raw flash capacity in bytes.
     pub raw_bytes: u64,
-    /// Whether the flash was not given, but taken to be the next power of two.
+    /// True if the flash was not given and assumed to be the next power of two.
     pub raw_assumed: bool,
-    /// Bytes of flash beyond what the drive shows.
+    /// Bytes of flash beyond the logical capacity.
     pub reserve_bytes: u64,
-    /// The same in the four measures of the field.
+    /// Spare space in the four common measures.
     pub spare_space: OverProvisioning,
-    /// What its cells are.
+    /// Cell type.
     pub cells: Option<String>,
-    /// Cycles that a block endures.
+    /// Program/erase cycles of a block.
     pub endurance_cycles: Option<u32>,
-    /// What the host may write.
+    /// Rated endurance.
     pub rating: Option<Rating>,
-    /// What the flash takes before it is worn out, in units of 10^12 bytes.
+    /// Data that the flash endures, in units of 10^12 bytes.
     pub media_tb: Option<f64>,
-    /// The write amplification up to which it endures TBW.
+    /// Highest write amplification at which the flash endures TBW.
     pub write_amplification_limit: Option<f64>,
-    /// What the host is said to write.
+    /// Stated host writes.
     pub usage: Option<Usage>,
-    /// Pages of the models' blocks.
+    /// Pages per block of the models.
     pub pages_per_block: u32,
-    /// What theory foretells, the kindest first.
+    /// Predictions of theory, lowest write amplification first.
     pub predictions: Vec<Prediction>,
-    /// What its rates say of its spare space.
+    /// Conclusions from the drive's data rates.
     pub interface_rates: Option<InterfaceRates>,
 }
 
-/// What the host writes a day.
+/// Host writes per day.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Usage {
-    /// In units of 10^9 bytes.
+    /// Host writes in units of 10^9 bytes per day.
     pub gb_per_day: f64,
-    /// The same in drive writes.
+    /// Host writes in drive writes per day.
     pub dwpd: f64,
     /// Years until TBW is written.
     pub rated_years: Option<f64>,
 }
 
-/// What one way of writing and cleaning comes to.
+/// Prediction for one pattern of writing and cleaning.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// The law's name, or `sequential`, for which nothing is moved.
+    /// Name of the law, or `sequential`, which moves no pages.
     pub law: &'static str,
-    /// How pages are written.
+    /// Description of the writes.
     pub writes: String,
-    /// Which block is cleaned.
+    /// Victim policy in words.
     pub cleaning: &'static str,
     /// Write amplification.
     pub write_amplification: f64,
-    /// What the host can write, in units of 10^12 bytes.
+    /// Data that the host can write, in units of 10^12 bytes.
     pub tbw: Option<f64>,
-    /// The same in drive writes per day over the warranty.
+    /// Data that the host can write, in drive writes per day over the warranty.
     pub dwpd: Option<f64>,
-    /// Years until the flash is worn out at what the host is said to write.
+    /// Years until the flash is worn out at the stated host writes.
     pub years: Option<f64>,
-    /// The cycles that the data sheet's TBW takes.
+    /// Program/erase cycles that the data sheet's TBW requires.
     pub rated_cycles: Option<f64>,
 }
 
-/// What a drive's rates say of it.
+/// Conclusions from the data rates of a drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InterfaceRates {
-    /// Sequential writes, in units of 10^6 bytes a second.
+    /// Rate of sequential writes, in units of 10^6 bytes per second.
     pub sequential_mb_per_s: f64,
-    /// Days in which TBW is written at that rate.
+    /// Days until TBW is written at that rate.
     pub rated_days: Option<f64>,
-    /// Random writes, in the same unit.
+    /// Rate of random writes, in units of 10^6 bytes per second.
     pub random_mb_per_s: Option<f64>,
-    /// The write amplification that the two leave room for, if flash is what limits both; `None` where random writes are as fast.
+    /// Ratio of the two rates: the write amplification if flash limits both; `None` if random writes are as fast.
     pub write_amplification: Option<f64>,
-    /// The spare space that explains it.
+    /// Spare space that explains this write amplification.
     pub effective: Vec<Effective>,
 }
 
-/// What `sheet` comes to.
+/// Computes the predictions for `sheet`.
 ///
 /// # Errors
-/// The theory has no answer.
+/// Returns an error if the theory has no solution.
 pub fn summary(sheet: &Sheet) -> Result<DriveSummary, DriveError> {
     let media_tb = sheet.media_bytes().map(|bytes| bytes / 1e12);
     let limit = media_tb.zip(sheet.rating).map(|(media_tb, rating)| media_tb / rating.tbw);
@@ -186,9 +186,10 @@ mod tests {
     use super::*;
     use wearwell_stack::ByteSize;
 
-    /// 1.92 TB shown of 2.4 TB of flash: a fifth is spare, and random cleaning writes everything five times.
+    /// 1.92 TB capacity on 2.4 TB of flash: a fifth is spare, and with random cleaning every page is written five
+    /// times.
     #[test]
-    fn figures_are_those_worked_out_by_hand() {
+    fn figures_match_hand_computed_values() {
         let sheet = DataSheet {
             capacity: Some(ByteSize(1_920_000_000_000)),
             raw_capacity: Some(ByteSize(2_400_000_000_000)),
@@ -222,14 +223,14 @@ mod tests {
         near(last.dwpd, 1440.0 / 3504.0);
         near(last.years, 1500.0 / 365.25);
         let rates = found.interface_rates.unwrap();
-        // 2,048 MB a second over 409.6.
+        // 2,048 MB per second over 409.6.
         near(rates.write_amplification, 5.0);
         near(rates.rated_days, 3504e12 / 2048e6 / 86_400.0);
         near(rates.effective.last().unwrap().spare_factor.map(|spare| spare.value), 0.2);
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_figures_are_omitted() {
         let sheet = DataSheet { capacity: Some(ByteSize(1 << 30)), ..DataSheet::default() };
         let found = summary(&sheet.resolve().unwrap()).unwrap();
         assert_eq!((found.rating, found.media_tb, found.usage), (None, None, None));

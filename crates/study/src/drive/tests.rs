@@ -1,10 +1,11 @@
-//! A drive of a million bytes whose every figure can be worked out by hand.
+//! Tests on a drive with round numbers, whose figures can be computed by hand.
 
 use super::*;
 use serde_json::{Value, json};
 use wearwell_stack::ByteSize;
 
-/// Shows 1 TB of 1.25 TB of flash of a thousand cycles: a fifth is spare, and the flash takes 1,250 TB.
+/// Returns a drive with 1 TB capacity on 1.25 TB of flash with a thousand cycles: a fifth is spare, and the flash
+/// endures 1,250 TB.
 fn sheet() -> DataSheet {
     DataSheet {
         capacity: Some(ByteSize(1_000_000_000_000)),
@@ -17,7 +18,7 @@ fn sheet() -> DataSheet {
     }
 }
 
-/// So many thousands of data units, 0.512 GB each, so many bytes of flash, so many per cent and hours.
+/// Returns a report of `units` thousand data units of 0.512 GB each, bytes of flash, per cent used and hours.
 fn report(file: &str, units: u64, media_bytes: Option<u64>, used: u32, hours: u64) -> SmartReport {
     let mut text =
         json!({ "data_units_written": units * 1000, "percent_used": used, "power_on_hours": hours })
@@ -32,9 +33,9 @@ fn near(value: f64, expected: f64) {
     assert!((value / expected - 1.0).abs() < 1e-6, "{value} is not {expected}");
 }
 
-/// 100,000 thousand units are 51.2 TB; the flash took five times that; 256 TB of 1,250.
+/// 100,000 thousand units are 51.2 TB; flash programs are five times that: 256 TB of 1,250.
 #[test]
-fn one_report_gives_the_averages_since_the_drive_was_new() {
+fn single_report_gives_averages_since_new() {
     let report = report("a.json", 100_000, Some(256_000_000_000_000), 20, 24_000);
     let found = field(&sheet(), None, &report, None).unwrap();
     let seen = &found.since_new;
@@ -46,16 +47,16 @@ fn one_report_gives_the_averages_since_the_drive_was_new() {
     near(seen.dwpd.unwrap().value, 0.0512);
     assert_eq!((seen.evidence.as_ref().unwrap().kind, found.between.as_ref()), ("media_counter", None));
     let [percentage, tbw, cycles] = &found.life[..] else { panic!("{:?}", found.life) };
-    // 80 per cent left at 2.56 TB each; one more or less may be used.
+    // 80 per cent remain at 2.56 TB each; the percentage may be off by one.
     near(percentage.host_bytes.value, 204.8e12);
     near(percentage.host_bytes.low, 51.2e12 * 79.0 / 21.0);
     near(percentage.host_bytes.high, 51.2e12 * 81.0 / 19.0);
     near(percentage.years.unwrap().value, 4000.0 / 365.25);
     near(tbw.host_bytes.value, 448.8e12);
-    // 994 TB of flash, a fifth of it for the host.
+    // 994 TB of flash remain, a fifth of it for the host.
     near(cycles.host_bytes.value, 198.8e12);
     assert_eq!([percentage.by, tbw.by, cycles.by], ["percentage_used", "tbw", "cycles"]);
-    // Random cleaning is 1 / S_f: a fifth, just as the drive has.
+    // Random cleaning is 1 / S_f: a fifth, which is the drive's spare factor.
     let random = found.effective.last().unwrap();
     near(random.spare_factor.unwrap().value, 0.2);
     near(random.reserve_bytes.unwrap().value, 250e9);
@@ -63,9 +64,9 @@ fn one_report_gives_the_averages_since_the_drive_was_new() {
     assert!(random.spare_factor.unwrap().holds(0.2) && random.unused_share.unwrap().holds(0.0));
 }
 
-/// In 50 days the host wrote 10.24 TB and the flash took 20.48; the averages before do not matter.
+/// In 50 days the host wrote 10.24 TB and flash programs were 20.48 TB; earlier averages do not matter.
 #[test]
-fn two_reports_give_the_rate_of_now() {
+fn two_reports_give_the_current_rate() {
     let first = report("a.json", 100_000, Some(256_000_000_000_000), 20, 24_000);
     let second = report("b.json", 120_000, Some(276_480_000_000_000), 22, 25_200);
     let found = field(&sheet(), Some(&first), &second, None).unwrap();
@@ -76,7 +77,7 @@ fn two_reports_give_the_rate_of_now() {
     near(between.gb_per_day.unwrap().value, 204.8);
     assert_eq!(between.percentage_used, Some(Interval { value: 2.0, low: 1.0, high: 3.0 }));
     near(found.effective.last().unwrap().spare_factor.unwrap().value, 0.5);
-    // Half of the flash spare: 625 GB of 1,000 in use, and so three eighths unused.
+    // With half of the flash spare, 625 GB of 1,000 are in use, so three eighths are unused.
     near(found.effective.last().unwrap().unused_share.unwrap().value, 0.375);
     let cycles = found.life.last().unwrap();
     near(cycles.host_bytes.value, (1250e12 - 276.48e12) / 2.0);
@@ -85,9 +86,9 @@ fn two_reports_give_the_rate_of_now() {
     near(shorter.gb_per_day.unwrap().value, 1024.0);
 }
 
-/// Clocks go before hours under power: 12 hours of these in two days.
+/// Clocks take precedence over hours of operation, which show 12 hours in these two days.
 #[test]
-fn the_reports_own_times_say_how_long_it_was() {
+fn times_of_the_reports_determine_the_period() {
     let at = |file, units, hours, seconds| SmartReport {
         taken_at: Some(seconds),
         ..report(file, units, None, 0, hours)
@@ -99,7 +100,7 @@ fn the_reports_own_times_say_how_long_it_was() {
     near(between.gb_per_day.unwrap().value, 256.0);
 }
 
-/// Without a counter of the flash, 20 per cent of 1,250 TB are 250 TB, give or take 12.5; over 51.2 TB.
+/// Without a counter of flash programs, 20 per cent of 1,250 TB are 250 TB, plus or minus 12.5; over 51.2 TB.
 #[test]
 fn percentage_used_and_cycles_give_a_bracket() {
     let report = report("a.json", 100_000, None, 20, 24_000);
@@ -114,7 +115,7 @@ fn percentage_used_and_cycles_give_a_bracket() {
         "{:?}",
         found.notes
     );
-    // What is left by cycles would say the same as the percentage.
+    // The estimate by cycles would equal that by percentage.
     assert_eq!(found.life.iter().map(|life| life.by).collect::<Vec<_>>(), ["percentage_used", "tbw"]);
     let random = found.effective.last().unwrap().spare_factor.unwrap();
     near(random.low, 51.2 / 262.5);
@@ -122,7 +123,7 @@ fn percentage_used_and_cycles_give_a_bracket() {
 }
 
 #[test]
-fn what_cannot_be_told_is_said() {
+fn missing_information_is_noted() {
     let unknown = DataSheet::default();
     let found = field(&unknown, None, &report("a.json", 1000, None, 0, 0), None).unwrap();
     let seen = &found.since_new;
@@ -131,7 +132,7 @@ fn what_cannot_be_told_is_said() {
     for expected in ["the capacity is not known", "the write amplification cannot be told"] {
         assert!(found.notes.iter().any(|note| note.contains(expected)), "{:?}", found.notes);
     }
-    // Nothing used yet: at least 99 per cent are left for what one per cent may have taken, with no bound above.
+    // No per cent used yet: at least 99 per cent remain, for up to one per cent used, with no upper bound.
     let life = &found.life[0];
     near(life.host_bytes.low, 0.512e12 * 99.0);
     assert!(life.host_bytes.value.is_infinite() && life.years.is_none());
@@ -139,7 +140,7 @@ fn what_cannot_be_told_is_said() {
     let found = field(&sheet(), None, &compressing, None).unwrap();
     assert!(found.notes.iter().any(|note| note.contains("no spare space explains it")), "{:?}", found.notes);
     assert!(found.effective.iter().all(|effective| effective.spare_factor.is_none()));
-    // All life used up is none left, and not less.
+    // A drive past its rated life has 0 left, not less.
     let passed = report("a.json", 2_000_000, Some(2_000_000_000_000_000), 130, 24_000);
     let found = field(&sheet(), None, &passed, None).unwrap();
     assert!(found.life.iter().all(|life| life.host_bytes.value == 0.0), "{:?}", found.life);
@@ -166,9 +167,9 @@ fn reports_that_do_not_belong_together_are_refused() {
     assert!(refuse(&late, &early).contains("local_time: is 1000000000, less than"));
 }
 
-/// A drive as theory has it writes its counters; they lead back to the spare space that it was given.
+/// A drive with counters according to theory is calibrated to its nominal spare space.
 #[test]
-fn a_drive_after_theory_is_calibrated_to_its_own_spare_space() {
+fn drive_following_theory_is_calibrated_to_its_spare_space() {
     let resolved = sheet().resolve().unwrap();
     for (at, law) in LAWS.into_iter().enumerate() {
         let amplification = resolved.laws.write_amplification(law, 0.2).unwrap();
@@ -180,7 +181,7 @@ fn a_drive_after_theory_is_calibrated_to_its_own_spare_space() {
 }
 
 #[test]
-fn a_scenario_of_a_data_sheet_resolves_to_its_drive() {
+fn scenario_of_a_data_sheet_resolves_to_its_drive() {
     let sheet = DataSheet {
         cells: Some("tlc".into()),
         dwpd: Some(0.3),

@@ -1,4 +1,4 @@
-//! What there is to be known of write amplification before drives are counted: by theory, and by simulation where it has no model.
+//! Write amplification of a fleet's drives: by theory, or by simulation where theory has no model.
 
 use super::config::Simulation;
 use super::plan::{Plan, Template};
@@ -13,35 +13,35 @@ use serde::Serialize;
 use wearwell_base::seed::Seed;
 use wearwell_stack::RunError;
 
-/// What the figures of one kind of drive under one kind of load rest on.
+/// Basis of the figures for one kind of drive under one kind of load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Basis {
-    /// The setting: `as it is`, or a what-if.
+    /// Setting: `as it is`, or a what-if.
     pub setting: String,
-    /// The group of drives.
+    /// Group of drives.
     pub group: String,
-    /// The tenant.
+    /// Name of the tenant.
     pub tenant: String,
-    /// `theory` or `simulation`.
+    /// Method: `theory` or `simulation`.
     pub rests_on: &'static str,
-    /// The model; or why there is none.
+    /// Name of the model, or the reason why there is none.
     pub model: String,
-    /// Points that were solved for, or simulated.
+    /// Number of points solved or simulated.
     pub points: usize,
-    /// How far the interpolation between them is off, as a share, at most; 0 where nothing is interpolated.
+    /// Largest relative error of the interpolation between points; 0 without interpolation.
     pub interpolation_error: f64,
-    /// Of simulated points: the largest half-width of a 95 % interval, as a share.
+    /// For simulated points, the largest relative half-width of a 95 % interval.
     pub simulation_error: Option<f64>,
-    /// Of simulated points: what was simulated instead of the drive.
+    /// For simulated points, the smaller drive that was simulated.
     pub scale: Option<Scale>,
-    /// Where the model differs from the scenario.
+    /// Differences between the model and the scenario.
     pub notes: Vec<String>,
 }
 
-/// A template's write amplification, and what it rests on.
+/// Write amplification of a template with its basis.
 #[derive(Clone, Debug)]
 pub struct Known {
-    /// Over what is drawn.
+    /// Interpolated surface over the drawn parameters.
     pub surface: Surface,
     rests_on: &'static str,
     model: String,
@@ -50,7 +50,8 @@ pub struct Known {
     notes: Vec<String>,
 }
 
-/// Theory has no noise, so that points are added until a few tenths of a per cent are reached, which is less than models are off.
+/// Theory has no noise. Points are added until the error is a few tenths of a per cent, less than the error of the
+/// models.
 const BY_THEORY: [Fineness; 4] = [
     Fineness { first: 4, last: 4, tolerance: TOLERANCE },
     Fineness { first: 4, last: 16, tolerance: TOLERANCE },
@@ -62,10 +63,11 @@ const TOLERANCE: f64 = 3e-3;
 /// Simulated points cost more, and are not exact.
 const BY_SIMULATION: Fineness = Fineness { first: 2, last: 4, tolerance: 0.02 };
 
-/// The write amplification of every template of the plan, in their order.
+/// Computes the write amplification of every template of the plan, in order.
 ///
 /// # Errors
-/// A template of which there is no model, where nothing may be simulated; a theory without an answer; a run that failed.
+/// Returns an error for a template without a model if simulation is not allowed, if the theory has no solution, and if
+/// a run fails.
 pub fn known(
     plan: &Plan,
     sweep: &SweepOptions<'_>,
@@ -151,7 +153,7 @@ fn by_simulation(
     Ok(Known { surface, rests_on: "simulation", model, simulation_error: Some(widest), scale, notes })
 }
 
-/// The mean of several values and the half-width of its 95 % interval.
+/// Returns the mean of several values and the half-width of its 95 % interval.
 pub fn mean_and_half_width(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -160,12 +162,12 @@ pub fn mean_and_half_width(values: &[f64]) -> (f64, f64) {
 }
 
 impl Known {
-    /// Whether it rests on theory.
+    /// True if the values come from theory.
     pub fn is_theory(&self) -> bool {
         self.rests_on == "theory"
     }
 
-    /// What the drives of a group and tenant under a setting rest on.
+    /// Returns the basis for the drives of a group and tenant under a setting.
     pub fn basis(&self, plan: &Plan, setting: usize, group: usize, tenant: usize) -> Basis {
         Basis {
             setting: plan.settings()[setting].to_owned(),

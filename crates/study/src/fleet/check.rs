@@ -1,4 +1,4 @@
-//! Theory held against simulation, on drives of the fleet that are drawn for it.
+//! Comparison of theory with simulation on a random sample of the fleet's drives.
 
 use super::amplification::{Known, mean_and_half_width};
 use super::draw::{DrawnDrive, drives};
@@ -15,77 +15,77 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Seed, below};
 use wearwell_stack::Scenario;
 
-/// How far off theory may be to be trusted, as a share, unless said otherwise.
+/// Default tolerance for the error of theory, as a fraction.
 pub const TOLERANCE: f64 = 0.03;
 
-/// How theory is held against simulation.
+/// Options of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CheckOptions {
-    /// Drives that are drawn for it.
+    /// Number of drives in the sample.
     pub drives: u32,
-    /// Blocks of the small drives that stand for them; `None` simulates whole drives.
+    /// Number of blocks of the scaled-down drives; `None` simulates whole drives.
     pub blocks: Option<u32>,
-    /// How far off theory may be to be trusted, as a share.
+    /// Tolerance for the error of theory, as a fraction.
     pub tolerance: f64,
 }
 
-/// What a check found.
+/// Result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// Drives that were simulated.
+    /// Number of simulated drives.
     pub drives: usize,
-    /// How far off theory may be to be trusted, as a share.
+    /// Tolerance for the error of theory, as a fraction.
     pub tolerance: f64,
-    /// Each group and tenant of which a drive was drawn.
+    /// Rows for each group and tenant in the sample.
     pub rows: Vec<CheckRow>,
-    /// All drives together.
+    /// Row for all drives together.
     pub all: CheckRow,
-    /// Seconds by the clock of each run, which are no part of the result.
+    /// Wall-clock seconds of each run; not part of the result.
     #[serde(skip)]
     pub seconds: Vec<f64>,
-    /// Seconds by the clock that all of them took, side by side.
+    /// Wall-clock seconds of all runs in parallel.
     #[serde(skip)]
     pub clock_seconds: f64,
 }
 
-/// Theory beside simulation.
+/// Theory compared with simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckRow {
-    /// The group.
+    /// Name of the group.
     pub group: String,
-    /// The tenant.
+    /// Name of the tenant.
     pub tenant: String,
-    /// Drives that were simulated.
+    /// Number of simulated drives.
     pub drives: usize,
     /// Mean write amplification of the drives, by theory.
     pub theory: f64,
-    /// The same of the small drives that stand for them, by theory.
+    /// Mean write amplification of the scaled-down drives, by theory.
     pub theory_scaled: f64,
-    /// The same of these, simulated.
+    /// Mean write amplification of the scaled-down drives, by simulation.
     pub simulated: f64,
-    /// Theory less simulation over simulation, both of the small drives; the mean over drives, as a share.
+    /// Relative difference of theory from simulation for the scaled-down drives; the mean over drives.
     pub difference: f64,
-    /// Half-width of its 95 % interval; of one drive there is none.
+    /// Half-width of its 95 % interval; unset for one drive.
     pub ci95: Option<f64>,
-    /// What standing for a large drive changes: theory of the small drives over that of the drives, less 1.
+    /// Effect of scaling down: theory of the scaled-down drives over that of the drives, less 1.
     pub scale_effect: f64,
-    /// What was simulated instead of the first drive.
+    /// Scaled-down drive that was simulated instead of the first drive.
     pub scale: Scale,
-    /// Runs that had not become steady.
+    /// Number of runs that did not reach a steady state.
     pub unsteady: usize,
-    /// Whether theory is to be trusted.
+    /// Verdict on theory.
     pub verdict: Verdict,
 }
 
-/// Whether theory is to be trusted.
+/// Verdict on the accuracy of theory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The interval of the difference lies within the tolerance.
     Trusted,
-    /// It lies outside.
+    /// The interval lies outside the tolerance.
     Off,
-    /// Neither: more drives are needed.
+    /// Undecided: more drives are needed.
     Open,
 }
 
@@ -99,7 +99,7 @@ impl Verdict {
     }
 }
 
-/// A drive of the sample with what both sides say of it.
+/// Drive of the sample with the results of theory and simulation.
 struct Pair {
     group: usize,
     tenant: usize,
@@ -109,10 +109,10 @@ struct Pair {
     scale: Scale,
 }
 
-/// Simulates drives of draw 0, each with a seed of its own.
+/// Simulates drives of draw 0, each with its own seed.
 ///
 /// # Errors
-/// No drive that rests on theory; a run that failed.
+/// Returns an error if no drive uses theory, and if a run fails.
 pub fn check(
     plan: &Plan,
     known: &[Known],
@@ -157,7 +157,7 @@ pub fn check(
     Ok(Check { drives: pairs.len(), tolerance: options.tolerance, rows, all, seconds, clock_seconds })
 }
 
-/// So many drives of draw 0 that rest on theory, each at most once.
+/// Returns `count` drives of draw 0 that use theory, without repetition.
 fn sample(plan: &Plan, known: &[Known], count: usize) -> Vec<DrawnDrive> {
     let is_known = |drive: &DrawnDrive| known[plan.cells[0][drive.group][drive.tenant]].is_theory();
     let mut all: Vec<DrawnDrive> = drives(plan, 0).into_iter().filter(is_known).collect();
@@ -171,7 +171,7 @@ fn sample(plan: &Plan, known: &[Known], count: usize) -> Vec<DrawnDrive> {
     all
 }
 
-/// The small drive that stands for one of the fleet, and what theory says of both.
+/// Returns the scaled-down version of a drive, and the results of theory for both.
 fn foretold(
     plan: &Plan,
     known: &[Known],
@@ -220,7 +220,7 @@ mod tests {
     use super::Verdict;
 
     #[test]
-    fn theory_is_trusted_only_where_the_whole_interval_says_so() {
+    fn theory_is_trusted_only_if_the_whole_interval_is_within_tolerance() {
         let of = |difference, half| Verdict::of(difference, half, 0.03);
         assert_eq!(of(0.01, Some(0.01)), Verdict::Trusted);
         assert_eq!(of(-0.01, Some(0.025)), Verdict::Open);

@@ -1,4 +1,4 @@
-//! What a person writes of a fleet.
+//! Fleet files.
 
 use super::distribution::Distribution;
 use schemars::JsonSchema;
@@ -10,114 +10,114 @@ use wearwell_base::config::ConfigError;
 use wearwell_stack::device::Device;
 use wearwell_stack::layers::{FtlConfig, from_value};
 
-/// Drives, who writes to them, and what might be done otherwise.
+/// Fleet: drives, tenants that write to them, and what-if settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
-    /// A title for results and tables.
+    /// Title for results and tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The root seed. Equal fleets with equal seeds give equal results.
+    /// Root seed. Equal fleets with equal seeds give equal results.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// Years that are looked ahead.
+    /// Number of years to predict.
     #[serde(default = "default_years")]
     #[schemars(range(min = 1, max = 100))]
     pub years: u32,
-    /// How often all drives are drawn anew; the intervals come from that.
+    /// Number of random draws of all drives; confidence intervals come from repeated draws.
     #[serde(default = "default_draws")]
     #[schemars(range(min = 2, max = 10_000))]
     pub draws: u32,
-    /// What prices are in; only shown.
+    /// Currency of prices; only displayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
-    /// Drives of one kind each.
+    /// Groups of drives of the same kind.
     pub group: Vec<Group>,
-    /// Who writes to them.
+    /// Tenants that write to the drives.
     pub tenant: Vec<Tenant>,
-    /// What might be otherwise.
+    /// Alternative (what-if) settings to compare.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub what_if: Vec<WhatIf>,
-    /// How a small drive stands for a large one, where there is no model; without this table such a fleet is refused.
+    /// Simulation of a scaled-down drive where theory has no model; without this table such a fleet is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
 }
 
-/// Drives of one kind.
+/// Group of drives of the same kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// What it is called.
+    /// Name of the group.
     pub name: String,
-    /// How many there are; of a table of SMART reports, as many as it has.
+    /// Number of drives; with a table of SMART reports, its number of rows applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drives: Option<u32>,
     /// Price of a drive.
     pub price: f64,
-    /// The drive, as `device` of a scenario.
+    /// Drive, as `device` of a scenario.
     #[schemars(with = "Device")]
     pub device: Map<String, Value>,
-    /// What cleans it, as `ftl` of a scenario.
+    /// Flash translation layer, as `ftl` of a scenario.
     #[serde(default = "no_settings")]
     #[schemars(with = "FtlConfig")]
     pub ftl: Value,
-    /// Years ago at which drives were installed; those that wore out meanwhile were replaced. New unless given.
+    /// Age of the drives in years; drives that wore out since were replaced. Default: new drives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_years: Option<Distribution>,
-    /// The same in drive writes.
+    /// Age of the drives in drive writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_drive_writes: Option<Distribution>,
-    /// A table with a row for each drive, CSV, or a folder of SMART reports, JSON; counts from this file's folder.
+    /// CSV table with a row for each drive, or a folder of SMART reports in JSON; relative to the folder of this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smart: Option<PathBuf>,
-    /// What a drive's flash endures, as a multiple of `device.endurance_cycles`.
+    /// Endurance of a drive's flash, as a multiple of `device.endurance_cycles`.
     #[serde(default = "one")]
     pub endurance_factor: Distribution,
 }
 
-/// Who writes.
+/// Tenant: a source of writes with drives of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
-    /// What it is called.
+    /// Name of the tenant.
     pub name: String,
-    /// Its part of the drives that nobody has for certain, beside the others' parts.
+    /// Share of the drives not assigned by tables or by `drives`, relative to the shares of the other tenants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// How many drives it has; either this or `share`.
+    /// Number of drives of the tenant; give either this or `share`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drives: Option<u32>,
-    /// What it writes to a drive.
+    /// Drive writes per day to each drive.
     pub drive_writes_per_day: Distribution,
-    /// How it writes, as `workload` of a scenario; any number may be a law.
+    /// Pattern of writes, as `workload` of a scenario; any number may be a distribution.
     pub workload: Map<String, Value>,
 }
 
-/// What might be otherwise.
+/// Alternative (what-if) setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhatIf {
-    /// What it is called.
+    /// Name of the setting.
     pub name: String,
     /// Keys of `device` and `ftl`, with dots, and their values.
     pub set: BTreeMap<String, Value>,
-    /// The groups in which it is so; all unless given.
+    /// Groups that change; default: all groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
-    /// Price of a drive that is so; the group's unless given.
+    /// Price of a changed drive; default: the price of the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
 }
 
-/// How a small drive stands for a large one.
+/// Simulation of a scaled-down drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Simulation {
-    /// Blocks of the small drive.
+    /// Blocks of the scaled-down drive.
     #[serde(default = "default_blocks")]
     #[schemars(range(min = 64, max = 1_000_000))]
     pub blocks: u32,
-    /// Runs of each point, with seeds of their own.
+    /// Runs per point, each with its own seed.
     #[serde(default = "default_runs")]
     #[schemars(range(min = 2, max = 1000))]
     pub runs: u32,
@@ -151,24 +151,24 @@ fn one() -> Distribution {
     Distribution::Constant(1.0)
 }
 
-/// Drives of all groups together that are still counted; more is a slip of the pen.
+/// Maximum number of drives in all groups together; more is probably a mistake.
 const MOST_DRIVES: u64 = 10_000_000;
 
-/// A setting and why it cannot be.
+/// Returns the error of a setting.
 fn wrong<T>(key: impl Into<String>, problem: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError::new(key, problem))
 }
 
 impl Fleet {
-    /// The JSON Schema of fleets.
+    /// Returns the JSON Schema of fleets.
     pub fn schema() -> Value {
         schemars::schema_for!(Fleet).to_value()
     }
 
-    /// Reads a fleet; the error names the key.
+    /// Reads and checks a fleet.
     ///
     /// # Errors
-    /// An unknown key, a value of the wrong type, or one that cannot be.
+    /// Returns an error that names the key for unknown keys, and for values of the wrong type or out of range.
     pub fn read(value: &Value) -> Result<Fleet, ConfigError> {
         let fleet: Fleet = from_value(value.clone())?;
         fleet.check()?;
@@ -240,7 +240,7 @@ impl Simulation {
     }
 }
 
-/// Refuses a list without entries, and names that are empty or given twice.
+/// Refuses an empty list, and names that are empty or duplicate.
 fn names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ConfigError> {
     let names: Vec<&str> = names.collect();
     if names.is_empty() {
@@ -264,7 +264,7 @@ fn price(price: f64) -> Result<(), ConfigError> {
     wrong("price", format!("is {price}; it must be a number from 0"))
 }
 
-/// Refuses what cannot be drawn, and what may be drawn below `least`.
+/// Refuses an invalid distribution, and one that may draw values below `least`.
 fn drawn(key: &str, distribution: &Distribution, least: f64) -> Result<(), ConfigError> {
     if let Some(problem) = distribution.problem() {
         return wrong(key, problem);
@@ -304,7 +304,7 @@ impl Group {
             drawn(key, age, 0.0)?;
         }
         drawn("endurance_factor", &self.endurance_factor, 0.0)?;
-        // The least that is ever drawn.
+        // The smallest value that can be drawn.
         if self.endurance_factor.quantile(f64::EPSILON / 4.0) <= 0.0 {
             return wrong("endurance_factor", "may come out as 0: the flash would endure nothing");
         }

@@ -1,4 +1,4 @@
-//! What a number is drawn from that differs from drive to drive.
+//! Distributions of numbers that vary from drive to drive.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -7,76 +7,76 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::borrow::Cow;
 
-/// A number, or the law that it is drawn from.
+/// Number, or distribution from which it is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// The same for all.
+    /// Constant: equal for all.
     Constant(f64),
-    /// Drawn.
+    /// Drawn at random.
     Drawn(Law),
 }
 
-/// A law, as it is written: `{ law = "lognormal", median = 0.3, sigma = 0.8 }`.
+/// Distribution, as in a file: `{ law = "lognormal", median = 0.3, sigma = 0.8 }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Law {
-    /// Anything between two bounds, equally likely.
+    /// Uniform distribution between two bounds.
     Uniform {
-        /// The least.
+        /// Lower bound.
         low: f64,
-        /// The most.
+        /// Upper bound.
         high: f64,
     },
-    /// The normal law, between bounds if they are given.
+    /// Normal distribution, truncated to the bounds if given.
     Normal {
-        /// Mean, before it is cut.
+        /// Mean before truncation.
         mean: f64,
-        /// Standard deviation, before it is cut.
+        /// Standard deviation before truncation.
         deviation: f64,
-        /// Nothing below is drawn.
+        /// Lower bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         low: Option<f64>,
-        /// Nothing above is drawn.
+        /// Upper bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         high: Option<f64>,
     },
-    /// A number whose logarithm is normal, between bounds if they are given.
+    /// Lognormal distribution, truncated to the bounds if given.
     Lognormal {
-        /// Half of all are below, before it is cut.
+        /// Median before truncation.
         median: f64,
-        /// Standard deviation of the natural logarithm, before it is cut.
+        /// Standard deviation of the natural logarithm before truncation.
         sigma: f64,
-        /// Nothing below is drawn.
+        /// Lower bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         low: Option<f64>,
-        /// Nothing above is drawn.
+        /// Upper bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         high: Option<f64>,
     },
-    /// The exponential law.
+    /// Exponential distribution.
     Exponential {
         /// Mean.
         mean: f64,
     },
-    /// The Weibull law.
+    /// Weibull distribution.
     Weibull {
-        /// 63.2 % are below.
+        /// Scale: 63.2 % of the values are below.
         scale: f64,
-        /// 1 is the exponential law; the larger, the narrower.
+        /// Shape: 1 is the exponential distribution; larger shapes are narrower.
         shape: f64,
     },
-    /// One of a few values.
+    /// Discrete distribution over a few values.
     Values {
-        /// The values.
+        /// Possible values.
         values: Vec<f64>,
-        /// How likely each is, beside the others; all alike unless given.
+        /// Relative weights of the values; default: equal weights.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         weights: Vec<f64>,
     },
 }
 
 impl Distribution {
-    /// What is wrong with it, if anything is.
+    /// Returns a description of the first problem, if any.
     pub fn problem(&self) -> Option<String> {
         match self {
             Distribution::Constant(value) => {
@@ -86,7 +86,7 @@ impl Distribution {
         }
     }
 
-    /// The value below which a share `u` of all are, 0 < u < 1. The distribution has no problem.
+    /// Returns the quantile at `u`, 0 < u < 1, of a distribution without problems.
     pub fn quantile(&self, u: f64) -> f64 {
         match self {
             Distribution::Constant(value) => *value,
@@ -94,7 +94,7 @@ impl Distribution {
         }
     }
 
-    /// The least and the most that can be drawn; they may be infinite.
+    /// Returns the smallest and the largest possible value; they may be infinite.
     pub fn support(&self) -> (f64, f64) {
         match self {
             Distribution::Constant(value) => (*value, *value),
@@ -107,7 +107,7 @@ fn standard() -> Normal {
     Normal::new(0.0, 1.0).expect("the standard normal law")
 }
 
-/// The part of `u` that is left between two bounds, told in standard deviations.
+/// Returns the quantile `u` of the standard normal distribution truncated to `low` and `high`.
 fn cut_normal(u: f64, low: Option<f64>, high: Option<f64>) -> f64 {
     let standard = standard();
     let below = low.map_or(0.0, |low| standard.cdf(low));
@@ -168,7 +168,7 @@ impl Law {
         }
     }
 
-    /// Whether nothing can be drawn between the bounds.
+    /// Returns an error if the interval between the bounds is empty or practically impossible.
     fn empty_between_bounds(&self) -> Option<String> {
         let (low, high, z) = match self {
             Law::Uniform { low, high } => (*low, *high, None),
@@ -185,7 +185,7 @@ impl Law {
             return Some(format!("`low` is {low}, above `high`, which is {high}"));
         }
         let share = z.map_or(1.0, |(low, high)| standard().cdf(high) - standard().cdf(low));
-        // Further out the quantiles have no digits left.
+        // Further out, quantiles lose all precision.
         let is_far = share.is_nan() || share < 1e-9;
         is_far.then(|| format!("has next to nothing between {low} and {high}"))
     }
@@ -214,7 +214,7 @@ impl Law {
                     left -= weight(at);
                     left < 0.0
                 });
-                // Rounding may leave a crumb behind the last that has any weight.
+                // Rounding may leave a remainder after the last value; take the last value with a positive weight.
                 let last = || (0..values.len()).rev().find(|&at| weight(at) > 0.0).unwrap_or(0);
                 values[found.unwrap_or_else(last)]
             }
@@ -296,7 +296,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    /// The mean of 100,000 equally spaced quantiles.
+    /// Returns the mean of 100,000 equally spaced quantiles.
     fn mean(of: &Distribution) -> f64 {
         (0..100_000).map(|at| of.quantile((f64::from(at) + 0.5) / 1e5)).sum::<f64>() / 1e5
     }
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_told() {
+    fn invalid_distributions_are_described() {
         let problems = [
             (json!({"law": "uniform", "low": 2, "high": 1}), "`low` is 2, above `high`"),
             (json!({"law": "normal", "mean": 0, "deviation": -1}), "`deviation` is -1"),

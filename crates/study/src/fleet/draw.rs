@@ -1,4 +1,4 @@
-//! One draw of a fleet: every drive with an age, a load and an endurance of its own, and when it wears out.
+//! Random draw of a fleet: age, load and endurance of every drive, and the time when it wears out.
 
 use super::plan::{Plan, Variant};
 use super::smart_table::Record;
@@ -7,33 +7,33 @@ use rand::RngCore;
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_stack::Lifetime;
 
-/// A drive as it was drawn.
+/// Drive of a random draw.
 #[derive(Clone, Debug)]
 pub struct DrawnDrive {
-    /// Its group.
+    /// Index of its group.
     pub group: usize,
-    /// Whose it is.
+    /// Index of its tenant.
     pub tenant: usize,
-    /// Drive writes a day.
+    /// Drive writes per day.
     pub drive_writes_per_day: f64,
-    /// What its flash endures, as a multiple of what is rated.
+    /// Endurance of its flash, as a multiple of the rated endurance.
     pub endurance: f64,
-    /// What is drawn of its workload.
+    /// Drawn parameters of its workload.
     pub point: Vec<f64>,
-    /// What it has behind it.
+    /// Past use of the drive.
     age: Age,
 }
 
-/// What a drive has behind it.
+/// Past use of a drive.
 #[derive(Clone, Copy, Debug)]
 enum Age {
     Years(f64),
     DriveWrites(f64),
-    /// As its own counters say.
+    /// Use according to its own counters.
     Seen(Counted),
 }
 
-/// What of a record tells of wear.
+/// Counters of a record that indicate wear.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     host_bytes: f64,
@@ -41,18 +41,18 @@ struct Counted {
     media_bytes: Option<f64>,
 }
 
-/// A number between 0 and 1, neither included.
+/// Returns a random number strictly between 0 and 1.
 fn unit(random: &mut Random) -> f64 {
     ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
 
-/// The drives of draw `number`; equal numbers draw equal drives.
+/// Draws the drives of draw `number`; equal numbers draw equal drives.
 pub fn drives(plan: &Plan, number: u32) -> Vec<DrawnDrive> {
     let seed = Seed(plan.fleet.seed).of("fleet").of(&format!("draw {number}"));
     let mut owners = owners(plan, seed).into_iter();
     let mut drawn = Vec::with_capacity(plan.all_drives());
     for (at, group) in plan.fleet.group.iter().enumerate() {
-        // With a seed of its own, a group is as it is whatever other groups there are, but for whose its drives are.
+        // Each group has its own seed, so its drives do not depend on other groups, except for their tenants.
         let mut random = seed.of(&group.name).random();
         for drive in 0..plan.drives(at) {
             let record = plan.records[at].as_ref().map(|records| &records[drive]);
@@ -64,7 +64,7 @@ pub fn drives(plan: &Plan, number: u32) -> Vec<DrawnDrive> {
     drawn
 }
 
-/// Whose the drives are that no table gives to anybody: exact numbers, in an order that is drawn.
+/// Returns the tenants of drives that no table assigns: exact numbers, in random order.
 fn owners(plan: &Plan, seed: Seed) -> Vec<usize> {
     let open = plan.open_drives();
     let tenants = &plan.fleet.tenant;
@@ -77,7 +77,7 @@ fn owners(plan: &Plan, seed: Seed) -> Vec<usize> {
         let drives = match (tenant.drives, tenant.share) {
             (Some(drives), _) => drives as usize,
             (None, part) => {
-                // Rounded where it begins and where it ends, so that all together are as many as there are.
+                // Rounds the start and the end of each share, so that the numbers sum to the total.
                 let until = |share: f64| ((open - counted) as f64 * share / shares).round() as usize;
                 let begin = until(share);
                 share += part.unwrap_or(0.0);
@@ -86,7 +86,7 @@ fn owners(plan: &Plan, seed: Seed) -> Vec<usize> {
         };
         owners.extend(std::iter::repeat_n(at, drives));
     }
-    // The sum of the shares may differ from what they add up to by rounding.
+    // Rounding may leave the sum of the shares below or above the total.
     let last = tenants.iter().rposition(|tenant| tenant.share.is_some()).unwrap_or(0);
     owners.resize(open, last);
     let mut random = seed.of("tenants").random();
@@ -96,7 +96,8 @@ fn owners(plan: &Plan, seed: Seed) -> Vec<usize> {
     owners
 }
 
-/// Draws a drive. It takes as many numbers whoever its tenant is, so that drives stay as they are when another's tenant changes.
+/// Draws a drive. Always uses the same number of random values, so that a change of one tenant leaves the drives of
+/// others unchanged.
 fn one(plan: &Plan, group: usize, tenant: usize, record: Option<&Record>, random: &mut Random) -> DrawnDrive {
     let (of_group, of_tenant) = (&plan.fleet.group[group], &plan.fleet.tenant[tenant]);
     let [rate, age, endurance] = [unit(random), unit(random), unit(random)];
@@ -125,7 +126,7 @@ fn one(plan: &Plan, group: usize, tenant: usize, record: Option<&Record>, random
     }
 }
 
-/// How long a drive lasts under a setting.
+/// Predicted life of a drive under a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Life {
     /// Write amplification.
@@ -135,7 +136,7 @@ pub struct Life {
 }
 
 impl DrawnDrive {
-    /// Its life as `variant`, by what `surface` says of its workload.
+    /// Predicts the life under `variant`, with the write amplification of its workload from `surface`.
     pub fn life(&self, variant: &Variant, surface: &Surface, scratch: &mut Scratch) -> Life {
         let write_amplification = surface.at(&self.point, scratch);
         let host_writes = variant.drive_writes() * self.endurance / write_amplification;
@@ -146,10 +147,10 @@ impl DrawnDrive {
         Life { write_amplification, years }
     }
 
-    /// The share of its life that is used, as it is.
+    /// Returns the fraction of its life that is used, under the present setting.
     pub fn used(&self, variant: &Variant, life: &Life) -> f64 {
         let host_writes = || variant.drive_writes() * self.endurance / life.write_amplification;
-        // What wore out meanwhile was replaced.
+        // Drives that wore out since were replaced.
         let since_replaced = |lives: f64| if lives.is_finite() { lives.fract() } else { 0.0 };
         match self.age {
             Age::Years(years) if life.years > 0.0 => since_replaced(years / life.years),
@@ -167,9 +168,10 @@ impl DrawnDrive {
     }
 }
 
-/// Drives that wear out in each of `years`, of one that has `left` years left and whose followers last `life` years each.
+/// Counts drives that wear out in each of `years`, for a drive with `left` years left whose replacements last `life`
+/// years each.
 pub fn worn_out(left: f64, life: f64, years: u32, mut take: impl FnMut(usize, f64)) {
-    // So many wear out before time `t`: at left, left + life, left + 2 life...
+    // Number that wear out before time `t`: at left, left + life, left + 2 life...
     let before = |t: f64| if t <= left { 0.0 } else { ((t - left) / life).ceil().max(1.0) };
     if left >= f64::from(years) {
         return;
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn drives_wear_out_one_after_the_other() {
+    fn worn_out_drives_are_replaced_and_wear_out_again() {
         assert_eq!(years(1.5, 2.0), [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
         assert_eq!(years(0.25, 0.5), [2.0, 2.0, 2.0, 2.0, 2.0, 2.0]);
         assert_eq!(years(0.0, 3.0), [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);

@@ -1,8 +1,10 @@
-//! Fleets: thousands of drives with different models, ages, tenants and loads; when they wear out, and what it would cost otherwise.
+//! Fleets: thousands of drives with different models, ages, tenants and loads. Predicts when they wear out, and the
+//! cost of what-if settings.
 //!
-//! A drive's life is what its flash endures over what is written to it and the write amplification. Models, loads and ages are drawn
-//! (`config.rs`, `draw.rs`); write amplification is known from theory at a few points of what is drawn, and from there interpolated
-//! (`surface.rs`), so that a hundred thousand drives take seconds; `check.rs` simulates some of them.
+//! The life of a drive is the endurance of its flash over host writes and write amplification. Models, loads and ages
+//! are drawn at random (`config.rs`, `draw.rs`). Theory gives write amplification at a few points of the drawn
+//! parameters; it is interpolated between them (`surface.rs`), so that a hundred thousand drives take seconds.
+//! `check.rs` simulates a sample of the drives.
 
 mod amplification;
 mod check;
@@ -38,35 +40,35 @@ use std::path::Path;
 use wearwell_base::config::ConfigError;
 use wearwell_stack::{Draft, DraftError, RunError};
 
-/// Why nothing can be said of a fleet.
+/// Reason why a fleet cannot be evaluated.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
-    /// A setting that cannot be.
+    /// Invalid setting.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The same, with its place in the file.
+    /// Invalid setting, with its place in the file.
     #[error(transparent)]
     Draft(#[from] DraftError),
-    /// There is no model, and nothing may be simulated.
+    /// No model applies, and simulation is not allowed.
     #[error("{of}: no model applies: {why}; with a table [simulation] some points are simulated instead")]
     NoModel {
-        /// The drives in question.
+        /// Affected drives.
         of: String,
-        /// Why there is none.
+        /// Reason why no model applies.
         why: String,
     },
-    /// A model applies, and has no answer.
+    /// A model applies but has no solution.
     #[error("{of}: {error}")]
     Prediction {
-        /// The drives in question.
+        /// Affected drives.
         of: String,
-        /// Why there is no answer.
+        /// Reason why there is no solution.
         error: PredictionError,
     },
     /// A simulation failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Simulations that were not made, or say nothing.
+    /// Simulations were not executed, or their results are unusable.
     #[error(transparent)]
     Measure(#[from] MeasureError),
     /// The threads could not be started.
@@ -74,27 +76,27 @@ pub enum FleetError {
     Threads(#[from] rayon::ThreadPoolBuildError),
 }
 
-/// How a fleet is worked out.
+/// Options for evaluating a fleet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FleetOptions<'a> {
-    /// Drives of which theory is held against simulation.
+    /// Sample of drives for which theory is compared with simulation.
     pub check: Option<CheckOptions>,
-    /// Who makes the simulations, and with how many threads the rest is done. Results do not depend on it.
+    /// Executor of simulations and number of threads. Results do not depend on these.
     pub sweep: SweepOptions<'a>,
 }
 
-/// The fleet of a file, TOML or JSON, with the tables that it names, which count from its folder.
+/// Reads the fleet of a TOML or JSON file, with the tables that it names; their paths are relative to its folder.
 ///
 /// # Errors
-/// What cannot be read or cannot be, with its place in the file.
+/// Returns an error with the place in the file for unreadable or invalid input.
 pub fn from_file(path: &Path) -> Result<Plan, FleetError> {
     of_draft(&Draft::from_file(path)?, path.parent().unwrap_or(Path::new("")))
 }
 
-/// The fleet that a draft describes; tables that it names count from `folder`.
+/// Returns the fleet that a draft describes; paths of tables are relative to `folder`.
 ///
 /// # Errors
-/// What cannot be, with its place in the file that the draft was read from.
+/// Returns an error with the place in the draft's file for invalid input.
 pub fn of_draft(draft: &Draft, folder: &Path) -> Result<Plan, FleetError> {
     let explain = |error: ConfigError| FleetError::Draft(draft.explain(&error));
     let fleet = Fleet::read(draft.value()).map_err(explain)?;
@@ -104,10 +106,10 @@ pub fn of_draft(draft: &Draft, folder: &Path) -> Result<Plan, FleetError> {
     })
 }
 
-/// What becomes of the fleet. The observer is shown the runs of a check, and may stop at any point.
+/// Evaluates the fleet. The observer is notified of the runs of a check, and can stop the evaluation at any time.
 ///
 /// # Errors
-/// Drives of which nothing is known; runs that failed.
+/// Returns an error for drives without a model, and for runs that failed.
 pub fn foresee(
     plan: &Plan,
     options: &FleetOptions<'_>,

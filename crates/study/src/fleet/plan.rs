@@ -1,4 +1,4 @@
-//! A fleet with nothing left open: which drives there are, as they are and as they might be, and whose they can be.
+//! Resolved fleets: all drives under each setting, and their possible tenants.
 
 use super::FleetError;
 use super::config::{Fleet, Tenant};
@@ -11,60 +11,60 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_stack::{Draft, ResolvedScenario, Scenario};
 
-/// A fleet that was found to be sound.
+/// Validated fleet.
 #[derive(Debug)]
 pub struct Plan {
-    /// As it was written.
+    /// Fleet as written.
     pub fleet: Fleet,
-    /// Drives of each group in service, where a table has them.
+    /// Records of drives in service, for groups with a table.
     pub(super) records: Vec<Option<Vec<Record>>>,
-    /// The settings, as they are first and then each what-if, and in each the drive of every group.
+    /// Drives of every group by setting; the present setting first, then each what-if.
     pub(super) variants: Vec<Vec<Variant>>,
-    /// For each setting, group and tenant which of `templates` it is.
+    /// Index into `templates` for each setting, group and tenant.
     pub(super) cells: Vec<Vec<Vec<usize>>>,
-    /// What there is to be known the write amplification of, each once.
+    /// Distinct scenarios whose write amplification is needed.
     pub(super) templates: Vec<Template>,
 }
 
-/// The drive of a group under a setting.
+/// Drive of a group under a setting.
 #[derive(Clone, Debug)]
 pub(super) struct Variant {
     device_and_ftl: Map<String, Value>,
-    /// Bytes that it shows.
+    /// Logical capacity in bytes.
     pub capacity_bytes: f64,
-    /// Bytes of its flash.
+    /// Bytes of flash.
     pub flash_bytes: f64,
-    /// Cycles that its flash endures.
+    /// Program/erase cycles that its flash endures.
     pub cycles: f64,
-    /// So many take the place of one as it is, for the same data.
+    /// Number of drives that replace one present drive, for the same data.
     pub drives: f64,
-    /// Price of one.
+    /// Price of a drive.
     pub price: f64,
 }
 
 impl Variant {
-    /// Drive writes that it endures at a write amplification of 1.
+    /// Returns the drive writes that the drive endures at a write amplification of 1.
     pub fn drive_writes(&self) -> f64 {
         self.cycles * self.flash_bytes / self.capacity_bytes
     }
 }
 
-/// A scenario, some numbers of whose workload are drawn.
+/// Scenario in which some numbers of the workload are drawn at random.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// The scenario.
+    /// Scenario with placeholders for the drawn numbers.
     scenario: Value,
-    /// What is drawn, and where it stands in the scenario.
+    /// Drawn numbers: JSON pointers and distributions.
     pub(super) axes: Vec<(String, Distribution)>,
-    /// The group and tenant that it was made for first.
+    /// First group and tenant that use the template.
     pub(super) made_for: String,
 }
 
 impl Template {
-    /// The scenario at a point.
+    /// Returns the scenario at a point.
     ///
     /// # Errors
-    /// A value that the workload does not take.
+    /// Returns an error for a value that the workload does not accept.
     pub fn at(&self, point: &[f64]) -> Result<Scenario, ConfigError> {
         let mut scenario = self.scenario.clone();
         for ((pointer, _), &value) in self.axes.iter().zip(point) {
@@ -74,13 +74,13 @@ impl Template {
     }
 }
 
-/// A whole number as one, so that it fits keys that take no others.
+/// Writes integral values as integers, as some keys require.
 fn number(value: f64) -> Value {
     let is_whole = value.fract() == 0.0 && value.abs() < 9e15;
     if is_whole { json!(value as i64) } else { json!(value) }
 }
 
-/// The laws in `value`, and where they stand.
+/// Collects the distributions in `value` with their JSON pointers.
 fn laws(value: &Value, pointer: &str, found: &mut Vec<(String, Distribution)>) -> Result<(), ConfigError> {
     let key = || pointer.trim_start_matches('/').replace('/', ".");
     match value {
@@ -109,10 +109,10 @@ fn laws(value: &Value, pointer: &str, found: &mut Vec<(String, Distribution)>) -
     }
 }
 
-/// Laws that a workload may have; each multiplies the points that are solved for.
+/// Maximum number of distributions in a workload; each multiplies the number of points to solve.
 const MOST_LAWS: usize = 3;
 
-/// What is drawn of a tenant's workload.
+/// Returns the drawn numbers of a tenant's workload.
 fn axes(tenant: &Tenant, at: usize) -> Result<Vec<(String, Distribution)>, ConfigError> {
     let mut found = Vec::new();
     let workload = Value::Object(tenant.workload.clone());
@@ -124,10 +124,10 @@ fn axes(tenant: &Tenant, at: usize) -> Result<Vec<(String, Distribution)>, Confi
     Ok(found)
 }
 
-/// Measures of spare space: a what-if that sets one keeps the flash.
+/// Measures of spare space; a what-if that sets one of these keeps the flash.
 const SPARE: [&str; 4] = ["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"];
 
-/// Keys that say how much flash there is: who sets one says so himself.
+/// Keys that determine the size of the flash; a what-if that sets one of these changes the flash.
 const FLASH: [&str; 5] = [
     "device.capacity",
     "device.raw_capacity",
@@ -137,10 +137,10 @@ const FLASH: [&str; 5] = [
 ];
 
 impl Plan {
-    /// A fleet with its tables read, which count from `folder`.
+    /// Resolves a fleet and reads its tables, whose paths are relative to `folder`.
     ///
     /// # Errors
-    /// What cannot be, with its key.
+    /// Returns an error that names the key for invalid input.
     pub fn new(fleet: Fleet, folder: &Path) -> Result<Plan, FleetError> {
         let names: Vec<&str> = fleet.tenant.iter().map(|tenant| &*tenant.name).collect();
         let records = fleet.group.iter().enumerate().map(|(at, group)| {
@@ -165,24 +165,24 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Drives of a group.
+    /// Returns the number of drives of a group.
     pub fn drives(&self, group: usize) -> usize {
         let given = || self.fleet.group[group].drives.unwrap_or(0) as usize;
         self.records[group].as_ref().map_or_else(given, Vec::len)
     }
 
-    /// Drives in all.
+    /// Returns the number of all drives.
     pub fn all_drives(&self) -> usize {
         (0..self.fleet.group.len()).map(|group| self.drives(group)).sum()
     }
 
-    /// Names of the settings, as it is first.
+    /// Returns the names of the settings, the present setting first.
     pub fn settings(&self) -> Vec<&str> {
         let what_ifs = self.fleet.what_if.iter().map(|one| &*one.name);
         ["as it is"].into_iter().chain(what_ifs).collect()
     }
 
-    /// Drives that no table gives to a tenant.
+    /// Returns the number of drives that no table assigns to a tenant.
     pub(super) fn open_drives(&self) -> usize {
         let given = |records: &Vec<Record>| records.iter().filter(|record| record.tenant.is_some()).count();
         self.all_drives() - self.records.iter().flatten().map(given).sum::<usize>()
@@ -212,7 +212,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A scenario of a group's drive, of tenant 0 halfway, to be changed.
+    /// Returns a draft with the drive and FTL of a group.
     fn draft(&self, group: usize) -> Draft {
         let group = &self.fleet.group[group];
         Draft::from_value(json!({ "device": group.device, "ftl": group.ftl }))
@@ -228,7 +228,7 @@ impl Plan {
         self.variant(self.draft(group).value(), price).map_err(within)
     }
 
-    /// The drive of this value's `device` and `ftl`. Whatever writes: sizes do not depend on it.
+    /// Resolves the drive of `value`'s `device` and `ftl`. The workload is arbitrary: sizes do not depend on it.
     fn variant(&self, value: &Value, price: f64) -> Result<Variant, ConfigError> {
         let mut sized = value.clone();
         sized["workload"] = json!({ "kind": "uniform" });
@@ -251,7 +251,7 @@ impl Plan {
         })
     }
 
-    /// The drive of a group under a what-if.
+    /// Returns the drive of a group under a what-if.
     fn changed(&self, what_if: usize, group: usize) -> Result<Variant, ConfigError> {
         let (change, base) = (&self.fleet.what_if[what_if], &self.variants[0][group]);
         let name = &self.fleet.group[group].name;
@@ -275,7 +275,7 @@ impl Plan {
         Ok(changed)
     }
 
-    /// Gives the drive's size as that of its flash.
+    /// Replaces the drive's capacity by the number of its blocks.
     fn keep_flash(&self, draft: &mut Draft, group: usize) -> Result<(), ConfigError> {
         let mut sized = draft.value().clone();
         sized["workload"] = json!({ "kind": "uniform" });
@@ -333,7 +333,7 @@ impl Plan {
     }
 }
 
-/// Refuses a template that cannot be built halfway or where the drawn numbers are least or most.
+/// Refuses a template that cannot be built at the median or at the limits of the drawn numbers.
 fn check_ends(template: &Template, setting: usize, group: usize, tenant: usize) -> Result<(), ConfigError> {
     let point =
         |value: fn(&Distribution) -> f64| template.axes.iter().map(|(_, law)| value(law)).collect::<Vec<_>>();
@@ -355,10 +355,10 @@ fn check_ends(template: &Template, setting: usize, group: usize, tenant: usize) 
     Ok(())
 }
 
-/// Pages of the space on which a workload is tried; on a whole drive some take long.
+/// Pages of the address space on which workloads are tested; some workloads take long on a whole drive.
 const TRIED_PAGES: u32 = 1 << 16;
 
-/// Refuses a workload that cannot be made.
+/// Refuses a workload that cannot be built.
 fn check_workload(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     let pages = resolved.device.logical_pages.min(TRIED_PAGES);
     let made = resolved.scenario.workload.as_ref().map(|workload| workload.build(pages, Seed(1)));

@@ -1,4 +1,4 @@
-//! A small drive that stands for a large one: blocks of as many pages or a power of two fewer, fewer blocks, the same spare factor.
+//! Scaled-down drives: the same spare factor, fewer blocks, and pages per block halved until small enough.
 
 use super::FleetError;
 use crate::measured;
@@ -9,29 +9,29 @@ use wearwell_base::seed::Seed;
 use wearwell_stack::device::Device;
 use wearwell_stack::{ByteSize, ResolvedScenario, Scenario};
 
-/// Pages of a block above which blocks are halved: write amplification hardly depends on them from there on.
+/// Pages per block above which blocks are halved: larger blocks barely change the write amplification.
 const PAGES: u32 = 128;
 
-/// Blocks of a drive that is measured over ten drive writes; one of more blocks is over fewer.
+/// Number of blocks for which ten drive writes are measured; larger drives are measured over fewer.
 const FEW_BLOCKS: f64 = 1000.0;
 
-/// What was simulated instead of a drive.
+/// Scaled-down drive that was simulated instead of a drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scale {
     /// Blocks of the drive.
     pub blocks_of_drive: u64,
-    /// Mapping units of each.
+    /// Mapping units per block of the drive.
     pub pages_per_block_of_drive: u32,
-    /// Blocks of the small one.
+    /// Blocks of the scaled-down drive.
     pub blocks: u32,
-    /// Mapping units of each.
+    /// Mapping units per block of the scaled-down drive.
     pub pages_per_block: u32,
 }
 
-/// The scenario on a drive of `blocks` blocks, measured long enough to be held against theory.
+/// Returns the scenario on a drive of `blocks` blocks, measured long enough to compare with theory.
 ///
 /// # Errors
-/// A setting that does not fit a small drive.
+/// Returns an error for a setting that does not fit a scaled-down drive.
 pub fn scaled(scenario: &Scenario, blocks: u32) -> Result<(Scenario, Scale), FleetError> {
     let resolved = ResolvedScenario::of(scenario.clone())?;
     let geometry = &resolved.device.geometry;
@@ -59,11 +59,11 @@ pub fn scaled(scenario: &Scenario, blocks: u32) -> Result<(Scenario, Scale), Fle
     Ok((small, scale))
 }
 
-/// The scenario on the whole drive. The more blocks are cleaned, the less chance is left in a mean over them: on a drive of thousands of
-/// blocks a drive write says as much as ten do on a small one.
+/// Returns the scenario on the whole drive. Means over more cleaned blocks vary less: on a drive of thousands of
+/// blocks, one drive write is as accurate as ten on a scaled-down drive.
 ///
 /// # Errors
-/// A setting that does not fit the drive.
+/// Returns an error for a setting that does not fit the drive.
 pub fn whole(scenario: &Scenario) -> Result<(Scenario, Scale), FleetError> {
     let geometry = ResolvedScenario::of(scenario.clone())?.device.geometry;
     let blocks = geometry.pages() / u64::from(geometry.pages_per_block);
@@ -78,40 +78,40 @@ pub fn whole(scenario: &Scenario) -> Result<(Scenario, Scale), FleetError> {
     Ok((whole, scale))
 }
 
-/// Lets the drive be measured over so many drive writes, once it is steady.
+/// Sets a measurement over `drive_writes` drive writes, after the drive is steady.
 fn measure(scenario: &mut Scenario, drive_writes: f64) {
-    // What filling in order leaves behind is thrown together first.
+    // Random overwrites first mix the order left by the sequential fill.
     scenario.precondition.random_overwrites = 1.0;
     scenario.measure.drive_writes = drive_writes;
     scenario.measure.window = (drive_writes / 4.0).min(0.5);
     scenario.measure.tolerance = 0.005;
 }
 
-/// What a run of a small drive found.
+/// Result of simulating a scaled-down drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Simulated {
     /// Write amplification.
     pub write_amplification: f64,
-    /// Whether it had become steady.
+    /// True if the run reached a steady state.
     pub is_steady: bool,
-    /// Seconds of the clock, which are no part of any result.
+    /// Wall-clock seconds; not part of any result.
     pub seconds: f64,
 }
 
-/// A run of `scenario`, a small drive that stands for those `of` a group under the load of a tenant.
+/// Returns a run of `scenario`, which represents the drives `of` a group under the load of a tenant.
 ///
 /// # Errors
-/// A scenario that cannot be.
+/// Returns an error for an invalid scenario.
 pub fn point(scenario: &Scenario, seed: Seed, replica: u32, of: &str) -> Result<Point, FleetError> {
-    // As many bits as TOML has for whole numbers.
+    // TOML integers have 63 bits.
     let scenario = measured::resolved(Scenario { seed: seed.0 >> 1, ..scenario.clone() })?;
     Ok(Point { settings: [("drives".to_owned(), of.into())].into(), replica, scenario })
 }
 
-/// Makes the runs.
+/// Executes the runs.
 ///
 /// # Errors
-/// A run that failed, or in which nothing was cleaned; runs that cannot be made or kept.
+/// Returns an error for a run that failed or cleaned nothing, and for runs that cannot be executed or stored.
 pub fn simulate(
     points: Vec<Point>,
     sweep: &SweepOptions<'_>,

@@ -1,11 +1,12 @@
-//! How long work takes that is given out piece by piece to whoever is free.
+//! Duration of parallel work that is assigned piece by piece to idle workers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Seconds until the last of `workers` is done, if pieces of these lengths are given out in this order (Graham's list scheduling).
+/// Returns the seconds until the last of `workers` finishes, if pieces are assigned in this order (Graham's list
+/// scheduling).
 pub fn makespan(seconds: &[f64], workers: usize) -> f64 {
-    // Times are not negative, so that their bits have their order.
+    // Times are not negative, so their bit patterns sort like the values.
     let mut free: BinaryHeap<Reverse<u64>> = (0..workers.max(1)).map(|_| Reverse(0f64.to_bits())).collect();
     let mut last = 0.0f64;
     for &seconds in seconds {
@@ -22,14 +23,14 @@ mod tests {
     use super::makespan;
 
     #[test]
-    fn pieces_go_to_whoever_is_free() {
+    fn pieces_go_to_idle_workers() {
         let pieces = [3.0, 1.0, 1.0, 2.0, 4.0];
         assert_eq!(makespan(&pieces, 1), 11.0);
-        // 3 beside 1 and 1; at 2 the second takes 2, at 3 the first takes 4.
+        // Worker 1 takes 3, worker 2 takes 1 and 1; at time 2 worker 2 takes 2, at time 3 worker 1 takes 4.
         assert_eq!(makespan(&pieces, 2), 7.0);
         assert_eq!(makespan(&pieces, 100), 4.0);
         assert_eq!(makespan(&[], 3), 0.0);
-        // Never worse than twice the best there could be, nor better than a fair part.
+        // The result is never worse than twice the optimum, nor better than an equal division.
         let many: Vec<f64> = (0..500).map(|at| 1.0 + f64::from(at * 7 % 13)).collect();
         let all: f64 = many.iter().sum();
         for workers in [2, 7, 100] {

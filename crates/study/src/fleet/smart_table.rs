@@ -1,4 +1,4 @@
-//! What drives in service have behind them: a table with a row for each, or a folder of their own reports.
+//! Past use of drives in service: a table with a row for each drive, or a folder of SMART reports.
 
 use crate::drive::SmartReport;
 use std::collections::BTreeMap;
@@ -7,22 +7,22 @@ use std::io::Read;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
 
-/// What one drive has behind it.
+/// Past use of a drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// Bytes that the host wrote.
+    /// Bytes written by the host.
     pub host_bytes: f64,
-    /// Days under power, if they are known.
+    /// Days of operation, if known.
     pub days: Option<f64>,
-    /// Share of its life that it says is used.
+    /// Fraction of its life used, as reported by the drive.
     pub used: Option<f64>,
-    /// Bytes that the flash took, if they are counted.
+    /// Bytes programmed to flash, if counted.
     pub media_bytes: Option<f64>,
-    /// Whose it is, if the table says so.
+    /// Index of its tenant, if the table has one.
     pub tenant: Option<usize>,
 }
 
-/// Columns of a table, with what they hold.
+/// Allowed columns of a table.
 const COLUMNS: [&str; 7] = [
     "serial",
     "model",
@@ -33,14 +33,14 @@ const COLUMNS: [&str; 7] = [
     "percentage_used",
 ];
 
-/// Longest table that is read, bytes, and most drives.
+/// Maximum length of a table in bytes, and maximum number of drives.
 const LONGEST: u64 = 1 << 30;
 const MOST_DRIVES: usize = 10_000_000;
 
-/// The drives of `path`: of a folder those of its reports, by name. `tenants` are those that a table may name.
+/// Reads the drives of `path`; a folder's reports are read in name order. `tenants` are the names that a table may use.
 ///
 /// # Errors
-/// What cannot be read, with file and line; the key is empty.
+/// Returns an error with file and line, and an empty key, for unreadable input.
 pub fn read(path: &Path, tenants: &[&str]) -> Result<Vec<Record>, ConfigError> {
     let records = if path.is_dir() { folder(path) } else { table(path, tenants) };
     let records = records.map_err(|problem| ConfigError { key: String::new(), problem })?;
@@ -118,7 +118,7 @@ fn table(path: &Path, tenants: &[&str]) -> Result<Vec<Record>, String> {
     Ok(records)
 }
 
-/// A row of a table.
+/// Row of a table.
 struct Cells<'a> {
     places: &'a BTreeMap<&'a str, usize>,
     row: &'a csv::StringRecord,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_a_drive() {
+    fn each_row_is_read_as_a_drive() {
         let head = "serial,tenant,host_bytes_written,power_on_hours,percentage_used\n";
         let records = of(&format!("{head}A, web, 1e12, 48, 10\nB,,2000,,\n")).unwrap();
         let first =
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn invalid_table_is_refused_with_its_line() {
         let cases = [
             ("host_bytes_written,wear\n1,2\n", ":1: the column \"wear\" is unknown"),
             ("serial\nA\n", ":1: the column \"host_bytes_written\" is missing"),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_has_a_report_for_each_drive() {
+    fn folder_is_read_as_one_report_per_drive() {
         let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
         let folder = tempfile::tempdir().unwrap();
         for name in ["nvme-july.json", "sata.json"] {

@@ -1,4 +1,4 @@
-//! What all draws of a fleet come to.
+//! Summary over all draws of a fleet.
 
 use super::amplification::{Basis, Known};
 use super::check::Check;
@@ -8,108 +8,109 @@ use super::plan::Plan;
 use super::tally::{LifeQuantiles, Parts, QUANTILES, SettingTally, Tally};
 use serde::Serialize;
 
-/// What becomes of a fleet.
+/// Result of a fleet evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FleetResult {
     /// Version of Wearwell.
     pub version: &'static str,
     /// `fleet`.
     pub mode: &'static str,
-    /// The fleet as it was written, with every default.
+    /// Fleet as written, with all defaults.
     pub fleet: Fleet,
-    /// Drives in all.
+    /// Number of drives.
     pub drives: usize,
-    /// The share of the drives, as they are, whose write amplification is known from theory; that of the others is simulated.
+    /// Fraction of the present drives whose write amplification comes from theory; for the other drives it is
+    /// simulated.
     pub share_by_theory: f64,
-    /// Each year ahead.
+    /// Rows for each predicted year.
     pub years: Vec<YearRow>,
-    /// How long drives last.
+    /// Rows about the life of drives.
     pub life: Vec<LifeRow>,
-    /// Each group of drives.
+    /// Rows for each group of drives.
     pub groups: Vec<PartRow>,
-    /// Each tenant.
+    /// Rows for each tenant.
     pub tenants: Vec<PartRow>,
-    /// All together, as it is.
+    /// Row for the whole fleet under the present setting.
     pub all: PartRow,
-    /// What would be otherwise.
+    /// Rows for each what-if.
     pub what_if: Vec<WhatIfRow>,
-    /// What each figure rests on.
+    /// Basis of the figures.
     pub basis: Vec<Basis>,
-    /// Theory held against simulation.
+    /// Comparison of theory with simulation.
     pub check: Option<Check>,
 }
 
-/// A year ahead.
+/// Predicted year.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct YearRow {
-    /// 1 is the next.
+    /// Year number; 1 is the next year.
     pub year: usize,
-    /// Drives that wear out in it.
+    /// Drives that wear out in this year.
     pub worn_out: Estimate,
-    /// What their followers cost.
+    /// Cost of their replacements.
     pub money: Estimate,
 }
 
-/// How long drives last, of which a share `quantile` lasts less.
+/// Quantile of the life of drives.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifeRow {
-    /// `all`, `group` or `tenant`.
+    /// Kind of row: `all`, `group` or `tenant`.
     pub of: &'static str,
-    /// Its name.
+    /// Name of the group or tenant.
     pub name: String,
-    /// The share.
+    /// Quantile as a fraction: this fraction of drives lasts less.
     pub quantile: f64,
-    /// Years left; infinite where nothing is written.
+    /// Years left; infinite if nothing is written.
     pub years_left: Estimate,
     /// Years from new to worn out.
     pub years: Estimate,
 }
 
-/// A part of the fleet, as it is.
+/// Part of the fleet under the present setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartRow {
-    /// Its name.
+    /// Name of the part.
     pub name: String,
-    /// Its drives.
+    /// Number of drives.
     pub drives: Estimate,
-    /// What hosts write to them, in units of 10^12 bytes a day.
+    /// Host writes, in units of 10^12 bytes per day.
     pub host_tb_per_day: Estimate,
-    /// What the flash takes over what hosts write.
+    /// Flash writes over host writes.
     pub write_amplification: Estimate,
-    /// Lives used up a year, in drives, at once and not only when a drive is worn out.
+    /// Wear per year in whole drive lives, counted continuously instead of at replacement.
     pub wear_drives_per_year: Estimate,
-    /// Its share of the fleet's.
+    /// Fraction of the fleet's wear.
     pub wear_share: Estimate,
-    /// What that wear costs a year.
+    /// Cost of that wear per year.
     pub money_per_year: Estimate,
-    /// Drives that wear out a year, over the years ahead.
+    /// Drives that wear out per year, averaged over the predicted years.
     pub worn_out_per_year: Estimate,
 }
 
-/// What would be otherwise; differences are what it would be less what it is, drawn in pairs.
+/// Result of a what-if; differences are the what-if minus the present setting, paired by draw.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhatIfRow {
-    /// Its name.
+    /// Name of the what-if.
     pub name: String,
-    /// Drives that hold the same data.
+    /// Number of drives that hold the same data.
     pub drives: Estimate,
-    /// What those cost that there are more of than now, once; below 0 if fewer.
+    /// One-time cost of additional drives; negative for fewer drives.
     pub money_once: Estimate,
-    /// Lives used up a year, in drives.
+    /// Wear per year in whole drive lives.
     pub wear_drives_per_year: Estimate,
-    /// By how much that would differ.
+    /// Difference of that wear from the present setting.
     pub wear_difference: Estimate,
-    /// What that wear costs a year.
+    /// Cost of that wear per year.
     pub money_per_year: Estimate,
-    /// By how much that would differ.
+    /// Difference of that cost from the present setting.
     pub money_difference: Estimate,
-    /// Drives that wear out a year, over the years ahead.
+    /// Drives that wear out per year, averaged over the predicted years.
     pub worn_out_per_year: Estimate,
-    /// By how much that would differ.
+    /// Difference of that number from the present setting.
     pub worn_out_difference: Estimate,
 }
 
-/// Gathers what all draws come to.
+/// Summarises all draws.
 pub fn summary(plan: &Plan, known: &[Known], tallies: &[Tally], check: Option<Check>) -> FleetResult {
     let over = |figure: &dyn Fn(&Tally) -> f64| -> Vec<f64> { tallies.iter().map(figure).collect() };
     let years = (0..plan.fleet.years as usize).map(|year| YearRow {
@@ -141,7 +142,7 @@ pub fn summary(plan: &Plan, known: &[Known], tallies: &[Tally], check: Option<Ch
 fn part(plan: &Plan, tallies: &[Tally], name: &str, of: &dyn Fn(&Parts) -> f64) -> PartRow {
     let over = |figure: &dyn Fn(&Tally) -> f64| -> Vec<f64> { tallies.iter().map(figure).collect() };
     let years = f64::from(plan.fleet.years);
-    // Nothing over nothing is nothing.
+    // Defines 0 / 0 as 0.
     let over_all = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
     let base = |tally: &Tally, parts: fn(&SettingTally) -> &Parts| of(parts(&tally.settings[0]));
     PartRow {
@@ -194,7 +195,7 @@ fn lives(plan: &Plan, tallies: &[Tally]) -> Vec<LifeRow> {
     for (at, (of, name)) in all.chain(groups).chain(tenants).enumerate() {
         for (rank, &quantile) in QUANTILES.iter().enumerate() {
             let over = |lives: fn(&LifeQuantiles) -> &[f64; QUANTILES.len()]| {
-                // A tenant may have no drive in a draw.
+                // A tenant may have no drives in a draw.
                 let values = tallies.iter().map(|tally| lives(&tally.lives[at])[rank]);
                 values.filter(|years| !years.is_nan()).collect::<Vec<_>>()
             };
@@ -221,7 +222,7 @@ fn share_by_theory(plan: &Plan, known: &[Known], tally: &Tally) -> f64 {
     by_theory / tally.drives.sum()
 }
 
-/// What every kind of drive rests on that there is, under each setting that changes it.
+/// Returns the basis of every existing kind of drive, under each setting that changes it.
 fn bases(plan: &Plan, known: &[Known], tally: &Tally) -> Vec<Basis> {
     let mut found = Vec::new();
     for (setting, groups) in plan.cells.iter().enumerate() {

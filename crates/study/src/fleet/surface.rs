@@ -1,19 +1,20 @@
-//! Write amplification over the numbers of a workload that are drawn: solved for at a few points, and interpolated between them.
+//! Write amplification as a function of the drawn numbers of a workload: solved at a few points, and interpolated
+//! between them.
 
 use super::distribution::{Distribution, Law};
 use std::collections::HashMap;
 use std::f64::consts::PI;
 
-/// Nodes of one number.
+/// Interpolation nodes of one number.
 #[derive(Clone, Debug, PartialEq)]
 enum Axis {
-    /// Between two bounds: Chebyshev's points of the second kind, of which each level has those of the one before.
+    /// Interval: Chebyshev points of the second kind; each level includes the points of the previous level.
     Between(f64, f64),
-    /// A few values, each solved for by itself.
+    /// A few values, each solved separately.
     Values(Vec<f64>),
 }
 
-/// Values up to which each is solved for by itself.
+/// Maximum number of values that are solved separately.
 const FEW: usize = 33;
 
 impl Axis {
@@ -41,7 +42,7 @@ impl Axis {
         }
     }
 
-    /// What each node counts for at `value`: the second barycentric form (Berrut and Trefethen, 2004).
+    /// Computes the weight of each node at `value`: the second barycentric form (Berrut and Trefethen, 2004).
     fn weights(&self, nodes: &[f64], value: f64, weights: &mut Vec<f64>) {
         weights.clear();
         weights.resize(nodes.len(), 0.0);
@@ -68,48 +69,48 @@ impl Axis {
     }
 }
 
-/// Write amplification over the numbers that are drawn.
+/// Write amplification as a function of the drawn numbers.
 #[derive(Clone, Debug)]
 pub struct Surface {
     axes: Vec<Axis>,
     nodes: Vec<Vec<f64>>,
-    /// Logarithms of write amplification, the last axis fastest.
+    /// Logarithms of write amplification; the last axis varies fastest.
     logarithms: Vec<f64>,
-    /// Points that were solved for.
+    /// Number of points that were solved.
     pub points: usize,
-    /// How far the level before was off at the points that the last one added, as a share, at most.
+    /// Largest relative error of the previous level at the points that the last level added.
     pub error: f64,
 }
 
-/// How finely is solved for.
+/// Resolution and tolerance of an interpolation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fineness {
-    /// Intervals of the first level; a power of two.
+    /// Number of intervals of the first level; a power of two.
     pub first: usize,
-    /// Of the last.
+    /// Number of intervals of the last level.
     pub last: usize,
-    /// The share by which the interpolation may be off.
+    /// Allowed relative error of the interpolation.
     pub tolerance: f64,
 }
 
-/// Room for what [`Surface::at`] works out on its way.
+/// Working memory of [`Surface::at`].
 #[derive(Debug, Default)]
 pub struct Scratch {
     weights: Vec<f64>,
     values: Vec<f64>,
 }
 
-/// Numbers by their bits, as points are told apart.
+/// Returns the bit patterns of a point, used as its key.
 fn bits(point: &[f64]) -> Vec<u64> {
     point.iter().map(|value| value.to_bits()).collect()
 }
 
 impl Surface {
-    /// Solves for more and more points until the interpolation is as good as `fineness` asks, or as fine as it allows. `solve` has the
-    /// write amplifications of many points.
+    /// Solves at more and more points until the interpolation meets the tolerance of `fineness`, or reaches its last
+    /// level. `solve` computes the write amplification at many points.
     ///
     /// # Errors
-    /// Those of `solve`.
+    /// Returns the errors of `solve`.
     pub fn solve<E>(
         distributions: &[&Distribution],
         fineness: Fineness,
@@ -144,12 +145,12 @@ impl Surface {
         }
     }
 
-    /// Write amplification at a point, one number for each that is drawn.
+    /// Interpolates the write amplification at a point, which has one coordinate for each drawn number.
     pub fn at(&self, point: &[f64], scratch: &mut Scratch) -> f64 {
         let Scratch { weights, values } = scratch;
         values.clear();
         values.extend_from_slice(&self.logarithms);
-        // Axis by axis from the last, the values along it become one.
+        // Reduces the values along each axis to one, starting with the last axis.
         for ((axis, nodes), &value) in self.axes.iter().zip(&self.nodes).zip(point).rev() {
             axis.weights(nodes, value, weights);
             let rows = values.len() / nodes.len();
@@ -163,7 +164,7 @@ impl Surface {
     }
 }
 
-/// All combinations, the last varying fastest.
+/// Returns all combinations; the last axis varies fastest.
 fn products(nodes: &[Vec<f64>]) -> Vec<Vec<f64>> {
     nodes.iter().fold(vec![Vec::new()], |points, axis| {
         let longer =
@@ -190,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_drawn_is_solved_for_once() {
+    fn surface_without_drawn_numbers_is_solved_once() {
         let surface = surface(&[], |_| 3.5);
         assert_eq!((surface.points, surface.error), (1, 0.0));
         assert!((surface.at(&[], &mut Scratch::default()) - 3.5).abs() < 1e-15);
     }
 
     #[test]
-    fn smooth_laws_are_met_as_closely_as_is_said() {
+    fn smooth_laws_are_interpolated_within_tolerance() {
         let law = |point: &[f64]| 1.0 + point[0] * point[0] / (1.2 - point[1]);
         let surface = surface(&[&uniform(0.5, 2.0), &uniform(0.0, 0.9)], law);
         assert!(surface.error <= 1e-4 && surface.points < 600, "{} {}", surface.error, surface.points);
@@ -210,10 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn few_values_are_solved_for_by_themselves() {
+    fn few_values_are_solved_separately() {
         let values =
             Distribution::Drawn(Law::Values { values: vec![4.0, 1.0, 2.0, 1.0], weights: Vec::new() });
-        // Nothing smooth.
+        // A function that is not smooth.
         let surface = surface(&[&values], |point| if point[0] == 2.0 { 9.0 } else { point[0] });
         assert_eq!((surface.points, surface.error), (3, 0.0));
         let found = [1.0, 2.0, 4.0].map(|value| surface.at(&[value], &mut Scratch::default()));
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_law_with_a_step_says_how_far_it_is_off() {
+    fn law_with_a_step_reports_its_interpolation_error() {
         let surface = surface(&[&uniform(0.0, 1.0)], |point| if point[0] < 0.37 { 1.0 } else { 2.0 });
         assert!(surface.points == 33 && surface.error > 0.1, "{}", surface.error);
     }

@@ -1,47 +1,47 @@
-//! What one draw of a fleet comes to, under every setting.
+//! Totals of one draw of a fleet, under every setting.
 
 use super::draw::{DrawnDrive, drives, worn_out};
 use super::plan::Plan;
 use super::surface::{Scratch, Surface};
 
-/// Quantiles of lifetimes that are told.
+/// Reported quantiles of lifetimes.
 pub const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
-/// What one draw comes to.
+/// Totals of one draw.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Each setting, as it is first.
+    /// Totals by setting, the present setting first.
     pub settings: Vec<SettingTally>,
-    /// Drives of each group and tenant.
+    /// Number of drives by group and tenant.
     pub drives: Parts,
-    /// Bytes a day that hosts write to each group and tenant.
+    /// Host bytes per day by group and tenant.
     pub host_bytes: Parts,
-    /// Bytes a day that the flash of each takes, as it is.
+    /// Flash bytes per day by group and tenant, under the present setting.
     pub media_bytes: Parts,
-    /// Lifetimes of all drives, of each group's and of each tenant's, as they are.
+    /// Lifetimes of all drives, then of each group and each tenant, under the present setting.
     pub lives: Vec<LifeQuantiles>,
 }
 
-/// What one draw comes to under one setting.
+/// Totals of one draw under one setting.
 #[derive(Clone, Debug)]
 pub struct SettingTally {
     /// Drives that wear out in each year.
     pub worn_out: Vec<f64>,
-    /// What their followers cost.
+    /// Cost of their replacements.
     pub paid: Vec<f64>,
-    /// Lives used up a year, in drives, of each group and tenant.
+    /// Wear per year in whole drive lives, by group and tenant.
     pub wear: Parts,
-    /// What that comes to in money.
+    /// Cost of that wear.
     pub money: Parts,
-    /// Drives of each group and tenant that wear out in all years.
+    /// Drives that wear out in all years, by group and tenant.
     pub replaced: Parts,
-    /// Drives in service.
+    /// Number of drives in service.
     pub drives: f64,
-    /// What those cost that there are more or fewer of than now.
+    /// Cost of additional drives; negative for fewer drives.
     pub once: f64,
 }
 
-/// A figure of each group and tenant.
+/// Figure by group and tenant.
 #[derive(Clone, Debug)]
 pub struct Parts {
     tenants: usize,
@@ -58,22 +58,22 @@ impl Parts {
         self.values[drive.group * self.tenants + drive.tenant] += value;
     }
 
-    /// Of all.
+    /// Returns the total.
     pub fn sum(&self) -> f64 {
         self.values.iter().sum()
     }
 
-    /// Of a group.
+    /// Returns the total of a group.
     pub fn group(&self, group: usize) -> f64 {
         self.values[group * self.tenants..(group + 1) * self.tenants].iter().sum()
     }
 
-    /// Of a tenant.
+    /// Returns the total of a tenant.
     pub fn tenant(&self, tenant: usize) -> f64 {
         self.values.iter().skip(tenant).step_by(self.tenants).sum()
     }
 
-    /// Of a tenant's drives in a group.
+    /// Returns the value of a tenant's drives in a group.
     pub fn cell(&self, group: usize, tenant: usize) -> f64 {
         self.values[group * self.tenants + tenant]
     }
@@ -104,7 +104,7 @@ impl SettingTally {
     }
 }
 
-/// Draw `number` of the fleet, with a surface for each of its templates.
+/// Evaluates draw `number` of the fleet, with a surface for each of its templates.
 pub fn tally(plan: &Plan, surfaces: &[Surface], number: u32) -> Tally {
     let drawn = drives(plan, number);
     let mut tally = Tally {
@@ -115,7 +115,7 @@ pub fn tally(plan: &Plan, surfaces: &[Surface], number: u32) -> Tally {
         lives: Vec::new(),
     };
     let mut scratch = Scratch::default();
-    // Years left and years in all of each drive.
+    // Years left and total years of each drive.
     let mut lives = Vec::with_capacity(drawn.len());
     for drive in &drawn {
         lives.push(tally.take(plan, surfaces, drive, &mut scratch));
@@ -131,7 +131,7 @@ pub fn tally(plan: &Plan, surfaces: &[Surface], number: u32) -> Tally {
 }
 
 impl Tally {
-    /// Counts a drive under every setting; gives the years that it has left, and its life from new, as it is.
+    /// Adds a drive under every setting; returns its years left and its whole life under the present setting.
     fn take(
         &mut self,
         plan: &Plan,
@@ -144,7 +144,7 @@ impl Tally {
         let surface_of = |setting: usize| &surfaces[plan.cells[setting][group][tenant]];
         let now = drive.life(base, surface_of(0), scratch);
         let left_share = 1.0 - drive.used(base, &now);
-        // Of an endless life nothing is used.
+        // An infinite life is never used up.
         let left = |years: f64| if years.is_finite() { left_share * years } else { f64::INFINITY };
         let host_bytes = drive.drive_writes_per_day * base.capacity_bytes;
         self.drives.add(drive, 1.0);
@@ -170,7 +170,7 @@ impl Tally {
     }
 }
 
-/// Quantiles of what is left and of whole lives; of no drives, NaN.
+/// Returns the quantiles of remaining and whole lives; NaN without drives.
 fn quantiles(lives: Vec<(f64, f64)>) -> LifeQuantiles {
     let (mut left, mut whole): (Vec<f64>, Vec<f64>) = lives.into_iter().unzip();
     let at = |values: &mut Vec<f64>| {
@@ -180,7 +180,7 @@ fn quantiles(lives: Vec<(f64, f64)>) -> LifeQuantiles {
     LifeQuantiles { left: at(&mut left), whole: at(&mut whole) }
 }
 
-/// The quantile of sorted values, between two neighbours in proportion.
+/// Returns the quantile of sorted values, interpolated linearly between neighbours.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = share * last as f64;

@@ -1,4 +1,4 @@
-//! A result with what nothing could have done better, and what knowing the future comes to.
+//! Comparison of a result with the lower bound on write amplification and with offline policies.
 
 use super::pairs::LimitError;
 use super::pairs::Pairs;
@@ -9,12 +9,12 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use wearwell_stack::{Draft, ForeseeingResult, LimitResult, Progress, RunResult};
 
-/// Writes the limit beside `result`, which is that of the scenario `draft`: the lower bound, and the best of what knows the future over
-/// the same writes.
+/// Adds to `result`, a run of the scenario `draft`, the lower bound and the result of the best offline policy on the
+/// same writes.
 ///
 /// # Errors
 ///
-/// As of [`super::policies`].
+/// Fails as [`super::policies`] does.
 pub fn beside_limit(
     draft: &Draft,
     result: RunResult,
@@ -29,33 +29,34 @@ pub fn beside_limit(
     Ok(result)
 }
 
-/// Of what is written beyond what knowing the future writes, the share from which on there is something to win.
+/// Relative excess over the best offline policy up to which little can be gained.
 const LITTLE: f64 = 0.05;
 
-/// How far a drive is from the best possible.
+/// Distance of a drive from the lower bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distance {
-    /// What it writes for each page of the host.
+    /// Page writes per host page.
     pub write_amplification: f64,
-    /// Below which nothing gets.
+    /// Lower bound on write amplification.
     pub lower_bound: f64,
-    /// The best of what knows the future; `None` where its FTL has no placement and no victim policy.
+    /// Result of the best offline policy; `None` if the FTL has no placement and victim policy.
     pub foreseeing: Option<ForeseeingResult>,
 }
 
 impl Distance {
-    /// Whether not even knowing the future would save more than a twentieth of what is written.
+    /// True if even an offline policy would save no more than a twentieth of the writes.
     pub fn is_little(&self) -> bool {
         let best = self.foreseeing.as_ref().map_or(self.lower_bound, |best| best.write_amplification);
         self.write_amplification - best <= LITTLE * self.write_amplification
     }
 }
 
-/// How far the drive that `draft` describes is from the best possible; `None` of one that has no limit, or no amplification.
+/// Measures the distance from the lower bound for the drive that `draft` describes; `None` for a drive without a bound
+/// or without a write amplification.
 ///
 /// # Errors
 ///
-/// As of [`super::policies`].
+/// Fails as [`super::policies`] does.
 pub fn distance(
     draft: &Draft,
     options: &SweepOptions<'_>,
@@ -75,7 +76,7 @@ pub fn distance(
     }))
 }
 
-/// Runs that are none of those that somebody counts.
+/// Observer that does not count runs, only forwards requests to stop.
 struct Quiet<'a>(&'a dyn SweepObserver);
 
 impl SweepObserver for Quiet<'_> {

@@ -1,35 +1,37 @@
-//! The least that any drive has to rewrite, whatever it knows: a lower bound for a given history, proven in `docs/theory.md`.
+//! Lower bound on rewrites for a given history, for any algorithm with any knowledge; proven in `docs/theory.md`.
 
 use super::crowding::{Crowding, Life};
 use super::flash::Flash;
 use super::history::{History, NEVER};
 
-/// What flash holds when a history begins.
+/// Content of the flash when a history begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// Nothing: all blocks are erased.
+    /// All blocks are erased.
     Erased,
-    /// Whatever is best.
+    /// Arbitrary content, the most favourable.
     Anything,
 }
 
-/// Multiples of the mean slack beyond which versions count as long-lived; the best of the bounds holds.
+/// Multiples of the mean slack above which versions count as long-lived; the largest of the bounds is used.
 const LONG_LIVES: [f64; 3] = [0.0, 1.0, 4.0];
 
-/// Each wait that is looked at is longer than the one before by this factor.
+/// Ratio of successive waits that are evaluated.
 const WAITS: f64 = 1.4;
 
-/// Mean slacks beyond which nothing that waits is looked at.
+/// Longest wait that is evaluated, in mean slacks.
 const LONGEST_WAIT: f64 = 3.0;
 
-/// The least pages that have to be rewritten in the course of `history`, by whatever algorithm, with all knowledge of the future.
+/// Computes the least number of pages that any algorithm must rewrite during `history`, even with full knowledge of the
+/// future.
 ///
-/// Pages may be rewritten at any time, through memory; blocks may be programmed in any order, as many at a time as one likes; nothing is
-/// kept back. Every page that the host writes is programmed: write buffers, compression and deduplication are outside.
+/// The bound allows rewrites at any time, through memory, and programming of blocks in any order with any number open
+/// at once; no space is reserved. Every page that the host writes is programmed: write buffers, compression and
+/// deduplication are not covered.
 ///
 /// # Panics
 ///
-/// If more pages are valid than there are physical ones.
+/// Panics if there are more valid than physical pages.
 pub fn least_rewrites(history: &History, flash: Flash, start: Start) -> u64 {
     let slack = history.slack(flash);
     if history.deaths.is_empty() {
@@ -43,11 +45,12 @@ pub fn least_rewrites(history: &History, flash: Flash, start: Start) -> u64 {
     questions.map(|question| question.least_rewrites()).fold(by_order, u64::max)
 }
 
-/// Shares of the mean slack, more one, that are tried as the number of host pages in a block; the best of the bounds holds.
+/// Number of steps for the assumed host pages per block, from 1 to all pages; the largest of the bounds is used.
 const ORDER_STEPS: i32 = 24;
 
-/// What follows from this alone: pages are born one after the other, and overwritten one after the other. It is `b / (s + 1)` in the
-/// long run, with `s` spare pages, and says something of drives with less than a spare block.
+/// Computes the bound that uses only the order of events: pages are written one at a time and overwritten one at a
+/// time. It is `b / (s + 1)` in the long run, with `s` spare pages, and is useful for drives with less than a spare
+/// block.
 fn by_order(history: &History, flash: Flash, start: Start, slack: u128) -> u64 {
     let (writes, overwrites) = (history.writes() as f64, history.overwrites as f64);
     let (pages, block) = (flash.pages() as f64, f64::from(flash.pages_per_block));
@@ -63,32 +66,34 @@ fn by_order(history: &History, flash: Flash, start: Start, slack: u128) -> u64 {
         0.5 * (value * (writes + overwrites) - (writes - overwrites)) - waste_price * slack as f64 - first
     };
     let best = (0..=ORDER_STEPS).map(bound).fold(0.0, f64::max);
-    // Below what rounding adds.
+    // Rounds down by more than the rounding error.
     (best * (1.0 - 1e-9) - 1e-6).max(0.0).ceil() as u64
 }
 
-/// Rows of the grid in which lives are counted: more make the bound better and the work longer, by their square.
+/// Maximum number of rows of the grid in which lives are counted: more rows improve the bound but cost their square in
+/// time.
 const MOST_ROWS: u32 = 1024;
 
-/// The inequality of the theorem, for one length of long lives.
+/// Inequality of the theorem for one threshold of long lives.
 struct Question {
-    /// Long-lived versions.
+    /// Number of long-lived versions.
     long_lived: f64,
-    /// Versions that fill long-lived blocks without much waste.
+    /// Number of versions that can fill long-lived blocks with little waste.
     fillers: f64,
-    /// Least waste of a place in such a block that nothing else fills.
+    /// Least waste of a slot in such a block that has no better content.
     unfilled_waste: f64,
-    /// How many erases are had without filling blocks.
+    /// Number of erases available without filling blocks.
     erases: f64,
     pages_per_block: f64,
-    /// All that may be wasted.
+    /// Total waste allowed.
     slack: f64,
-    /// Waits, as their number from one bound to the next, and how crowded versions are that wait no longer.
+    /// Waits, each with the number of waits it represents and the crowding of versions that wait no longer.
     waits: Vec<(f64, Crowding)>,
 }
 
 impl Question {
-    /// Of versions that live `long`; `None` if it shows on the way that nothing has to be rewritten by it.
+    /// Builds the inequality for versions that live at least `long`; `None` if it shows early that no rewrites are
+    /// needed.
     fn of(history: &History, flash: Flash, start: Start, slack: u128, long: u32) -> Option<Self> {
         let writes = history.deaths.len() as u32;
         let lives: Vec<Life> = (0..).zip(&history.deaths).map(|(born, &dies)| Life { born, dies }).collect();
@@ -108,7 +113,7 @@ impl Question {
             slack: slack as f64,
             waits: Vec::new(),
         };
-        // The longest first, which cost least and most often settle it.
+        // Longest waits first: these are the cheapest and most often decide.
         let mut to_come = question.long_lived * (f64::from(longest) + 1.0);
         for (wait, before) in waits_down(longest) {
             if question.waste(0.0, 0.0) + to_come <= question.slack {
@@ -121,7 +126,8 @@ impl Question {
         Some(question)
     }
 
-    /// The least waste of so many rewrites, if `unfilled` places of long-lived blocks hold nothing or what is short-lived.
+    /// Computes the least waste with `rewrites` rewrites if `unfilled` slots of long-lived blocks hold nothing or
+    /// short-lived versions.
     fn waste(&self, rewrites: f64, unfilled: f64) -> f64 {
         let erases = self.erases + (self.fillers + rewrites + unfilled) / self.pages_per_block;
         let waiting =
@@ -130,10 +136,10 @@ impl Question {
             + self.unfilled_waste * unfilled
     }
 
-    /// Whether there is room for so many rewrites and no more; the waste is convex in what is unfilled.
+    /// True if `rewrites` rewrites may suffice. The waste is convex in the unfilled slots.
     fn is_possible(&self, rewrites: u64) -> bool {
         let rewrites = rewrites as f64;
-        // Above what rounding takes.
+        // Allows more than the rounding error.
         let allowed = self.slack * (1.0 + 1e-9) + 1e-6;
         let (mut low, mut high) = (0.0, self.slack / self.unfilled_waste);
         for _ in 0..200 {
@@ -154,7 +160,7 @@ impl Question {
         self.waste(rewrites, low) <= allowed || self.waste(rewrites, 0.0) <= allowed
     }
 
-    /// The waste falls with every rewrite, and without long-lived versions in place there is none.
+    /// Returns the least number of rewrites; the waste falls with every rewrite, and is 0 without long-lived versions.
     fn least_rewrites(&self) -> u64 {
         let (mut impossible, mut possible) = (None, self.long_lived as u64);
         if self.is_possible(0) {
@@ -172,7 +178,7 @@ impl Question {
     }
 }
 
-/// Waits from `longest` down to 0, each with the one below it.
+/// Returns waits from `longest` down to 0, each with the next smaller one.
 fn waits_down(longest: u32) -> impl Iterator<Item = (u32, Option<u32>)> {
     let below = |wait: u32| wait.checked_sub(1).map(|less| less.min((f64::from(wait) / WAITS) as u32));
     let waits = std::iter::successors(Some(longest), move |&wait| below(wait));
@@ -191,7 +197,7 @@ mod tests {
     const PAGES_PER_BLOCK: u32 = 64;
     const FULL_BLOCKS: u32 = 64;
 
-    /// Rewrites for each write of a stretch of uniformly random writes on a drive that is full.
+    /// Returns rewrites per write for uniformly random writes on a full drive.
     fn uniform(spare_blocks: u32) -> f64 {
         let logical_pages = FULL_BLOCKS * PAGES_PER_BLOCK;
         let mut random = Seed(1).random();
@@ -207,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn random_writes_must_be_rewritten_where_spare_space_is_scarce() {
+    fn random_writes_need_rewrites_if_spare_space_is_scarce() {
         let bounds = [1, 2, 16].map(uniform);
         assert!(bounds[0] > 0.15 && bounds[0] > bounds[1] && bounds[1] > 0.0, "{bounds:?}");
         assert!(bounds[2] == 0.0);
@@ -221,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_go_down_to_none() {
+    fn waits_decrease_to_zero() {
         let waits: Vec<_> = waits_down(5).collect();
         assert_eq!(waits, [(5, Some(3)), (3, Some(2)), (2, Some(1)), (1, Some(0)), (0, None)]);
     }

@@ -1,35 +1,37 @@
-//! How many versions may share a block without waiting for each other for long.
+//! Crowding: the number of versions that can share a block without long waits.
 //!
-//! A version is a point: when it is born, and when it dies. Those that lie in one block between two erases of it, each waiting at most
-//! `wait` in all, lie in one triangle: born at most `wait` after the block was erased, dead at most `wait` before it is erased again, and
-//! both together at most `wait`. So the triangles that hold a point say how many share its block at most.
+//! A version is a point with a time of birth (its write) and a time of death (its invalidation). Consider the versions
+//! in one block between two erases that each wait at most `wait` in total. Each is born at most `wait` after the first
+//! erase, dies at most `wait` before the second, and the two delays sum to at most `wait`: the points lie in one
+//! triangle. The triangles that contain a point therefore bound the number of versions in its block.
 
 use std::collections::BTreeMap;
 
-/// A version that is born and dies within the stretch.
+/// Version that is written and invalidated within the stretch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Life {
     pub born: u32,
     pub dies: u32,
 }
 
-/// Cells to the side of a triangle, where they are small enough.
+/// Cells per side of a triangle, if cells can be that small.
 const CELLS_A_SIDE: u32 = 6;
 
-/// Versions by how many may share a block with them: the most crowded first.
+/// Number of versions by the number of versions that may share a block with them, the most crowded first.
 #[derive(Clone, Debug)]
 pub(super) struct Crowding(Vec<(u32, u64)>);
 
 impl Crowding {
-    /// Of `lives`, which were written within `writes` writes, for blocks in which each waits for at most `wait`.
+    /// Computes the crowding of `lives`, written within `writes` writes, for blocks in which each version waits at most
+    /// `wait`.
     ///
-    /// Births are counted in cells of a grid that has at most `most_rows` of them each way. Whatever cell a triangle touches counts as
-    /// within it, so that the numbers are never too small.
+    /// Versions are counted in cells of a grid with at most `most_rows` rows and columns. Every cell that a triangle
+    /// touches counts as inside, so the numbers are never too small.
     pub fn of(lives: &[Life], writes: u32, wait: u32, most_rows: u32) -> Self {
-        // All are born at different times.
+        // All versions are born at different times, which bounds the number in a triangle.
         let trivial = wait.saturating_add(1);
         let side = wait.div_ceil(CELLS_A_SIDE).max(writes.div_ceil(most_rows)).max(1);
-        // In cells of one write, what may be together is hardly fewer.
+        // With cells of one write, the grid would barely improve on this bound.
         if wait < CELLS_A_SIDE || lives.is_empty() {
             return Crowding(vec![(trivial, lives.len() as u64)]);
         }
@@ -44,10 +46,10 @@ impl Crowding {
         Crowding(versions.into_iter().rev().collect())
     }
 
-    /// Most versions that wait for at most `wait` if there are so many blocks' worth of erases.
+    /// Returns an upper bound on the versions that wait at most `wait`, given the number of erased blocks.
     ///
-    /// The versions of one block have shares that sum to 1 at most, a share being one over how many may be together; those with the
-    /// smallest shares are taken first. A part of a version is allowed, which makes it no smaller.
+    /// Each version takes up one over the number that may share its block, and the versions of one block sum to 1 at
+    /// most. Versions with the smallest fractions are taken first. Counting a version in part only raises the bound.
     pub fn most_prompt(&self, mut erases: f64) -> f64 {
         let mut prompt = 0.0;
         for &(together, versions) in &self.0 {
@@ -63,9 +65,10 @@ impl Crowding {
     }
 }
 
-/// By cells between a triangle's corner and a row of cells: how many cells of that row it may touch beyond the corner's.
+/// Returns, by row distance from a triangle's corner, the number of cells beyond the corner's column that the triangle
+/// may touch.
 fn reaches(wait: u32, side: u32) -> Vec<u32> {
-    // The nearest times of two cells that are `cells` apart.
+    // Least difference of times in two cells that are `cells` apart.
     let least = |cells: u64| if cells == 0 { 0 } else { (cells - 1) * u64::from(side) + 1 };
     let within = |row: u64, cells: u64| least(row) + least(cells) <= u64::from(wait);
     let rows = (0..).take_while(|&row| within(row, 0));
@@ -88,12 +91,12 @@ impl Grid {
         Grid { rows, counts }
     }
 
-    /// For each cell the most points of all triangles that may touch it.
+    /// Returns for each cell the largest number of points of any triangle that may touch it.
     ///
-    /// A triangle whose corner lies before the first write holds no more than one whose corner is at it.
+    /// A triangle with its corner before the first write holds no more than one with its corner at the first write.
     fn most_together(&self, reaches: &[u32]) -> Vec<u32> {
         let rows = self.rows;
-        // Corners may lie past the last death.
+        // Corners may be after the last death.
         let width = rows + reaches.len();
         let corners = self.corner_sums(reaches, width);
         let mut most = vec![0; rows * rows];
@@ -108,7 +111,7 @@ impl Grid {
         most
     }
 
-    /// For each cell: the points of all cells that a triangle with its corner there may touch.
+    /// Returns for each cell the number of points in all cells that a triangle with its corner in that cell may touch.
     fn corner_sums(&self, reaches: &[u32], width: usize) -> Vec<u32> {
         let rows = self.rows;
         let mut sums = vec![0; rows * width];
@@ -128,7 +131,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The most points of any triangle that holds the point, corner by corner.
+    /// Returns the largest number of points in any triangle that contains the point, by testing all corners.
     fn exact(lives: &[Life], one: Life, wait: u32) -> u32 {
         let of_corner = |start: u32, end: u32| {
             let inside = |life: &&Life| {
@@ -149,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_triangle_holds_more_than_it_is_thought_to(
+        fn no_triangle_holds_more_than_the_grid_counts(
             lengths in prop::collection::vec(1u32..30, 1..40), wait in 0u32..20, most_rows in 3u32..60,
         ) {
             let writes = 80;
@@ -167,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_one_block_sum_to_one() {
-        // Four may be three together, two are alone.
+    fn fractions_of_one_block_sum_to_one() {
+        // Four versions may share a block in threes; two cannot share.
         let crowding = Crowding(vec![(3, 4), (1, 2)]);
         let prompt = [0.0, 1.0, 4.0 / 3.0, 2.0 + 1.0 / 3.0, 9.0].map(|erases| crowding.most_prompt(erases));
         for (prompt, expected) in prompt.into_iter().zip([0.0, 3.0, 4.0, 5.0, 6.0]) {
@@ -177,10 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn a_triangle_touches_the_cells_that_it_may() {
-        // Cells of one write each: exactly the triangle.
+    fn reaches_cover_all_cells_that_a_triangle_may_touch() {
+        // Cells of one write: exactly the triangle.
         assert_eq!(reaches(3, 1), [3, 2, 1, 0]);
-        // Of two: its corner may be anywhere in its cell.
+        // Cells of two writes: the corner may be anywhere in its cell.
         assert_eq!(reaches(4, 2), [2, 2, 1]);
     }
 }

@@ -1,16 +1,16 @@
-//! The flash that a bound is for.
+//! Flash geometry of a lower bound.
 
-/// The flash that a bound is for.
+/// Flash geometry of a lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flash {
-    /// Blocks, all that there are.
+    /// Number of all blocks.
     pub blocks: u64,
-    /// Pages of a block.
+    /// Pages per block.
     pub pages_per_block: u32,
 }
 
 impl Flash {
-    /// Pages of all blocks.
+    /// Returns the number of pages of all blocks.
     pub(super) fn pages(self) -> u64 {
         self.blocks * u64::from(self.pages_per_block)
     }

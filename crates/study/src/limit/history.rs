@@ -1,58 +1,59 @@
-//! What the host wrote, as the bound sees it: when each version of a page was born and when it died.
+//! Histories of host writes: times at which each version of a page is written and invalidated.
 
 use super::flash::Flash;
 use wearwell_base::units::Lpn;
 
-/// The death of a version that is still valid at the end.
+/// Time of death of a version that is still valid at the end.
 pub(super) const NEVER: u32 = u32::MAX;
 
-/// A stretch of host writes, from any moment on.
+/// Stretch of host writes, starting at any moment.
 ///
-/// Time is counted in pages written: version `i` is born with write `i`, and dies with the write that overwrites it or, if it is
-/// trimmed, with the next write after that. Versions that were there before have no number, but count as valid while they are.
+/// Time is counted in pages written: version `i` is born with write `i`. It dies with the write that overwrites it or,
+/// if it is trimmed, with the first write after the trim. Versions from before the stretch have no number, but count as
+/// valid until they die.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// By write: when its version dies, [`NEVER`] if not within the stretch.
+    /// Time of death of each write's version, [`NEVER`] if it survives the stretch.
     pub(super) deaths: Vec<u32>,
-    /// Valid pages after each write, summed over all writes.
+    /// Number of valid pages after each write, summed over all writes.
     pub(super) valid_page_writes: u128,
-    /// Writes to pages that were valid.
+    /// Number of writes to pages that were valid.
     pub(super) overwrites: u64,
 }
 
 impl History {
-    /// Pages that the host wrote.
+    /// Returns the number of pages that the host wrote.
     pub fn writes(&self) -> u64 {
         self.deaths.len() as u64
     }
 
-    /// Pages of `flash` that hold nothing valid, summed over all writes.
+    /// Returns the pages of `flash` without valid data, summed over all writes.
     ///
     /// # Panics
     ///
-    /// If more pages are valid than there are physical ones.
+    /// Panics if there are more valid than physical pages.
     pub fn slack(&self, flash: Flash) -> u128 {
         let places = u128::from(flash.pages()) * u128::from(self.writes());
         places.checked_sub(self.valid_page_writes).expect("what is valid fits in")
     }
 }
 
-/// Writes histories down, one stretch after the other.
+/// Recorder of histories, one stretch after another.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// By page: what it holds.
+    /// Content of each page.
     pages: Vec<Holds>,
     valid: u64,
     history: History,
 }
 
-/// What a logical page holds.
+/// Content of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Holds(u32);
 
 impl Holds {
     const NOTHING: Holds = Holds(u32::MAX);
-    /// A version from before the stretch.
+    /// Version from before the stretch.
     const OLDER: Holds = Holds(u32::MAX - 1);
 
     fn version(self) -> Option<usize> {
@@ -61,7 +62,7 @@ impl Holds {
 }
 
 impl Recorder {
-    /// A drive of so many logical pages that holds nothing.
+    /// Returns the recorder of an empty drive with this number of logical pages.
     pub fn new(logical_pages: u32) -> Self {
         Recorder {
             pages: vec![Holds::NOTHING; logical_pages as usize],
@@ -70,11 +71,11 @@ impl Recorder {
         }
     }
 
-    /// The host writes `page`.
+    /// Records a host write of `page`.
     ///
     /// # Panics
     ///
-    /// If a stretch has 2^32 - 2 writes and gets another.
+    /// Panics if a stretch gets more than 2^32 - 2 writes.
     pub fn write(&mut self, page: Lpn) {
         let now = self.history.deaths.len();
         assert!(now < Holds::OLDER.0 as usize, "a stretch has times of 32 bits");
@@ -86,18 +87,18 @@ impl Recorder {
         self.history.valid_page_writes += u128::from(self.valid);
     }
 
-    /// The host trims `page`.
+    /// Records a host trim of `page`.
     pub fn trim(&mut self, page: Lpn) {
         self.end(page, self.history.deaths.len());
         self.pages[page.index()] = Holds::NOTHING;
     }
 
-    /// Pages written since the stretch began.
+    /// Returns the number of pages written since the stretch began.
     pub fn writes(&self) -> usize {
         self.history.deaths.len()
     }
 
-    /// The stretch so far; a new one begins, with what is valid now.
+    /// Returns the stretch so far and begins a new one with the pages that are valid now.
     pub fn take(&mut self) -> History {
         for held in &mut self.pages {
             if held.version().is_some() {
@@ -107,7 +108,7 @@ impl Recorder {
         std::mem::take(&mut self.history)
     }
 
-    /// What `page` holds dies; whether it held anything.
+    /// Ends the life of the version in `page`; returns true if there was one.
     fn end(&mut self, page: Lpn, now: usize) -> bool {
         let held = self.pages[page.index()];
         if let Some(version) = held.version() {
@@ -131,10 +132,10 @@ mod tests {
         recorder.trim(Lpn(2));
         recorder.write(Lpn(2));
         let history = recorder.take();
-        // Page 1 was trimmed between the third and the fourth write: it is valid after the third for the last time.
+        // Page 1 was trimmed between the third and the fourth write: it was last valid after the third.
         assert_eq!(history.deaths, [2, 3, NEVER, NEVER]);
         assert_eq!((history.valid_page_writes, history.overwrites), (1 + 2 + 2 + 2, 1));
-        // The next stretch begins with pages 0 and 2 valid, whose versions have no number.
+        // The next stretch begins with pages 0 and 2 valid; their versions have no number.
         recorder.write(Lpn(2));
         recorder.write(Lpn(1));
         let history = recorder.take();

@@ -1,24 +1,25 @@
-//! What of a policy's rewriting is lost by placement, by victim choice and by the size of blocks.
+//! Rewrites attributed to placement, victim choice and block size.
 
-/// What a placement and a victim policy rewrite for each page of the host, and why.
+/// Rewrites per host page of a placement and a victim policy, by cause.
 ///
-/// The three add up to all of it. With blocks of a single page nothing is ever rewritten, so whatever the best placement and the best
-/// victim policy still rewrite, those which know the future, is owed to the size of blocks; the rest to not being them. Which of the two
-/// is put right first makes a difference, so that each is the mean of both orders (Shapley, Contributions to the Theory of Games
-/// II, 1953).
+/// The three parts sum to all rewrites. With blocks of a single page nothing is ever rewritten. Rewrites of the best
+/// offline placement and victim policy are therefore attributed to the block size, and the remainder to the two
+/// policies. The attribution depends on which of the two is replaced first, so each part is the mean over both orders
+/// (Shapley, Contributions to the Theory of Games II, 1953).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
-    /// By where pages are put.
+    /// Rewrites attributed to placement.
     pub placement: f64,
-    /// By which block is cleaned.
+    /// Rewrites attributed to the choice of victims.
     pub victim: f64,
-    /// By blocks of more than a page.
+    /// Rewrites attributed to blocks of more than one page.
     pub block_size: f64,
 }
 
 impl Loss {
-    /// Of write amplification `own`, with `placed` that of the best placement and the own victim policy, `chosen` that of the own
-    /// placement and the best victim policy, and `best` that of both.
+    /// Computes the parts. `own` is the write amplification of the policies, `placed` that with the best placement and
+    /// own victim policy, `chosen` that with own placement and the best victim policy, and `best` that with both
+    /// replaced.
     pub fn of(own: f64, placed: f64, chosen: f64, best: f64) -> Self {
         Loss {
             placement: 0.5 * ((own - placed) + (chosen - best)),
@@ -33,11 +34,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_add_up_to_all_that_is_rewritten() {
+    fn losses_sum_to_all_rewrites() {
         let loss = Loss::of(4.0, 2.0, 3.0, 1.5);
         assert_eq!(loss, Loss { placement: 1.75, victim: 0.75, block_size: 0.5 });
         assert_eq!(loss.placement + loss.victim + loss.block_size, 3.0);
-        // The best loses by the size of blocks alone.
+        // The best policies lose only by the block size.
         assert_eq!(Loss::of(1.5, 1.5, 1.5, 1.5), Loss { placement: 0.0, victim: 0.0, block_size: 0.5 });
     }
 }

@@ -1,4 +1,4 @@
-//! How far any policy is from the best possible: a proven lower bound, what knowing the future comes to, and where the rest is lost.
+//! Distance of policies from the optimum: a proven lower bound, offline policies, and an attribution of the losses.
 
 mod beside;
 mod bound;

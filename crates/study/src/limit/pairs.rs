@@ -1,4 +1,4 @@
-//! Runs of one drive with one placement and one victim policy after the other, over the same writes.
+//! Runs of one drive with different placements and victim policies on the same writes.
 
 use crate::points::{Point, SweepError};
 use crate::sweep::{Outcome, Shifted, Sweep, SweepObserver, SweepOptions, replicate, resolved};
@@ -7,39 +7,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use wearwell_stack::steady::{ci95_half_width, mean};
 use wearwell_stack::{Draft, DraftError, RunError, RunResult};
 
-/// A placement or a victim policy.
+/// Placement or victim policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What it is called: its name or, with settings of its own, all of them.
+    /// Name, or all settings if it has any.
     pub name: String,
-    /// What the scenario is told; `None`: it stays as it is.
+    /// Value in the scenario; `None` leaves the scenario unchanged.
     value: Option<Value>,
 }
 
 impl Part {
-    /// What a scenario is told: a name, or a table.
+    /// Returns the part for a value of a scenario: a name or a table.
     pub fn new(value: Value) -> Self {
         let name = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Part { name, value: Some(value) }
     }
 }
 
-/// Why there is no limit, or nothing beside it.
+/// Reason why there is no limit, or no comparison with it.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitError {
     /// The scenario cannot be run.
     #[error(transparent)]
     Draft(Box<DraftError>),
-    /// The drive as it is cannot be run, or has no limit.
+    /// The unchanged drive cannot be run, or has no limit.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// It was run and failed.
+    /// The run of the unchanged drive failed.
     #[error("the drive as it is: {0}")]
     Own(String),
-    /// What is to be held against the limit is none of what there is.
+    /// A placement or policy to compare does not exist.
     #[error("{0}")]
     Options(String),
-    /// The runs cannot go on.
+    /// The runs cannot continue.
     #[error(transparent)]
     Sweep(#[from] SweepError),
 }
@@ -50,33 +50,33 @@ impl From<DraftError> for LimitError {
     }
 }
 
-/// What a run with a placement and a victim policy measured.
+/// Measurement of a placement and a victim policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Write amplification, the mean over seeds.
+    /// Mean write amplification over seeds.
     pub write_amplification: f64,
-    /// Half the width of its 95 % interval over seeds; of a single one over the windows of its run, where there are enough of them.
+    /// Half-width of its 95 % interval over seeds; with a single seed, over the windows of its run if there are enough.
     pub ci95: Option<f64>,
     /// Write amplification of each seed.
     pub by_seed: Vec<f64>,
-    /// Whether blocks were won by a pool of erased ones, where the drive as it is reclaims them in place.
+    /// True if the run uses a pool of erased blocks although the unchanged drive reclaims in place.
     pub pooled: bool,
 }
 
-/// The runs of one drive so far.
+/// Runs of one drive so far.
 pub(super) struct Pairs<'a> {
-    /// The drive, once for each seed.
+    /// Drafts of the drive, one per seed.
     drives: Vec<Draft>,
     in_place: bool,
     options: &'a SweepOptions<'a>,
     observer: &'a dyn SweepObserver,
     finished: usize,
-    /// By the names of placement and victim policy; in place of what was measured, why nothing was.
+    /// Measurements, or reasons why there are none, by names of placement and victim policy.
     made: BTreeMap<(String, String), Result<Measured, String>>,
 }
 
 impl<'a> Pairs<'a> {
-    /// None yet, of the drive that `base` describes, with as many seeds as `replicas`.
+    /// Returns an empty set of runs of the drive that `base` describes, with `replicas` seeds.
     pub fn new(
         base: &Draft,
         replicas: u32,
@@ -87,7 +87,7 @@ impl<'a> Pairs<'a> {
         Pairs { drives, in_place: false, options, observer, finished: 0, made: BTreeMap::new() }
     }
 
-    /// The drive as it is, with each seed.
+    /// Runs the unchanged drive with each seed.
     pub fn own_runs(&mut self) -> Result<Vec<RunResult>, LimitError> {
         let scenario = resolved(&self.drives[0])?;
         let point = |replica| replicate(&scenario, &BTreeMap::new(), replica as u32);
@@ -98,8 +98,8 @@ impl<'a> Pairs<'a> {
             .collect()
     }
 
-    /// With each seed all other runs measure the writes that the run of `own` did, and are compared with it; its placement and victim
-    /// policy, if it has them.
+    /// Makes all later runs measure the same writes as the runs in `own`, seed by seed. Returns the drive's placement
+    /// and victim policy, if it has them.
     pub fn hold_against(&mut self, own: &[RunResult]) -> Result<Option<(Part, Part)>, LimitError> {
         for (drive, own) in self.drives.iter_mut().zip(own) {
             let measure = &own.scenario.measure;
@@ -121,7 +121,7 @@ impl<'a> Pairs<'a> {
         Ok(parts)
     }
 
-    /// Makes the runs of `pairs` that were not made.
+    /// Executes the runs of `pairs` that have not been made.
     pub fn make(&mut self, pairs: &[(&Part, &Part)]) -> Result<(), LimitError> {
         let mut points = Vec::new();
         let mut planned = BTreeSet::new();
@@ -149,12 +149,12 @@ impl<'a> Pairs<'a> {
         Ok(())
     }
 
-    /// What came of a pair that was made.
+    /// Returns the outcome of a pair that was run.
     pub fn known(&self, placement: &Part, victim: &Part) -> &Result<Measured, String> {
         &self.made[&(placement.name.clone(), victim.name.clone())]
     }
 
-    /// The write amplification of a pair that was made, if it has one.
+    /// Returns the write amplification of a pair that was run, if it has one.
     pub fn amplification(&self, placement: &Part, victim: &Part) -> Option<f64> {
         self.known(placement, victim).as_ref().ok().map(|measured| measured.write_amplification)
     }
@@ -168,8 +168,8 @@ impl<'a> Pairs<'a> {
         Ok(outcomes)
     }
 
-    /// The runs of a pair, one for each seed, and whether blocks are won by a pool where the drive as it is does without; an error says
-    /// why they cannot be.
+    /// Returns the runs of a pair, one per seed. The flag is true if the pair needs a pool of erased blocks although
+    /// the unchanged drive reclaims in place. An error describes why the pair cannot be run.
     fn points(&self, placement: &Part, victim: &Part) -> Result<(Vec<Point>, bool), String> {
         let mut points = Vec::with_capacity(self.drives.len());
         let mut pooled = false;
@@ -208,7 +208,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// What the runs of one pair measured, one for each seed.
+/// Summarises the runs of one pair, one per seed.
 fn measured(seeds: &[&RunResult], pooled: bool) -> Result<Measured, String> {
     let of = |result: &&RunResult| result.write_amplification.ok_or_else(|| result.warnings.join("; "));
     let by_seed = seeds.iter().map(of).collect::<Result<Vec<_>, _>>()?;

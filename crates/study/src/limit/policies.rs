@@ -1,4 +1,4 @@
-//! Every placement and every victim policy beside the limit of a drive.
+//! Comparison of placements and victim policies with the lower bound of a drive.
 
 use super::loss::Loss;
 use super::pairs::{LimitError, Measured, Pairs, Part};
@@ -12,39 +12,39 @@ use wearwell_engine::victim::{VICTIMS, VictimConfig};
 use wearwell_stack::steady::{ci95_half_width, mean};
 use wearwell_stack::{Draft, ForeseeingResult, RunResult};
 
-/// Placements that know the future, whatever is written.
+/// Offline placements, which work for any workload.
 const FORESEEING_PLACEMENTS: [&str; 2] = ["future_knowledge", "death_windows"];
 
-/// Victim policies with which they are tried: the best that knows nothing, and the one that knows the future.
+/// Victim policies combined with offline placements: the best online policy, and the offline one.
 const FORESEEING_VICTIMS: [&str; 2] = ["greedy", "foresight"];
 
-/// What is held against the limit, and how; `sweep` changes no result.
+/// Placements and victim policies to compare; `sweep` does not affect results.
 #[derive(Clone, Debug, Default)]
 pub struct LimitOptions<'a> {
     /// Placements, each a name or a table.
     pub placements: Vec<Value>,
     /// Victim policies, each a name or a table.
     pub victims: Vec<Value>,
-    /// Whether each placement is run with each victim policy, and not only with that of the scenario.
+    /// True to run each placement with each victim policy instead of only with that of the scenario.
     pub all_pairs: bool,
-    /// Runs of each with different seeds, the same for all; 0 is 1.
+    /// Number of seeds, equal for all pairs; 0 means 1.
     pub replicas: u32,
-    /// Who makes the runs, and where finished ones are kept.
+    /// Options for executing runs and storing finished ones.
     pub sweep: SweepOptions<'a>,
 }
 
 impl LimitOptions<'_> {
-    /// All placements that there are.
+    /// Returns all placements.
     pub fn every_placement() -> Vec<Value> {
         PLACEMENTS.iter().map(|entry| json!(entry.name)).collect()
     }
 
-    /// All victim policies that there are.
+    /// Returns all victim policies.
     pub fn every_victim() -> Vec<Value> {
         VICTIMS.iter().map(|entry| json!(entry.name)).collect()
     }
 
-    /// Refuses what names no placement and no victim policy, and more runs than a sweep may have.
+    /// Refuses unknown placements and victim policies, and more runs than a sweep may have.
     fn check(&self) -> Result<(), LimitError> {
         every_one_is::<PlacementConfig>("placements", &self.placements)?;
         every_one_is::<VictimConfig>("victims", &self.victims)?;
@@ -66,47 +66,47 @@ fn every_one_is<C: DeserializeOwned>(option: &str, values: &[Value]) -> Result<(
     })
 }
 
-/// A drive beside its limit.
+/// Drive compared with its lower bound.
 #[derive(Clone, Debug)]
 pub struct Policies {
-    /// The drive as it is, and the lower bound for what it wrote, with each seed.
+    /// Unchanged drive and the lower bound for its writes, for each seed.
     pub limits: Vec<Limit>,
-    /// The best of what knows the future, over all seeds; `None` where its FTL has no placement and no victim policy.
+    /// Result of the best offline policies over all seeds; `None` if the FTL has no placement and victim policy.
     pub foreseeing: Option<ForeseeingResult>,
-    /// The other placements and victim policies, over the same writes.
+    /// Rows for the other placements and victim policies, on the same writes.
     pub rows: Vec<PolicyRow>,
 }
 
 impl Policies {
-    /// Write amplification of the drive as it is, the mean over seeds.
+    /// Returns the mean write amplification of the unchanged drive over seeds.
     pub fn write_amplification(&self) -> Option<f64> {
         let by_seed: Option<Vec<f64>> =
             self.limits.iter().map(|limit| limit.result.write_amplification).collect();
         by_seed.map(|by_seed| mean(&by_seed))
     }
 
-    /// Write amplification below which nothing gets, the mean over seeds.
+    /// Returns the mean lower bound over seeds.
     pub fn lower_bound(&self) -> f64 {
         mean(&self.limits.iter().map(Limit::lower_bound).collect::<Vec<_>>())
     }
 
-    /// Host pages of the measured parts of all seeds.
+    /// Returns the host pages of the measured phases of all seeds.
     pub fn host_pages(&self) -> u64 {
         self.limits.iter().map(|limit| limit.host_pages).sum()
     }
 
-    /// Pages of these that had to be rewritten, whatever the drive knew of the future.
+    /// Returns the least number of rewrites of these pages for any drive, even with knowledge of the future.
     pub fn least_rewrites(&self) -> u64 {
         self.limits.iter().map(|limit| limit.least_rewrites).sum()
     }
 
-    /// The share of all rewriting which nobody has shown to be necessary, as of [`Limit::open_share`].
+    /// Returns the fraction of the rewrites that is not proven necessary, as [`Limit::open_share`].
     pub fn open_share(&self) -> Option<f64> {
         let rewritten = self.write_amplification()? - 1.0;
         (rewritten > 0.0).then(|| 1.0 - (self.lower_bound() - 1.0) / rewritten)
     }
 
-    /// What the runs of the drive as it is warn of, each once.
+    /// Returns the distinct warnings of the runs of the unchanged drive.
     pub fn warnings(&self) -> Vec<&str> {
         let mut warnings: Vec<&str> = Vec::new();
         for warning in self.limits.iter().flat_map(|limit| &limit.result.warnings) {
@@ -118,30 +118,32 @@ impl Policies {
     }
 }
 
-/// A placement and a victim policy beside the limit.
+/// Placement and victim policy compared with the lower bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyRow {
-    /// The placement.
+    /// Name of the placement.
     pub placement: String,
-    /// The victim policy.
+    /// Name of the victim policy.
     pub victim: String,
-    /// What was measured, or why nothing was.
+    /// Measurement, or the reason why there is none.
     pub outcome: Result<Measured, String>,
-    /// Half the width of the 95 % interval of what it writes beyond the best that knows the future, seed by seed; `None` with a single one.
+    /// Half-width of the 95 % interval of the excess over the best offline policies, paired by seed; `None` with a
+    /// single seed.
     pub above_foreseeing_ci95: Option<f64>,
-    /// Where what it rewrites is lost; `None` where the runs that would say so cannot be.
+    /// Rewrites by cause; `None` if the runs needed for it cannot be made.
     pub loss: Option<Loss>,
 }
 
-/// Holds placements and victim policies of the drive that `base` describes against the least that anything could have written, and
-/// against the best of what knows the future.
+/// Compares placements and victim policies of the drive that `base` describes with the lower bound and with the best
+/// offline policies.
 ///
-/// All runs measure the same writes: those that the drive as it is measured, after a warm-up of the same length.
+/// All runs measure the writes that the unchanged drive measured, after a warm-up of equal length.
 ///
 /// # Errors
 ///
-/// What is no placement and no victim policy, a drive that cannot be run or has no limit, an interruption, and runs that cannot go on. What cannot go with a placement or a victim
-/// policy is said in its row.
+/// Returns an error for unknown placements and victim policies, for a drive that cannot be run or has no limit, for an
+/// interruption, and if the runs cannot continue. A placement or victim policy that cannot be combined is noted in its
+/// row.
 pub fn policies(
     base: &Draft,
     options: &LimitOptions<'_>,
@@ -179,7 +181,7 @@ pub fn policies(
     Ok(Policies { limits: bounded(own)?, foreseeing: best.map(|(_, result)| result), rows })
 }
 
-/// The same, of a run that was made, for its best of what knows the future alone.
+/// Finds the best offline policies for a run that has been made.
 pub(super) fn foreseeing(
     base: &Draft,
     own: &[RunResult],
@@ -193,10 +195,10 @@ pub(super) fn foreseeing(
     Ok(best_foreseeing(&mut pairs)?.map(|(_, result)| result))
 }
 
-/// A placement and a victim policy, and what they come to.
+/// Placement and victim policy with their result.
 type Best = ((Part, Part), ForeseeingResult);
 
-/// The placement and the victim policy that know the future and do best, and how well; `None` if none can be run.
+/// Finds the best offline placement and victim policy with their result; `None` if none can be run.
 fn best_foreseeing(pairs: &mut Pairs<'_>) -> Result<Option<Best>, LimitError> {
     let [placements, victims] =
         [FORESEEING_PLACEMENTS, FORESEEING_VICTIMS].map(|names| names.map(|name| Part::new(json!(name))));
@@ -218,9 +220,9 @@ fn best_foreseeing(pairs: &mut Pairs<'_>) -> Result<Option<Best>, LimitError> {
     }))
 }
 
-/// The pairs that are asked for, that of the scenario first.
+/// Returns the requested pairs, that of the scenario first.
 fn wanted((own_placement, own_victim): &(Part, Part), options: &LimitOptions<'_>) -> Vec<(Part, Part)> {
-    // What the scenario has by itself stays as it is there.
+    // The scenario's own policies keep their settings.
     let listed = |own: &Part, values: &[Value]| -> Vec<Part> {
         let others = values.iter().cloned().map(Part::new).filter(|part| part.name != own.name);
         [own.clone()].into_iter().chain(others).collect()
@@ -238,7 +240,7 @@ fn wanted((own_placement, own_victim): &(Part, Part), options: &LimitOptions<'_>
     of_placements.chain(victims[1..].iter().map(|victim| pair(own_placement, victim))).collect()
 }
 
-/// Half the width of the interval of the difference of two pairs, whose runs share each seed's writes.
+/// Returns the half-width of the interval of the difference of two pairs, whose runs share the writes of each seed.
 fn above_ci95(pairs: &Pairs<'_>, (placement, victim): (&Part, &Part), best: &(Part, Part)) -> Option<f64> {
     let by_seed =
         |placement, victim| pairs.known(placement, victim).as_ref().ok().map(|known| &known.by_seed);

@@ -1,4 +1,4 @@
-//! A drive beside its limit: as JSON and rows.
+//! Output of the comparison with the lower bound: JSON and rows.
 
 use super::loss::Loss;
 use super::policies::{Policies, PolicyRow};
@@ -6,7 +6,7 @@ use crate::summary::Row;
 use serde_json::{Value, json};
 
 impl Policies {
-    /// Everything, for programs.
+    /// Returns all values for programs.
     pub fn to_value(&self) -> Value {
         let rows: Vec<Value> = self.policy_rows().into_iter().map(|row| row.into_iter().collect()).collect();
         json!({
@@ -24,7 +24,7 @@ impl Policies {
         })
     }
 
-    /// A row for each placement and victim policy; of a drive that has none, one for itself.
+    /// Returns a row for each placement and victim policy, or one row for a drive without policies.
     pub fn rows(&self) -> Vec<Row> {
         let known = [
             ("replicas", json!(self.limits.len())),

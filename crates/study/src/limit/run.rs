@@ -1,57 +1,58 @@
-//! A run beside the least that anything could have written in its place.
+//! Runs with their lower bound.
 
 use super::{Flash, Recorder, Start, least_rewrites};
 use std::ops::ControlFlow;
 use wearwell_base::config::ConfigError;
 use wearwell_stack::{HostOp, Observer, RunError, RunResult, Scenario, host_operations, run};
 
-/// Writes of a stretch, of which several add up: memory is for one at a time.
+/// Maximum number of writes in a stretch, which bounds memory; a run is a sum over stretches.
 const MOST_WRITES: usize = 1 << 24;
 
-/// Operations between two looks at whether to go on.
+/// Number of operations between two checks for interruption.
 const OPS_A_LOOK: u32 = 1 << 16;
 
-/// A run and its limit.
+/// Run with its lower bound.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// What the drive did.
+    /// Result of the run.
     pub result: RunResult,
-    /// Host pages of the measured part.
+    /// Host pages of the measured phase.
     pub host_pages: u64,
-    /// Pages of the measured part that had to be rewritten, whatever the drive knew of the future.
+    /// Least number of rewrites in the measured phase for any drive, even with knowledge of the future.
     pub least_rewrites: u64,
 }
 
 impl Limit {
-    /// Write amplification below which nothing gets.
+    /// Returns the lower bound on write amplification.
     pub fn lower_bound(&self) -> f64 {
         1.0 + self.least_rewrites as f64 / self.host_pages.max(1) as f64
     }
 
-    /// The share of all that was written beyond the host's pages which nobody has shown to be necessary; `None` where the drive wrote no
-    /// more than them, or nothing is known of it.
+    /// Returns the fraction of the rewrites that is not proven necessary; `None` without rewrites, or without a write
+    /// amplification.
     pub fn open_share(&self) -> Option<f64> {
         let rewritten = self.result.write_amplification? - 1.0;
         (rewritten > 0.0).then(|| 1.0 - (self.lower_bound() - 1.0) / rewritten)
     }
 }
 
-/// Runs `scenario`, and bounds from below what its measured part had to write to flash.
+/// Runs `scenario`, and computes the lower bound of flash writes in its measured phase.
 ///
 /// # Errors
 ///
-/// As of [`run`]; scenarios in which what the drive is asked for is not what the host writes, and several tenants.
+/// Fails as [`run`] does, for scenarios in which the drive's requests differ from the host's writes, and for several
+/// tenants.
 pub fn limit(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Limit, RunError> {
     check(scenario)?;
     Limit::of(run(scenario, observer)?, &mut || observer.keep_going())
 }
 
 impl Limit {
-    /// Bounds from below what the measured part of the run of `result` had to write to flash, as long as `keep_going` lets it.
+    /// Computes the lower bound of flash writes in the measured phase of `result`, unless `keep_going` stops it.
     ///
     /// # Errors
     ///
-    /// As of [`limit`], but for those of the run itself.
+    /// Fails as [`limit`] does, except for errors of the run itself.
     pub fn of(result: RunResult, keep_going: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Self, RunError> {
         check(&result.scenario)?;
         let logical_pages = f64::from(result.device.logical_pages);
@@ -80,11 +81,11 @@ impl Limit {
     }
 }
 
-/// Refuses scenarios that have no limit.
+/// Refuses scenarios without a lower bound.
 ///
 /// # Errors
 ///
-/// What the drive is asked for is not what the host writes.
+/// Returns an error if the drive's requests differ from the host's writes.
 pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     let problem = |key, problem: &str| Err(ConfigError::new(key, problem));
     if !scenario.log.is_empty() {
@@ -108,12 +109,12 @@ pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The stretches so far.
+/// Sum of the bounds of stretches.
 struct Sum {
     flash: Flash,
     recorder: Recorder,
     least_rewrites: u64,
-    /// Host writes before the measured part, and at its end.
+    /// Number of host writes at the start and the end of the measured phase.
     begin: u64,
     end: u64,
     written: u64,
@@ -137,7 +138,7 @@ impl Sum {
         if self.written == self.end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// A new stretch begins; what the last one bounds is added if it is `measured`.
+    /// Begins a new stretch, and adds the bound of the last one if it is `measured`.
     fn end_stretch(&mut self, measured: bool) {
         let history = self.recorder.take();
         if measured {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_to_be_rewritten_is_no_more_than_what_was() {
+    fn least_rewrites_never_exceed_actual_rewrites() {
         for workload in ["kind = 'uniform'", "kind = 'zipf', exponent = 0.9"] {
             for victim in ["greedy", "fifo"] {
                 let found =
@@ -171,13 +172,13 @@ mod tests {
                 assert!((0.0..=1.0).contains(&found.open_share().unwrap()));
             }
         }
-        // Sequential writes need no foresight.
+        // Sequential writes need no rewrites.
         let sequential = found("workload = { kind = 'sequential' }").unwrap();
         assert_eq!(sequential.least_rewrites, 0);
     }
 
     #[test]
-    fn what_is_no_single_drive_of_one_host_is_refused() {
+    fn scenario_without_a_limit_is_refused() {
         for (settings, problem) in [
             (
                 "workload = { kind = 'uniform' }\n[[log]]\nspare_factor = 0.3",

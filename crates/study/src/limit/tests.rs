@@ -1,4 +1,4 @@
-//! Small drives beside their limits.
+//! Small drives compared with their lower bounds.
 
 use super::*;
 use crate::executor::Threads;
@@ -16,7 +16,7 @@ impl SweepObserver for Silent {
     fn finished(&self, _: usize, _: usize) {}
 }
 
-/// 256 logical pages on 96 blocks of 4 pages with `settings`.
+/// Returns a drive of 256 logical pages on 96 blocks of 4 pages, with `settings`.
 fn draft(settings: &str) -> Draft {
     let drive = "device = { capacity = '1 MiB', raw_capacity = '1536 KiB', pages_per_block = 4 }\n\
                  measure = { max_warm_up = 8.0, drive_writes = 4.0 }\n";
@@ -45,7 +45,7 @@ fn found(
 }
 
 #[test]
-fn nothing_is_below_the_bound_and_losses_add_up() {
+fn all_policies_are_above_the_bound_and_losses_sum_up() {
     for workload in
         ["kind = 'uniform'", "kind = 'zipf', exponent = 0.9", "kind = 'uniform', trim_ratio = 0.1"]
     {
@@ -71,7 +71,7 @@ fn nothing_is_below_the_bound_and_losses_add_up() {
 }
 
 #[test]
-fn what_cannot_reclaim_in_place_has_a_pool_and_what_cannot_be_says_why() {
+fn placement_without_in_place_reclaim_gets_a_pool_and_impossible_pairs_a_reason() {
     let settings = "workload = { kind = 'uniform' }\nftl = { placement = 'single', reclaim = 'in_place' }";
     let found = found(settings, &["double", "age_classes", "oracle"], &[], false).unwrap();
     let of = |name: &str| found.rows.iter().find(|row| row.placement == name).unwrap();
@@ -81,9 +81,9 @@ fn what_cannot_reclaim_in_place_has_a_pool_and_what_cannot_be_says_why() {
     assert!(error.contains("needs a workload") && of("oracle").loss.is_none(), "{error}");
 }
 
-/// Placements and victims are of no use there, and the bound holds all the same.
+/// This FTL has no placement and no victim policy, but the lower bound holds.
 #[test]
-fn a_drive_that_merges_log_blocks_has_a_bound_alone() {
+fn drive_that_merges_log_blocks_has_only_a_bound() {
     let settings = "workload = { kind = 'uniform' }\nftl = { structure = { kind = 'fast' } }";
     let found = found(settings, &["single"], &["greedy"], false).unwrap();
     assert!(found.foreseeing.is_none() && found.rows.is_empty());
@@ -91,11 +91,11 @@ fn a_drive_that_merges_log_blocks_has_a_bound_alone() {
 }
 
 #[test]
-fn all_runs_measure_the_same_writes() {
+fn all_runs_measure_equal_writes() {
     let settings = "workload = { kind = 'zipf', exponent = 0.9 }";
     let whole = found(settings, &["double"], &["fifo"], false).unwrap();
     let own = &whole.limits[0].result;
-    // By hand, with a warm-up of that length.
+    // Repeats the run by hand, with a warm-up of equal length.
     let mut draft = draft(settings);
     draft.set("measure.warm_up", json!(own.course.warm_up_drive_writes)).unwrap();
     draft.set("ftl.victim", json!("fifo")).unwrap();
@@ -104,14 +104,14 @@ fn all_runs_measure_the_same_writes() {
     let row = whole.rows.iter().find(|row| row.victim == "fifo").unwrap();
     assert_eq!(row.outcome.as_ref().unwrap().write_amplification, by_hand.write_amplification.unwrap());
     assert_eq!(by_hand.course.measured_host_pages, own.course.measured_host_pages);
-    // And so does a result that is held against its limit.
+    // A single result gets the same bound.
     let beside = beside_limit(&draft, by_hand, &SweepOptions::default(), &Silent).unwrap().limit.unwrap();
     assert_eq!(beside.least_rewrites, whole.limits[0].least_rewrites);
     assert_eq!(beside.foreseeing, whole.foreseeing);
 }
 
 #[test]
-fn who_makes_the_runs_makes_no_difference() {
+fn executor_does_not_change_the_result() {
     let settings = "workload = { kind = 'hot_cold', hot_writes = 0.9, hot_space = 0.1 }";
     let many = Threads { count: Some(3), run: None };
     let sweep = SweepOptions { executor: Some(&many), ..SweepOptions::default() };
@@ -122,13 +122,13 @@ fn who_makes_the_runs_makes_no_difference() {
 }
 
 #[test]
-fn what_is_no_single_drive_is_refused_before_it_is_run() {
+fn stacked_scenario_is_refused_before_any_run() {
     let error = found("workload = { kind = 'uniform' }\n[[log]]\nspare_factor = 0.3", &[], &[], false);
     assert!(error.unwrap_err().to_string().contains("log: the limit is that of a drive"));
 }
 
 #[test]
-fn seeds_are_shared_and_their_mean_is_told() {
+fn seeds_are_shared_and_averaged() {
     let settings = "workload = { kind = 'zipf', exponent = 0.9 }";
     let sweep = || SweepOptions { threads: Some(1), ..SweepOptions::default() };
     let of = |replicas| {
@@ -141,7 +141,7 @@ fn seeds_are_shared_and_their_mean_is_told() {
     assert_eq!((one.limits.len(), three.limits.len()), (1, 3));
     for (alone, row) in one.rows.iter().zip(&three.rows) {
         let (alone, measured) = (alone.outcome.as_ref().unwrap(), row.outcome.as_ref().unwrap());
-        // The first of three is what one is.
+        // The first of three seeds equals the single run.
         assert_eq!((measured.by_seed[0], measured.by_seed.len()), (alone.write_amplification, 3));
         let mean = measured.by_seed.iter().sum::<f64>() / 3.0;
         assert!((measured.write_amplification - mean).abs() < 1e-12);
@@ -151,7 +151,7 @@ fn seeds_are_shared_and_their_mean_is_told() {
         assert!((loss.placement + loss.victim + loss.block_size - (mean - 1.0)).abs() < 1e-9);
     }
     assert!(one.rows.iter().all(|row| row.above_foreseeing_ci95.is_none()));
-    // Each seed is bounded for its own writes, and warms up as long as its own run did.
+    // Each seed has the bound of its own writes, and the warm-up length of its own run.
     for limit in &three.limits {
         let seed = limit.result.scenario.seed;
         let own = three.limits.iter().filter(|other| other.result.scenario.seed == seed).count();
@@ -163,7 +163,7 @@ fn seeds_are_shared_and_their_mean_is_told() {
 }
 
 #[test]
-fn what_is_no_policy_is_refused_before_anything_is_run() {
+fn unknown_policy_is_refused_before_any_run() {
     let error = found("workload = { kind = 'uniform' }", &["doubel"], &[], false).unwrap_err().to_string();
     assert!(
         error.starts_with("placements: ") && error.contains("doubel") && error.contains("double"),

@@ -1,28 +1,29 @@
-//! The model of a drive that stores equal pages once.
+//! Model of drives with deduplication.
 
 use wearwell_engine::dedup::{Detect, Promotion};
 use wearwell_stack::HostStore;
 use wearwell_theory::equal_pages::{Contents, Detection, Stored};
 use wearwell_workload::SINGLES;
 
-/// Features of drives that deduplicate, which the model knows besides those of every store.
+/// Features of deduplicating drives that the model covers, besides those of every store.
 pub const KNOWN: &[&str] = &["dedup", "dedup_cleaning", "references", "more_streams", "volatile_map"];
 
-/// Largest blocks, pages, for which the fixed point is sought: it solves the mean field some tens of times.
+/// Largest block, in pages, for which the fixed point is computed: it solves the mean field some tens of times.
 const LARGEST_BLOCK: u32 = 512;
 
-/// What is found equal, and what pages hold.
+/// Model parameters for deduplication.
 pub struct Equal {
-    /// When equal pages are found.
+    /// Time at which duplicates are found.
     pub detection: Detection,
-    /// What the workload writes.
+    /// Contents that the workload writes.
     pub contents: Contents,
 }
 
-/// What `store` has to find equal; `None` where it does not look.
+/// Returns the parameters for `store`; `None` if it does not deduplicate.
 ///
 /// # Errors
-/// Why no model has it.
+///
+/// Returns the reason why no model applies.
 pub fn of(store: &HostStore<'_>, pages_per_block: u32) -> Result<Option<Equal>, String> {
     let Some((dedup, content)) = store.dedup.zip(store.content) else { return Ok(None) };
     let index = dedup.index();
@@ -50,7 +51,7 @@ pub fn of(store: &HostStore<'_>, pages_per_block: u32) -> Result<Option<Equal>, 
     let contents = Contents {
         same: content.same_content_ratio,
         pairs: content.pair_ratio,
-        // Those that wait are replaced by new ones.
+        // Pending contents are replaced by new ones.
         pair_delay: SINGLES as f64 / ((1.0 - content.dedup_ratio) * f64::from(store.logical_pages)),
         popular: popular.max(0.0),
         popular_contents: pool as u64,
@@ -61,7 +62,7 @@ pub fn of(store: &HostStore<'_>, pages_per_block: u32) -> Result<Option<Equal>, 
     Ok(Some(Equal { detection, contents }))
 }
 
-/// In words what is shared, and what that is worth.
+/// Describes sharing and its effect in words.
 pub fn note(stored: &Stored) -> String {
     format!(
         "equal pages: {:.3} logical ones for each stored, {:.3} written ones spared, {:.3} written once more to be apart; the room \

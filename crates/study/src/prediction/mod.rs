@@ -1,6 +1,7 @@
-//! What theory says of a scenario: which model applies to the store that the host writes to, and its value.
+//! Predictions of theory for a scenario: selects the model for the store that the host writes to, and computes its
+//! value.
 //!
-//! A model of another policy is a line in [`models::of`], that of another workload one in [`writes::of`].
+//! To add a model of another policy, add a line in [`models::of`]; for another workload, in [`writes::of`].
 
 mod equal_pages;
 mod models;
@@ -11,29 +12,29 @@ mod writes;
 use wearwell_stack::{HostStore, ResolvedScenario, RunResult, Scenario, TheoryResult};
 use wearwell_theory::{Drive, TheoryError};
 
-/// Why theory says nothing.
+/// Reason why there is no prediction.
 #[derive(Debug, thiserror::Error)]
 pub enum PredictionError {
     /// The scenario cannot be built.
     #[error(transparent)]
     Scenario(#[from] wearwell_base::config::ConfigError),
-    /// No model has what the scenario asks for.
+    /// No model covers the scenario.
     #[error("no model applies: {0}")]
     NoModel(String),
-    /// A model applies, and has no answer.
+    /// A model applies but has no solution.
     #[error(transparent)]
     Theory(#[from] TheoryError),
 }
 
-/// How much work an answer may take, in multiplications an evaluation of the equations of two classes.
+/// Allowed effort of a prediction, in multiplications per evaluation of the equations for two classes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Patience {
-    /// A few hundredths of a second, for those who ask a hundred times; blocks of more than 128 pages are extrapolated from smaller
-    /// ones, with two frontiers and two classes up to 0.1 % off.
+    /// A few hundredths of a second, for callers with hundreds of predictions. Blocks of more than 128 pages are
+    /// extrapolated from smaller ones; with two frontiers and two classes the error is up to 0.1 %.
     Glance,
-    /// A few tenths of a second, beside a run; larger blocks are extrapolated from smaller ones.
+    /// A few tenths of a second, in addition to a run; larger blocks are extrapolated from smaller ones.
     Passing,
-    /// Some seconds.
+    /// A few seconds.
     Full,
 }
 
@@ -47,7 +48,7 @@ impl Patience {
     }
 }
 
-/// Features of a store that leave its write amplification as it is, or that models know.
+/// Features of a store that do not affect its write amplification, or that models cover.
 const KNOWN: &[&str] = &[
     "in_place",
     "free_pool",
@@ -66,18 +67,21 @@ const KNOWN: &[&str] = &[
     "superblocks",
 ];
 
-/// What theory says of `scenario`.
+/// Predicts the write amplification of `scenario`.
 ///
 /// # Errors
-/// The scenario cannot be built; no model applies to it, with the reason; or the model has no answer.
+///
+/// Returns an error if the scenario cannot be built, if no model applies, with the reason, or if the model has no
+/// solution.
 pub fn predict(scenario: &Scenario, patience: Patience) -> Result<TheoryResult, PredictionError> {
     ask(scenario, patience, true)
 }
 
-/// The same without its value for very many blocks, which costs as much again: that of the scenario stands in its place.
+/// Predicts without the value for very many blocks, which doubles the cost; the value for the scenario takes its place.
 ///
 /// # Errors
-/// As of [`predict`].
+///
+/// Fails as [`predict`] does.
 pub(crate) fn predict_alone(
     scenario: &Scenario,
     patience: Patience,
@@ -122,12 +126,12 @@ fn ask(scenario: &Scenario, patience: Patience, with_limit: bool) -> Result<Theo
     })
 }
 
-/// Adds to `result` what theory says of its scenario, if it says anything within a few tenths of a second.
+/// Adds to `result` the prediction for its scenario, if one is available within a few tenths of a second.
 pub fn beside(result: &mut RunResult) {
     result.theory = predict(&result.scenario, Patience::Passing).ok();
 }
 
-/// The store as a model's drive, without the pages that are held back.
+/// Returns the model's drive for the store, without the pages that are held back.
 fn drive_of(store: &HostStore<'_>, pages_per_block: u32, held_back_pages: f64) -> Result<Drive, TheoryError> {
     let physical = f64::from(store.blocks) * f64::from(store.pages_per_block) - held_back_pages;
     Drive::new(pages_per_block, 1.0 - f64::from(store.logical_pages) / physical)

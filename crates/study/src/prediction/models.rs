@@ -1,4 +1,4 @@
-//! Which model has the cleaning of a store.
+//! Selection of the model for a store's cleaning.
 
 use super::PredictionError;
 use super::equal_pages::Equal;
@@ -13,32 +13,33 @@ use wearwell_theory::mean_field::Structure;
 use wearwell_theory::selection::{DChoices, GreedyLimit, Random, RandomNotFull, RandomPlusPlus, Selection};
 use wearwell_theory::{Amplification, Classes, Drive, Merging, TheoryError, closed_forms};
 
-/// A model of cleaning.
+/// Model of cleaning.
 pub struct Model {
     law: Law,
     structure: Structure,
-    /// Whether blocks wait erased, and how many do.
+    /// Mean number of erased blocks in the pool.
     pool_blocks: f64,
-    /// Where the scenario differs from it.
+    /// Differences between the scenario and the model.
     pub notes: Vec<String>,
 }
 
-/// What says which block is cleaned.
+/// Victim selection law.
 enum Law {
-    /// The mean field with this selection.
+    /// Mean field with this selection.
     MeanField(Box<dyn Selection>),
     /// First-in first-out.
     Fifo,
     /// Greedy cleaning of uniform writes.
     Greedy,
-    /// Greedy among this share of the blocks, the oldest, of uniform writes.
+    /// Greedy cleaning of uniform writes among this fraction of the blocks, the oldest.
     Windowed(f64),
 }
 
-/// The model of the store's cleaning.
+/// Returns the model of the store's cleaning.
 ///
 /// # Errors
-/// Why there is none.
+///
+/// Returns the reason why no model applies.
 pub fn of(store: &HostStore<'_>, writes: &Writes) -> Result<Model, String> {
     let is_uniform = writes.classes.count() == 1;
     let (structure, pool_blocks, mut notes) = frontiers(store)?;
@@ -78,12 +79,12 @@ fn is_deduplicated(store: &HostStore<'_>) -> bool {
     store.dedup.is_some_and(|dedup| !dedup.is_none())
 }
 
-/// One frontier or two, the erased blocks that wait while a victim is chosen, and what to say of it.
+/// Returns the number of frontiers, the mean number of erased blocks during victim selection, and notes.
 fn frontiers(store: &HostStore<'_>) -> Result<(Structure, f64, Vec<String>), String> {
     let structure = match &store.keys.placement {
         PlacementConfig::Single(_) => Structure::Single,
         PlacementConfig::Double(_) => Structure::Double,
-        // Shared pages apart from all others, which share a frontier.
+        // Shared pages have their own blocks; all other pages share a frontier.
         PlacementConfig::References(config) if is_deduplicated(store) && !config.cleaned_apart => {
             Structure::Single
         }
@@ -105,7 +106,7 @@ fn frontiers(store: &HostStore<'_>) -> Result<(Structure, f64, Vec<String>), Str
 }
 
 impl Model {
-    /// In words.
+    /// Returns the model in words.
     pub fn name(&self) -> String {
         let frontiers = match self.structure {
             Structure::Single => "one frontier",
@@ -119,8 +120,8 @@ impl Model {
         }
     }
 
-    /// Erased pages that wait while a victim is chosen: blocks in the pool and, with two frontiers, the rest of the internal one,
-    /// which has 0 to b - 1 erased pages, each number as likely as another.
+    /// Returns the erased pages during victim selection: blocks in the pool and, with two frontiers, the rest of the
+    /// internal frontier. That frontier has 0 to b - 1 erased pages, each number with equal probability.
     pub fn held_back_pages(&self, store: &HostStore<'_>) -> f64 {
         let pages = f64::from(store.pages_per_block);
         let frontier = match self.structure {
@@ -130,10 +131,11 @@ impl Model {
         self.pool_blocks * pages + frontier
     }
 
-    /// The same on a drive that finds `equal` pages among its logical ones.
+    /// Solves the model on a drive that deduplicates its logical pages as in `equal`.
     ///
     /// # Errors
-    /// Why there is no model, or no answer.
+    ///
+    /// Returns an error if no model applies, or without a solution.
     pub fn solve_equal(
         &self,
         drive: Drive,
@@ -167,7 +169,7 @@ impl Model {
         Ok(model.steady_state()?)
     }
 
-    /// Write amplification on `drive`, and what was done to get it.
+    /// Computes the write amplification on `drive`, with notes on approximations.
     pub fn solve(
         &self,
         drive: Drive,

@@ -1,4 +1,4 @@
-//! Predictions against runs, against the theory asked by itself, and where there are none.
+//! Predictions compared with runs and with direct calls of the theory, and scenarios without predictions.
 
 use super::{Patience, PredictionError, beside, predict};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use wearwell_theory::mean_field::{MeanField, Structure};
 use wearwell_theory::selection::DChoices;
 use wearwell_theory::{Classes, Drive, closed_forms};
 
-/// A drive of 600 blocks of 16 pages with these parts, on top of d-choices and hot and cold pages.
+/// Returns a drive of 600 blocks of 16 pages with `changes`, based on d-choices and hot and cold pages.
 fn scenario(changes: &[(&str, Value)]) -> Scenario {
     let mut value = json!({
         "device": { "blocks_per_plane": 600, "pages_per_block": 16, "spare_factor": 0.15 },
@@ -25,7 +25,8 @@ fn scenario(changes: &[(&str, Value)]) -> Scenario {
     Scenario::read(&value).unwrap()
 }
 
-/// What is left between the two: noise of the run, and a block of spare space, as `wearwell check theory` allows.
+/// Compares the prediction with a run. Allows for the noise of the run and one block of spare space, as
+/// `wearwell check theory` does.
 fn assert_met(changes: &[(&str, Value)]) {
     let scenario = scenario(changes);
     let found = predict(&scenario, Patience::Full).unwrap();
@@ -49,7 +50,7 @@ fn assert_met(changes: &[(&str, Value)]) {
 }
 
 #[test]
-fn runs_meet_what_is_predicted() {
+fn runs_agree_with_predictions() {
     let greedy = json!("greedy");
     let uniform = json!({ "kind": "uniform" });
     let cases: &[&[(&str, Value)]] = &[
@@ -92,7 +93,7 @@ fn runs_meet_what_is_predicted() {
 }
 
 #[test]
-fn without_blocks_held_back_it_is_the_mean_field() {
+fn prediction_without_held_back_blocks_is_the_mean_field() {
     let scenario = scenario(&[("/ftl/placement", json!("single")), ("/ftl/reclaim", json!("in_place"))]);
     let found = predict(&scenario, Patience::Full).unwrap();
     let logical = f64::from((9600.0_f64 * 0.85).round() as u32);
@@ -107,7 +108,7 @@ fn without_blocks_held_back_it_is_the_mean_field() {
 }
 
 #[test]
-fn of_what_never_writes_nothing_is_said() {
+fn workload_without_writes_has_no_prediction() {
     let reason = |workload: Value| {
         let error = predict(&scenario(&[("/workload", workload)]), Patience::Full).unwrap_err();
         error.to_string()
@@ -116,14 +117,14 @@ fn of_what_never_writes_nothing_is_said() {
     for workload in [
         all_read.clone(),
         json!({ "kind": "uniform", "read_ratio": 0.7, "flush_ratio": 0.3 }),
-        // Taken from 1 one after the other they leave a little.
+        // Subtracted from 1 one after the other, these ratios leave a small remainder.
         json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2, "read_ratio": 0.41, "flush_ratio": 0.59 }),
         json!({ "kind": "zipf", "exponent": 0.9, "read_ratio": 0.1, "flush_ratio": 0.9 }),
         json!({ "kind": "mixed", "parts": [{ "weight": 1.0, "space": 1.0, "workload": all_read }] }),
     ] {
         assert_eq!(reason(workload), "no model applies: nothing is written");
     }
-    // What is left is written by the law.
+    // The remaining requests are writes by the law.
     let all = predict(&scenario(&[]), Patience::Full).unwrap();
     let some = json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2, "read_ratio": 0.5, "flush_ratio": 0.3 });
     let some = predict(&scenario(&[("/workload", some)]), Patience::Full).unwrap();
@@ -146,7 +147,7 @@ fn equal_pages(dedup: Value, placement: Value) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn what_no_model_has_is_said() {
+fn unsupported_scenario_returns_the_reason() {
     let cases = [
         (vec![("/workload/trim_ratio", json!(0.1))], "discards"),
         (
@@ -178,8 +179,8 @@ fn what_no_model_has_is_said() {
     }
 }
 
-/// Drives that find equal pages, by writing and by cleaning, with regions and without: what is predicted and what they do, and
-/// how many logical pages share a stored one.
+/// Drives that deduplicate on writing or on cleaning, with and without regions: compares the predicted with the
+/// measured write amplification and sharing.
 #[test]
 fn equal_pages_are_predicted() {
     let greedy = ("/ftl/victim", json!("greedy"));
@@ -211,7 +212,7 @@ fn equal_pages_are_predicted() {
 }
 
 #[test]
-fn a_result_is_told_once_it_is_asked_for() {
+fn result_gets_a_prediction_on_request() {
     let scenario = scenario(&[("/measure", json!({ "warm_up": 1.0, "drive_writes": 1.0 }))]);
     let mut result = run(&scenario, &mut |_: &Progress| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(result.theory, None);

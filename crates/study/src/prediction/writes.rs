@@ -1,24 +1,25 @@
-//! The classes of pages that a workload writes equally often, for a model.
+//! Classes of pages with equal write rates in a workload, for a model.
 
 use wearwell_engine::log::CopyOrder;
 use wearwell_theory::{Class, Classes};
 use wearwell_workload::{Part, RequestConfig, RequestPages, WorkloadConfig};
 
-/// How a workload writes, for a model.
+/// Pattern of writes of a workload, for a model.
 pub struct Writes {
     /// Classes of pages.
     pub classes: Classes,
-    /// Pages that are always written together, and are a page to the model.
+    /// Pages that are always written together and count as one page of the model.
     unit_pages: u32,
-    /// Where the workload differs from the model.
+    /// Differences between the workload and the model.
     pub notes: Vec<String>,
 }
 
 impl Writes {
-    /// Units of `pages_per_block` pages.
+    /// Returns the units per block of `pages_per_block` pages.
     ///
     /// # Errors
-    /// A block does not hold whole units, or `copy_order` tears them apart.
+    ///
+    /// Returns an error if a block does not hold whole units, or if `copy_order` separates the pages of a unit.
     pub fn units_of(&self, pages_per_block: u32, copy_order: CopyOrder) -> Result<u32, String> {
         let unit = self.unit_pages;
         if !pages_per_block.is_multiple_of(unit) {
@@ -33,16 +34,17 @@ impl Writes {
     }
 }
 
-/// Classes without their proof that the shares sum to one, and the pages that are written together.
+/// Classes before validation of their sums, and the number of pages that are written together.
 struct Parts {
     classes: Vec<Class>,
     unit_pages: u32,
 }
 
-/// How `workload` writes to `logical_pages` pages.
+/// Returns the pattern in which `workload` writes to `logical_pages` pages.
 ///
 /// # Errors
-/// Why no model has it.
+///
+/// Returns the reason why no model applies.
 pub fn of(workload: &WorkloadConfig, logical_pages: u32) -> Result<Writes, String> {
     let Parts { classes, unit_pages } = parts(workload, logical_pages)?;
     let classes = Classes::new(&classes).map_err(|error| format!("of the workload, {error}"))?;
@@ -85,7 +87,7 @@ fn parts(workload: &WorkloadConfig, logical_pages: u32) -> Result<Parts, String>
     }
 }
 
-/// The classes of all parts, which must cover the space.
+/// Combines the classes of all parts, which must cover the address space.
 fn mixture(all: &[Part], logical_pages: u32) -> Result<Parts, String> {
     let space: f64 = all.iter().map(|part| part.space).sum();
     if (space - 1.0).abs() > 1e-9 {
@@ -109,7 +111,7 @@ fn mixture(all: &[Part], logical_pages: u32) -> Result<Parts, String> {
     Ok(found)
 }
 
-/// The length of all writes.
+/// Returns the length of all writes, in pages.
 fn unit_pages(requests: &RequestConfig, logical_pages: u32) -> Result<u32, String> {
     if requests.trim_ratio > 0.0 {
         return Err("discards are not modelled".into());
@@ -126,7 +128,7 @@ fn unit_pages(requests: &RequestConfig, logical_pages: u32) -> Result<u32, Strin
     }
 }
 
-/// Refuses requests that bring along pages of another class.
+/// Refuses requests that include pages of another class.
 fn require_neighbours(requests: &RequestConfig, unit_pages: u32) -> Result<(), String> {
     if requests.scatter && unit_pages > 1 {
         return Err("with `scatter`, requests longer than a page bring along pages of other classes".into());

@@ -18,7 +18,7 @@ drive_writes = 5.0
 "#;
 
 struct Watcher {
-    /// Runs after which it interrupts.
+    /// Number of runs after which the watcher interrupts.
     patience: usize,
     finished: AtomicUsize,
 }
@@ -66,7 +66,7 @@ fn with_threads(threads: usize) -> SweepOptions<'static> {
 }
 
 #[test]
-fn the_grid_is_complete_and_replicas_have_their_own_seeds() {
+fn grid_is_complete_and_replicas_have_distinct_seeds() {
     let sweep = plan();
     let points = sweep.points();
     assert_eq!(points.len(), 12);
@@ -78,11 +78,11 @@ fn the_grid_is_complete_and_replicas_have_their_own_seeds() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn number_of_threads_does_not_change_results() {
     assert_eq!(results(&with_threads(1)), results(&with_threads(2)));
 }
 
-/// A store in memory, which has room for so many runs.
+/// Store in memory with limited capacity.
 #[derive(Debug)]
 struct Shelf {
     room: usize,
@@ -120,19 +120,19 @@ impl Store for Shelf {
 }
 
 #[test]
-fn an_interrupted_sweep_goes_on_where_it_stopped() {
+fn interrupted_sweep_resumes() {
     let shelf = shelf(12);
     let options = SweepOptions { store: Some(&shelf), threads: Some(1), ..Default::default() };
     let stopped = plan().run(&options, &watcher(5)).unwrap_err();
     assert!(matches!(stopped, SweepError::Interrupted { finished: 5, points: 12 }), "{stopped}");
     assert_eq!(results(&options), results(&with_threads(2)));
     assert_eq!(shelf.runs.lock().unwrap().len(), 12);
-    // Everything is known now: no run is begun.
+    // All runs are in the store: none is started.
     plan().run(&options, &watcher(0)).unwrap();
 }
 
 #[test]
-fn a_full_store_ends_the_sweep_and_keeps_what_it_has() {
+fn full_store_ends_the_sweep_and_keeps_finished_runs() {
     let shelf = shelf(3);
     let options = SweepOptions { store: Some(&shelf), threads: Some(2), ..Default::default() };
     let full = plan().run(&options, &watcher(99)).unwrap_err();
@@ -140,11 +140,11 @@ fn a_full_store_ends_the_sweep_and_keeps_what_it_has() {
     assert_eq!(shelf.runs.lock().unwrap().len(), 3);
 }
 
-/// Makes runs from the last to the first, and gives up after some.
+/// Executor that runs from last to first, and gives up after some runs.
 #[derive(Debug)]
 struct Backwards {
     strength: usize,
-    /// Whether it says that it gave up.
+    /// True if it returns an error when it gives up.
     says_so: bool,
 }
 
@@ -164,14 +164,14 @@ impl Executor for Backwards {
 }
 
 #[test]
-fn who_makes_the_runs_changes_nothing() {
+fn executor_does_not_change_results() {
     let strong = Backwards { strength: 12, says_so: true };
     let options = SweepOptions { executor: Some(&strong), ..Default::default() };
     assert_eq!(results(&options), results(&with_threads(2)));
 }
 
 #[test]
-fn what_a_lost_executor_had_finished_is_kept() {
+fn failed_executor_leaves_finished_runs_in_the_store() {
     let shelf = shelf(12);
     for (says_so, left) in [(true, 12), (false, 7)] {
         let weak = Backwards { strength: 5, says_so };
@@ -181,7 +181,7 @@ fn what_a_lost_executor_had_finished_is_kept() {
         let finished = 12 - left + 5;
         assert!(lost.contains(reason) && lost.contains(&format!("; {finished} of 12 runs")), "{lost}");
     }
-    // Two are left.
+    // Two runs remain.
     let options = SweepOptions { store: Some(&shelf), threads: Some(1), ..Default::default() };
     assert_eq!(results(&options), results(&with_threads(2)));
 }

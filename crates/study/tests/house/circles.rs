@@ -1,24 +1,24 @@
-//! No circle of files: of two files of a crate at most one needs the other, however many lie between them.
+//! No cyclic dependencies between files: of two files of a crate at most one needs the other, directly or indirectly.
 //!
-//! A file needs another where it names something that is there, itself or through what the face of a folder (`mod.rs`, or the
-//! file of the folder's name) shows. That a face knows its folder is no need.
+//! A file needs another file if it names an item defined there, directly or through a re-export by the root of a folder
+//! (`mod.rs`, or the file with the folder's name). A root's knowledge of its own folder does not count.
 
 use crate::common::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Circles that may be, each the files of one crate, and why.
+/// Allowed cycles, each with the files of one crate and a reason.
 const CIRCLES: &[(&str, &[&str], &str)] = &[
     ("engine", &["ftl/hybrid/bast", "ftl/hybrid/fast", "ftl/hybrid/write"], "one type, `Hybrid`"),
     ("engine", &["log/checkpoint", "log/clean", "log/store"], "one type, `LogStore`"),
     ("workload", &["config", "mixed", "phases"], "one type, `WorkloadConfig`, which contains itself"),
 ];
 
-/// A module's path from the root of its crate.
+/// Path of a module from the root of its crate.
 type Module = Vec<String>;
 
-/// The modules of a crate: what is written in each, and what each shows of others by name.
+/// Modules of a crate: the source of each, and the items that each re-exports by name.
 struct Crate {
     code: BTreeMap<Module, String>,
     shown: BTreeMap<(Module, String), Module>,
@@ -40,7 +40,7 @@ impl Crate {
         sources
     }
 
-    /// A path as it is written in `module`, from the root of the crate; `None` if it leads out of it.
+    /// Resolves a path in `module` from the root of the crate; `None` if it leads out of the crate.
     fn absolute(&self, module: &Module, path: &[String]) -> Option<Module> {
         let mut base = module.clone();
         let mut steps = path.iter().peekable();
@@ -64,7 +64,7 @@ impl Crate {
         Some(base.into_iter().chain(steps.cloned()).collect())
     }
 
-    /// The module in which what a path leads to is written.
+    /// Returns the module that defines the item of a path.
     fn home(&self, path: &[String], detours: usize) -> Module {
         let known = (0..=path.len()).rev().find(|&length| self.code.contains_key(&path[..length]));
         let length = known.expect("the root is a module");
@@ -79,7 +79,7 @@ impl Crate {
         }
     }
 
-    /// What each module needs.
+    /// Returns the modules that each module needs.
     fn needs(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
         let needed = |module: &Module, code: &str| -> BTreeSet<Module> {
             let paths = used(code).into_iter().map(|(path, _)| path).chain(named(code));
@@ -89,7 +89,7 @@ impl Crate {
         self.code.iter().map(|(module, code)| (module, needed(module, code))).collect()
     }
 
-    /// The circles, each with its files in order.
+    /// Returns the cycles, each with its files in order.
     fn circles(&self) -> Vec<Vec<String>> {
         let needs = self.needs();
         let reached = |from: &Module| {
@@ -118,7 +118,7 @@ impl Crate {
     }
 }
 
-/// Reads every file of a folder, but for tests.
+/// Reads every file of a folder, except tests.
 fn walk(folder: &Path, module: &mut Module, code: &mut BTreeMap<Module, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -145,7 +145,7 @@ fn walk(folder: &Path, module: &mut Module, code: &mut BTreeMap<Module, String>)
     }
 }
 
-/// The paths that `use` names, and whether it shows them to others.
+/// Returns the paths in `use` declarations, and whether each is re-exported.
 fn used(code: &str) -> Vec<(Vec<String>, bool)> {
     let mut found = Vec::new();
     let mut statement: Option<String> = None;
@@ -169,7 +169,7 @@ fn used(code: &str) -> Vec<(Vec<String>, bool)> {
     found
 }
 
-/// The single paths of a tree of paths in braces.
+/// Expands a tree of paths in braces to single paths.
 fn expand(tree: &str) -> Vec<Vec<String>> {
     let Some((before, group)) = tree.split_once('{') else {
         let path = tree.split(" as ").next().unwrap_or_default();
@@ -197,7 +197,7 @@ fn expand(tree: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The paths that the code names outside of `use`.
+/// Returns the paths that the code names outside `use`.
 fn named(code: &str) -> Vec<Vec<String>> {
     let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let words = code.split(|letter: char| !is_path(letter));
@@ -227,7 +227,7 @@ fn paths_are_found() {
 }
 
 #[test]
-fn no_files_go_round_in_circles() {
+fn crates_have_no_cyclic_files() {
     let mut found = Vec::new();
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let folder = entry.unwrap().path();

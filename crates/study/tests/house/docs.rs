@@ -1,4 +1,4 @@
-//! The documents beside the code: what they list is what there is, and their links lead somewhere.
+//! Consistency of the documents with the code: lists are complete, and links have targets.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ fn schema() -> Value {
     serde_json::to_value(schemars::schema_for!(Scenario)).unwrap()
 }
 
-/// The part of a document between the line `heading` and the next heading of the same depth or above.
+/// Returns the part of a document between the line `heading` and the next heading of the same or a higher level.
 fn section<'a>(document: &'a str, heading: &str) -> &'a str {
     let start = document.find(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no heading {heading}"));
     let body = &document[start + heading.len() + 2..];
@@ -34,7 +34,7 @@ fn section<'a>(document: &'a str, heading: &str) -> &'a str {
     &body[..ends.min().unwrap_or(body.len())]
 }
 
-/// The rows of a section's tables, cell by cell, without heads and rules.
+/// Returns the rows of a section's tables as cells, without header and rule.
 fn rows(section: &str) -> Vec<Vec<&str>> {
     let lines = section.lines().filter(|line| line.starts_with("| `"));
     lines.map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
@@ -57,13 +57,13 @@ const TABLES: &[(&str, &[&str])] = &[
     ("## `[measure]`", &["Measure"]),
 ];
 
-/// All forms that a table may have.
+/// Returns all alternative forms of a table.
 fn forms(table: &Value) -> impl Iterator<Item = &Value> {
     let several = table["anyOf"].as_array().into_iter().flatten();
     several.chain(std::iter::once(table)).filter(|form| form["properties"].is_object())
 }
 
-/// The keys of the tables with these definitions, in any of their forms; without one, of a scenario.
+/// Returns the keys of the tables with these definitions, in any form; without definitions, those of a scenario.
 fn properties(schema: &Value, definitions: &[&str]) -> Map<String, Value> {
     let tables: Vec<&Value> = match definitions {
         [] => vec![schema],
@@ -75,7 +75,7 @@ fn properties(schema: &Value, definitions: &[&str]) -> Map<String, Value> {
 }
 
 #[test]
-fn the_scenario_page_has_every_key_and_no_other() {
+fn scenario_page_lists_exactly_the_keys() {
     let (schema, page) = (schema(), read("docs/scenario.md"));
     for &(heading, definitions) in TABLES {
         let properties = properties(&schema, definitions);
@@ -96,7 +96,7 @@ fn the_scenario_page_has_every_key_and_no_other() {
     }
 }
 
-/// The values of enumerations in the schema: those with a name but no settings.
+/// Returns the values of enumerations in the schema that have a name but no settings.
 fn choices(schema: &Value) -> Vec<String> {
     let forms =
         schema["$defs"].as_object().unwrap().values().filter_map(|definition| {
@@ -118,7 +118,7 @@ fn every_choice_of_a_setting_is_documented() {
     }
 }
 
-/// Every field name of a JSON value, whatever its depth; `open` names maps whose keys are data.
+/// Collects every field name of a JSON value at any depth; `open` names maps whose keys are data.
 fn fields(value: &Value, open: &[&str], found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -200,7 +200,7 @@ fn every_field_of_a_result_is_documented() {
 }
 
 #[test]
-fn every_name_has_a_row_in_its_page() {
+fn every_name_has_a_row_on_its_page() {
     let listed = |page: &str, names: Vec<&str>| {
         let text = read(&format!("docs/{page}.md"));
         for name in names {
@@ -217,7 +217,7 @@ fn every_name_has_a_row_in_its_page() {
     listed("devices", PRESETS.iter().map(|preset| preset.entry.name).collect());
 }
 
-/// A figure and its unit, as in `45,200 a second`.
+/// Parses a figure and its unit, as in `45,200 a second`.
 fn figure(cell: &str) -> (f64, &str) {
     let (number, unit) = cell.split_once(' ').unwrap_or_else(|| panic!("no unit in {cell}"));
     (number.replace(',', "").parse().unwrap_or_else(|error| panic!("{cell}: {error}")), unit)
@@ -343,7 +343,7 @@ fn every_option_of_a_format_is_documented() {
     }
 }
 
-/// All documents, without what tools and other people put into the folder.
+/// Collects all documents, except those of tools and third parties.
 fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
     const FOREIGN: &[&str] = &["target", "node_modules", "results"];
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -359,7 +359,7 @@ fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The targets of the links in a document, without those in blocks of code.
+/// Returns the link targets in a document, outside code blocks.
 fn links(text: &str) -> Vec<&str> {
     let mut in_code = false;
     let prose = text.lines().filter(|line| {
@@ -371,7 +371,7 @@ fn links(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_relative_link_leads_to_a_file() {
+fn every_relative_link_has_a_target() {
     let mut found = Vec::new();
     documents(&root(), &mut found);
     assert!(found.len() >= 10, "only {} documents found", found.len());

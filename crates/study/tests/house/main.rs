@@ -1,4 +1,4 @@
-//! The rules of the house: what a machine can check of the sources, and the documents beside the code.
+//! House rules: checks of the sources, and of the documents against the code.
 
 mod circles;
 #[path = "../../../stack/tests/common/mod.rs"]

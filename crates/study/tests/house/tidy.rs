@@ -1,4 +1,4 @@
-//! The house rules that a machine can check.
+//! House rules that can be checked automatically.
 
 use crate::common::{assert_holds, root};
 use std::fmt::Write;
@@ -8,9 +8,9 @@ use wearwell_engine::placement::{PLACEMENT_ALIASES, PLACEMENTS};
 use wearwell_engine::victim::{VICTIM_ALIASES, VICTIMS};
 use wearwell_workload::WORKLOADS;
 
-/// The crates from the ground up: each may depend on those in rows above its own.
+/// Crates in dependency order: each may depend on crates in rows above its own.
 ///
-/// `theory` stands low because it may know nothing of the simulator that it is held against.
+/// `theory` is in a low row because it must not depend on the simulator with which it is compared.
 const ORDER_OF_CRATES: &[&[&str]] = &[
     &["base"],
     &["trace", "theory", "workload", "engine"],
@@ -23,14 +23,14 @@ const ORDER_OF_CRATES: &[&[&str]] = &[
     &["cli", "python"],
 ];
 
-/// The modules of the lowest crate: each may import those in rows above its own.
+/// Modules of the lowest crate: each may import modules in rows above its own.
 const ORDER_OF_BASE: &[&[&str]] = &[
     &["units", "table", "memory", "seed", "content", "request"],
     &["config", "temperature"],
     &["foresight"],
 ];
 
-/// The same of the engine. The first row is the modules of the lowest crate that it shows as its own.
+/// Modules of the engine in the same order. The first row lists modules of the lowest crate that the engine re-exports.
 const ORDER: &[&[&str]] = &[
     &["config", "foresight", "request", "seed", "table", "temperature", "units"],
     &["counters", "rings"],
@@ -43,7 +43,7 @@ const ORDER: &[&[&str]] = &[
     &["forms"],
 ];
 
-/// The rooms of the stack: each may import those in rows above its own.
+/// Modules of the stack: each may import modules in rows above its own.
 const ORDER_OF_STACK: &[&[&str]] = &[
     &["size"],
     &["device"],
@@ -55,7 +55,7 @@ const ORDER_OF_STACK: &[&[&str]] = &[
     &["simulation", "watching", "live"],
 ];
 
-/// The same of the file system.
+/// Modules of the file system in the same order.
 const ORDER_OF_NVMFS: &[&[&str]] = &[
     &["api", "backing", "placement", "power"],
     &["layout", "model", "nvram", "ssd", "workload"],
@@ -66,7 +66,7 @@ const ORDER_OF_NVMFS: &[&[&str]] = &[
     &["top"],
 ];
 
-/// Sources whose modules have an order.
+/// Source folders whose modules are ordered.
 const ORDERED: &[(&str, &[&[&str]])] = &[
     ("crates/base/src/", ORDER_OF_BASE),
     ("crates/engine/src/", ORDER),
@@ -78,15 +78,15 @@ const ORDERED: &[(&str, &[&[&str]])] = &[
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 70;
 
-/// Files allowed to be longer. Keep it empty.
+/// Files that may be longer. Keep this list empty.
 const LONG_FILES: &[&str] = &[];
 
 const FILE_BYTES: u64 = 8 << 20;
 
-/// Folders at the root that hold none of our files.
+/// Folders at the root that contain no files of the project.
 const FOREIGN: &[&str] = &["target", "results", "corpus", "artifacts"];
 
-/// All files of the repository, by their paths from its root.
+/// Returns the paths of all files of the repository, relative to its root.
 fn files() -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()).collect();
@@ -94,7 +94,7 @@ fn files() -> Vec<PathBuf> {
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_folder = entry.file_type().unwrap().is_dir();
-            // What Python builds and leaves among the sources is not ours either.
+            // Build output of Python among the sources does not count either.
             let is_built = name == "__pycache__" || name.ends_with(".egg-info") || name.ends_with(".so");
             let is_ours = !name.starts_with('.') && !is_built;
             if is_folder && is_ours && name != "target" {
@@ -110,13 +110,13 @@ fn files() -> Vec<PathBuf> {
     relative.filter(|path| !FOREIGN.iter().any(|folder| path.starts_with(folder))).collect()
 }
 
-/// The sources: path from the root and text.
+/// Returns the path and the text of all sources.
 fn sources() -> Vec<(String, String)> {
     let rust = files().into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     rust.map(|path| (path.display().to_string(), fs::read_to_string(root().join(&path)).unwrap())).collect()
 }
 
-/// Fails with all complaints at once.
+/// Fails with a list of all complaints.
 fn refuse(complaints: &[String]) {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
@@ -125,9 +125,9 @@ fn row_of(order: &[&[&str]], module: &str) -> Option<usize> {
     order.iter().position(|row| row.contains(&module))
 }
 
-/// Modules of the crate that a line of code names.
+/// Returns the modules of the crate that a line of code names.
 ///
-/// Besides `crate::x`, `super::x` at the top of a file names one where it climbs up to the root.
+/// Besides `crate::x`, a `super::x` at the top of a file names one if it reaches the root.
 fn imports(line: &str, depth: usize) -> Vec<&str> {
     let code = line.split("//").next().unwrap_or_default();
     let mut rests: Vec<&str> = code.split("crate::").skip(1).collect();
@@ -182,7 +182,7 @@ fn dependencies_run_one_way() {
     refuse(&complaints);
 }
 
-/// The crates of the house that a manifest depends on, without those that only its tests need.
+/// Returns the project's crates that a manifest depends on, without dev-dependencies.
 fn dependencies(manifest: &str) -> Vec<String> {
     let manifest: toml::Table = manifest.parse().unwrap();
     let names =
@@ -214,7 +214,7 @@ fn crates_depend_one_way() {
     refuse(&complaints);
 }
 
-/// The names that the `ENTRY`s in a folder of the engine give.
+/// Returns the names of all `ENTRY` constants in a folder of the engine.
 fn entries_in(folder: &str) -> Vec<(String, String)> {
     let of_folder = sources().into_iter().filter(|(path, _)| path.starts_with(folder));
     let mut found = Vec::new();
@@ -229,7 +229,7 @@ fn entries_in(folder: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_policy_is_in_the_table_the_docs_and_the_golden_file() {
+fn every_policy_is_in_table_docs_and_golden_file() {
     let docs = fs::read_to_string(root().join("docs/policies.md")).unwrap_or_default();
     let golden =
         fs::read_to_string(root().join("crates/stack/tests/golden/policies.toml")).unwrap_or_default();
@@ -254,7 +254,7 @@ fn every_policy_is_in_the_table_the_docs_and_the_golden_file() {
     refuse(&complaints);
 }
 
-/// A table of the docs.
+/// Formats a table of the documentation.
 fn listing(title: &str, key: &str, lines: &[(&str, &str, &str)], aliases: &[(&str, &str)]) -> String {
     let mut text = format!("\n## {title}\n\n| `{key}` | | source |\n|---|---|---|\n");
     for (name, help, source) in lines {
@@ -266,7 +266,7 @@ fn listing(title: &str, key: &str, lines: &[(&str, &str, &str)], aliases: &[(&st
 }
 
 #[test]
-fn the_docs_list_the_policies() {
+fn docs_list_exactly_the_policies() {
     let line = |entry: &wearwell_base::config::Entry| (entry.name, entry.help, entry.source);
     let victims: Vec<_> = VICTIMS.iter().map(line).collect();
     let placements: Vec<_> = PLACEMENTS.iter().map(line).collect();
@@ -281,7 +281,8 @@ fn the_docs_list_the_policies() {
     assert_holds("docs/policies.md", &text);
 }
 
-/// Length of each function, lines: rustfmt ends it with a brace in the column where it begins.
+/// Returns the start and length of each function in lines: rustfmt closes it with a brace in the column where it
+/// starts.
 fn functions(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -310,7 +311,7 @@ fn functions(text: &str) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn files_and_functions_fit_on_their_pages() {
+fn files_and_functions_stay_within_length_limits() {
     assert_eq!(functions("fn a() {\n    1\n}\n    pub(super) fn b(\n    ) {\n    }\n"), [(1, 3), (4, 3)]);
     assert_eq!(functions("    fn a(\n        b: u32,\n    ) -> u32;\n    fn c() {\n    }\n"), [(4, 2)]);
     let mut complaints = Vec::new();
@@ -328,8 +329,8 @@ fn files_and_functions_fit_on_their_pages() {
 }
 
 #[test]
-fn nothing_is_left_undone() {
-    // Taken apart, so that this file does not find itself.
+fn sources_have_no_open_marks() {
+    // Split, so that this file does not match itself.
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("db", "g!")];
     let macros = [concat!("to", "do!("), concat!("unimple", "mented!(")];
     let marks: Vec<&str> = marks.into_iter().chain(macros).collect();
@@ -344,7 +345,7 @@ fn nothing_is_left_undone() {
 }
 
 #[test]
-fn files_are_small_and_name_no_place_on_this_machine() {
+fn files_are_small_and_have_no_local_paths() {
     let place = concat!("/wo", "rk/");
     let mut complaints = Vec::new();
     for path in files() {
@@ -359,7 +360,7 @@ fn files_are_small_and_name_no_place_on_this_machine() {
     refuse(&complaints);
 }
 
-/// Beginnings of examples in the doc comments of a file: fences that do not say what else they hold.
+/// Returns the start lines of examples in the doc comments of a file: code fences without a language.
 fn examples(text: &str) -> Vec<usize> {
     let lines = text.lines().map(str::trim_start).enumerate();
     let fences = lines.filter_map(|(at, line)| {
@@ -370,7 +371,7 @@ fn examples(text: &str) -> Vec<usize> {
     opening.filter(|(_, kind)| kind.is_empty()).map(|(line, _)| line).collect()
 }
 
-/// Each crate whose examples are tested is compiled once more, which is left out where there are none.
+/// Doc tests compile a crate once more, so they are disabled in crates without examples.
 #[test]
 fn every_example_is_tested() {
     assert_eq!(examples("//! ```\n//! code\n//! ```\n/// ```text\n/// ```\n    /// ```\n"), [1, 6]);
@@ -394,9 +395,9 @@ fn every_example_is_tested() {
     refuse(&complaints);
 }
 
-/// The fuzz targets, which the usual build leaves out, take modules from tests that may move.
+/// The default build omits the fuzz targets, which include modules of tests that may move.
 #[test]
-fn modules_of_other_folders_are_there() {
+fn modules_from_other_folders_exist() {
     let mut complaints = Vec::new();
     let mut found = 0;
     for (file, text) in sources() {

@@ -1,13 +1,14 @@
-//! Simulation against theory and print: closed forms, mean-field values and parts of two published tables.
+//! Simulation compared with theory and published results: closed forms, mean-field values and parts of two published
+//! tables.
 //!
-//! The whole tables, at the papers' sizes, are in `experiments/`. Seeds are fixed, so a test that passes once passes
-//! always; each tolerance is a confidence interval plus a stated allowance for the finite number of blocks.
+//! `experiments/` has the full tables at the sizes of the papers. Seeds are fixed, so results are reproducible; each
+//! tolerance is a confidence interval plus a fixed allowance for the finite number of blocks.
 
 use crate::common::run_text;
 use wearwell_theory::closed_forms::fifo;
 use wearwell_theory::{Classes, Drive};
 
-/// Drive, policy and load of a run reclaimed in place.
+/// Drive, policy and load of a run with in-place reclaim.
 #[derive(Clone, Copy)]
 struct Case {
     blocks: u32,
@@ -17,7 +18,7 @@ struct Case {
     frontier: Frontier,
     /// `(r, f)`; `None` for uniform writes.
     hot: Option<(f64, f64)>,
-    /// Drive writes to warm up, and to measure.
+    /// Drive writes of warm-up and, equally many, of measurement.
     drive_writes: f64,
 }
 
@@ -65,7 +66,7 @@ impl Case {
         result.write_amplification.expect("cleaning ran")
     }
 
-    /// Mean over `runs` seeds, and the half-width of its 95 % interval.
+    /// Returns the mean over `runs` seeds, and the half-width of its 95 % interval.
     fn estimate(&self, runs: u64) -> (f64, f64) {
         let values: Vec<f64> = (1..=runs).map(|seed| self.write_amplification(seed)).collect();
         let count = runs as f64;
@@ -76,10 +77,10 @@ impl Case {
         (mean, t * (variance / count).sqrt())
     }
 
-    /// The share by which a run on so few blocks may exceed the limit of many.
+    /// Returns the fraction by which a run on so few blocks may exceed the limit of many blocks.
     ///
-    /// Amplification falls about as the inverse of the spare space, of which the frontiers hold some back: half a
-    /// block on average, of `blocks * (1 - load)`. The same again covers all else that is of the order 1 / N.
+    /// Write amplification falls about as the inverse of the spare space. Frontiers hold back half a block of
+    /// `blocks * (1 - load)` on average; another half covers other effects of the order 1 / N.
     fn allowance(&self) -> f64 {
         1.0 / (f64::from(self.blocks) * (1.0 - self.load))
     }
@@ -108,17 +109,17 @@ fn fifo_agrees_with_its_closed_form() {
     }
 }
 
-/// A victim drawn at random holds as many live pages as any block: `WA = 1 / (1 - load)`, whatever the writes.
+/// A random victim holds as many valid pages as the average block: `WA = 1 / (1 - load)` for any workload.
 #[test]
-fn random_cleaning_costs_the_inverse_of_the_spare_space() {
+fn random_cleaning_gives_the_inverse_of_the_spare_factor() {
     for (load, hot) in [(0.7, None), (0.85, None), (0.8, Some((0.9, 0.1)))] {
         let case = Case { hot, drive_writes: 25.0, ..uniform(4000, 32, load, "\"random\"") };
         case.assert_near(1.0 / (1.0 - load), 0.0, 5);
     }
 }
 
-/// The mean field of Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based
-/// solid state drives", SIGMETRICS 2013, solved to 5 digits, for `d = 10` and uniform writes.
+/// Mean field of Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid state
+/// drives", SIGMETRICS 2013, solved to 5 digits, for `d = 10` and uniform writes.
 #[test]
 fn d_choices_agrees_with_the_mean_field_of_uniform_writes() {
     for (pages_per_block, load, expected) in [(32, 0.9, 4.7365), (128, 0.7, 1.8969), (128, 0.9, 5.1479)] {
@@ -129,7 +130,7 @@ fn d_choices_agrees_with_the_mean_field_of_uniform_writes() {
 
 /// Van Houdt (2013), Table 1, rows 1, 4 and 6: single frontier, the simulated column, at the paper's N.
 #[test]
-fn the_single_frontier_agrees_with_the_hot_cold_paper() {
+fn single_frontier_agrees_with_the_hot_cold_paper() {
     let rows = [
         (16, 0.10, "{ policy = \"d_choices\", choices = 16 }", (0.92, 0.23), 4.5925, 0.0006),
         (32, 0.13, "{ policy = \"d_choices\", choices = 14 }", (0.87, 0.12), 4.4554, 0.0005),
@@ -141,10 +142,10 @@ fn the_single_frontier_agrees_with_the_hot_cold_paper() {
     }
 }
 
-/// Van Houdt (2013), Table 2, rows 1 and 3: double frontier, both simulated columns, on a tenth of the paper's N or
-/// less.
+/// Van Houdt (2013), Table 2, rows 1 and 3: double frontier, both simulated columns, with at most a tenth of the
+/// paper's N.
 #[test]
-fn the_double_frontier_agrees_with_the_hot_cold_paper() {
+fn double_frontier_agrees_with_the_hot_cold_paper() {
     let rows = [
         (16, 0.05, "{ policy = \"d_choices\", choices = 12 }", (0.83, 0.24), [6.7754, 6.7205], 0.0005, 5_000),
         (32, 0.08, "{ policy = \"d_choices\", choices = 11 }", (0.81, 0.22), [5.5628, 5.5247], 0.0004, 3_000),

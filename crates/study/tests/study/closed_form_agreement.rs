@@ -1,7 +1,7 @@
-//! Every closed form of the library against the simulator.
+//! All closed forms of the library compared with the simulator.
 //!
-//! Seeds are fixed, so a test that passes once passes always. Tolerances are a confidence interval plus a stated
-//! allowance for the finite number of blocks.
+//! Seeds are fixed, so results are reproducible. Tolerances are a confidence interval plus a fixed allowance for the
+//! finite number of blocks.
 
 use crate::common::run_text;
 use rand::Rng;
@@ -15,7 +15,7 @@ use wearwell_theory::{Classes, Drive};
 /// Rosenblum's `(r, f)`; `None` for uniform writes.
 type Hot = Option<(f64, f64)>;
 
-/// A simulated drive; its store is cleaned in place behind one frontier, unless `oracle` keeps the classes apart.
+/// Simulated drive; cleaned in place with one frontier, unless `oracle` separates the classes.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     blocks: u32,
@@ -26,7 +26,7 @@ struct Case<'a> {
     oracle: bool,
 }
 
-/// Runs of each case, and Student's t for their 95 % interval.
+/// Runs per case, and Student's t for their 95 % interval.
 const RUNS: u64 = 3;
 const STUDENT: f64 = 4.303;
 
@@ -66,7 +66,7 @@ impl Case<'_> {
         result.write_amplification.expect("cleaning ran")
     }
 
-    /// Mean over the seeds, and the half-width of its 95 % interval.
+    /// Returns the mean over the seeds, and the half-width of its 95 % interval.
     fn estimate(&self) -> (f64, f64) {
         let values: Vec<f64> = (1..=RUNS).map(|seed| self.write_amplification(seed)).collect();
         let count = RUNS as f64;
@@ -83,7 +83,7 @@ impl Case<'_> {
         self.hot.map_or(Classes::uniform(), |(r, f)| Classes::hot_cold(r, f).unwrap())
     }
 
-    /// The simulator must give `expected` but for its interval and the share `allowance`.
+    /// Checks that the simulator agrees with `expected` within its interval and the fraction `allowance`.
     fn assert_near(&self, expected: f64, allowance: f64) {
         self.assert_fits(self.estimate(), expected, allowance);
     }
@@ -100,10 +100,10 @@ impl Case<'_> {
         assert!(interval < 0.01 * expected, "an interval of {interval} proves nothing");
     }
 
-    /// The share by which so few blocks may differ from the limit of many.
+    /// Returns the fraction by which so few blocks may differ from the limit of many blocks.
     ///
-    /// Amplification falls at most as the inverse of the spare space, of which the frontier holds half a block on
-    /// average; the same again covers all else of the order `1 / N`.
+    /// Write amplification falls at most as the inverse of the spare space, of which the frontier holds back half a
+    /// block on average; another half covers other effects of the order `1 / N`.
     fn allowance(&self) -> f64 {
         1.0 / (f64::from(self.blocks) * self.spare_factor)
     }
@@ -114,7 +114,7 @@ fn case(pages_per_block: u32, spare_factor: f64, victim: &str, hot: Hot) -> Case
 }
 
 #[test]
-fn random_cleaning() {
+fn random_cleaning_agrees_with_its_closed_form() {
     for (spare_factor, hot) in [(0.15, None), (0.3, Some((0.9, 0.1)))] {
         let case = case(16, spare_factor, "\"random\"", hot);
         case.assert_near(random(&case.drive()).unwrap(), case.allowance());
@@ -122,7 +122,7 @@ fn random_cleaning() {
 }
 
 #[test]
-fn fifo_cleaning() {
+fn fifo_cleaning_agrees_with_its_closed_form() {
     for (spare_factor, hot) in [
         (0.07, None),
         (0.25, None),
@@ -135,7 +135,7 @@ fn fifo_cleaning() {
     }
 }
 
-/// What FIFO copies, by a ring of single pages: the hand copies a valid page, and else the host writes there.
+/// Simulates FIFO on a ring of single pages: the hand copies a valid page, or the host writes there.
 #[test]
 fn fifo_copies_the_shares_of_its_closed_form() {
     let (spare_factor, r, f) = (0.1, 0.9, 0.2);
@@ -171,7 +171,7 @@ fn fifo_copies_the_shares_of_its_closed_form() {
 }
 
 #[test]
-fn greedy_cleaning() {
+fn greedy_cleaning_agrees_with_its_closed_form() {
     for (pages_per_block, spare_factor) in
         [(2, 0.1), (4, 0.05), (16, 0.05), (16, 0.3), (64, 0.07), (128, 0.15)]
     {
@@ -180,9 +180,9 @@ fn greedy_cleaning() {
     }
 }
 
-/// Blocks of 512 pages: the smooth formula is exact to 0.1 %, the limit of large blocks to `1 / (b S_f)`.
+/// Blocks of 512 pages: the smooth formula is accurate to 0.1 %, the limit of large blocks to `1 / (b S_f)`.
 #[test]
-fn greedy_cleaning_of_large_blocks() {
+fn greedy_cleaning_of_large_blocks_agrees_with_its_limits() {
     let case = Case { blocks: 400, ..case(512, 0.1, "\"greedy\"", None) };
     let found = case.estimate();
     case.assert_fits(found, greedy_smooth(&case.drive()).unwrap(), case.allowance() + 1e-3);
@@ -190,10 +190,10 @@ fn greedy_cleaning_of_large_blocks() {
 }
 
 #[test]
-fn windowed_greedy_cleaning() {
+fn windowed_greedy_cleaning_agrees_with_its_closed_form() {
     for (pages_per_block, spare_factor) in [(16, 0.1), (64, 0.07)] {
         for window_share in [0.01, 0.1, 0.3, 0.6] {
-            // A victim costs the simulator time in proportion to the window.
+            // The simulator's time per victim is proportional to the window.
             let mut case = Case { blocks: 2000, ..case(pages_per_block, spare_factor, "", None) };
             let window = (f64::from(case.blocks) * window_share).round();
             let victim = format!("{{ policy = \"windowed_greedy\", window = {window} }}");
@@ -203,14 +203,15 @@ fn windowed_greedy_cleaning() {
     }
 }
 
-/// Greedy brings the victims of all classes to the same number of valid pages, so that with the oracle it costs what
-/// uniform writes do, more than the best division of the spare space. Cost-benefit comes close to that, from above.
+/// Greedy brings the victims of all classes to the same number of valid pages. With the oracle it therefore costs as
+/// much as uniform writes, more than the best division of the spare space. Cost-benefit comes close to that division,
+/// from above.
 #[test]
-fn separation_bounds_what_the_oracle_reaches() {
+fn separated_is_a_lower_bound_for_the_oracle() {
     for (r, f) in [(0.8, 0.2), (0.9, 0.1)] {
         let greedily = Case { oracle: true, ..case(32, 0.15, "\"greedy\"", Some((r, f))) };
         let found = greedily.estimate();
-        // Two frontiers and the pool of erased blocks hold no more than four blocks' worth back, instead of a half.
+        // Two frontiers and the pool of erased blocks hold back at most four blocks, instead of half a block.
         let allowance = 4.0 * greedily.allowance();
         greedily.assert_fits(found, greedy(&greedily.drive()).unwrap(), allowance);
 

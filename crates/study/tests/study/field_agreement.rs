@@ -1,4 +1,4 @@
-//! A simulated drive writes its counters as a SMART report; they must lead back to the spare space that it has.
+//! Counters of a simulated drive, written as a SMART report, must lead back to its spare space.
 
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ const BLOCKS: u32 = 1000;
 const PAGES_PER_BLOCK: u32 = 16;
 const SPARE_FACTOR: f64 = 0.15;
 
-/// Bytes that a page of the simulated drive stands for: many times a data unit, as on drives that are used for months.
+/// Bytes per page of the simulated drive: many data units, as on drives that were used for months.
 const PAGE_BYTES: f64 = 512_000.0 * 7.0;
 
 fn drive(ftl: serde_json::Value, workload: serde_json::Value) -> RunResult {
@@ -27,7 +27,7 @@ fn drive(ftl: serde_json::Value, workload: serde_json::Value) -> RunResult {
     run(&scenario, &mut |_: &Progress| ControlFlow::Continue(())).unwrap()
 }
 
-/// The counters as nvme-cli shows them, before the measured part of the run and after it.
+/// Returns the counters in nvme-cli's format, before and after the measured phase of the run.
 fn reports(result: &RunResult) -> [SmartReport; 2] {
     let report = |file: &str, host_pages: u64, programs: u64, hours: u64| {
         let units = (host_pages as f64 * PAGE_BYTES / 512_000.0).ceil() as u64;
@@ -56,10 +56,10 @@ fn explained(result: &RunResult, law: Law) -> Effective {
     found.effective.into_iter().find(|one| one.law == law).unwrap()
 }
 
-/// By rounding alone the bounds are narrow; what the run itself is uncertain of comes on top: its interval, and a block of spare space
+/// The bounds from rounding are narrow. The uncertainty of the run is added: its interval, and a block of spare space
 /// for the finite number of blocks, as in `theory_check`.
 #[test]
-fn a_simulated_drive_is_calibrated_to_the_spare_space_it_has() {
+fn simulated_drive_is_calibrated_to_its_spare_space() {
     let choices = json!({ "policy": "d_choices", "choices": 10 });
     let one =
         json!({ "victim": choices, "placement": "single", "reclaim": "in_place", "copy_order": "random" });
@@ -78,7 +78,7 @@ fn a_simulated_drive_is_calibrated_to_the_spare_space_it_has() {
         let bounds = spare.low * (1.0 - share)..=spare.high * (1.0 + share);
         assert!(bounds.contains(&SPARE_FACTOR), "{law:?}: {spare:?}, {share}");
         assert!(share < 0.03 && (spare.high - spare.low) < 0.001, "{law:?}: {spare:?}, {share}");
-        // By another law it would be told another drive.
+        // Another law would give another spare factor.
         let other = explained(&result, Law::Random).spare_factor.unwrap();
         assert!(other.value > 1.3 * SPARE_FACTOR, "{other:?}");
     }

@@ -1,5 +1,5 @@
-//! Reports that are cut off, or that hold anything anywhere: each is read or refused with its file's name, and what is read can be
-//! worked with.
+//! Truncated reports and reports with arbitrary content: each is either read or refused with its file name, and reports
+//! that are read can be evaluated.
 
 use serde_json::{Value, json};
 use wearwell_study::drive::{DataSheet, Interval, SmartReport, field};
@@ -10,7 +10,7 @@ const SAMPLES: [&str; 3] = [
     include_str!("../../../../docs/samples/sata.json"),
 ];
 
-/// Of the reports that can be read, every so many is worked with.
+/// Interval of readable reports that are also evaluated.
 const WORKED_WITH: usize = 60;
 
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl Tried {
     }
 }
 
-/// Works with a report alone, and as the earlier and the later of two.
+/// Evaluates a report alone, and as the earlier and the later of two.
 fn worked_with(report: &SmartReport) {
     let sheet = DataSheet { pages_per_block: Some(2), endurance_cycles: Some(3000), ..DataSheet::default() };
     let sound = SmartReport::read("sound.json", SAMPLES[0]).unwrap();
@@ -58,7 +58,7 @@ fn worked_with(report: &SmartReport) {
     }
 }
 
-/// Every place in a document, as a JSON pointer.
+/// Collects every location in a document, as a JSON pointer.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(key, value)| (key.replace('/', "~1"), value)).collect(),
@@ -73,7 +73,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn anything_may_stand_anywhere() {
+fn arbitrary_values_are_read_or_refused() {
     let hostile = [
         json!(null),
         json!(true),
@@ -117,7 +117,7 @@ fn anything_may_stand_anywhere() {
 }
 
 #[test]
-fn reports_may_end_anywhere_and_have_any_byte() {
+fn truncated_and_corrupt_reports_are_read_or_refused() {
     let mut tried = Tried::default();
     for sample in SAMPLES {
         for end in (0..sample.len()).step_by(7) {

@@ -1,4 +1,4 @@
-//! The simulator held against theory.
+//! Simulator compared with theory.
 
 mod agreement;
 mod closed_form_agreement;

@@ -1,4 +1,4 @@
-//! The mean field and the simulator at random points, at a level that holds for all of them together.
+//! Mean field compared with the simulator at random points, at a level of confidence for all points together.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -39,13 +39,13 @@ fn random_points_agree() {
     assert!(compared.len() >= 20);
     let apart: Vec<_> = compared.iter().filter(|of| !of.agrees()).collect();
     assert!(apart.is_empty(), "{apart:#?}");
-    // Intervals that prove something, and no more points outside their own than chance has it.
+    // Intervals are narrow enough to be conclusive, and no more points than expected by chance lie outside their own.
     for of in &compared {
         assert!(of.family_half_width < 0.015 * of.simulated, "{of:?}");
     }
     let alone = compared.iter().filter(|of| !of.agrees_alone()).count();
     assert!(alone <= 4, "{alone} of {} outside the interval of a single point", compared.len());
-    // A theory that errs by 3 % would not have passed.
+    // A theory with an error of 3 % would not pass.
     let wrong = compared.iter().map(|of| Comparison { theory_finite: 1.03 * of.theory_finite, ..of.clone() });
     let found = wrong.filter(|of| !of.agrees()).count();
     assert!(found >= compared.len() - 2, "only {found} of {} wrong points are found", compared.len());

@@ -1,21 +1,21 @@
-//! What an exponential and a logarithm have beyond their first terms, without cancellation.
+//! Remainders of the exponential and the logarithm after their first terms, computed without cancellation.
 
-/// `t - (1 - exp(-t))` for `t >= 0`, to full relative precision: about `t^2 / 2` where `t` is small.
+/// Computes `t - (1 - exp(-t))` for `t >= 0` to full relative precision; about `t^2 / 2` for small `t`.
 pub(super) fn exp_excess(t: f64) -> f64 {
     if t >= 1.0 {
         return t + libm::expm1(-t);
     }
-    // t^2/2 - t^3/3! + .., from the last term that counts at t = 1.
+    // t^2/2 - t^3/3! + ..; starts at the last term that matters at t = 1.
     let series = (3..=20).rev().fold(1.0, |sum, n| 1.0 - sum * t / f64::from(n));
     0.5 * t * t * series
 }
 
-/// `y - ln(1 + y)` for `y >= 0`, to full relative precision: about `y^2 / 2` where `y` is small.
+/// Computes `y - ln(1 + y)` for `y >= 0` to full relative precision; about `y^2 / 2` for small `y`.
 pub(super) fn log_excess(y: f64) -> f64 {
     if y >= 1.0 {
         return y - libm::log1p(y);
     }
-    // ln(1 + y) = 2 artanh(s), of whose series y = 2 s / (1 - s) takes the first term away.
+    // ln(1 + y) = 2 artanh(s), and y = 2 s / (1 - s), so the first term of the series cancels.
     let s = y / (2.0 + y);
     let rest = (1..=17).rev().fold(0.0, |sum, n| (sum * s * s) + 1.0 / f64::from(2 * n + 1));
     2.0 * s * s * (1.0 / (1.0 - s) - s * rest)
@@ -42,7 +42,7 @@ mod tests {
             let exponential = t * t * (1.0 / 2.0 - t / 6.0 + t * t / 24.0 - t * t * t / 120.0);
             let logarithm = t * t * (1.0 / 2.0 - t / 3.0 + t * t / 4.0 - t * t * t / 5.0);
             assert!((exp_excess(t) / exponential - 1.0).abs() < 1e-14);
-            // The next term, t^4 / 6 of the whole, is 3e-13 at 1e-3.
+            // The next term is t^4 / 6, relatively 3e-13 at t = 1e-3.
             assert!((log_excess(t) / logarithm - 1.0).abs() < 4e-13);
         }
         assert_eq!((exp_excess(0.0), log_excess(0.0)), (0.0, 0.0));

@@ -1,33 +1,35 @@
-//! Cleaning in the order of writing.
+//! FIFO cleaning: blocks are cleaned in the order in which they were written.
 
 use super::super::{Classes, Drive, TheoryError};
 use super::excess::exp_excess;
 use super::lambert::one_plus_w0;
 
-/// Most steps of Newton's method; fewer than 10 are needed.
+/// Maximum number of Newton steps; fewer than 10 are needed.
 const STEPS: usize = 60;
 
-/// Write amplification of FIFO (cyclic, LRW) cleaning, for blocks of any size.
+/// Computes the write amplification of FIFO (cyclic, LRW) cleaning, for blocks of any size.
 ///
 /// All blocks are cleaned in turn. In a round of `N` victims the host writes `v` times as many pages as there are
-/// logical ones, and a page of a class with a share `r` of the writes and `f` of the pages survives with probability
-/// `exp(-v r / f)`. Each of its slots is written by the host with probability `1 - exp(-v r / f)`, which gives
-/// `A = sum r / (1 - exp(-r / (A rho f)))` with `A rho v = 1`: Robinson (Operating Systems Review 30(4), 1996) and
-/// Menon (HPDC 1995) for uniform writes, Desnoyers (ACM TOS 10(2), 2014) for classes. Uniform writes have the closed
-/// form `A = 1 / (1 + rho W0(-exp(-1 / rho) / rho))`, of which all digits hold for every spare factor.
+/// logical pages. A page of a class with a fraction `r` of the writes and `f` of the pages survives the round with
+/// probability `exp(-v r / f)`. The host rewrites it with probability `1 - exp(-v r / f)`, which gives
+/// `A = sum r / (1 - exp(-r / (A rho f)))` with `A rho v = 1`. Sources: Robinson (Operating Systems Review 30(4), 1996)
+/// and Menon (HPDC 1995) for uniform writes, Desnoyers (ACM TOS 10(2), 2014) for classes. Uniform writes have the
+/// closed form `A = 1 / (1 + rho W0(-exp(-1 / rho) / rho))`, computed here to full precision for every spare factor.
 ///
-/// It is also what a single write frontier does, whichever pages share a block: age is all that cleaning looks at.
+/// The result also holds for a single write frontier, however pages are mixed in blocks: FIFO cleaning only looks at
+/// age.
 ///
-/// Fails only if the root is not found, which no drive is known to cause.
+/// Fails only if the root is not found; no drive is known for which that happens.
 pub fn fifo(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
     if classes.count() == 1 { Ok(uniform(drive)) } else { Ok(1.0 / (drive.load() * round(drive, classes)?)) }
 }
 
-/// Write amplification as [`fifo`], and of each class, in the order of `classes`, the share among the pages that
-/// cleaning copies; the shares sum to 1.
+/// Computes the write amplification as [`fifo`] does, and the fraction of each class among the pages that cleaning
+/// copies.
 ///
-/// For each host write to a class `1 / (exp(v r / f) - 1)` of its pages are copied. Where next to nothing is copied at
-/// all (`S_f` near 1) the shares are still right: they belong to the coldest class in the limit.
+/// The fractions are in the order of `classes` and sum to 1. For each host write to a class, cleaning copies
+/// `1 / (exp(v r / f) - 1)` of its pages. The fractions remain correct where almost nothing is copied (`S_f` near 1):
+/// in the limit all copied pages belong to the coldest class.
 ///
 /// Fails as [`fifo`] does.
 pub fn fifo_copied_shares(drive: &Drive, classes: &Classes) -> Result<(f64, Vec<f64>), TheoryError> {
@@ -36,7 +38,7 @@ pub fn fifo_copied_shares(drive: &Drive, classes: &Classes) -> Result<(f64, Vec<
     }
     let written = round(drive, classes)?;
     let coldest = classes.as_slice().iter().map(|class| class.heat()).fold(f64::INFINITY, f64::min);
-    // All times exp(v heat) of the coldest class: neither end of the range then overflows or vanishes.
+    // All weights are scaled by exp(v heat) of the coldest class, so that none overflows or vanishes.
     let copied = |class: &super::super::Class| {
         let survives = libm::exp(-written * (class.heat() - coldest));
         class.write_share * survives / -libm::expm1(-written * class.heat())
@@ -46,21 +48,21 @@ pub fn fifo_copied_shares(drive: &Drive, classes: &Classes) -> Result<(f64, Vec<
     Ok((1.0 / (drive.load() * written), weights.iter().map(|weight| weight / sum).collect()))
 }
 
-/// Write amplification under uniform writes.
+/// Computes the write amplification under uniform writes.
 pub(super) fn uniform(drive: &Drive) -> f64 {
     let (spare, load) = (drive.spare_factor(), drive.load());
-    // 1 + rho W0 = S_f + rho (1 + W0), without cancellation.
+    // 1 + rho W0 = S_f + rho (1 + W0), which avoids cancellation.
     1.0 / (spare + load * one_plus_w0(spare / load))
 }
 
-/// Host writes to a logical page, on average, in the time in which every block is cleaned once: `v = 1 / (A rho)`.
+/// Returns the average number of host writes per logical page while every block is cleaned once: `v = 1 / (A rho)`.
 ///
-/// With `phi(u) = u / (1 - exp(-u))` the equation for A reads `sum f phi(v r / f) = 1 / rho`. As `phi` lies between
-/// `1 + u / 2` and `1 + u`, the root lies between `S_f / rho` and twice that; as `phi` is convex, Newton's method
-/// falls from the upper end to the root and never past.
+/// With `phi(u) = u / (1 - exp(-u))` the equation for A reads `sum f phi(v r / f) = 1 / rho`. `phi` lies between
+/// `1 + u / 2` and `1 + u`, so the root lies between `S_f / rho` and twice that. `phi` is convex, so Newton's method
+/// falls from the upper end to the root and never below it.
 fn round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
     let spare = drive.spare_factor() / drive.load();
-    // A bit more than twice, for the shares may miss 1 by a little.
+    // Slightly more than twice, because the fractions may not sum to exactly 1.
     let mut written = 2.000_001 * spare;
     for _ in 0..STEPS {
         let (mut excess, mut slope) = (-spare, 0.0);
@@ -70,7 +72,7 @@ fn round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
             slope += class.write_share * derivative;
         }
         let next = written - excess / slope;
-        // Rounding ends the fall.
+        // The decrease stops at rounding error.
         if next >= written {
             return Ok(written);
         }
@@ -83,7 +85,7 @@ fn round(drive: &Drive, classes: &Classes) -> Result<f64, TheoryError> {
     })
 }
 
-/// `phi(u) - 1` and its derivative, for `phi(u) = u / (1 - exp(-u))`.
+/// Returns `phi(u) - 1` and its derivative, for `phi(u) = u / (1 - exp(-u))`.
 fn phi_less_one(u: f64) -> (f64, f64) {
     if u < 1e-9 {
         return (0.5 * u, 0.5);
@@ -116,12 +118,12 @@ mod tests {
         let near =
             |value: f64, printed: f64, digits: f64| assert!((value - printed).abs() < digits, "{value}");
         near(fifo(&drive(0.1), &Classes::uniform()).unwrap(), 5.1787, 5e-5);
-        // Xiang and Kurkoski (ICNC 2012), abstract: 2.36 with 0.3 as much spare as logical space.
+        // Xiang and Kurkoski (ICNC 2012), abstract: 2.36 where spare space is 0.3 of the logical space.
         near(fifo(&drive(0.3 / 1.3), &Classes::uniform()).unwrap(), 2.36, 5e-3);
     }
 
     #[test]
-    fn equal_classes_are_one() {
+    fn equal_classes_give_the_result_of_one_class() {
         let three = Classes::new(&[class(0.2, 0.2), class(0.5, 0.5), class(0.3, 0.3)]).unwrap();
         for spare_factor in SPARE_FACTORS {
             let drive = drive(spare_factor);
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extremes_have_their_limits() {
+    fn extreme_spare_factors_approach_their_limits() {
         // From 1 - x = exp(-x / rho): x = 2 S_f - (2/3) S_f^2 ..
         let nothing_spare = fifo(&drive(1e-6), &Classes::uniform()).unwrap();
         assert!((nothing_spare * 2e-6 * (1.0 - 1e-6 / 3.0) - 1.0).abs() < 1e-11, "{nothing_spare}");
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_equation_holds_for_any_classes() {
+    fn fifo_satisfies_the_equation_for_any_classes() {
         let many = [class(0.5, 0.01), class(0.3, 0.09), class(0.19, 0.4), class(0.01, 0.5)];
         let all = [
             Classes::new(&many).unwrap(),
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_classes_is_kept_and_does_not_matter() {
+    fn copied_shares_follow_the_order_of_the_classes() {
         let drive = drive(0.1);
         let (a, shares) = fifo_copied_shares(&drive, &Classes::hot_cold(0.9, 0.1).unwrap()).unwrap();
         let (b, swapped) = fifo_copied_shares(&drive, &Classes::hot_cold(0.1, 0.9).unwrap()).unwrap();
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_data_makes_it_worse() {
+    fn write_amplification_rises_with_skew() {
         let drive = drive(0.1);
         let mut last = fifo(&drive, &Classes::uniform()).unwrap();
         for hot_writes in [0.3, 0.6, 0.8, 0.9, 0.95] {

@@ -1,28 +1,29 @@
-//! The least that a drive rewrites which knows the future.
+//! Lower bound on write amplification for a drive with complete knowledge of future writes.
 
 use super::super::{Classes, Drive, TheoryError};
 
-/// Steps of each bisection, after which a double is as exact as it can be.
+/// Steps of each bisection; enough for full double precision.
 const STEPS: usize = 200;
 
-/// What foresight can do at best.
+/// Lower bound of an offline (clairvoyant) policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Foresight {
-    /// Write amplification below which no algorithm gets.
+    /// Lower bound on write amplification for any algorithm.
     pub write_amplification: f64,
-    /// Spare pages below which even a drive that knows the future has to rewrite.
+    /// Spare pages from which on a drive that knows all future writes needs no cleaning copies.
     pub needed_pages: f64,
 }
 
-/// The limit, for large blocks on large drives, of the lower bound that holds for any algorithm, however much it knows.
+/// Computes the lower bound on write amplification for any algorithm, in the limit of large blocks on large drives.
 ///
-/// A page of class `t`, with a share `r` of the writes and `f` of the `L` logical pages, lives for more than `l` writes with probability
-/// `G(l) = sum r exp(-l r / (f L))`. With a share `x` of the writes being rewrites, the versions in place wait for
-/// `integral max(0, G(w^2 (1 + x) / (2 b)) - x) dw` pages on average, and there are as many as spare pages for it; the amplification is
-/// `1 + x`. Nothing needs to be rewritten from `sqrt(pi b / 2) sum sqrt(r f L)` spare pages on: `docs/theory.md`, *With foresight*.
-/// Beside it stands `b / (s + 1)`, which is exact for any drive: with `s` spare pages, less than a block.
+/// A page of class `t`, with a fraction `r` of the writes and `f` of the `L` logical pages, lives for more than `l`
+/// writes with probability `G(l) = sum r exp(-l r / (f L))`. If a fraction `x` of the host writes is rewritten, the
+/// stored versions that await erasure number `integral max(0, G(w^2 (1 + x) / (2 b)) - x) dw` pages on average. Setting
+/// this equal to the spare pages gives `x`, and the write amplification is `1 + x`. Above
+/// `sqrt(pi b / 2) sum sqrt(r f L)` spare pages no rewrites are needed: see `docs/theory.md`, *With foresight*. A
+/// second bound, `b / (s + 1)`, is exact for any drive with less than a block of spare pages `s`.
 ///
-/// Fails if `logical_pages` is no finite number above 0.
+/// Fails if `logical_pages` is not a finite number above 0.
 pub fn foresight(drive: &Drive, classes: &Classes, logical_pages: f64) -> Result<Foresight, TheoryError> {
     if !(logical_pages.is_finite() && logical_pages > 0.0) {
         let problem = format!("{logical_pages} is not a finite number above 0");
@@ -30,7 +31,7 @@ pub fn foresight(drive: &Drive, classes: &Classes, logical_pages: f64) -> Result
     }
     let block = f64::from(drive.pages_per_block());
     let spare_pages = logical_pages * drive.spare_factor() / drive.load();
-    // Share of the writes, and the rate at which a page of the class dies.
+    // Fraction of the writes, and the rate at which a page of the class is overwritten.
     let classes: Vec<(f64, f64)> =
         classes.as_slice().iter().map(|class| (class.write_share, class.heat() / logical_pages)).collect();
     let waste = |rewrites: f64| {
@@ -44,7 +45,7 @@ pub fn foresight(drive: &Drive, classes: &Classes, logical_pages: f64) -> Result
         classes.iter().map(waits).sum::<f64>() - cut
     };
     let needed_pages = waste(0.0);
-    // The waste falls from there to none where all is rewritten.
+    // The wasted pages decrease from `needed_pages` to 0 as the rewritten fraction rises to 1.
     let rewrites = if spare_pages >= needed_pages {
         0.0
     } else {
@@ -54,7 +55,7 @@ pub fn foresight(drive: &Drive, classes: &Classes, logical_pages: f64) -> Result
     Ok(Foresight { write_amplification: (1.0 + rewrites).max(by_order), needed_pages })
 }
 
-/// The wait beyond which fewer than `rewrites` of the versions wait.
+/// Returns the longest wait of a version: fewer than `rewrites` of the versions live longer.
 fn longest_wait(classes: &[(f64, f64)], block: f64, rewrites: f64) -> f64 {
     if rewrites <= 0.0 {
         return f64::INFINITY;
@@ -66,7 +67,7 @@ fn longest_wait(classes: &[(f64, f64)], block: f64, rewrites: f64) -> f64 {
     (2.0 * block * life / (1.0 + rewrites)).sqrt()
 }
 
-/// Where `is_below`, true at `low`, becomes false.
+/// Finds the point where `is_below`, true at `low`, becomes false.
 fn bisect(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..STEPS {
         let middle = f64::midpoint(low, high);
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_writes_need_spare_space_by_the_root_of_the_drive() {
+    fn needed_pages_of_uniform_writes_grow_with_the_root_of_the_drive() {
         let needed =
             |pages: f64| foresight(&drive(64, pages, 1.0), &Classes::uniform(), pages).unwrap().needed_pages;
         assert!((needed(16384.0) - (std::f64::consts::PI * 64.0 * 16384.0 / 2.0).sqrt()).abs() < 1e-6);
@@ -104,9 +105,9 @@ mod tests {
         }
     }
 
-    /// Against the integral itself, summed up.
+    /// Checks the result against a numerical sum of the integral.
     #[test]
-    fn the_rewrites_fill_the_spare_space() {
+    fn rewrites_use_exactly_the_spare_space() {
         let (pages, spare, block) = (16384.0, 300.0, 64.0);
         let classes = Classes::hot_cold(0.8, 0.2).unwrap();
         let found = foresight(&drive(64, pages, spare), &classes, pages).unwrap().write_amplification;
@@ -126,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn separated_classes_need_no_more_than_uniform_ones() {
+    fn needed_pages_of_skewed_writes_are_below_uniform() {
         let needed = |classes: &Classes| foresight(&drive(64, 1e6, 1e4), classes, 1e6).unwrap().needed_pages;
         let hot_cold = needed(&Classes::hot_cold(0.9, 0.1).unwrap());
-        // The sum of the roots of r f: 2 * 0.3.
+        // The sum of sqrt(r f) over both classes: 2 * 0.3.
         assert!((hot_cold / needed(&Classes::uniform()) - 0.6).abs() < 1e-12);
         assert!(foresight(&drive(64, 1e6, 1e4), &Classes::uniform(), f64::NAN).is_err());
     }

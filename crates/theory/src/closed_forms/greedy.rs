@@ -1,26 +1,26 @@
-//! Cleaning the block with the fewest valid pages.
+//! Greedy cleaning: the victim is the block with the fewest valid pages.
 
 use super::super::{Drive, TheoryError};
 
-/// Write amplification of greedy cleaning under uniform writes, exact for blocks of finite size.
+/// Computes the write amplification of greedy cleaning under uniform writes, exact for blocks of finite size.
 ///
 /// A block with `k` valid pages loses one after `b rho / (k E)` rounds of `N` victims. Blocks pass through the levels
-/// `b, b - 1, ..`; at the lowest level `j` that any reach before they are taken, some wait and some are taken at once.
-/// That all blocks are on some level fixes the mean valid pages of a victim, `x` with `j = ceil(x)`:
-/// `b - x = b rho (1/b + .. + 1/(j + 1) + (j - x)/j)`, linear in `x` for each `j`. It is the balance that Desnoyers
-/// (ACM TOS 10(2), 2014) smooths over the levels, see [`super::greedy_smooth`], and the limit for `d` to infinity of
-/// the model of `d` choices (Van Houdt, SIGMETRICS 2013).
+/// `b, b - 1, ..` of valid pages. At the lowest level `j` that blocks reach, some blocks are cleaned immediately and
+/// the rest wait. All blocks are on some level, which determines the mean valid pages of a victim, `x` with
+/// `j = ceil(x)`: `b - x = b rho (1/b + .. + 1/(j + 1) + (j - x)/j)`, linear in `x` for each `j`. Desnoyers (ACM TOS
+/// 10(2), 2014) smooths this balance over the levels, see [`super::greedy_smooth`]. It is also the limit, for `d` to
+/// infinity, of the model of `d` choices (Van Houdt, SIGMETRICS 2013).
 ///
-/// Finite blocks bound it: as the spare space vanishes, victims still have one invalid page, and the write
-/// amplification goes to `b`. Where `rho (1 + 1/2 + .. + 1/b) <= 1`, victims without valid pages never run out and it
-/// is 1; with one page a block that is always so.
+/// With finite blocks the write amplification is bounded: as the spare space vanishes, victims still have one invalid
+/// page, and the write amplification approaches `b`. Where `rho (1 + 1/2 + .. + 1/b) <= 1`, victims without valid pages
+/// never run out and it is 1; blocks of one page always satisfy this.
 ///
-/// No drive is refused.
+/// Accepts every drive.
 pub fn greedy(drive: &Drive) -> Result<f64, TheoryError> {
     let b = f64::from(drive.pages_per_block());
     let invalid = b * drive.spare_factor();
-    // With d = b - k pages lost on level k, the balance reads: the sum of (b S_f - d) / (b - d) over the levels passed,
-    // a part of the last one included, is 0. The terms fall from S_f on, so the sum rises and then falls.
+    // With d = b - k pages lost on level k, the sum of (b S_f - d) / (b - d) over the levels passed is 0, counting the
+    // last level in part. The terms decrease from S_f, so the sum first rises and then falls.
     let mut balance = 0.0;
     for lost in (0..drive.pages_per_block()).map(f64::from) {
         let term = (invalid - lost) / (b - lost);
@@ -40,9 +40,9 @@ mod tests {
         greedy(&Drive::new(pages, spare_factor).unwrap()).unwrap()
     }
 
-    /// The equation of the docstring, as it stands there.
+    /// The balance equation of the docstring.
     #[test]
-    fn the_balance_holds() {
+    fn greedy_satisfies_the_balance_equation() {
         for pages in [2, 3, 16, 33, 256, 4096] {
             for spare_factor in [1e-6, 1e-3, 0.02, 0.07, 0.1, 0.25, 0.4] {
                 let (b, a) = (f64::from(pages), at(pages, spare_factor));
@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// Two pages a block: `x = 2 - 2 / A` lies between 0 and 1, and `2 - x = 2 rho (1/2 + 1 - x)`.
+    /// Two pages per block: `x = 2 - 2 / A` lies between 0 and 1, and `2 - x = 2 rho (1/2 + 1 - x)`.
     #[test]
     fn two_pages_have_a_formula() {
         for spare_factor in [1e-9, 0.01, 0.1, 0.3] {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extremes_have_their_limits() {
+    fn extreme_spare_factors_approach_their_limits() {
         for spare_factor in [1e-6, 0.1, 0.5, 1.0 - 1e-6] {
             assert_eq!(at(1, spare_factor), 1.0);
         }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn it_falls_with_spare_space_without_jumps() {
+    fn greedy_falls_with_spare_space_without_jumps() {
         for pages in [1, 2, 7, 64] {
             let values: Vec<f64> = (1..1000).map(|i| at(pages, f64::from(i) / 1000.0)).collect();
             // The first stretch, b (1 - b S_f) / rho, ends before S_f = 1/3 and is the steepest.

@@ -1,18 +1,18 @@
-//! The principal branch of Lambert's W, where cleaning needs it: near its branch point.
+//! Principal branch of Lambert's W near its branch point, where cleaning formulas need it.
 
 use super::excess::{exp_excess, log_excess};
 
-/// Most steps; 3 to 7 are needed.
+/// Maximum number of Newton steps; 3 to 7 are needed.
 const STEPS: usize = 60;
 
-/// `1 + W0(-a exp(-a))` for `a = 1 + excess`, `excess >= 0`: a number from 0 (`a = 1`) to 1 (`a` to infinity).
+/// Computes `1 + W0(-a exp(-a))` for `a = 1 + excess`, `excess >= 0`: from 0 (`a = 1`) to 1 (`a` to infinity).
 ///
-/// `W0` of such an argument is -1 at its branch point, `a = 1`, where the argument's own rounding spoils half the
-/// digits of `W0`, and more of `1 + W0`. Given `a - 1` and asked for `1 + W0`, every digit can be had.
+/// At its branch point, `a = 1`, `W0` is -1, and rounding of the argument destroys half the digits of `W0` and more of
+/// `1 + W0`. Taking `a - 1` and returning `1 + W0` keeps every digit.
 ///
-/// With `1 + W0 = 1 - exp(-t)` the definition `W exp(W) = -a exp(-a)` reads `t - (1 - exp(-t)) = a - 1 - ln a`. The
-/// left side is convex and rises; its root lies below `L + sqrt(2 L)` for the right side `L` (because
-/// `ln(1 - y) <= -y - y^2 / 2`), from where Newton's steps fall towards it and never past.
+/// With `1 + W0 = 1 - exp(-t)` the definition `W exp(W) = -a exp(-a)` becomes `t - (1 - exp(-t)) = a - 1 - ln a`. The
+/// left side is convex and rises. Its root lies below `L + sqrt(2 L)` for the right side `L`, because
+/// `ln(1 - y) <= -y - y^2 / 2`. From there Newton's steps fall towards the root and never below it.
 pub(super) fn one_plus_w0(excess: f64) -> f64 {
     let level = log_excess(excess);
     if level == 0.0 {
@@ -21,7 +21,7 @@ pub(super) fn one_plus_w0(excess: f64) -> f64 {
     let mut t = level + (2.0 * level).sqrt();
     for _ in 0..STEPS {
         let next = t - (exp_excess(t) - level) / -libm::expm1(-t);
-        // Rounding ends the fall.
+        // The decrease stops at rounding error.
         if next >= t {
             break;
         }
@@ -34,9 +34,9 @@ pub(super) fn one_plus_w0(excess: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// `W exp(W) = -a exp(-a)`, where that is well conditioned.
+    /// `W exp(W) = -a exp(-a)`, checked where it is well conditioned.
     #[test]
-    fn the_definition_holds() {
+    fn one_plus_w0_satisfies_the_definition() {
         for excess in [0.1, 0.5, 1.0, 3.0, 10.0, 30.0] {
             let w = one_plus_w0(excess) - 1.0;
             let z = -(1.0 + excess) * libm::exp(-1.0 - excess);
@@ -44,17 +44,17 @@ mod tests {
         }
     }
 
-    /// `W0(-ln 2 / 2) = -ln 2`, because `W-1` of the same is `-2 ln 2`.
+    /// `W0(-ln 2 / 2) = -ln 2`, because `W-1` of the same argument is `-2 ln 2`.
     #[test]
-    fn a_known_value_is_met() {
+    fn one_plus_w0_agrees_with_a_known_value() {
         let two = std::f64::consts::LN_2;
         assert!((one_plus_w0(2.0 * two - 1.0) - (1.0 - two)).abs() < 1e-15);
     }
 
-    /// Corless and others, Adv. Comput. Math. 5 (1996), section 4: both branches expand in `p = sqrt(2 (e z + 1))`, of
-    /// opposite signs, so that 1 + W0 = d - 2/3 d^2 + 4/9 d^3 - 44/135 d^4 + .. for `a = 1 + d`.
+    /// Corless et al., Adv. Comput. Math. 5 (1996), section 4: both branches expand in `p = sqrt(2 (e z + 1))` with
+    /// opposite signs, so 1 + W0 = d - 2/3 d^2 + 4/9 d^3 - 44/135 d^4 + .. for `a = 1 + d`.
     #[test]
-    fn the_branch_point_keeps_all_digits() {
+    fn branch_point_keeps_all_digits() {
         for d in [1e-3, 1e-4, 1e-6, 1e-9, 1e-15, 1e-100] {
             let series = d * (1.0 - d * (2.0 / 3.0 - d * (4.0 / 9.0 - d * (44.0 / 135.0))));
             assert!((one_plus_w0(d) / series - 1.0).abs() < d * d * d * d + 4e-16, "{d}");

@@ -1,18 +1,19 @@
 //! Write amplification in closed form, or as the root of a scalar equation.
 //!
-//! All are limits for very many blocks (`N` to infinity). `b` is the pages of a block, `rho` the load, `S_f = 1 - rho`
-//! the spare factor, `E` the host writes between two victims; in all cases the write amplification is `b / E`.
+//! All formulas are limits for very many blocks (`N` to infinity). `b` is the number of pages per block, `rho` the
+//! load, `S_f = 1 - rho` the spare factor, and `E` the number of host writes between two victims. The write
+//! amplification is always `b / E`.
 //!
-//! | form | cleaning | writes | blocks |
+//! | formula | cleaning | writes | blocks |
 //! |---|---|---|---|
 //! | [`random`] | a random victim | any | any size |
 //! | [`fifo`] | in the order of writing | classes | any size |
 //! | [`greedy`] | fewest valid pages | uniform | any size |
-//! | [`greedy_smooth`] | the same, smoothed over levels | uniform | large |
-//! | [`greedy_large_blocks`] | the same, at `b` to infinity | uniform | infinite |
+//! | [`greedy_smooth`] | fewest valid pages, smoothed over levels | uniform | large |
+//! | [`greedy_large_blocks`] | fewest valid pages, at `b` to infinity | uniform | infinite |
 //! | [`windowed`] | fewest valid pages among the oldest | uniform | any size |
-//! | [`separated`] | any of these, class by class | classes | any size |
-//! | [`foresight`] | anything that knows the future: a lower bound | classes | large |
+//! | [`separated`] | any of these, applied to each class separately | classes | any size |
+//! | [`foresight`] | any policy, even with knowledge of the future: a lower bound | classes | large |
 
 mod excess;
 mod fifo;

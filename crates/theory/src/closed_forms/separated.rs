@@ -1,22 +1,22 @@
-//! Each class in blocks of its own, the spare space divided as well as can be.
+//! Separated classes: each class has its own blocks, and the spare space is divided optimally.
 
 use super::super::{Classes, Drive, TheoryError};
 use super::{fifo, greedy, random};
 
-/// Most times that all pairs of classes divide their spare space anew; two classes need one, ten about twenty.
+/// Maximum number of sweeps over all pairs of classes; two classes need one, ten about twenty.
 const SWEEPS: usize = 2000;
 
-/// Smallest relative gain of a sweep that is worth another.
+/// Smallest relative gain of a sweep that justifies another sweep.
 const WORTH_A_SWEEP: f64 = 1e-13;
 
-/// Two classes divide their spare space as `exp(t)` to 1, for `t` up to this in size, to within `SPLIT_ERROR`.
+/// Limit of `t`: two classes divide their spare space as `exp(t)` to 1, to within `SPLIT_ERROR`.
 ///
-/// The error is that of a division at a kink. A smooth minimum cannot be placed better by its values than to the square
-/// root of their rounding, about 1e-8; further steps do it neither good nor harm.
+/// The error applies to a division at a kink. A smooth minimum cannot be located better from its values than to the
+/// square root of their rounding, about 1e-8; further steps neither help nor harm.
 const SPLIT_LIMIT: f64 = 30.0;
 const SPLIT_ERROR: f64 = 1e-13;
 
-/// How the blocks of one class are cleaned.
+/// Cleaning of the blocks of one class.
 #[derive(Clone, Copy)]
 pub enum OneClass<'a> {
     /// [`super::fifo`].
@@ -25,22 +25,23 @@ pub enum OneClass<'a> {
     Greedy,
     /// [`super::random`].
     Random,
-    /// Write amplification under uniform writes at a spare factor, by another model of the same block size.
+    /// Write amplification under uniform writes as a function of the spare factor, by another model with the same block
+    /// size.
     ///
-    /// It must not rise with the spare factor, and be convex in physical over logical pages, `1 / (1 - S_f)`.
+    /// It must not rise with the spare factor, and must be convex in physical over logical pages, `1 / (1 - S_f)`.
     Other(&'a dyn Fn(f64) -> Result<f64, TheoryError>),
 }
 
-/// A drive that keeps classes apart.
+/// Result for a drive that separates classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Separated {
-    /// Of all classes together, by their shares of the writes.
+    /// Mean over all classes, weighted by their fractions of the writes.
     pub write_amplification: f64,
-    /// In the order of the classes.
+    /// Results of the classes, in the given order.
     pub shares: Vec<ClassShare>,
 }
 
-/// What one class has of a drive, and what it costs.
+/// Space and cost of one class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassShare {
     /// Spare factor of the class's own blocks.
@@ -51,31 +52,31 @@ pub struct ClassShare {
     pub physical_share: f64,
 }
 
-/// Least write amplification of a drive that keeps each class in blocks of its own.
+/// Computes the least write amplification of a drive that keeps each class in its own blocks.
 ///
-/// A class with a share `f` of the logical pages and `p` of the physical ones is a drive of its own under uniform
-/// writes, with `S = 1 - rho f / p`. The `p` are chosen to make `sum r A(S)` least, `A` being `law`: Desnoyers, ACM TOS
-/// 10(2), 2014, who shifts spare space between two pools. At the least, no pair of classes can gain by dividing the
-/// spare space of the two anew, and for convex costs the converse holds too; so pairs are divided, by golden section,
-/// which needs no derivative (greedy has none where levels change), until a sweep over all of them wins nothing.
+/// A class with a fraction `f` of the logical pages and `p` of the physical ones is a separate drive under uniform
+/// writes, with `S = 1 - rho f / p`. The `p` minimise `sum r A(S)`, where `A` is `law`; Desnoyers (ACM TOS 10(2), 2014)
+/// shifts spare space between two pools. At the minimum, no pair of classes gains from a new division of its spare
+/// space; for convex costs the converse holds too. The spare space of pairs is therefore divided by golden-section
+/// search, until a sweep over all pairs gains nothing. The search needs no derivative (greedy has none where levels
+/// change).
 ///
-/// # What it bounds
+/// # Scope of the bound
 ///
-/// It is a lower bound for every way to divide the spare space, if classes never share a block and each is cleaned by
-/// `law`; as the costs are convex, dividing it differently at different times does not help. With
-/// [`OneClass::Greedy`] it bounds any cleaning, as far as greedy is the best under uniform writes, which Hu et al.
-/// (SYSTOR 2009) argue. It says nothing of drives that mix classes in a block, nor of drives that know more than the
-/// classes.
+/// The result is a lower bound for every division of the spare space, if classes never share a block and each is
+/// cleaned by `law`. The costs are convex, so divisions that vary in time are no better. With [`OneClass::Greedy`] it
+/// bounds any cleaning policy, as far as greedy is optimal under uniform writes, as Hu et al. (SYSTOR 2009) argue. It
+/// does not bound drives that mix classes in a block, nor drives that know more than the classes.
 ///
-/// A drive that keeps classes apart but takes the block with the fewest valid pages of all does not divide its space
-/// so: it brings all classes to about one load, and costs about what uniform writes do.
+/// A drive that separates classes but always cleans the block with the fewest valid pages does not reach this division.
+/// It brings all classes to about the same load, and costs about as much as uniform writes.
 ///
 /// # Accuracy and cost
 ///
-/// The spare factors are good to about 8 digits and the write amplification, which is flat there, to 12.
-/// Two classes take about 150 evaluations of the law, each sweep over `k` classes `75 k (k - 1)`.
+/// The spare factors are accurate to about 8 digits and the write amplification, which is flat at the minimum, to 12.
+/// Two classes take about 150 evaluations of the law; each sweep over `k` classes takes `75 k (k - 1)`.
 ///
-/// Fails as `law` does, refuses a law that gives NaN or less than 0, and fails if the pairs do not settle.
+/// Fails as `law` does, if a law gives NaN or less than 0, and if the sweeps do not converge.
 pub fn separated(drive: &Drive, classes: &Classes, law: OneClass<'_>) -> Result<Separated, TheoryError> {
     let pools = Pools::new(drive, classes, law);
     let mut spare = pools.first_guess();
@@ -92,7 +93,7 @@ pub fn separated(drive: &Drive, classes: &Classes, law: OneClass<'_>) -> Result<
     Ok(Separated { write_amplification, shares })
 }
 
-/// What each class has; pages are in shares of all physical ones.
+/// Writes and logical pages of each class; pages are fractions of all physical pages.
 struct Pools<'a> {
     drive: &'a Drive,
     law: OneClass<'a>,
@@ -108,14 +109,14 @@ impl<'a> Pools<'a> {
         Pools { drive, law, writes, logical }
     }
 
-    /// Spare pages of each class where `A - 1` is the inverse of spare over logical pages, as for random cleaning.
+    /// Returns spare pages per class that are optimal if `A - 1` is logical over spare pages, as for random cleaning.
     fn first_guess(&self) -> Vec<f64> {
         let weights: Vec<f64> = self.writes.iter().zip(&self.logical).map(|(r, c)| (r * c).sqrt()).collect();
         let sum: f64 = weights.iter().sum();
         weights.iter().map(|weight| self.drive.spare_factor() * (weight / sum)).collect()
     }
 
-    /// Spare factor of a class with `spare` pages; never quite 0 or 1, which no drive has.
+    /// Returns the spare factor of a class with `spare` pages; never exactly 0 or 1, which no drive allows.
     fn spare_factor(&self, class: usize, spare: f64) -> f64 {
         (spare / (self.logical[class] + spare)).clamp(f64::MIN_POSITIVE, 1.0 - 0.5 * f64::EPSILON)
     }
@@ -135,12 +136,12 @@ impl<'a> Pools<'a> {
         Err(TheoryError::parameter("law", format!("gives {found} at spare factor {spare_factor}")))
     }
 
-    /// What a class adds to the write amplification of the drive.
+    /// Returns the contribution of a class to the write amplification of the drive.
     fn cost(&self, class: usize, spare: f64) -> Result<f64, TheoryError> {
         Ok(self.writes[class] * self.write_amplification(class, spare)?)
     }
 
-    /// Divides the spare space until no pair of classes gains by dividing its own anew.
+    /// Divides the spare space until no pair of classes gains from a new division.
     fn settle(&self, spare: &mut [f64]) -> Result<(), TheoryError> {
         let mut costs =
             spare.iter().enumerate().map(|(class, &e)| self.cost(class, e)).collect::<Result<Vec<_>, _>>()?;
@@ -152,7 +153,7 @@ impl<'a> Pools<'a> {
                 }
             }
             let gain = before - costs.iter().sum::<f64>();
-            // A single pair is done with its first division.
+            // A single pair converges with its first division.
             if spare.len() <= 2 || gain <= WORTH_A_SWEEP * before {
                 return Ok(());
             }
@@ -167,7 +168,7 @@ impl<'a> Pools<'a> {
         })
     }
 
-    /// Divides the spare space of two classes anew, if that is better.
+    /// Divides the spare space of two classes again, if that lowers the cost.
     fn divide(
         &self,
         one: usize,
@@ -191,7 +192,7 @@ impl<'a> Pools<'a> {
     }
 }
 
-/// Where `cost`, which falls and then rises, is lowest between `low` and `high`: golden section.
+/// Returns the minimum between `low` and `high` of `cost`, which first falls and then rises, by golden-section search.
 fn lowest(
     mut low: f64,
     mut high: f64,

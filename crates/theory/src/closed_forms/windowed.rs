@@ -1,27 +1,27 @@
-//! Cleaning the block with the fewest valid pages among the oldest.
+//! Windowed greedy cleaning: the victim is the block with the fewest valid pages among the oldest blocks.
 
 use super::super::{Drive, TheoryError};
 use super::excess::exp_excess;
 
-/// Write amplification of windowed greedy cleaning under uniform writes, exact for blocks of finite size.
+/// Computes the write amplification of windowed greedy cleaning under uniform writes, exact for blocks of finite size.
 ///
-/// The victim is the block with the fewest valid pages among the `window_share` (w, 0 to 1) of all blocks that were
-/// written longest ago (Hu et al., SYSTOR 2009). 0 is a window of a fixed number of blocks on a drive of very many,
-/// which is FIFO; 1 is [`super::greedy`].
+/// The window is the fraction `window_share` (w, 0 to 1) of all blocks that were written longest ago. The victim is the
+/// block with the fewest valid pages in the window (Hu et al., SYSTOR 2009). A share of 0 means a window of a fixed
+/// number of blocks on a very large drive, which is FIFO; 1 is [`super::greedy`].
 ///
-/// What follows is the mean field of the policy, derived here; that paper's own model is another. Time is counted in
-/// rounds of `N` victims, in which a page dies at the rate `l = E / (b rho)`. Blocks enter the window in the order of
-/// writing, one a victim, hence at the age `1 - w`, with `Binomial(b, exp(-l (1 - w)))` valid pages. Inside, a block
+/// The method is the mean field of the policy, derived here; the paper uses another model. Time is counted in rounds of
+/// `N` victims, in which a page is invalidated at the rate `l = E / (b rho)`. Blocks enter the window in the order of
+/// writing, one per victim, at the age `1 - w`, with `Binomial(b, exp(-l (1 - w)))` valid pages. In the window a block
 /// with `k` valid pages loses one at the rate `l k`. As in [`super::greedy`] there is a threshold `j`: blocks above it
-/// are never taken, those below at once, and those on it fill what the levels above leave of the window. With `T_k` of
-/// the blocks entering at level `k` or above, `T_k / (l k)` blocks are on level `k > j`. `l` is right when all blocks
-/// together have `b S_f` invalid pages on average.
+/// are never cleaned, blocks below it are cleaned at once, and blocks on it fill the remainder of the window. If `T_k`
+/// of the blocks enter at level `k` or above, `T_k / (l k)` blocks are on level `k > j`. `l` is determined by the
+/// condition that an average block has `b S_f` invalid pages.
 ///
-/// The simulator's `windowed_greedy` counts its window in closed blocks, `w N` of them; that the open block is no part
-/// of it is a difference of the order `1 / N`.
+/// The simulator's `windowed_greedy` has a window of `w N` closed blocks; excluding the open block makes a difference
+/// of the order `1 / N`.
 ///
-/// Only uniform writes: with classes, what a block holds when it enters depends on what was copied into it, which is a
-/// fixed point over the whole composition of victims and no longer a scalar equation.
+/// Only uniform writes are supported. With classes, the contents of a block on entry depend on the pages copied into
+/// it. That is a fixed point over the whole composition of victims and no longer a scalar equation.
 ///
 /// Refuses a `window_share` that is not between 0 and 1.
 pub fn windowed(drive: &Drive, window_share: f64) -> Result<f64, TheoryError> {
@@ -29,7 +29,7 @@ pub fn windowed(drive: &Drive, window_share: f64) -> Result<f64, TheoryError> {
         return Err(TheoryError::parameter("window_share", format!("{window_share} is not between 0 and 1")));
     }
     let wanted = f64::from(drive.pages_per_block()) * drive.spare_factor();
-    // At the upper end the host writes all of every block: victims are empty.
+    // At the upper end the host writes every page of a block: victims are empty.
     let (mut low, mut high) = (0.0, 1.0 / drive.load());
     loop {
         let rate = f64::midpoint(low, high);
@@ -44,7 +44,7 @@ pub fn windowed(drive: &Drive, window_share: f64) -> Result<f64, TheoryError> {
     }
 }
 
-/// Invalid pages of the average block when a valid page dies at `rate` in a round of victims; rises with `rate`.
+/// Returns the invalid pages of an average block if valid pages are invalidated at `rate` per round; rises with `rate`.
 fn invalid_pages(pages: u32, window_share: f64, rate: f64) -> f64 {
     let b = f64::from(pages);
     let age = rate * (1.0 - window_share);
@@ -61,14 +61,14 @@ fn invalid_pages(pages: u32, window_share: f64, rate: f64) -> f64 {
             return invalid;
         }
     }
-    // The rest have no valid page left and wait their turn.
+    // The rest have no valid pages left and wait to be cleaned.
     invalid + b * room
 }
 
-/// Probabilities of 0 to `count` successes, of probability `p` each and `q = 1 - p` not.
+/// Returns the probabilities of 0 to `count` successes of probability `p` each, with `q = 1 - p`.
 ///
-/// By the ratios of neighbours, outwards from the likeliest number: no factorial overflows, nothing is divided by 0,
-/// and what underflows is too unlikely to matter.
+/// Computes ratios of neighbours, outwards from the likeliest number: no factorial overflows, nothing is divided by 0,
+/// and values that underflow are negligible.
 fn binomial(count: u32, p: f64, q: f64) -> Vec<f64> {
     let n = f64::from(count);
     let likeliest = ((n + 1.0) * p).min(n) as usize;
@@ -110,7 +110,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_ends_are_fifo_and_greedy() {
+    fn windows_of_0_and_1_are_fifo_and_greedy() {
         for (pages, spare_factor) in DRIVES {
             let drive = drive(pages, spare_factor);
             let ends = [(0.0, fifo(&drive, &Classes::uniform())), (1.0, greedy(&drive))];
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_window_is_never_worse() {
+    fn larger_window_is_never_worse() {
         for (pages, spare_factor) in DRIVES {
             let drive = drive(pages, spare_factor);
             let values: Vec<f64> = (0..=20).map(|w| windowed(&drive, f64::from(w) / 20.0).unwrap()).collect();
@@ -133,8 +133,8 @@ mod tests {
         }
     }
 
-    /// One page a block: as long as the window is full of valid pages, what enters it invalid is taken at once, and
-    /// so is what dies in it; `E = 1 - exp(-l (1 - w)) + l w` with `l = E / rho`.
+    /// One page per block: while the window is full of valid pages, pages that enter it invalid or are invalidated in
+    /// it are cleaned at once; `E = 1 - exp(-l (1 - w)) + l w` with `l = E / rho`.
     #[test]
     fn one_page_a_block_has_an_equation() {
         for (spare_factor, window_share) in [(0.5, 0.05), (0.1, 0.01), (0.1, 0.3)] {
@@ -144,7 +144,7 @@ mod tests {
             let taken = -libm::expm1(-rate * (1.0 - window_share)) + rate * window_share;
             assert!((host - taken).abs() < 1e-14 && host < 0.99, "{host}, {taken}");
         }
-        // A = 1 needs l = 1 / rho and a window that the pages entering valid do not fill, exp(-l (1 - w)) / l < w.
+        // A = 1 needs l = 1 / rho and a window larger than the number of pages entering valid, exp(-l (1 - w)) / l < w.
         assert!((windowed(&drive(1, 0.5), 0.5).unwrap() - 1.0).abs() < 1e-12);
     }
 
@@ -153,13 +153,13 @@ mod tests {
         for window_share in [0.0, 0.03, 0.4, 0.9, 1.0] {
             let values: Vec<f64> =
                 (1..400).map(|i| invalid_pages(16, window_share, f64::from(i) * 0.01)).collect();
-            // Where victims can be full there is a stretch without invalid pages, at w = 1.
+            // At w = 1, victims can be full, and a stretch has no invalid pages.
             assert!(values.is_sorted_by(|a, b| a < b || *b == 0.0), "{window_share}");
         }
     }
 
     #[test]
-    fn binomials_are_those_of_the_definition() {
+    fn binomials_agree_with_the_definition() {
         for p in [0.0, 1e-3, 0.3, 0.5, 0.999, 1.0f64] {
             let choose = [1.0, 5.0, 10.0, 10.0, 5.0, 1.0];
             for (k, (found, choose)) in binomial(5, p, 1.0 - p).iter().zip(choose).enumerate() {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn other_windows_are_refused() {
+    fn windows_outside_0_to_1_are_refused() {
         for window_share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
             let refused = windowed(&drive(16, 0.1), window_share).unwrap_err().to_string();
             assert!(refused.starts_with("window_share: "), "{refused}");

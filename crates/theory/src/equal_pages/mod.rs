@@ -1,15 +1,15 @@
-//! Drives that store equal pages once: the room that this makes, and the page writes that it spares.
+//! Deduplication on a drive: the space that shared pages free, and the page writes that they avoid.
 //!
-//! A drive on which some logical pages share a stored one holds fewer pages, and cleans as a drive with more spare space does:
+//! A drive on which logical pages share stored pages holds fewer pages, and cleans like a drive with more spare space:
 //!
 //! ```text
 //! WA = (deaths + promoted) WA_mf(S_f'),   S_f' = 1 - (1 - S_f) / sharing
 //! ```
 //!
-//! `WA_mf` is the mean field of a drive without equal pages; `deaths` are the stored pages that die by being overwritten, for each
-//! page that the host writes. Without equal pages each write kills one, here one that overwrites a shared page kills none. Where
-//! cleaning merges (CAGC), both depend on how many pages reach their first cleaning, which in turn is the mean field's to say:
-//! a fixed point. `docs/theory.md` derives it.
+//! `WA_mf` is the mean field of a drive without deduplication; `deaths` are the stored pages invalidated by overwrites,
+//! per page written by the host. Without deduplication each write invalidates one page; here an overwrite of a shared
+//! page invalidates none. Where cleaning deduplicates (CAGC), both depend on the number of pages that survive until
+//! their first cleaning, which the mean field determines: the result is a fixed point. `docs/theory.md` derives it.
 
 mod popular;
 #[cfg(test)]
@@ -20,92 +20,94 @@ use super::selection::Selection;
 use super::{Class, Classes, Drive, TheoryError};
 use popular::Popular;
 
-/// What written pages hold, in the terms of the workloads' contents. Shares are of the written pages.
+/// Contents of written pages, in the terms of the workloads' `content` settings. Fractions are of the written pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
-    /// Hold what their address holds.
+    /// Fraction whose content equals the current content of the address.
     pub same: f64,
-    /// Are the second and last copy of a content.
+    /// Fraction that is the second and last copy of a content.
     pub pairs: f64,
-    /// Drive writes from the first copy to the second, on average.
+    /// Mean delay from the first copy to the second, in drive writes.
     pub pair_delay: f64,
-    /// Hold a popular content.
+    /// Fraction with a popular content.
     pub popular: f64,
-    /// Popular contents at a time; at least 1.
+    /// Number of contents that are popular at a time; at least 1.
     pub popular_contents: u64,
-    /// Exponent of Zipf's law by which they are drawn.
+    /// Exponent of the Zipf distribution from which popular contents are drawn.
     pub exponent: f64,
-    /// Drive writes that a content stays popular, on average.
+    /// Mean time that a content stays popular, in drive writes.
     pub lifetime: f64,
-    /// How much rarer popular contents are at addresses that were written less than a drive write ago, 0 to 1.
+    /// Reduction of popular contents at addresses written less than a drive write ago, from 0 (none) to 1.
     pub cold_duplicates: f64,
 }
 
-/// When equal pages are found.
+/// Time at which duplicates are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
-    /// Before they are stored, all of them.
+    /// Before pages are stored: all duplicates are found.
     Writing,
-    /// When the block that they were written to is cleaned.
+    /// When the block that holds the pages is first cleaned.
     Cleaning {
-        /// Whether a stored page that another turns out to equal is written once more, to blocks for shared pages.
+        /// True if a stored page is rewritten to a block for shared pages when a duplicate of it is found.
         promotes: bool,
-        /// Whether shared pages have blocks of their own.
+        /// True if shared pages have blocks of their own.
         apart: bool,
     },
 }
 
-/// A drive that stores equal pages once, in the limit of many blocks.
+/// Drive with deduplication, in the limit of many blocks.
 pub struct EqualPages<'a> {
-    /// The drive, by its logical pages.
+    /// Drive parameters in logical pages.
     pub drive: Drive,
-    /// Logical pages, on which depends how many share a popular content.
+    /// Number of logical pages; it determines the number of sharers of a popular content.
     pub logical_pages: u64,
-    /// How writes are spread over them.
+    /// Distribution of writes over the logical pages.
     pub classes: Classes,
-    /// What is written.
+    /// Contents of the written pages.
     pub contents: Contents,
-    /// When equal pages are found.
+    /// Time at which duplicates are found.
     pub detection: Detection,
-    /// One frontier or two; [`Detection::Cleaning`] takes one, as which pages survive their first cleaning is known of one alone.
+    /// One or two frontiers. [`Detection::Cleaning`] needs one, because survival to the first cleaning is known only
+    /// for one.
     pub structure: Structure,
-    /// Which block is cleaned.
+    /// Victim policy.
     pub selection: &'a dyn Selection,
 }
 
-/// The steady state of [`EqualPages`].
+/// Steady state of [`EqualPages`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
-    /// Page writes for each page that the host writes; below 1 where many need not be stored.
+    /// Page writes per page written by the host; below 1 where many writes are deduplicated.
     pub write_amplification: f64,
-    /// Logical pages for each stored one.
+    /// Logical pages per stored page.
     pub sharing: f64,
-    /// Spare factor of a drive without equal pages that has the same room, `S_f'`.
+    /// Spare factor of a drive without deduplication that has equal free space, `S_f'`.
     pub spare_factor: f64,
-    /// Its write amplification: what the room alone is worth.
+    /// Write amplification of that drive: the effect of the space alone.
     pub twin: f64,
-    /// Pages found equal, and so not written, for each page that the host writes.
+    /// Deduplicated page writes per page written by the host.
     pub saved: f64,
-    /// Pages written once more because another turned out to equal them, for each page that the host writes.
+    /// Rewrites of stored pages because a duplicate was found, per page written by the host.
     pub promoted: f64,
-    /// Share of the written pages of each class, hottest first, that are valid when their block is first cleaned.
+    /// Fraction of the written pages of each class, hottest first, that are valid when their block is first cleaned.
     pub survival: Vec<f64>,
 }
 
-/// Relative change of the survival at which the fixed point is taken for found.
+/// Relative change of the survival at which the fixed point counts as found.
 const TOLERANCE: f64 = 1e-7;
 
-/// Steps after which it is given up.
+/// Maximum number of steps.
 const MOST_STEPS: usize = 200;
 
-/// What share of a step is taken: more room lets more pages die before they are cleaned, so that whole steps overshoot.
+/// Damping of the steps: more free space lets more pages be invalidated before cleaning, so full steps overshoot.
 const DAMPING: f64 = 0.7;
 
 impl EqualPages<'_> {
-    /// The fixed point.
+    /// Computes the fixed point.
     ///
     /// # Errors
-    /// Shares that are none; two frontiers with [`Detection::Cleaning`]; what the mean field refuses.
+    /// Returns an error for invalid fractions, for two frontiers with [`Detection::Cleaning`], and for parameters that
+    /// the mean field refuses.
     pub fn steady_state(&self) -> Result<Stored, TheoryError> {
         self.check()?;
         let Detection::Cleaning { .. } = self.detection else {
@@ -124,7 +126,8 @@ impl EqualPages<'_> {
                 return Ok(self.stored(room, state.write_amplification, survival));
             }
             change = 0.0;
-            // A page of a class dies or is moved: as often as the shares of both say, each time that its block is cleaned.
+            // A page of a class is either invalidated or moved; the two rates give the survival until a cleaning of its
+            // block.
             let moved = state.moved_shares.iter().map(|share| share * (state.write_amplification - 1.0));
             for ((survival, moved), class) in survival.iter_mut().zip(moved).zip(room.classes.as_slice()) {
                 let found = moved / (moved + class.write_share);
@@ -160,14 +163,16 @@ impl EqualPages<'_> {
         Ok(())
     }
 
-    /// What is shared and what that leaves, if such a share of each class survives to its first cleaning.
+    /// Computes sharing and the resulting free space, given the fraction of each class that survives to its first
+    /// cleaning.
     fn room(&self, survival: &[f64]) -> Result<Room, TheoryError> {
         let classes = self.classes.as_slice();
         let stays = 1.0 - self.contents.same;
         let at = self.popular_at();
         let popular = Popular::of(self, &at, survival)?;
-        // Pairs whose copies both are stored and were looked at, by the classes of the first and the second: the first was new and
-        // is still there, the second is a share `pairs` of the writes, and either ends when its address gets something else.
+        // Shared pairs of which both copies were examined, by the classes of the first and the second copy. The first
+        // copy was new and is still stored, the second is a fraction `pairs` of the writes. Sharing ends when either
+        // address gets another content.
         let pair = |first: &Class, second: &Class| {
             let still = 1.0 / (1.0 + first.heat() * stays * self.contents.pair_delay);
             let born = self.contents.pairs * first.write_share * second.write_share * still;
@@ -195,7 +200,7 @@ impl EqualPages<'_> {
             merged_pairs += class.heat() * in_pairs;
         }
         room.shared = popular.shared_pages + all_pairs;
-        // Pages written as they were leave a stored page alone if they are found when written, else kill it.
+        // A write of unchanged content invalidates no page if it is detected when written, and one page otherwise.
         let kills = if self.detection == Detection::Writing { stays } else { 1.0 };
         room.deaths =
             classes.iter().zip(&room.unique).map(|(class, unique)| kills * class.heat() * unique).sum();
@@ -206,7 +211,7 @@ impl EqualPages<'_> {
         Ok(room)
     }
 
-    /// Popular contents among the writes of each class.
+    /// Returns the fraction of popular contents among the writes of each class.
     fn popular_at(&self) -> Vec<f64> {
         let Contents { same, pairs, popular, cold_duplicates, .. } = self.contents;
         let warm = |class: &Class| 1.0 - (-class.heat()).exp();
@@ -217,7 +222,8 @@ impl EqualPages<'_> {
         classes.iter().map(|class| warm(class) * at_warm + (1.0 - warm(class)) * at_cold).collect()
     }
 
-    /// The classes of the pages that die by being overwritten; shared ones among the coldest unless they are apart.
+    /// Returns the classes of the pages invalidated by overwrites; shared pages count as coldest unless they have own
+    /// blocks.
     fn classes_of(&self, room: &Room) -> Result<Classes, TheoryError> {
         let mut spaces = room.unique.clone();
         let heats = self.classes.as_slice().iter().map(Class::heat);
@@ -236,11 +242,11 @@ impl EqualPages<'_> {
         matches!(self.detection, Detection::Cleaning { apart: true, .. })
     }
 
-    /// The drive without equal pages that has the same room.
+    /// Returns the drive without deduplication that has equal free space.
     fn twin_drive(&self, room: &Room) -> Result<Drive, TheoryError> {
         let load = self.drive.load();
         let unique: f64 = room.unique.iter().sum();
-        // Shared pages that are apart fill whole blocks and stay in them.
+        // Shared pages with own blocks fill these blocks and are never moved again.
         let spare_factor = match self.are_apart() {
             true => 1.0 - load * unique / (1.0 - load * room.shared),
             false => 1.0 - load * (unique + room.shared),
@@ -276,15 +282,15 @@ impl EqualPages<'_> {
     }
 }
 
-/// What is stored, in shares of the logical pages.
+/// Stored pages, in fractions of the logical pages.
 struct Room {
-    /// Pages of each class that nobody shares.
+    /// Unshared pages of each class.
     unique: Vec<f64>,
-    /// Those that two or more logical pages share.
+    /// Stored pages shared by two or more logical pages.
     shared: f64,
-    /// Stored pages that die by being overwritten, and those written once more, for each page that the host writes.
+    /// Stored pages invalidated by overwrites, and stored pages rewritten, per page written by the host.
     deaths: f64,
     promoted: f64,
-    /// Classes of the pages that cleaning has to do with.
+    /// Classes of the pages that cleaning handles.
     classes: Classes,
 }

@@ -1,41 +1,43 @@
-//! Popular contents: how many of them are stored, and how many logical pages share them.
+//! Popular contents: the number stored, and the number of logical pages that share them.
 //!
-//! The addresses that hold a content come and go independently of each other, so that their number is Poisson's. Its mean is what
-//! was drawn while the content was popular and is still there.
+//! Addresses gain and lose a content independently, so the number of addresses that hold it has a Poisson distribution.
+//! Its mean counts the draws made while the content was popular, minus those overwritten since.
 
 use super::EqualPages;
 use crate::{Classes, TheoryError};
 
-/// Points at which the age of contents, and the time since they were popular, are averaged over.
+/// Sampling points for the age of contents, and for the time since they were popular.
 const AGES: usize = 24;
 const ENDS: usize = 96;
 
-/// Contents of the pool of now and of before, in shares of the logical pages.
+/// Current and former contents of the pool, in fractions of the logical pages.
 pub(super) struct Popular {
-    /// Stored contents that two or more logical pages share.
+    /// Stored contents shared by two or more logical pages.
     pub shared_pages: f64,
-    /// Of the logical pages that hold popular contents and were looked at, those that share them.
+    /// Fraction that is shared, of the examined logical pages with popular contents.
     pub shared_share: f64,
-    /// Contents that come to be shared, for each page that the host writes.
+    /// Contents that become shared, per page written by the host.
     pub promoted: f64,
 }
 
-/// How long the addresses that take popular contents hold them.
+/// Holding times of popular contents at the addresses that take them.
 struct Holding {
-    /// Share of the draws, with what of them is looked at, and rate per drive write at which it goes.
+    /// For each class: the fraction of draws that are examined, and the rate per drive write at which they are
+    /// overwritten.
     classes: Vec<(f64, f64)>,
     slowest: f64,
 }
 
 impl Holding {
-    /// Expected time for which a draw made in the last `age` drive writes is there.
+    /// Returns the probability that a draw is still stored, integrated over the ages of draws from 0 to `age`.
     fn until(&self, age: f64) -> f64 {
         self.classes.iter().map(|(share, rate)| share * (1.0 - (-rate * age).exp()) / rate).sum()
     }
 }
 
 impl Popular {
-    /// Of the writes of each class `at` are popular contents, and of the pages of each class `survival` are looked at.
+    /// Computes the popular contents: `at` is their fraction among the writes of each class, `survival` the fraction
+    /// examined.
     pub fn of(model: &EqualPages<'_>, at: &[f64], survival: &[f64]) -> Result<Self, TheoryError> {
         let contents = &model.contents;
         if contents.popular == 0.0 {
@@ -47,7 +49,8 @@ impl Popular {
             .map(|((class, at), survival)| (class.write_share * at * survival, class.heat() * stays))
             .collect();
         let slowest = held.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min);
-        // Mean rate at which a shared page loses a sharer, those written as they were included: they are looked at anew.
+        // Mean rate at which a shared page loses a sharer. Rewrites of equal content count, because they are examined
+        // anew.
         let members: f64 = held.iter().map(|(share, rate)| share / rate).sum();
         let loss = held.iter().map(|(share, _)| share).sum::<f64>() / members / stays;
         let holding = Holding { classes: held, slowest };
@@ -67,7 +70,7 @@ impl Popular {
     }
 }
 
-/// Over all contents of now and before: logical pages, and contents with one, with two and with more than one.
+/// Sums over current and former contents: logical pages, and contents with one, with two and with more than one sharer.
 #[derive(Default)]
 struct Sums {
     members: f64,
@@ -87,10 +90,10 @@ impl Sums {
 }
 
 impl Holding {
-    /// Adds `count` places in the pool, each drawn `draws` times a drive write: the content there, which leaves the pool once in
-    /// `lifetime`, and those before it, which left it at the same rate.
+    /// Adds `count` slots of the pool, each drawn `draws` times per drive write. A slot has its current content,
+    /// replaced once per `lifetime` on average, and its former contents, which were replaced at the same rate.
     fn sum(&self, lifetime: f64, draws: f64, count: f64, sums: &mut Sums) {
-        // Contents are forgotten some times slower than the slowest address, as the last of many holders is.
+        // The last of many holders leaves late: contents vanish several times slower than the slowest address.
         let scale = 4.0 / self.slowest;
         let middle = |at: usize, of: usize| (at as f64 + 0.5) / of as f64;
         for age in (0..AGES).map(|at| -lifetime * middle(at, AGES).ln()) {

@@ -1,4 +1,4 @@
-//! The model against what it must come to where that is known.
+//! The model checked against known special cases.
 
 use super::*;
 use crate::selection::{DChoices, GreedyLimit};
@@ -31,7 +31,7 @@ fn model(contents: Contents, detection: Detection) -> EqualPages<'static> {
 }
 
 #[test]
-fn a_drive_without_equal_pages_is_the_mean_field() {
+fn drive_without_equal_pages_is_the_mean_field() {
     let none = Contents { same: 0.0, pairs: 0.0, popular: 0.0, ..contents() };
     for detection in [Detection::Writing, CAGC] {
         let model = model(none.clone(), detection);
@@ -43,9 +43,10 @@ fn a_drive_without_equal_pages_is_the_mean_field() {
     }
 }
 
-/// Written alike, and nothing else: the address keeps its page when it is found, and gets another when it is not.
+/// All duplicates are rewrites of equal content: the address keeps its page if the duplicate is found on writing, and
+/// gets a new page otherwise.
 #[test]
-fn pages_written_as_they_were_are_saved_by_looking_first_alone() {
+fn rewrites_of_equal_content_are_saved_only_by_detection_on_writing() {
     let alike = Contents { same: 0.4, pairs: 0.0, popular: 0.0, ..contents() };
     let inline = model(alike.clone(), Detection::Writing).steady_state().unwrap();
     assert!((inline.saved - 0.4).abs() < 1e-12 && (inline.sharing - 1.0).abs() < 1e-12);
@@ -54,21 +55,21 @@ fn pages_written_as_they_were_are_saved_by_looking_first_alone() {
     assert!(cagc.saved.abs() < 1e-12 && (cagc.write_amplification / cagc.twin - 1.0).abs() < 1e-12);
 }
 
-/// Of uniform writes a share `pairs` is a second copy, and each pair ends twice as fast as a page.
+/// A fraction `pairs` of uniform writes is a second copy, and each pair ends twice as fast as a page.
 #[test]
-fn pairs_share_as_counted_by_hand() {
+fn pairs_share_as_computed_by_hand() {
     let pairs = Contents { same: 0.0, pairs: 0.2, popular: 0.0, pair_delay: 0.0, ..contents() };
     let model = |contents| EqualPages { classes: Classes::uniform(), ..model(contents, Detection::Writing) };
     let found = model(pairs.clone()).steady_state().unwrap();
     assert!((found.sharing - 1.0 / (1.0 - 0.2 / 2.0)).abs() < 1e-12, "{found:?}");
-    // Of the pages a fifth is in pairs; the others die when they are overwritten.
+    // A fifth of the pages is in pairs; the other pages are invalidated when they are overwritten.
     assert!((found.saved - 0.2).abs() < 1e-12, "{found:?}");
-    // A second copy after a drive write, on average, finds half of the first ones gone.
+    // If the second copy comes after one drive write on average, half of the first copies are gone by then.
     let late = model(Contents { pair_delay: 1.0, ..pairs }).steady_state().unwrap();
     assert!((late.saved - 0.1).abs() < 1e-12, "{late:?}");
 }
 
-/// A few contents that never leave the pool: all that hold them share them, and their number is what is stored.
+/// A few contents never leave the pool: all holders share, and the stored pages equal the number of contents.
 #[test]
 fn popular_contents_are_stored_once() {
     let popular = Contents {
@@ -88,7 +89,7 @@ fn popular_contents_are_stored_once() {
     assert!((found.saved - 0.5).abs() < 1e-3, "{found:?}");
 }
 
-/// All generations together are all pages that hold popular contents and were looked at.
+/// All generations together sum to the examined pages with popular contents.
 #[test]
 fn generations_sum_to_the_pages_that_hold_them() {
     for (lifetime, survival) in [(1.0, [1.0, 1.0]), (20.0, [0.2, 0.9])] {
@@ -96,7 +97,7 @@ fn generations_sum_to_the_pages_that_hold_them() {
         let at = model.popular_at();
         let popular = Popular::of(&model, &at, &survival).unwrap();
         assert!(popular.shared_share > 0.5 && popular.shared_share < 1.0);
-        // Shared pages are those of the pool and some that left it, with two sharers or more each.
+        // Shared pages are in the pool or have left it, with two or more sharers each.
         let held: f64 =
             model.classes.as_slice().iter().zip(survival).map(|(c, s)| c.space_share * s * 0.3 / 0.9).sum();
         assert!(popular.shared_pages > 0.0 && popular.shared_pages < 0.5 * held, "{}", popular.shared_pages);
@@ -104,19 +105,19 @@ fn generations_sum_to_the_pages_that_hold_them() {
 }
 
 #[test]
-fn merging_is_worth_more_than_its_room_and_less_than_looking_first() {
+fn merging_saves_more_than_its_space_and_less_than_detection_on_writing() {
     let plain =
         model(Contents { same: 0.0, pairs: 0.0, popular: 0.0, ..contents() }, CAGC).steady_state().unwrap();
     let cagc = model(contents(), CAGC).steady_state().unwrap();
     let inline = model(contents(), Detection::Writing).steady_state().unwrap();
     assert!(cagc.write_amplification < cagc.twin && cagc.twin < plain.write_amplification, "{cagc:?}");
     assert!(inline.write_amplification < cagc.write_amplification && inline.sharing > cagc.sharing);
-    // Hot pages die before they are looked at, cold ones hardly do.
+    // Hot pages are mostly invalidated before they are examined, cold pages rarely.
     assert!(cagc.survival[0] < 0.6 && cagc.survival[1] > 0.8, "{cagc:?}");
 }
 
 #[test]
-fn regions_and_choices_are_solved_as_well() {
+fn regions_and_choices_converge() {
     let choices = DChoices::new(10.0).unwrap();
     for apart in [true, false] {
         let detection = Detection::Cleaning { promotes: apart, apart };
@@ -127,7 +128,7 @@ fn regions_and_choices_are_solved_as_well() {
 }
 
 #[test]
-fn what_is_no_drive_is_refused() {
+fn invalid_contents_are_refused() {
     let all = Contents { popular: 0.9, ..contents() };
     assert!(model(all, CAGC).steady_state().unwrap_err().to_string().contains("popular"));
     let negative = Contents { same: -0.1, ..contents() };

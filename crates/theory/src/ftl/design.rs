@@ -1,22 +1,22 @@
-//! The FTLs, each by the three decisions that its RAM and its recovery follow from (section 5.3, "Competing FTLs").
+//! FTL designs: the three decisions that determine RAM and recovery (section 5.3, "Competing FTLs").
 
-/// Where the table from logical to physical pages is.
+/// Location of the table from logical to physical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// In RAM as a whole.
+    /// Whole table in RAM.
     Ram,
-    /// In flash; a directory in RAM tells where each translation page is (DFTL's scheme).
+    /// Table in flash; a directory in RAM locates each translation page (as in DFTL).
     Directory,
-    /// In flash, as a B-tree whose root is in RAM.
+    /// B-tree in flash with its root in RAM.
     BTree,
 }
 
-/// Where is kept which pages are valid.
+/// Data structure that records valid pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
     /// A bit for every page, in RAM (PVB).
     RamBitmap,
-    /// The same in flash.
+    /// A bit for every page, in flash.
     FlashBitmap,
     /// A log of invalid pages in flash, chained by block (appendix E).
     Log,
@@ -24,35 +24,35 @@ pub enum Validity {
     Gecko,
 }
 
-/// What becomes of dirty mapping entries when power fails.
+/// Handling of dirty mapping entries at a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dirty {
-    /// A battery lasts until they are in flash.
+    /// A battery supplies power until they are in flash.
     Battery,
-    /// There are few; they are found and written before the drive works again.
+    /// The number of dirty entries is bounded; recovery finds and writes them before the drive accepts requests.
     Bounded,
-    /// They are found, and written when the drive works again (section 4.3).
+    /// Recovery finds them, and writes them after the drive accepts requests again (section 4.3).
     Deferred,
     /// The spare areas of all pages are read (section 2).
     Scan,
 }
 
-/// Of which blocks the number of valid pages is in RAM, where it cannot be counted from a bitmap there (section 5.3: "only
-/// storing a sample").
+/// Blocks whose number of valid pages is in RAM, where no bitmap in RAM gives it (section 5.3: "only storing a
+/// sample").
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Counters {
-    /// Of all.
+    /// All blocks.
     #[default]
     Full,
-    /// Of a share of them: for each victim so many blocks are drawn at random and asked about, and those with the fewest valid
-    /// pages are remembered.
+    /// A fraction of the blocks. For each victim, `choices` random blocks are drawn and queried, and the counts of
+    /// those with the fewest valid pages are kept.
     Sampled {
-        /// Share of the blocks that are remembered, above 0 and at most 1.
+        /// Fraction of the blocks with counters, above 0 and at most 1.
         share: f64,
         /// Blocks drawn for each victim, 2 or more.
         choices: u32,
     },
-    /// Of none: for each victim so many blocks are drawn at random and asked about.
+    /// No blocks: for each victim, `choices` random blocks are drawn and queried.
     None {
         /// Blocks drawn, 1 or more.
         choices: u32,
@@ -60,7 +60,8 @@ pub enum Counters {
 }
 
 impl Counters {
-    /// Queries of the validity store for each victim, at most: its own, which is one of those drawn where none is remembered.
+    /// Returns the maximum number of validity queries per victim. One is for the victim itself, unless counts are not
+    /// kept: the victim is then among the drawn blocks.
     pub fn queries(&self) -> u32 {
         match *self {
             Counters::Full => 1,
@@ -70,23 +71,23 @@ impl Counters {
     }
 }
 
-/// What an FTL is made of.
+/// Decisions that make up an FTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// Where the table is.
+    /// Location of the mapping table.
     pub table: Table,
-    /// Where is kept which pages are valid.
+    /// Data structure that records valid pages.
     pub validity: Validity,
-    /// What becomes of dirty mapping entries.
+    /// Handling of dirty mapping entries.
     pub dirty: Dirty,
 }
 
-/// The FTLs of the paper, and one whose table is in RAM.
+/// FTLs of the paper, and one with the whole table in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ftl {
     /// The whole table in RAM, restored by reading all spare areas.
     Page,
-    /// Kim, Gupta, Urgaonkar 2013, as the paper has it: with a battery.
+    /// Kim, Gupta, Urgaonkar 2013, with a battery, as the paper assumes.
     Dftl,
     /// Ma, Feng, Li, SIGMOD 2011.
     LazyFtl,
@@ -99,7 +100,7 @@ pub enum Ftl {
 }
 
 impl Ftl {
-    /// All of them.
+    /// All FTLs.
     pub const ALL: [Ftl; 6] = [Ftl::Page, Ftl::Dftl, Ftl::LazyFtl, Ftl::MuFtl, Ftl::IbFtl, Ftl::GeckoFtl];
 
     fn entry(self) -> (&'static str, &'static str, Design) {
@@ -118,18 +119,19 @@ impl Ftl {
         }
     }
 
-    /// Its name where programs read it.
+    /// Returns the identifier, for programs.
     pub fn name(self) -> &'static str {
         self.entry().0
     }
 
-    /// Its name in text.
+    /// Returns the name, for text.
     pub fn title(self) -> &'static str {
         self.entry().1
     }
 
-    /// As it was published, or with or without a battery. Without one, an FTL that counts on it must read the spare areas of
-    /// all pages, as it keeps nothing that would tell where to look (section 2).
+    /// Returns the published design, or a variant with or without a battery. Without a battery, an FTL that was
+    /// published with one must read the spare areas of all pages, because it keeps no record of where dirty entries are
+    /// (section 2).
     pub fn design(self, battery: Option<bool>) -> Design {
         let published = self.entry().2;
         let dirty = match (battery, published.dirty) {

@@ -1,12 +1,12 @@
-//! The drive as the model of an FTL sees it.
+//! Drive parameters for the model of an FTL.
 
 use super::super::error::{TheoryError, between};
 use super::{Counters, gecko};
 
-/// Bytes of a physical address, of a block's number and of a Gecko entry's key (section 2, footnote 3; appendix B).
+/// Bytes of a physical address, of a block number and of a Gecko entry's key (section 2, footnote 3; appendix B).
 pub(super) const ADDRESS_BYTES: u64 = 4;
 
-/// What a drive and its FTL are made of; the letters are those of the paper's figure 2.
+/// Parameters of a drive and its FTL; the letters are those of the paper's figure 2.
 ///
 /// [`Default`] is the paper's default configuration (section 5), 2 TiB, with the partitions of section 3.3.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,21 +21,21 @@ pub struct FtlSizes {
     pub load: f64,
     /// Entries of the mapping cache (C).
     pub cache_entries: u64,
-    /// Ratio of the sizes of runs in Logarithmic Gecko (T), 2 or more.
+    /// Size ratio of successive runs in Logarithmic Gecko (T), 2 or more.
     pub size_ratio: u32,
-    /// Parts that a Gecko entry is cut into (S), 1 to B.
+    /// Number of parts of a Gecko entry (S), 1 to B.
     pub partitions: u32,
-    /// Of which blocks the number of valid pages is in RAM, in FTLs without a bitmap there.
+    /// Blocks whose number of valid pages is in RAM, for FTLs without a bitmap in RAM.
     pub counters: Counters,
-    /// Share of the cache that may be dirty in FTLs that bound it (section 5.3).
+    /// Maximum fraction of dirty cache entries, for FTLs that bound it (section 5.3).
     pub dirty_share: f64,
-    /// Reading a page, microseconds.
+    /// Time to read a page, microseconds.
     pub read_us: f64,
-    /// Programming a page, microseconds.
+    /// Time to program a page, microseconds.
     pub program_us: f64,
-    /// Reading a spare area, microseconds.
+    /// Time to read a spare area, microseconds.
     pub spare_read_us: f64,
-    /// Whether a battery saves what is in RAM; none: as the FTL was published.
+    /// True if a battery saves the contents of RAM; unset: as the FTL was published.
     pub battery: Option<bool>,
 }
 
@@ -60,23 +60,24 @@ impl Default for FtlSizes {
 }
 
 impl FtlSizes {
-    /// S = B / key for keys of 32 bits, at least 1: as many bits of key as of pages in each part (section 3.3, "a good balance").
+    /// Returns S = B / key for keys of 32 bits, at least 1: as many bits of key as of pages in each part (section 3.3,
+    /// "a good balance").
     pub fn balanced_partitions(pages_per_block: u32) -> u32 {
         (pages_per_block / 32).max(1)
     }
 }
 
-/// Sizes that were checked.
+/// Validated sizes of a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FtlDrive {
     sizes: FtlSizes,
 }
 
-/// Most pages of a drive: products of sizes then fit into 64 bits.
+/// Maximum number of pages of a drive: products of sizes then fit into 64 bits.
 const MOST_PAGES: u64 = 1 << 48;
 
 impl FtlDrive {
-    /// Refuses sizes that no drive has; the error names the field of [`FtlSizes`].
+    /// Validates the sizes; an error names the field of [`FtlSizes`].
     pub fn new(sizes: FtlSizes) -> Result<Self, TheoryError> {
         let whole = |name: &'static str, value: u64, low: u64, high: u64| {
             if (low..=high).contains(&value) {
@@ -87,7 +88,7 @@ impl FtlDrive {
         let pages_per_block = u64::from(sizes.pages_per_block);
         whole("pages_per_block", pages_per_block, 1, 1 << 20)?;
         whole("blocks", sizes.blocks, 1, MOST_PAGES / pages_per_block)?;
-        // A page holds at least one Gecko entry of a block that is not cut into parts, and one of the log.
+        // A page holds at least one unpartitioned Gecko entry, and at least one entry of the log.
         let least = (32 + pages_per_block).div_ceil(8).max(16);
         whole("page_bytes", u64::from(sizes.page_bytes), least, 1 << 24)?;
         whole("cache_entries", sizes.cache_entries, 1, MOST_PAGES)?;
@@ -123,77 +124,78 @@ impl FtlDrive {
         Ok(FtlDrive { sizes })
     }
 
-    /// What it was made of.
+    /// Returns the sizes of the drive.
     pub fn sizes(&self) -> &FtlSizes {
         &self.sizes
     }
 
-    /// Erase blocks (K).
+    /// Returns the number of erase blocks (K).
     pub fn blocks(&self) -> u64 {
         self.sizes.blocks
     }
 
-    /// Physical pages, K B.
+    /// Returns the number of physical pages, K B.
     pub fn physical_pages(&self) -> u64 {
         self.sizes.blocks * u64::from(self.sizes.pages_per_block)
     }
 
-    /// Logical pages, K B R, rounded down.
+    /// Returns the number of logical pages, K B R, rounded down.
     pub fn logical_pages(&self) -> u64 {
         (self.physical_pages() as f64 * self.sizes.load) as u64
     }
 
-    /// Bytes of the table from logical to physical pages: TT = 4 K B R (section 2).
+    /// Returns the bytes of the table from logical to physical pages: TT = 4 K B R (section 2).
     pub fn table_bytes(&self) -> u64 {
         ADDRESS_BYTES * self.logical_pages()
     }
 
-    /// Translation pages, TT / P (section 2).
+    /// Returns the number of translation pages, TT / P (section 2).
     pub fn translation_pages(&self) -> u64 {
         self.table_bytes().div_ceil(self.page_bytes())
     }
 
-    /// Bytes of a bit for every page: B K / 8 (section 2, the PVB).
+    /// Returns the bytes of a bitmap with a bit for every page: B K / 8 (section 2, the PVB).
     pub fn bitmap_bytes(&self) -> u64 {
         self.physical_pages().div_ceil(8)
     }
 
-    /// Pages of that bitmap where it lies in flash.
+    /// Returns the number of pages of that bitmap if it is in flash.
     pub fn bitmap_pages(&self) -> u64 {
         self.bitmap_bytes().div_ceil(self.page_bytes())
     }
 
-    /// Pages of IB-FTL's log of invalid pages (appendix E).
+    /// Returns the number of pages of IB-FTL's log of invalid pages (appendix E).
     ///
-    /// The log has X = 2 D entries, D being what the drive holds beyond its logical pages. The paper does not say how large an
-    /// entry is; here it is an address, the pointer to the block's next entry and a timestamp, of 4 bytes each.
+    /// The log has X = 2 D entries; D is the number of physical pages beyond the logical ones. The paper does not give
+    /// the size of an entry. Here an entry is an address, a pointer to the block's next entry and a timestamp, of 4
+    /// bytes each.
     pub fn log_pages(&self) -> u64 {
         let entries = 2 * (self.physical_pages() - self.logical_pages());
         entries.div_ceil(self.page_bytes() / (3 * ADDRESS_BYTES))
     }
 
-    /// Gecko entries in a page or in the buffer (V).
+    /// Returns the number of Gecko entries in a page or in the buffer (V).
     pub fn gecko_entries_per_page(&self) -> u64 {
         gecko::entries_per_page(self.sizes.page_bytes, self.sizes.pages_per_block, self.sizes.partitions)
     }
 
-    /// Levels of Logarithmic Gecko (L).
+    /// Returns the number of levels of Logarithmic Gecko (L).
     pub fn gecko_levels(&self) -> u32 {
         let sizes = &self.sizes;
         gecko::levels(sizes.size_ratio, self.gecko_entries_per_page(), sizes.blocks, sizes.partitions)
     }
 
-    /// Pages of all runs of Logarithmic Gecko in flash.
+    /// Returns the number of pages of all runs of Logarithmic Gecko in flash.
     pub fn gecko_pages(&self) -> u64 {
         gecko::gecko_pages(self.gecko_entries_per_page(), self.sizes.blocks, self.sizes.partitions)
     }
 
-    /// Most dirty entries where an FTL bounds them (section 5.3); at least 1.
+    /// Returns the maximum number of dirty entries where an FTL bounds them (section 5.3); at least 1.
     pub fn bounded_dirty_entries(&self) -> u64 {
         ((self.sizes.cache_entries as f64 * self.sizes.dirty_share) as u64).max(1)
     }
 
-    /// Time of programming over time of reading a page (delta).
+    /// Returns the time to program a page over the time to read a page (delta).
     pub fn delta(&self) -> f64 {
         self.sizes.program_us / self.sizes.read_us
     }
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_drive_has_is_refused_by_name() {
+    fn invalid_sizes_are_refused_by_name() {
         let sound = FtlSizes::default();
         assert!(FtlDrive::new(sound).is_ok());
         let wrong = [

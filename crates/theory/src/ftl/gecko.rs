@@ -1,16 +1,17 @@
 //! Sizes of Logarithmic Gecko (sections 3.2 and 3.3).
 
-/// Bits of the key of a Gecko entry; the erase flag and the number of the part share it (section 3.3: "a 32 bits key").
+/// Bits of the key of a Gecko entry, including the erase flag and the part number (section 3.3: "a 32 bits key").
 const KEY_BITS: u64 = 32;
 
-/// V: Gecko entries in a page of `page_bytes`, each of a key and the bits of `pages_per_block` / `partitions` pages
-/// (section 3.3; V = 8 P / (key + B) where S is 1). All sizes must be positive.
+/// Returns V: Gecko entries in a page of `page_bytes`. Each has a key and the bits of `pages_per_block` / `partitions`
+/// pages (section 3.3; V = 8 P / (key + B) if S is 1). All sizes must be positive.
 pub fn entries_per_page(page_bytes: u32, pages_per_block: u32, partitions: u32) -> u64 {
     let bits = KEY_BITS + u64::from(pages_per_block.div_ceil(partitions));
     8 * u64::from(page_bytes) / bits
 }
 
-/// L: levels of Logarithmic Gecko, the logarithm of K S / V to the base T, rounded up (section 3.2), at least 1.
+/// Returns L: levels of Logarithmic Gecko, the logarithm of K S / V to the base T, rounded up (section 3.2), at least
+/// 1.
 ///
 /// `size_ratio` (T) is 2 or more, `entries` (V) 1 or more.
 pub fn levels(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u32 {
@@ -24,12 +25,14 @@ pub fn levels(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u3
     levels.max(1)
 }
 
-/// Runs at most, when no merge is going on: one in each level, as two of a level are merged (section 3).
+/// Returns the maximum number of runs while no merge is in progress: one per level, because two runs of a level are
+/// merged (section 3).
 pub fn most_runs(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> u32 {
     levels(size_ratio, entries, blocks, partitions)
 }
 
-/// Pages of all runs: twice those of the largest run, 2 K S / V (appendix B; section 3.2, "Space-Amplification").
+/// Returns the pages of all runs: twice those of the largest run, 2 K S / V (appendix B; section 3.2,
+/// "Space-Amplification").
 pub fn gecko_pages(entries: u64, blocks: u64, partitions: u32) -> u64 {
     (2 * blocks * u64::from(partitions)).div_ceil(entries)
 }
@@ -54,9 +57,9 @@ mod tests {
         assert_eq!(levels(2, 1, u64::MAX, u32::MAX), 96);
     }
 
-    /// Section 3.3: four parts of a block of 128 pages, of 32 bits each beside a key of 32 bits.
+    /// Section 3.3: four parts of a block of 128 pages, each of 32 bits and a key of 32 bits.
     #[test]
-    fn parts_make_more_entries_fit_into_a_page() {
+    fn partitioned_entries_fit_more_per_page() {
         assert_eq!(entries_per_page(4096, 128, 1), 204);
         assert_eq!(entries_per_page(4096, 128, 4), 512);
         // V no longer depends on B if S grows with it.

@@ -1,8 +1,9 @@
-//! RAM and recovery of FTLs whose table is in flash, and what the bookkeeping of valid pages costs: the model of GeckoFTL
-//! (Dayan, Bonnet, Idreos, SIGMOD 2016), sections 2, 3.2, 3.3 and 5.3, and appendices B and C.
+//! Model of FTLs with the mapping table in flash: RAM, recovery, and the cost of tracking valid pages.
 //!
-//! An FTL is a [`Design`]: where its table is, where it keeps which pages are valid, and what becomes of dirty mapping entries
-//! when power fails. Everything else follows from the three. `docs/ftl-model.md` has all formulas in one place.
+//! Source: GeckoFTL (Dayan, Bonnet, Idreos, SIGMOD 2016), sections 2, 3.2, 3.3 and 5.3, and appendices B and C.
+//!
+//! An FTL is a [`Design`]: the location of its mapping table, its record of valid pages, and its handling of dirty
+//! mapping entries at a power failure. These three determine everything else. `docs/ftl-model.md` lists all formulas.
 
 mod design;
 mod drive;

@@ -1,4 +1,4 @@
-//! The numbers that the paper prints, and how far the model gives them.
+//! Numbers printed in the paper, compared with the model.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn drive(sizes: FtlSizes) -> FtlDrive {
     FtlDrive::new(sizes).unwrap()
 }
 
-/// The default configuration (section 5) without partitions, as appendix B has it.
+/// Returns the default configuration (section 5) without partitions, as in appendix B.
 fn whole_entries() -> FtlDrive {
     drive(FtlSizes { partitions: 1, ..FtlSizes::default() })
 }
@@ -41,7 +41,7 @@ fn close(found: f64, wanted: f64, tolerance: f64) {
     assert!((found / wanted - 1.0).abs() <= tolerance, "{found} instead of {wanted}");
 }
 
-/// Section 2: a table of 1.4 GB, a directory of 1.4 MB, a bitmap of 64 MB, 45 times the directory.
+/// Section 2: a table of 1.4 GB, a directory of 1.4 MB, and a bitmap of 64 MB, 45 times the directory.
 #[test]
 fn sizes_of_section_2() {
     let drive = whole_entries();
@@ -51,9 +51,10 @@ fn sizes_of_section_2() {
     close(64.0 / 1.4, 45.0, 0.02);
 }
 
-/// Section 2: 26 minutes of reading all spare areas, 7 minutes of writing all translation pages, 36 s of reading them.
+/// Section 2: 26 minutes to read all spare areas, 7 minutes to write all translation pages, 36 s to read them.
 ///
-/// The 26 minutes are 2^29 times 3 us, 26.8 minutes; with the 100 / 32 us that footnote 4 derives the 3 us from it is 28.
+/// The 26 minutes are 2^29 times 3 us, 26.8 minutes. Footnote 4 derives the 3 us from 100 / 32 us, with which the
+/// result is 28 minutes.
 #[test]
 fn times_of_section_2() {
     let rounded = drive(FtlSizes { spare_read_us: 3.0, ..FtlSizes::default() });
@@ -72,17 +73,17 @@ fn times_of_section_2() {
 fn structures_of_appendix_b() {
     let drive = whole_entries();
     assert_eq!(part_of(Ftl::GeckoFtl, &drive, "block validity counters"), 8 << 20);
-    // 2 * 4 * (2 K) / (P / (4 + B / 8)); theirs divides by 204.8, but only 204 entries fit into a page.
+    // 2 * 4 * (2 K) / (P / (4 + B / 8)); the paper divides by 204.8, but only 204 entries fit into a page.
     close(part_of(Ftl::GeckoFtl, &drive, "run directories") as f64, 16.0 * f64::from(1 << 22) / 204.8, 0.004);
     assert_eq!(drive.gecko_levels(), 15);
     assert_eq!(part_of(Ftl::GeckoFtl, &drive, "gecko buffers"), 4096 * 17);
 }
 
-/// The bitmap is 92 % of LazyFTL's RAM with the mapping cache and 98 % without it; the paper's 95 % lies between and is neither.
+/// The bitmap is 92 % of LazyFTL's RAM with the mapping cache and 98 % without it; the paper's 95 % is between the two.
 ///
-/// The 95 % that the paper saves do not come out of its formulas: with the cache GeckoFTL needs 80 % less, without it 85 %, as
-/// its block counters alone (8 MiB) are an eighth of the bitmap. What Logarithmic Gecko itself has in RAM is 99 % less than the
-/// bitmap.
+/// The paper's formulas do not give its saving of 95 %. With the cache GeckoFTL needs 80 % less RAM, without it 85 %
+/// less, because its block counters alone (8 MiB) are an eighth of the bitmap. The RAM of Logarithmic Gecko itself is
+/// 99 % smaller than the bitmap.
 #[test]
 fn ram_of_figure_13() {
     let drive = whole_entries();
@@ -95,7 +96,8 @@ fn ram_of_figure_13() {
     let names = ["run directories", "gecko buffers"];
     let own: u64 = names.iter().map(|name| part_of(Ftl::GeckoFtl, &drive, name)).sum();
     assert!(mib(own) < 0.01 * bitmap);
-    // What is said in words: DFTL and LazyFTL need the most; mu-FTL a little less than GeckoFTL; IB-FTL more than both.
+    // Ranking in the text: DFTL and LazyFTL need the most RAM; mu-FTL slightly less than GeckoFTL; IB-FTL more than
+    // both.
     assert_eq!(ram_of(Ftl::Dftl, &drive), ram_of(Ftl::LazyFtl, &drive));
     let [mu, ib] = [Ftl::MuFtl, Ftl::IbFtl].map(|ftl| mib(ram_of(ftl, &drive)));
     assert!(0.8 * gecko < mu && mu < gecko && gecko < ib && ib < lazy, "{mu} {gecko} {ib} {lazy}");
@@ -103,8 +105,8 @@ fn ram_of_figure_13() {
     close(lazy, 70.0, 0.01);
 }
 
-/// "At least a 51 % reduction": 78 % against all of LazyFTL's recovery, and 52 % against its recovery without dirty entries,
-/// both with entries in four parts.
+/// "At least a 51 % reduction": 78 % against LazyFTL's whole recovery, and 52 % against its recovery without dirty
+/// entries, both with entries in four parts.
 #[test]
 fn recovery_of_figure_13() {
     for (partitions, of_all, without_dirty) in [(4, 0.776, 0.521), (1, 0.800, 0.572)] {
@@ -113,14 +115,14 @@ fn recovery_of_figure_13() {
         close(1.0 - gecko / lazy, of_all, 1e-3);
         let dirty = step_of(Ftl::LazyFtl, &drive, "dirty entries").seconds(&drive);
         close(1.0 - gecko / (lazy - dirty), without_dirty, 1e-3);
-        // Batteries make those fast that have one, and the log makes IB-FTL the slowest but for the scan of all pages.
+        // FTLs with a battery recover fast; IB-FTL's log makes it the slowest, except for the scan of all pages.
         let [page, dftl, mu, ib] =
             [Ftl::Page, Ftl::Dftl, Ftl::MuFtl, Ftl::IbFtl].map(|ftl| seconds_of(ftl, &drive));
         assert!(
             dftl < gecko && mu < gecko && lazy < ib && ib < page,
             "{dftl} {mu} {gecko} {lazy} {ib} {page}"
         );
-        // The first scan is the largest step left where no table is read.
+        // The first scan is the largest step where no table has to be read.
         let first = steps_of(Ftl::GeckoFtl, &drive)[0];
         assert_eq!((first.name, first.spare_reads), ("block scan", 1 << 22));
         assert!(first.seconds(&drive) > 0.5 * gecko);
@@ -128,7 +130,7 @@ fn recovery_of_figure_13() {
 }
 
 #[test]
-fn a_battery_takes_the_place_of_finding_dirty_entries() {
+fn battery_replaces_the_search_for_dirty_entries() {
     let (with, without) = (Some(true), Some(false));
     let [with, without] = [with, without].map(|battery| drive(FtlSizes { battery, ..FtlSizes::default() }));
     for ftl in Ftl::ALL.into_iter().filter(|ftl| *ftl != Ftl::Page) {
@@ -138,15 +140,16 @@ fn a_battery_takes_the_place_of_finding_dirty_entries() {
         assert!(seconds_of(ftl, &with) < seconds_of(ftl, &without), "{}", ftl.name());
         assert_eq!(ram_of(ftl, &with), ram_of(ftl, &without));
     }
-    // Without one, those that count on it read all spare areas, write all translation pages, and DFTL reads the table.
+    // Without a battery, FTLs designed for one read all spare areas and write all translation pages; DFTL also reads
+    // the table.
     let step = step_of(Ftl::Dftl, &without, "dirty entries");
     assert_eq!((step.spare_reads, step.page_writes), (1 << 29, without.translation_pages()));
     assert_eq!(step_of(Ftl::Dftl, &without, "validity bitmap").page_reads, without.translation_pages());
     assert_eq!(steps_of(Ftl::GeckoFtl, &without), steps_of(Ftl::GeckoFtl, &drive(FtlSizes::default())));
 }
 
-/// Figure 1: both grow with the capacity. 128 GB need about 4 MB beside the cache; the paper says 4 MB, with a cache that it
-/// does not name. 2 TB take "tens of seconds".
+/// Figure 1: RAM and recovery time grow with capacity. 128 GB need about 4 MB beyond the cache; the paper says 4 MB
+/// with a cache of unstated size. 2 TB take "tens of seconds".
 #[test]
 fn growth_of_figure_1() {
     let of = |log2: u32| drive(FtlSizes { blocks: 1 << (log2 - 19), ..FtlSizes::default() });
@@ -160,12 +163,13 @@ fn growth_of_figure_1() {
     }
 }
 
-/// Section 5.1: 1 + 1/delta = 1.1 by a bitmap in flash; figure 11: the curves cross when capacity is 2^100 times as large.
+/// Section 5.1: a bitmap in flash costs 1 + 1/delta = 1.1. Figure 11: the curves cross when capacity is 2^100 times as
+/// large.
 ///
-/// Without partitions they cross at 2^97 blocks, which is 2^75 times as many; with four parts at 2^197. The 98 % by which the
-/// paper's simulation cuts the bitmap's write amplification are more than the orders of table 1 give: 84 % without partitions,
-/// 92 % with four. Entries merge before they were written at every level, merges of several runs at once spare writes
-/// (appendix A: a factor of 1 / T), and queries end at the first erase flag.
+/// Without partitions the model's curves cross at 2^97 blocks, 2^75 times as many; with four parts at 2^197. The
+/// paper's simulation cuts the bitmap's write amplification by 98 %. The orders of table 1 give less: 84 % without
+/// partitions, 92 % with four. Reasons: entries merge before they are written at every level, merges of several runs at
+/// once save writes (appendix A: a factor of 1 / T), and queries end at the first erase flag.
 #[test]
 fn write_amplification_of_figures_9_and_11() {
     for (partitions, saved, crossing) in [(1, 0.839, 96.6), (4, 0.921, 196.6)] {
@@ -176,13 +180,14 @@ fn write_amplification_of_figures_9_and_11() {
         close(1.0 - gecko / bitmap, saved, 0.001);
         close(crossing_log2_blocks(&drive).unwrap(), crossing, 0.001);
     }
-    // Figure 9 finds a size ratio of 2 the best. T / log T has its least near T = 3, so that by the orders of table 1 ratios of
-    // 2 to 4 are within 15 % of each other, and cheaper queries decide; from there on cost grows, as in the figure.
+    // In figure 9 a size ratio of 2 is the best. T / log T is lowest near T = 3. By the orders of table 1, ratios of 2
+    // to 4 are therefore within 15 % of each other, and the cost of queries decides. Beyond 4 the cost grows, as in the
+    // figure.
     let of = |size_ratio| drive(FtlSizes { size_ratio, ..FtlSizes::default() });
     let cost = |size_ratio| gecko_write_amplification(&of(size_ratio)).unwrap();
     close(cost(4), cost(2), 0.15);
     assert!(cost(2) < cost(8) && cost(8) < cost(16) && cost(16) < cost(32));
-    // Figure 12: more cleaning, hardly more cost.
+    // Figure 12: more cleaning barely increases the cost.
     let full = drive(FtlSizes { load: 0.9, ..FtlSizes::default() });
     assert!(gecko_write_amplification(&full).unwrap() < 2.0 * cost(2));
 }

@@ -1,4 +1,4 @@
-//! RAM by structure (section 2, section 5.3, appendix B).
+//! RAM by data structure (section 2, section 5.3, appendix B).
 
 use super::drive::ADDRESS_BYTES;
 use super::{Counters, Design, FtlDrive, Table, Validity};
@@ -6,30 +6,30 @@ use super::{Counters, Design, FtlDrive, Table, Validity};
 /// Bytes of a cached mapping entry (section 5, "Default Configuration").
 const CACHE_ENTRY_BYTES: u64 = 8;
 
-/// Bytes of a block's number of valid pages (appendix B).
+/// Bytes of the counter of a block's valid pages (appendix B).
 const COUNTER_BYTES: u64 = 2;
 
-/// A structure in RAM.
+/// Data structure in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RamPart {
-    /// What it is.
+    /// Name of the structure.
     pub name: &'static str,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// All structures that the FTL keeps in RAM.
+/// Returns all structures that the FTL keeps in RAM.
 pub fn ram(design: &Design, drive: &FtlDrive) -> Vec<RamPart> {
     let mut parts = table(design.table, drive);
     parts.extend(validity(design.validity, drive));
     parts
 }
 
-/// Numbers of valid pages (appendix B: 2 bytes a block).
+/// Returns the bytes of the counters of valid pages (appendix B: 2 bytes per block).
 ///
-/// Where not every block has one, each needs the number of its block beside it, and so do the blocks drawn for a victim, with
-/// their bits, and those of which pages became invalid last; blocks of metadata keep theirs, since they are erased when nothing
-/// in them is valid. They are reckoned to be half full.
+/// If only some blocks have counters, each counter also needs its block number. The blocks drawn for a victim and the
+/// most recently invalidated blocks need theirs too, with their bits. Blocks of metadata always have counters, because
+/// they are erased when all their pages are invalid; half of their pages are assumed valid.
 fn counters(validity: Validity, drive: &FtlDrive) -> u64 {
     let sizes = drive.sizes();
     let (kept, choices) = match sizes.counters {
@@ -53,10 +53,10 @@ fn part(name: &'static str, bytes: u64) -> RamPart {
     RamPart { name, bytes }
 }
 
-/// What finds a logical page.
+/// Returns the structures that map logical pages.
 ///
-/// The global mapping directory has 4 bytes for each translation page: (4 TT) / P (section 2). Of a B-tree one page, the root,
-/// must be in RAM (section 5.3).
+/// The global mapping directory has 4 bytes for each translation page: (4 TT) / P (section 2). Of a B-tree, only one
+/// page, the root, must be in RAM (section 5.3).
 fn table(table: Table, drive: &FtlDrive) -> Vec<RamPart> {
     let cache = part("mapping cache", CACHE_ENTRY_BYTES * drive.sizes().cache_entries);
     match table {
@@ -68,15 +68,16 @@ fn table(table: Table, drive: &FtlDrive) -> Vec<RamPart> {
     }
 }
 
-/// What tells valid pages from invalid ones.
+/// Returns the structures that record valid pages.
 ///
-/// With a bitmap in RAM the number of a block's valid pages can be counted when it is needed, so section 5.3 gives counters to
-/// those alone that have none. A bitmap in flash needs the address of each of its pages ("validity directory"; the paper has
-/// it in table 1 as O(B K / P)). Appendix E asks for the first link of a chain and a timestamp for each block, of 4 bytes each,
-/// and a buffer of a page.
+/// With a bitmap in RAM, valid pages can be counted when needed, so section 5.3 gives counters only to FTLs without
+/// one. A bitmap in flash needs the address of each of its pages ("validity directory"; O(B K / P) in table 1).
+/// Appendix E needs the first link of a chain and a timestamp for each block, of 4 bytes each, and a buffer of one
+/// page.
 ///
-/// Run directories: 2 * 4 bytes for each Gecko page; buffers: P (2 + L), one for input, one for output and one for each level
-/// (appendix B). Theirs is for whole entries, S = 1; S parts make K S entries of 4 + B / (8 S) bytes.
+/// Run directories take 2 * 4 bytes for each Gecko page. Buffers take P (2 + L): one for input, one for output and one
+/// for each level (appendix B). The appendix assumes whole entries, S = 1; S parts make K S entries of 4 + B / (8 S)
+/// bytes.
 fn validity(validity: Validity, drive: &FtlDrive) -> Vec<RamPart> {
     let counters = part("block validity counters", counters(validity, drive));
     match validity {

@@ -1,11 +1,11 @@
-//! Recovery after a loss of power by step (section 2, section 4.3, section 5.3, appendix C).
+//! Recovery after a power failure, step by step (section 2, section 4.3, section 5.3, appendix C).
 
 use super::{Counters, Design, Dirty, FtlDrive, Table, Validity};
 
-/// A step of the recovery, with what it reads and writes.
+/// Recovery step with its flash operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// What is recovered.
+    /// Name of the recovered structure.
     pub name: &'static str,
     /// Spare areas read.
     pub spare_reads: u64,
@@ -16,7 +16,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// How long it takes, one operation after the other.
+    /// Returns the duration of the step, with sequential operations.
     pub fn seconds(&self, drive: &FtlDrive) -> f64 {
         let sizes = drive.sizes();
         let microseconds = self.spare_reads as f64 * sizes.spare_read_us
@@ -34,16 +34,16 @@ impl Step {
     }
 }
 
-/// All steps until the drive works again, in their order.
+/// Returns all steps in order, until the drive accepts requests again.
 ///
-/// A drive whose table is in RAM reads the spare areas of all pages, once, and knows all (section 2: brute force).
+/// A drive with its table in RAM reads the spare areas of all pages once, which is sufficient (section 2: brute force).
 pub fn recovery(design: &Design, drive: &FtlDrive) -> Vec<Step> {
     if design.table == Table::Ram {
         return vec![Step::spare("page scan", drive.physical_pages())];
     }
-    // Steps 1 and 2 of appendix C: one spare area a block tells which blocks are of what type; those of all translation pages
-    // tell which is the latest of each. A root of a B-tree is found among the same pages. The paper says O(K B / P) for the
-    // latter; this is the least, without obsolete translation pages.
+    // Steps 1 and 2 of appendix C: one spare area per block gives the type of the block; the spare areas of all
+    // translation pages give the latest version of each. The root of a B-tree is among these pages. The paper states
+    // O(K B / P) for the second step; this is its minimum, without obsolete translation pages.
     let mut steps = vec![
         Step::spare("block scan", drive.blocks()),
         Step::spare("mapping directory", drive.translation_pages()),
@@ -53,45 +53,46 @@ pub fn recovery(design: &Design, drive: &FtlDrive) -> Vec<Step> {
     steps
 }
 
-/// What tells valid pages from invalid ones.
+/// Returns the steps that recover the record of valid pages.
 fn validity(design: &Design, drive: &FtlDrive) -> Vec<Step> {
     match design.validity {
-        // Section 5.3: a battery saves the bitmap to flash, from where it must be read; else the whole table is read, TT / P
-        // pages (section 2).
+        // Section 5.3: a battery saves the bitmap to flash, and recovery reads it back; otherwise recovery reads the
+        // whole table, TT / P pages (section 2).
         Validity::RamBitmap if design.dirty == Dirty::Battery => {
             vec![Step::pages("validity bitmap", drive.bitmap_pages())]
         }
         Validity::RamBitmap => vec![Step::pages("validity bitmap", drive.translation_pages())],
-        // Not in the paper but for "it persists": where its pages are, and the counters from what they hold.
+        // The paper only says "it persists". Recovery locates the pages of the bitmap, and counts valid pages from
+        // their contents.
         Validity::FlashBitmap => {
             let directory = [Step::spare("validity bitmap", drive.bitmap_pages())];
             directory.into_iter().chain(counters(drive, drive.bitmap_pages())).collect()
         }
-        // Section 5.3: "scanning the whole log", which gives the counters, too.
+        // Section 5.3: "scanning the whole log", which also gives the counters.
         Validity::Log => vec![Step::pages("validity log", drive.log_pages())],
         Validity::Gecko => gecko(design.dirty, drive),
     }
 }
 
-/// Steps 3 to 5 of appendix C.
+/// Returns steps 3 to 5 of appendix C.
 ///
-/// With a battery the buffer is on flash like everything else: one page.
+/// With a battery the buffer was saved to flash: one page.
 fn gecko(dirty: Dirty, drive: &FtlDrive) -> Vec<Step> {
     let buffer = if dirty == Dirty::Battery { 1 } else { 2 * drive.gecko_entries_per_page() };
     let found = [Step::spare("run directories", drive.gecko_pages()), Step::pages("gecko buffer", buffer)];
     found.into_iter().chain(counters(drive, drive.gecko_pages())).collect()
 }
 
-/// Counting valid pages by reading the whole validity store, which only counters of all blocks need.
+/// Returns the step that counts valid pages by reading the whole validity store; only counters of all blocks need it.
 fn counters(drive: &FtlDrive, pages: u64) -> Option<Step> {
     (drive.sizes().counters == Counters::Full).then(|| Step::pages("block validity counters", pages))
 }
 
-/// Dirty entries of the mapping cache: finding them, and where it is not deferred, writing them.
+/// Returns the step that finds the dirty entries of the mapping cache and, unless deferred, writes them.
 ///
-/// A backward scan of twice as many pages as may be dirty finds them (section 4.3, step 6 of appendix C); for those that bound
-/// the number the paper gives no figure, and the same rule is used here. Writing n of them takes min(n, TT / P) page reads and
-/// writes (section 2).
+/// A backward scan of twice as many pages as may be dirty finds them (section 4.3, step 6 of appendix C). The paper
+/// gives no figure for FTLs that bound the number; the same rule is used for those. Writing n entries takes min(n, TT /
+/// P) page reads and writes (section 2).
 fn dirty(dirty: Dirty, drive: &FtlDrive) -> Option<Step> {
     let cache = drive.sizes().cache_entries;
     let (spare_reads, written) = match dirty {

@@ -1,14 +1,14 @@
-//! Flash operations for knowing which pages are valid: table 1 of the paper, and figures 9 and 11 by calculation.
+//! Flash operations that track valid pages: table 1 of the paper, and figures 9 and 11 by calculation.
 //!
-//! Table 1 gives orders, O(...); here they are taken with a factor of 1, which makes them figures to compare designs by and no
-//! bounds. With S parts an entry of the paper's section 3.2 becomes S entries: V grows (section 3.3), and K becomes K S.
+//! Table 1 gives orders, O(...). Here the constant factor is 1, so the values compare designs but are not bounds. With
+//! S parts an entry of the paper's section 3.2 becomes S entries: V grows (section 3.3), and K becomes K S.
 
 use super::super::mean_field::{MeanField, Structure};
 use super::super::selection::DChoices;
 use super::super::{Classes, Drive, TheoryError, closed_forms};
 use super::{Counters, FtlDrive};
 
-/// Page operations.
+/// Number of page operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Pages read.
@@ -18,40 +18,41 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Writes, and reads over delta (section 5, "Metrics"; the formula printed there divides the writes, too, which agrees
-    /// with none of the figures).
+    /// Returns writes plus reads over delta (section 5, "Metrics"). The formula printed there also divides the writes,
+    /// which contradicts all figures.
     pub fn write_amplification(&self, delta: f64) -> f64 {
         self.writes + self.reads / delta
     }
 }
 
-/// The logarithm of K S / V to the base T, not rounded; 0 where all entries fit into the buffer.
+/// Returns the logarithm of K S / V to the base T, not rounded; 0 if all entries fit into the buffer.
 fn depth(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> f64 {
     let ratio = blocks as f64 * f64::from(partitions) / entries as f64;
     (libm::log2(ratio) / libm::log2(f64::from(size_ratio))).max(0.0)
 }
 
-/// Amortised cost of reporting an invalid page: T / V log_T(K S / V) reads and writes (section 3.2).
+/// Returns the amortised cost of reporting an invalid page: T / V log_T(K S / V) reads and writes (section 3.2).
 pub fn update_cost(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> Cost {
     let merges = f64::from(size_ratio) * depth(size_ratio, entries, blocks, partitions);
     Cost { reads: merges / entries as f64, writes: merges / entries as f64 }
 }
 
-/// Cost of a cleaning operation: a read for each level, log_T(K S / V), and the insertion of an entry with the erase flag
-/// (section 3.2; table 1 leaves out the reads of the insertion).
+/// Returns the cost of a cleaning operation: a read for each level, log_T(K S / V), and the insertion of an entry with
+/// the erase flag (section 3.2). Table 1 omits the reads of the insertion.
 ///
-/// A query of all S parts reads no more: the parts of a block lie beside each other in each run, but for those that a page's
-/// end divides.
+/// A query of all S parts needs no more reads: the parts of a block are adjacent in each run, except where a page
+/// boundary divides them.
 pub fn query_cost(size_ratio: u32, entries: u64, blocks: u64, partitions: u32) -> Cost {
     let insertion = update_cost(size_ratio, entries, blocks, partitions);
     let reads = depth(size_ratio, entries, blocks, partitions) + insertion.reads;
     Cost { reads, writes: insertion.writes }
 }
 
-/// Write amplification of uniform writes, for the user's pages alone: of greedy cleaning, or without counters of the emptiest
-/// among the blocks drawn (the mean field of d choices). A sample is reckoned to be as good as all counters.
+/// Computes the write amplification of uniform writes for the user's pages alone. The policy is greedy or, without
+/// counters, the emptiest of the blocks drawn (the mean field of d choices). A sample of counters is assumed to be as
+/// good as all counters.
 ///
-/// Errors: blocks that the model of cleaning does not take.
+/// Fails for block sizes that the cleaning model refuses.
 pub fn cleaning_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let sizes = drive.sizes();
     let model = Drive::new(sizes.pages_per_block, 1.0 - sizes.load)?;
@@ -61,29 +62,29 @@ pub fn cleaning_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError
     Ok(field.steady_state()?.write_amplification)
 }
 
-/// Cleaning operations for each logical write: A / B, as a block is erased for every block of pages that is written.
+/// Returns cleaning operations per logical write: A / B, because each block of written pages requires an erase.
 fn cleanings_per_write(drive: &FtlDrive) -> Result<f64, TheoryError> {
     Ok(cleaning_write_amplification(drive)? / f64::from(drive.sizes().pages_per_block))
 }
 
-/// Queries of the validity store for each logical write, beside the erases of victims.
+/// Returns queries of the validity store per logical write, not counting the erases of victims.
 fn queries_per_write(drive: &FtlDrive) -> Result<f64, TheoryError> {
     Ok(cleanings_per_write(drive)? * f64::from(drive.sizes().counters.queries()))
 }
 
-/// Write amplification by a validity bitmap in flash: 1 + 1 / delta for the page that each logical write invalidates
-/// (section 5.1), and a read for each cleaning operation, which the paper neglects.
+/// Computes the write amplification of a validity bitmap in flash: 1 + 1 / delta for the page that each logical write
+/// invalidates (section 5.1), and a read for each cleaning operation, which the paper neglects.
 ///
-/// Errors: blocks that the model of greedy cleaning does not take.
+/// Fails for block sizes that the model of greedy cleaning refuses.
 pub fn flash_bitmap_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let delta = drive.delta();
     Ok(1.0 + 1.0 / delta + queries_per_write(drive)? / delta)
 }
 
-/// Write amplification by Logarithmic Gecko: an update for each logical write and each cleaning operation, and the queries of
-/// the latter.
+/// Computes the write amplification of Logarithmic Gecko: an update for each logical write and each cleaning operation,
+/// and the queries of the cleaning operations.
 ///
-/// Errors: as [`flash_bitmap_write_amplification`].
+/// Fails as [`flash_bitmap_write_amplification`] does.
 pub fn gecko_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let sizes = drive.sizes();
     let of = (sizes.size_ratio, drive.gecko_entries_per_page(), sizes.blocks, sizes.partitions);
@@ -92,15 +93,17 @@ pub fn gecko_write_amplification(drive: &FtlDrive) -> Result<f64, TheoryError> {
     Ok(update + cleanings_per_write(drive)? * update + queries_per_write(drive)? * query)
 }
 
-/// The number of blocks, as its logarithm to the base 2, from which on Logarithmic Gecko would cost more than a bitmap in flash
-/// (figure 11), all else being as it is.
+/// Computes the number of blocks, as its base-2 logarithm, above which Logarithmic Gecko costs more than a bitmap in
+/// flash (figure 11), with all other parameters fixed.
 ///
-/// Both are linear in the depth x = log_T(K S / V), so that there is one crossing:
-/// x ((1 + 1/delta) (1 + g) T / V + q / delta) = 1 + 1/delta + q / delta, with g cleaning operations and q queries for each
-/// write.
-/// Keys stay at 32 bits, as in the paper, though no 32 bits could number that many blocks.
+/// Both costs are linear in the depth x = log_T(K S / V), so there is one crossing, with g cleaning operations and q
+/// queries per write:
 ///
-/// Errors: as [`flash_bitmap_write_amplification`].
+/// `x ((1 + 1/delta) (1 + g) T / V + q / delta) = 1 + 1/delta + q / delta`.
+///
+/// Keys stay at 32 bits, as in the paper, although 32 bits cannot number that many blocks.
+///
+/// Fails as [`flash_bitmap_write_amplification`] does.
 pub fn crossing_log2_blocks(drive: &FtlDrive) -> Result<f64, TheoryError> {
     let sizes = drive.sizes();
     let (delta, cleanings, queries) = (drive.delta(), cleanings_per_write(drive)?, queries_per_write(drive)?);
@@ -115,9 +118,9 @@ mod tests {
     use super::super::FtlSizes;
     use super::*;
 
-    /// At the crossing the two cost the same, by the functions that did not find it.
+    /// At the crossing both cost the same, as computed by the two cost functions.
     #[test]
-    fn the_crossing_is_where_both_cost_the_same() {
+    fn crossing_is_where_both_cost_the_same() {
         for (partitions, page_bytes) in [(1, 512), (1, 1024), (2, 512), (4, 512)] {
             let sizes = FtlSizes { partitions, page_bytes, program_us: 300.0, ..FtlSizes::default() };
             let log2 = crossing_log2_blocks(&FtlDrive::new(sizes).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! Anderson acceleration of a fixed-point iteration (Walker and Ni, SIAM J. Numer. Anal. 49(4), 2011).
 
-/// The last steps of an iteration, from which the next is extrapolated.
+/// Recent steps of an iteration, from which the next point is extrapolated.
 pub(super) struct Anderson {
     depth: usize,
     last: Option<(Vec<f64>, Vec<f64>)>,
@@ -9,7 +9,7 @@ pub(super) struct Anderson {
     image_steps: Vec<Vec<f64>>,
 }
 
-/// A residual difference that adds less than this share of its length to those before adds only noise.
+/// A residual difference whose independent part is below this fraction of its length adds only noise.
 const INDEPENDENCE: f64 = 1e-9;
 
 impl Anderson {
@@ -17,14 +17,14 @@ impl Anderson {
         Anderson { depth, last: None, residual_steps: Vec::new(), image_steps: Vec::new() }
     }
 
-    /// Forgets the history.
+    /// Clears the history.
     pub fn restart(&mut self) {
         self.last = None;
         self.residual_steps.clear();
         self.image_steps.clear();
     }
 
-    /// The next point after `point`, whose image under the map is `image`.
+    /// Returns the point after `point`, whose image under the map is `image`.
     pub fn next(&mut self, point: &[f64], image: &[f64]) -> Vec<f64> {
         let residual: Vec<f64> = image.iter().zip(point).map(|(image, point)| image - point).collect();
         if let Some((last_residual, last_image)) = &self.last {
@@ -45,8 +45,8 @@ impl Anderson {
         next
     }
 
-    /// Weights with which the residual steps add up to `residual` as nearly as they can: least squares by modified
-    /// Gram-Schmidt, newest step first, steps that depend on newer ones being left out.
+    /// Returns the weights of the residual steps that best approximate `residual`: least squares by modified
+    /// Gram-Schmidt, newest step first; steps that depend on newer steps are omitted.
     fn weights(&self, residual: &[f64]) -> Vec<f64> {
         let count = self.residual_steps.len();
         let mut basis: Vec<(usize, Vec<f64>)> = Vec::with_capacity(count);
@@ -106,9 +106,9 @@ fn add(to: &mut [f64], weight: f64, from: &[f64]) {
 mod tests {
     use super::*;
 
-    /// A linear map in n dimensions is solved in n + 1 steps, however slowly it contracts.
+    /// A linear map in n dimensions is solved in n + 1 steps, even if it contracts slowly.
     #[test]
-    fn a_linear_map_is_solved_at_once() {
+    fn linear_map_is_solved_in_n_plus_1_steps() {
         let rates = [0.999, 0.9, -0.5, 0.3];
         let map =
             |x: &[f64]| -> Vec<f64> { x.iter().zip(rates).map(|(x, rate)| 1.0 + rate * (x - 1.0)).collect() };

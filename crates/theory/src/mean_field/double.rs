@@ -1,13 +1,13 @@
-//! Two write frontiers: the host's blocks hold only fresh pages, cleaning fills blocks of its own.
+//! Two write frontiers: the host's blocks hold only fresh pages, and cleaning fills separate blocks.
 //!
-//! The internal frontier holds `(i, j)` pages just before a victim is taken, a Markov chain whose stationary law
-//! `pi` is needed. Its lumping over `j` moves as `j -> j + (valid pages of the victim) mod b`: a circulant matrix, so every
-//! `j = 1..=b` has probability `1 / b`. Given that, eq. (13) to (15) give `pi` level by level:
+//! The internal frontier holds `(i, j)` pages just before a victim is selected. This Markov chain has a stationary law
+//! `pi`, which is needed. Lumped over `j`, the chain moves as `j -> j + (valid pages of the victim) mod b`. The matrix
+//! is circulant, so every `j = 1..=b` has probability `1 / b`. Given that, eq. (13) to (15) give `pi` level by level:
 //!
 //! `pi[.][j] (1 - p_0) = sum_{l < j} pi[.][l] * p[.][j - l] + L_j / b`,
 //!
-//! where `*` adds contents and `L_j` is what is left of victims with at least `j` valid pages when `j` of them, drawn at
-//! random, spill over into the new internal frontier. The blocks that it completes have the law
+//! where `*` adds contents. `L_j` is the distribution of the `j` pages, drawn at random from victims with at least `j`
+//! valid pages, that spill over into the new internal frontier. The blocks that the frontier completes have the law
 //! `sum_j pi[.][j] * (L_{b-j} - p[.][b-j])`. A Fourier transform over contents turns both convolutions into products.
 
 use super::frontier::Frontier;
@@ -15,19 +15,19 @@ use super::lattice::Lattice;
 use super::levels::Levels;
 use super::spectrum::{Spectra, Transform};
 
-/// Victims rarer than this are left out of the convolutions: far below what double precision keeps of their sum.
+/// Victim levels rarer than this are omitted from the convolutions: far below double precision of their sum.
 const NEGLIGIBLE: f64 = 1e-24;
 
 pub(super) struct Double {
     transform: Transform,
-    /// Transforms by level: of the victims, of `L`, and of the internal frontier.
+    /// Transforms by level: victims, `L`, and the internal frontier.
     victims: Spectra,
     spilled: Spectra,
     internal: Spectra,
     /// `L_n` and `L_{n-1}` as contents.
     kept: Vec<f64>,
     next: Vec<f64>,
-    /// Law of the contents that `b` host writes give.
+    /// Distribution of the contents of a block of `b` host writes.
     fresh: Vec<f64>,
     equal_rates: Vec<f64>,
 }
@@ -48,9 +48,9 @@ impl Double {
         }
     }
 
-    /// Transforms of `p[.][j]` and `L_j` for all `j`.
+    /// Computes the transforms of `p[.][j]` and `L_j` for all `j`.
     ///
-    /// `L_{n-1}` is `L_n` with one of its pages removed at random, and the victims with `n - 1` pages: no binomials.
+    /// `L_{n-1}` is `L_n` with one page removed at random, plus the victims with `n - 1` pages; this avoids binomials.
     fn spill(&mut self, lattice: &Lattice, levels: &Levels) {
         let pages = lattice.pages();
         self.kept.fill(0.0);
@@ -67,10 +67,10 @@ impl Double {
         }
     }
 
-    /// The stationary law of the internal frontier, eq. (14) and (15).
+    /// Computes the stationary law of the internal frontier, eq. (14) and (15).
     fn settle_internal(&mut self, pages: usize, levels: &Levels) {
         let frequent: Vec<usize> = (1..=pages).filter(|&level| levels.victims[level] > NEGLIGIBLE).collect();
-        // Where no victim holds a valid page the internal frontier never moves, and completes nothing.
+        // If no victim holds a valid page, the internal frontier never moves and completes no block.
         let moving = 1.0 - levels.victims[0];
         let stay = if moving > 0.0 { 1.0 / moving } else { 0.0 };
         for level in 1..=pages {
@@ -88,7 +88,7 @@ impl Frontier for Double {
         let pages = lattice.pages();
         self.spill(lattice, levels);
         self.settle_internal(pages, levels);
-        // Blocks completed internally; the victims themselves become the host's next blocks.
+        // Blocks completed by the internal frontier; the victims themselves become the host's next blocks.
         let mut completed = self.internal.zero();
         for level in 1..=pages {
             let rest = pages - level;

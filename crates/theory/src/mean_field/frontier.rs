@@ -1,20 +1,21 @@
-//! What fills blocks up: the law of the contents of blocks that become full, one a victim.
+//! Write frontiers: the distribution of the contents of blocks that become full, one per victim.
 
 use super::lattice::Lattice;
 use super::levels::Levels;
 
-/// A structure of the log (Van Houdt 2013, sec. 2.3).
+/// Arrangement of write frontiers (Van Houdt 2013, sec. 2.3).
 pub(super) trait Frontier {
-    /// Writes the law `q` of the contents of full blocks to `full`, given the victims in `levels`.
+    /// Writes the distribution `q` of the contents of full blocks to `full`, given the victims in `levels`.
     ///
-    /// Host writes are of class `t` with probability `shares[t]`. The result sums to one where `p` does.
+    /// Host writes are of class `t` with probability `shares[t]`. The result sums to 1 if `p` does.
     fn fill(&mut self, lattice: &Lattice, shares: &[f64], levels: &Levels, full: &mut [f64]);
 }
 
-/// One write frontier: a victim is erased, gets its valid pages back and is filled by the host.
+/// One write frontier: a victim is erased, its valid pages are written back, and the host fills the rest.
 ///
-/// Eq. (8) without its binomials: beginning with empty victims, one host page at a time is added to all, and victims
-/// with `j` pages join when the others have come to `j` (Horner's rule in the number of fresh pages).
+/// Computes eq. (8) without binomials: starting with empty victims, host pages are added one at a time to all blocks.
+/// Victims with `j` pages join when the other blocks have reached `j` pages (Horner's rule in the number of fresh
+/// pages).
 pub(super) struct Single {
     next: Vec<f64>,
 }

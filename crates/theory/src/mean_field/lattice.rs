@@ -1,11 +1,11 @@
-//! The contents of a block: how many of its valid pages belong to each class.
+//! Contents of blocks: the number of valid pages of each class.
 //!
-//! A content of `j` valid pages is known by its counts in all classes but the last, which gets the rest. The first
-//! class runs along a row, the others number the rows, so that with two classes a level is one contiguous array
-//! over the hot pages, `i = 0..=j`, and with more classes a list of such arrays. Every vector of contents is laid
-//! out for full blocks; a level uses the part of each row that it needs.
+//! Contents with `j` valid pages are identified by the counts of all classes but the last, whose count is the
+//! remainder. The first class is the index within a row, and the other classes number the rows. With two classes a
+//! level is one contiguous array over the hot pages, `i = 0..=j`; with more classes it is a list of such arrays. Every
+//! vector of contents is laid out for full blocks; a level uses the beginning of each row.
 
-/// The rows of all contents of blocks of `pages` pages.
+/// Rows of all contents of blocks of `pages` pages.
 #[derive(Debug)]
 pub(super) struct Lattice {
     pages: usize,
@@ -19,24 +19,24 @@ pub(super) struct Lattice {
 pub(super) struct Row {
     /// Counts of the classes 1 to k - 2.
     pub counts: Vec<usize>,
-    /// Their sum.
+    /// Sum of `counts`.
     pub sum: usize,
-    /// Where the row begins.
+    /// Index at which the row starts.
     pub start: usize,
-    /// For each of the classes 1 to k - 2, the row with one page more of it; none beyond the full block.
+    /// For each of the classes 1 to k - 2, the row with one more page of that class; `NO_ROW` beyond the full block.
     up: Vec<usize>,
 }
 
 const NO_ROW: usize = usize::MAX;
 
-/// Probabilities below this count as none: numbers that small are no longer normal, and arithmetic with them is a
+/// Probabilities below this count as 0. Smaller numbers become subnormal, and arithmetic with subnormal numbers is a
 /// hundred times slower.
 const TINY: f64 = 1e-280;
 
-/// Contents that a tilt would make likelier by more than this power of e hold nothing.
+/// Limit of the exponent by which a tilt makes contents likelier.
 const LARGEST_EXPONENT: f64 = 600.0;
 
-/// `probability`, or nothing where it is [`TINY`].
+/// Returns `probability`, or 0 if it is below [`TINY`].
 #[inline(always)]
 pub(super) fn unless_tiny(probability: f64) -> f64 {
     if probability.abs() < TINY { 0.0 } else { probability }
@@ -65,8 +65,8 @@ impl Lattice {
         Lattice { pages, classes, rows, size }
     }
 
-    /// Number of contents of blocks of `pages` pages: the numbers of the first `classes - 1` classes, at most
-    /// `pages` together. Infinite when it does not fit.
+    /// Returns the number of contents of blocks of `pages` pages: counts of the first `classes - 1` classes that sum to
+    /// at most `pages`. Infinite on overflow.
     pub fn count(pages: usize, classes: usize) -> f64 {
         (1..classes).map(|class| (pages + class) as f64 / class as f64).product()
     }
@@ -79,7 +79,7 @@ impl Lattice {
         self.classes
     }
 
-    /// Length of a vector of contents.
+    /// Returns the length of a vector of contents.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -88,7 +88,7 @@ impl Lattice {
         &self.rows
     }
 
-    /// Contents of `row` with `level` valid pages: the range in a vector, empty if the row holds more already.
+    /// Returns the range of contents of `row` with `level` valid pages, empty if the row already holds more pages.
     #[inline]
     pub fn span(&self, row: &Row, level: usize) -> std::ops::Range<usize> {
         let length = match self.classes {
@@ -98,8 +98,8 @@ impl Lattice {
         row.start..row.start + length
     }
 
-    /// Rate at which the contents of `row` at `level` lose a page, as `first + i * step`, when a page of class `t`
-    /// dies at `rates[t]`.
+    /// Returns the rate at which contents of `row` at `level` lose a page, as `first + i * step`, if a page of class
+    /// `t` is invalidated at `rates[t]`.
     #[inline]
     pub fn death_rate(&self, row: &Row, level: usize, rates: &[f64]) -> (f64, f64) {
         let last = rates[self.classes - 1];
@@ -108,9 +108,9 @@ impl Lattice {
         (first, rates[0] - last)
     }
 
-    /// What falls from `level` to the one below when a page of class `t` dies at `rates[t]`.
+    /// Computes the flow from `level` to the level below if a page of class `t` is invalidated at `rates[t]`.
     ///
-    /// `to[c] = sum_t (c_t + 1) rates[t] from[c + e_t]`, written over `to`.
+    /// Overwrites `to` with `to[c] = sum_t (c_t + 1) rates[t] from[c + e_t]`.
     pub fn deaths(&self, level: usize, rates: &[f64], from: &[f64], to: &mut [f64]) {
         let (first, last) = (rates[0], rates[self.classes - 1]);
         for row in &self.rows {
@@ -138,10 +138,10 @@ impl Lattice {
         }
     }
 
-    /// What becomes of blocks with `level` valid pages when one more page is written, of class `t` with probability
-    /// `shares[t]`.
+    /// Computes the contents of blocks with `level` valid pages after one more page is written, of class `t` with
+    /// probability `shares[t]`.
     ///
-    /// `to[c] = sum_t shares[t] from[c - e_t]`, written over `to`.
+    /// Overwrites `to` with `to[c] = sum_t shares[t] from[c - e_t]`.
     pub fn births(&self, level: usize, shares: &[f64], from: &[f64], to: &mut [f64]) {
         let (first, last) = (shares[0], shares[self.classes - 1]);
         if self.classes == 1 {
@@ -179,13 +179,13 @@ impl Lattice {
         }
     }
 
-    /// Sum over the contents of a level.
+    /// Returns the sum over the contents of a level.
     pub fn total(&self, level: usize, of: &[f64]) -> f64 {
         let rows = self.rows.iter().filter(|row| row.sum <= level);
         rows.map(|row| of[self.span(row, level)].iter().sum::<f64>()).sum()
     }
 
-    /// Sum over the contents of a level of their pages of each class: `sum_c c_t of[c]`, added to `pages`.
+    /// Adds to `pages` the pages of each class, summed over the contents of a level: `sum_c c_t of[c]`.
     pub fn add_class_pages(&self, level: usize, of: &[f64], pages: &mut [f64]) {
         let last = self.classes - 1;
         for row in self.rows.iter().filter(|row| row.sum <= level) {
@@ -207,9 +207,9 @@ impl Lattice {
         }
     }
 
-    /// Multiplies the law of full blocks by `factors[t]` for each page of class `t`, up to a common factor.
+    /// Multiplies the distribution of full blocks by `factors[t]` for each page of class `t`, up to a common factor.
     ///
-    /// In logarithms and relative to the mean content, because the powers alone overflow in large blocks.
+    /// Works with logarithms relative to the mean content, because the powers overflow in large blocks.
     pub fn tilt(&self, factors: &[f64], law: &mut [f64]) {
         let logarithms: Vec<f64> = factors.iter().map(|factor| factor.ln()).collect();
         let mut mean = vec![0.0; self.classes];
@@ -228,7 +228,7 @@ impl Lattice {
         }
     }
 
-    /// Where full blocks lie that hold nothing but pages of `class`.
+    /// Returns the index of full blocks that hold only pages of `class`.
     pub fn pure(&self, class: usize) -> usize {
         if class + 1 == self.classes {
             return 0;
@@ -240,7 +240,7 @@ impl Lattice {
         self.rows.iter().find(is_pure).expect("every class can fill a block").start
     }
 
-    /// The multinomial law of blocks of `level` pages, each of class `t` with probability `shares[t]`.
+    /// Returns the multinomial distribution of blocks of `level` pages, each of class `t` with probability `shares[t]`.
     pub fn multinomial(&self, level: usize, shares: &[f64]) -> Vec<f64> {
         let mut law = vec![0.0; self.size];
         law[0] = 1.0;
@@ -253,7 +253,7 @@ impl Lattice {
     }
 }
 
-/// All vectors of `parts` counts with a sum of at most `total`, in lexicographic order.
+/// Returns all vectors of `parts` counts with a sum of at most `total`, in lexicographic order.
 fn compositions(parts: usize, total: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..parts {

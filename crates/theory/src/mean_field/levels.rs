@@ -1,34 +1,34 @@
-//! One pass over the levels: how blocks fall from full to empty, and where cleaning takes them.
+//! One pass over the levels: how blocks lose valid pages from full to empty, and at which levels cleaning selects them.
 //!
-//! In the steady state what enters a content leaves it, by the death of a page or by selection. Beginning with full
-//! blocks, of which the frontier supplies the law `q`, each level is one scalar equation in the mass `m_j` of the level;
-//! the flow then passes to the level below.
+//! In the steady state the flow into a content equals the flow out, by invalidation of a page or by selection. Starting
+//! with full blocks, whose distribution `q` comes from the frontier, each level is one scalar equation in the mass
+//! `m_j` of the level. The remaining flow passes to the level below.
 
 use super::lattice::{Lattice, unless_tiny};
 use crate::selection::{Level, Selection};
 
-/// What a pass finds, by number of valid pages `j = 0..=b`.
+/// Results of a pass, by number of valid pages `j = 0..=b`.
 #[derive(Debug)]
 pub(super) struct Levels {
-    /// `m_j`, share of the blocks with `j` valid pages.
+    /// `m_j`, fraction of the blocks with `j` valid pages.
     pub masses: Vec<f64>,
-    /// `p_j`, share of the victims.
+    /// `p_j`, fraction of the victims with `j` valid pages.
     pub victims: Vec<f64>,
-    /// `p[.][j]`, by content; levels above the highest selected are left alone.
+    /// `p[.][j]`, by content; levels above the highest selected level are not written.
     pub selected: Vec<Vec<f64>>,
-    /// `sum_c c_t m[c]`: pages of each class on an average block.
+    /// `sum_c c_t m[c]`: pages of each class in an average block.
     pub class_pages: Vec<f64>,
-    /// The same on an average victim.
+    /// Pages of each class in an average victim.
     pub class_victim_pages: Vec<f64>,
     contents: Vec<f64>,
     inflow: Vec<f64>,
 }
 
-/// How the hazards `h_j = p_j / m_j` of the levels are known.
+/// Source of the hazards `h_j = p_j / m_j` of the levels.
 pub(super) enum Hazards<'a> {
-    /// From the masses at the level and above it, on the way down.
+    /// Computed on the way down, from the masses at the level and above.
     Descending(&'a dyn Selection),
-    /// From an estimate of all of them.
+    /// Given as an estimate for all levels.
     Given(&'a [f64]),
 }
 
@@ -46,8 +46,8 @@ impl Levels {
         }
     }
 
-    /// The steady state of the levels when full blocks arrive with the law `full`, one a victim, and a page of class
-    /// `t` dies at `rates[t]` in the time between two victims (times the number of blocks).
+    /// Computes the steady state of the levels. Full blocks arrive with the distribution `full`, one per victim, and a
+    /// page of class `t` is invalidated at `rates[t]` in the time between two victims (times the number of blocks).
     pub fn pass(&mut self, lattice: &Lattice, full: &[f64], rates: &[f64], hazards: &Hazards) {
         self.inflow.copy_from_slice(full);
         self.class_pages.fill(0.0);
@@ -77,7 +77,7 @@ impl Levels {
         }
     }
 
-    /// Contents, victims and sums of a level whose hazard is known.
+    /// Computes contents, victims and sums of a level whose hazard is known.
     fn settle(&mut self, lattice: &Lattice, level: usize, rates: &[f64], hazard: f64) {
         let (mut mass, mut victims) = (0.0, 0.0);
         let selected = &mut self.selected[level];
@@ -107,25 +107,25 @@ impl Levels {
         lattice.add_class_pages(level, selected, &mut self.class_victim_pages);
     }
 
-    /// Invalid pages of an average block, `sum_j (b - j) m_j`.
+    /// Returns the invalid pages of an average block, `sum_j (b - j) m_j`.
     pub fn invalid_pages(&self) -> f64 {
         let pages = self.masses.len() - 1;
         self.masses.iter().enumerate().map(|(level, mass)| (pages - level) as f64 * mass).sum()
     }
 
-    /// Pages that an average victim gives to the host, `E = sum_j (b - j) p_j`.
+    /// Returns the pages that the host writes per average victim, `E = sum_j (b - j) p_j`.
     pub fn host_pages(&self) -> f64 {
         let pages = self.masses.len() - 1;
         self.victims.iter().enumerate().map(|(level, victims)| (pages - level) as f64 * victims).sum()
     }
 }
 
-/// Mass of a level under `hazard`, and its derivative: `sum_c inflow[c] / (rate[c] + hazard)`.
+/// Returns the mass of a level under `hazard`, and its derivative: `sum_c inflow[c] / (rate[c] + hazard)`.
 fn mass_at(lattice: &Lattice, level: usize, inflow: &[f64], rates: &[f64], hazard: f64) -> (f64, f64) {
     let (mut mass, mut slope) = (0.0, 0.0);
     for row in lattice.rows().iter().filter(|row| row.sum <= level) {
         let (first, step) = lattice.death_rate(row, level, rates);
-        // Two sums for each result, because additions of one sum wait for each other.
+        // Four partial sums per result, because successive additions to one sum wait for each other.
         let mut sums = [[0.0; 4]; 2];
         let inflow = &inflow[lattice.span(row, level)];
         let chunks = inflow.chunks_exact(4);

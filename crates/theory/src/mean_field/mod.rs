@@ -1,4 +1,4 @@
-//! The mean field of a log-structured drive: what becomes of its blocks when there are very many.
+//! Mean field of a log-structured drive: the distribution of block contents in the limit of many blocks.
 //!
 //! Van Houdt, "Performance of garbage collection algorithms for flash-based solid state drives with hot/cold data",
 //! Performance Evaluation 70 (2013), extended to any number of classes. `docs/theory.md` derives it in the symbols
@@ -28,12 +28,12 @@ use start::Start;
 
 pub use transient::{Beginning, PathPoint};
 
-/// How many logs the drive writes (sec. 2.3).
+/// Number of write frontiers (sec. 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Structure {
-    /// Host writes and moved pages share a block.
+    /// Host writes and moved pages share blocks.
     Single,
-    /// Host writes and moved pages go to blocks of their own.
+    /// Host writes and moved pages go to separate blocks.
     Double,
 }
 
@@ -46,10 +46,10 @@ impl Structure {
     }
 }
 
-/// The least spare space; a hundredth of what any drive has.
+/// Smallest accepted spare factor; a hundredth of that of any real drive.
 const LEAST_SPARE_FACTOR: f64 = 1e-5;
 
-/// A drive under a workload and a cleaning policy, in the limit of many blocks.
+/// Drive with a workload and a cleaning policy, in the limit of many blocks.
 pub struct MeanField<'a> {
     drive: Drive,
     classes: Classes,
@@ -61,34 +61,34 @@ pub struct MeanField<'a> {
 /// The steady state of a [`MeanField`].
 #[derive(Clone, Debug)]
 pub struct SteadyState {
-    /// Page writes for each page the host writes, eq. (4): `b / E`.
+    /// Page writes per page that the host writes, eq. (4): `b / E`.
     pub write_amplification: f64,
-    /// `E`: pages the host writes for each victim.
+    /// `E`: pages that the host writes per victim.
     pub host_pages_per_victim: f64,
-    /// `m_j`: share of the blocks with `j` valid pages, `j = 0..=b`.
+    /// `m_j`: fraction of the blocks with `j` valid pages, `j = 0..=b`.
     pub valid_pages: Vec<f64>,
-    /// `p_j`: share of the victims with `j` valid pages.
+    /// `p_j`: fraction of the victims with `j` valid pages.
     pub victim_valid_pages: Vec<f64>,
-    /// Shares of the classes, hottest first, among the valid pages of victims.
+    /// Fraction of each class among the valid pages of victims, hottest first.
     pub moved_shares: Vec<f64>,
-    /// How well the equations hold: relative change that one more iteration would make, and the largest relative
-    /// error of the number of pages of a class.
+    /// Residual of the equations: the larger of the relative change by one more iteration and the largest relative
+    /// error of the pages of a class.
     pub residual: f64,
-    /// Evaluations of the equations.
+    /// Number of evaluations of the equations.
     pub evaluations: usize,
-    /// The law of the contents of full blocks, where a search for a similar drive may begin.
+    /// Distribution of the contents of full blocks; a starting point for the search on a similar drive.
     full_blocks: Vec<f64>,
 }
 
-/// Largest number of contents of a full block that is solved; times `b` doubles it is what the solver keeps twice.
+/// Maximum number of contents of a full block; the solver keeps two arrays of this number times `b` doubles.
 pub const MAX_CONTENTS: f64 = 250_000.0;
 
-/// Most multiplications in one evaluation: minutes for an answer.
+/// Maximum number of multiplications per evaluation: minutes for a solution.
 const MAX_EFFORT: f64 = 2e9;
 
 impl<'a> MeanField<'a> {
-    /// The model; refused if its states are too many, or its spare space is so small that no fixed point is found in any time
-    /// that somebody waits for.
+    /// Returns the model. Refuses models with too many states, and spare space so small that the search for the fixed
+    /// point would take too long.
     pub fn new(
         drive: Drive,
         classes: Classes,
@@ -108,14 +108,14 @@ impl<'a> MeanField<'a> {
         Ok(MeanField { drive, classes, structure, selection, lattice })
     }
 
-    /// The fixed point of the mean field.
+    /// Computes the fixed point of the mean field.
     pub fn steady_state(&self) -> Result<SteadyState, TheoryError> {
         let cyclic = Start::cyclic(&self.drive, &self.classes, self.structure, &self.lattice)?;
         self.solve(&cyclic).map(|found| self.state(found))
     }
 
-    /// The fixed point, sought from that of a similar model with equally many classes and pages in a block: the same
-    /// answer in fewer evaluations.
+    /// Computes the fixed point, starting from that of a similar model with the same number of classes and pages per
+    /// block. The result is the same, with fewer evaluations.
     pub fn steady_state_near(&self, similar: &SteadyState) -> Result<SteadyState, TheoryError> {
         if similar.full_blocks.len() != self.lattice.size() {
             return self.steady_state();
@@ -140,7 +140,7 @@ impl<'a> MeanField<'a> {
         }
     }
 
-    /// Solves from `start`, or, where that is too far, by way of drives with more spare space.
+    /// Solves from `start` or, if that is too far from the solution, through drives with more spare space.
     fn solve(&self, start: &Start) -> Result<Found, TheoryError> {
         let mut found = self.search_first(start);
         if found.1.error() > ACCEPTED_RESIDUAL {
@@ -160,7 +160,7 @@ impl<'a> MeanField<'a> {
         }
     }
 
-    /// The method that nearly always does, alone.
+    /// Solves by the first method alone, which nearly always converges.
     fn search_first(&self, start: &Start) -> Found {
         let frontier = self.structure.frontier(&self.lattice, &self.classes);
         let mut solver = Solver::new(&self.drive, &self.classes, self.selection, &self.lattice, frontier);
@@ -175,13 +175,14 @@ impl<'a> MeanField<'a> {
         (solver.levels, fit, solver.found)
     }
 
-    /// By way of small blocks, each size beginning with the law of the one before, stretched: the number of pages of a class
-    /// in a block spreads ever less as blocks grow, and the cyclic start ever more misses where. For one frontier and
-    /// two classes, of which alone that is known to help; `None` for others.
+    /// Solves through a series of growing block sizes, each starting from the stretched distribution of the size
+    /// before. As blocks grow, the number of pages of a class in a block varies less and less, so the cyclic start
+    /// misses the solution more and more. This is known to help only for one frontier and two classes; returns `None`
+    /// for others.
     fn grown(&self) -> Option<Found> {
         let pages = self.lattice.pages();
         let helps = self.structure == Structure::Single && self.classes.count() == 2;
-        // A law of one's own may be meant for this size of block alone.
+        // A custom selection law may be meant for this block size only.
         if !helps || !self.selection.is_descending() || pages <= SMALL_BLOCK {
             return None;
         }
@@ -207,7 +208,8 @@ impl<'a> MeanField<'a> {
         Some(found)
     }
 
-    /// From half the drive being spare down to its own spare factor, each stage beginning where the one before ended.
+    /// Solves with decreasing spare space, from half of the drive to its own spare factor; each stage starts from the
+    /// result of the one before.
     fn approach(&self, stages: i32) -> Result<Found, TheoryError> {
         let far = self.drive.spare_factor().max(EASY_SPARE_FACTOR);
         let shrink = (self.drive.spare_factor() / far).powf(1.0 / f64::from(stages));
@@ -235,19 +237,20 @@ impl<'a> MeanField<'a> {
     }
 }
 
-/// What a search ends with.
+/// Result of a search.
 type Found = (Levels, Fit, Start);
 
-/// A spare factor at which the cyclic start is always near enough.
+/// Spare factor at which the cyclic start is always close enough to the solution.
 const EASY_SPARE_FACTOR: f64 = 0.5;
 
-/// Pages of a block up to which the cyclic start is near enough.
+/// Largest block size, in pages, at which the cyclic start is close enough to the solution.
 const SMALL_BLOCK: usize = 64;
 
-/// Beyond this residual a result is withheld.
+/// Results with a larger residual are refused.
 const ACCEPTED_RESIDUAL: f64 = 1e-8;
 
-/// Every number of choices up to `max_choices` and the best, each sought from the one before.
+/// Evaluates every number of choices up to `max_choices` and finds the best; each search starts from the solution
+/// before.
 pub fn optimal_choices(
     drive: Drive,
     classes: &Classes,
@@ -268,7 +271,7 @@ pub fn optimal_choices(
     })
 }
 
-/// Refuses models whose states would not fit, or would take hours.
+/// Refuses models whose states need too much memory or hours of computation.
 fn check_size(pages: usize, classes: usize, structure: Structure) -> Result<(), TheoryError> {
     let contents = Lattice::count(pages, classes);
     if contents <= MAX_CONTENTS
@@ -284,7 +287,7 @@ fn check_size(pages: usize, classes: usize, structure: Structure) -> Result<(), 
     Err(TheoryError::parameter("classes", problem))
 }
 
-/// About how many multiplications one evaluation takes.
+/// Estimates the multiplications of one evaluation.
 pub(crate) fn effort(pages: usize, classes: usize, structure: Structure) -> f64 {
     let pages = pages as f64;
     match structure {

@@ -1,24 +1,26 @@
-//! A hot set that moves: hot pages become cold and others hot, again and again.
+//! Moving hot set: at intervals, hot pages become cold and other pages become hot.
 
 use super::lattice::Lattice;
 use crate::error::between;
 use crate::{Classes, TheoryError};
 
-/// Most moves on a path.
+/// Maximum number of moves on a path.
 const MOST_MOVES: f64 = 1e6;
 
-/// When and how the hot set moves: each page of it becomes cold, and of the cold ones as many become hot, each with the same chance.
+/// Schedule and effect of the moves. At a move, all hot pages become cold, and as many cold pages become hot, each with
+/// equal probability.
 ///
-/// That chance is all that the model knows: pages that were hot together before are not told from others.
+/// The model knows only this probability: pages that were hot before are not distinguished from other cold pages.
 pub(super) struct Moves {
     every: f64,
     made: f64,
-    /// By the number of cold pages: how many of them become hot, and with which chances.
+    /// For each number of cold pages, the distribution of the number of them that become hot.
     becomes_hot: Vec<Vec<f64>>,
 }
 
 impl Moves {
-    /// The moves of the hotter of two `classes` once in `every` of `drive_writes` drive writes.
+    /// Returns the moves of the hotter of two `classes`, once per `every` drive writes, for `drive_writes` drive
+    /// writes.
     pub fn new(
         classes: &Classes,
         lattice: &Lattice,
@@ -47,12 +49,13 @@ impl Moves {
         Ok(Moves { every, made: 0.0, becomes_hot })
     }
 
-    /// When the next move is due, drive writes.
+    /// Returns the time of the next move, in drive writes.
     pub fn next(&self) -> f64 {
         (self.made + 1.0) * self.every
     }
 
-    /// Makes it: of a block with `i` hot and `k` cold pages the `i` are cold, and each of the `k` is hot by chance.
+    /// Makes a move: in a block with `i` hot and `k` cold pages the `i` become cold, and each of the `k` becomes hot
+    /// with a fixed probability.
     pub fn make(&mut self, lattice: &Lattice, state: &mut [f64]) {
         self.made += 1.0;
         let (pages, size) = (lattice.pages(), lattice.size());

@@ -1,11 +1,12 @@
-//! The steady state as the root of few equations.
+//! Steady state as the root of a few equations.
 //!
-//! Unknown are the law `q` of full blocks and the host pages a victim gives, `E`; where the policy looks at blocks with
-//! fewer valid pages, too, also the hazards of the levels. One pass over the levels gives everything else from these.
-//! The map sends `q` to the law that the frontier makes of the victims, `E` to where the blocks would hold `b * rho` valid
-//! pages on average, and hazards to `p_j / m_j`. Anderson acceleration finds its fixed point in some tens of passes.
+//! The unknowns are the distribution `q` of full blocks, the host pages per victim `E` and, if the policy also looks at
+//! blocks with fewer valid pages, the hazards of the levels. One pass over the levels computes everything else from
+//! these. The map takes `q` to the distribution that the frontier makes of the victims, `E` to the value at which
+//! blocks would hold `b * rho` valid pages on average, and hazards to `p_j / m_j`. Anderson acceleration finds its
+//! fixed point in some tens of passes.
 //!
-//! `E = b - sum_j j p_j` would be the obvious update; it has a false fixed point at `E = 0` and contracts slowly.
+//! The obvious update, `E = b - sum_j j p_j`, has a false fixed point at `E = 0` and contracts slowly.
 
 use super::anderson::Anderson;
 use super::frontier::Frontier;
@@ -15,7 +16,7 @@ use super::start::Start;
 use crate::selection::Selection;
 use crate::{Class, Classes, Drive};
 
-/// The problem and the room to work in.
+/// Problem and working memory.
 pub(super) struct Solver<'a> {
     pub drive: &'a Drive,
     pub classes: &'a Classes,
@@ -23,16 +24,16 @@ pub(super) struct Solver<'a> {
     pub lattice: &'a Lattice,
     pub frontier: Box<dyn Frontier + 'a>,
     pub levels: Levels,
-    /// The last law of full blocks and host pages, from which another search may begin.
+    /// Last distribution of full blocks and host pages, from which another search may start.
     pub found: Start,
     evaluations: usize,
 }
 
-/// How well the equations hold.
+/// Accuracy of a solution.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
     pub evaluations: usize,
-    /// Largest of: change of `q` (1-norm), of `log E`, and of the hazards, relative.
+    /// Largest relative change: of `q` (1-norm), `log E` and the hazards.
     pub residual: f64,
     /// Largest relative error of the pages of a class.
     pub mass_error: f64,
@@ -46,35 +47,35 @@ impl Fit {
     }
 }
 
-/// The larger; NaN if either is, which `f64::max` would drop.
+/// Returns the larger value; NaN if either is NaN, which `f64::max` would drop.
 fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
 
-/// Passes before the joint iteration is given up, and the nested one.
+/// Maximum number of passes of the joint iteration, and of the nested iteration.
 const JOINT_PASSES: usize = 400;
 const NESTED_STEPS: usize = 1000;
 
-/// Residual at which the iteration ends, and what is accepted when it stalls at rounding errors before.
+/// Residual at which the iteration ends, and the residual accepted if it stalls at rounding errors before.
 const TARGET: f64 = 3e-12;
 const ACCEPTED: f64 = 1e-10;
 
-/// Steps without progress after which an iteration counts as stalled.
+/// Number of steps without progress after which an iteration counts as stalled.
 const PATIENCE: usize = 30;
 
-/// A residual this many times the best one shows that extrapolation has gone astray.
+/// Ratio of a residual to the best residual that shows that extrapolation has diverged.
 const GROWTH: f64 = 10.0;
 
-/// Relative error of the spare space at which the joint iteration begins.
+/// Relative error of the spare space at which the joint iteration starts.
 const ROUGHLY: f64 = 1e-2;
 
-/// d log (invalid pages) / d log E where it is not measured.
+/// d log (invalid pages) / d log E, where it is not measured.
 const TYPICAL_SLOPE: f64 = 0.7;
 
-/// Largest factor by which pages of a class are made more or less likely in one step.
+/// Largest factor by which one step changes the weight of pages of a class.
 const LARGEST_TILT: f64 = 1.6;
 
-/// Depth of the acceleration; with more the old steps disturb, with less it is slower.
+/// Depth of the acceleration; old steps disturb at larger depths, and convergence is slower at smaller ones.
 const DEPTH: usize = 10;
 
 impl<'a> Solver<'a> {
@@ -90,11 +91,11 @@ impl<'a> Solver<'a> {
         Solver { drive, classes, selection, lattice, frontier, levels, found, evaluations: 0 }
     }
 
-    /// Solves from `start`, leaving the steady state in `self.levels`; says how well.
+    /// Solves from `start`, stores the steady state in `self.levels` and returns its accuracy.
     ///
-    /// With `tilt_first` the map corrects the classes of full blocks by what the drive has too many or too few of. That
-    /// moves the slowest mode, how rarely written pages lie among the blocks, at once. It suits one frontier; two fill two
-    /// kinds of blocks, and a correction that treats them alike often leads astray.
+    /// With `tilt_first` the map corrects the classes of full blocks by the excess or lack of their pages on the drive.
+    /// This corrects the slowest mode at once: the distribution of rarely written pages over the blocks. It suits one
+    /// frontier. Two frontiers fill two kinds of blocks, and a common correction often diverges.
     pub fn solve(&mut self, start: &Start, tilt_first: bool) -> Fit {
         let begin = self.begin(start);
         for (is_tilted, depth) in [(tilt_first, DEPTH), (!tilt_first, DEPTH), (false, DEPTH / 2)] {
@@ -113,14 +114,14 @@ impl<'a> Solver<'a> {
         Fit { evaluations: self.evaluations, ..fit }
     }
 
-    /// The first of the ways in which [`Solver::solve`] tries.
+    /// Tries only the first method of [`Solver::solve`].
     pub fn solve_first(&mut self, start: &Start, tilt_first: bool) -> Fit {
         let begin = self.begin(start);
         let fit = self.joint(&begin, tilt_first, DEPTH);
         Fit { evaluations: self.evaluations, ..fit }
     }
 
-    /// The first point: `q`, `log E`, and hazards if they are unknown.
+    /// Returns the first point: `q`, `log E`, and the hazards if they are unknown.
     fn begin(&mut self, start: &Start) -> Vec<f64> {
         let mut point = start.full_blocks.clone();
         point.push(start.host_pages.ln());
@@ -140,7 +141,7 @@ impl<'a> Solver<'a> {
         point
     }
 
-    /// Rates at which a page of each class dies between two victims: `E r / (b rho f)`.
+    /// Returns the rates at which a page of each class is invalidated between two victims: `E r / (b rho f)`.
     fn rates(&self, host_pages: f64) -> Vec<f64> {
         let rate = host_pages / self.drive.mean_valid_pages();
         self.classes.as_slice().iter().map(|class| rate * class.heat()).collect()
@@ -150,7 +151,7 @@ impl<'a> Solver<'a> {
         self.classes.as_slice().iter().map(|class| class.write_share).collect()
     }
 
-    /// Passes over the levels at `point`.
+    /// Performs a pass over the levels at `point`.
     fn pass(&mut self, point: &[f64]) {
         let size = self.lattice.size();
         let rates = self.rates(point[size].exp());
@@ -162,7 +163,7 @@ impl<'a> Solver<'a> {
         self.evaluations += 1;
     }
 
-    /// `p_j / m_j` of the masses just found; levels without blocks keep theirs.
+    /// Sets hazards to `p_j / m_j` of the latest masses; levels without blocks keep their hazards.
     fn update_hazards(&self, hazards: &mut [f64]) {
         let total: f64 = self.levels.masses.iter().sum();
         let masses: Vec<f64> = self.levels.masses.iter().map(|mass| mass / total).collect();
@@ -175,7 +176,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// By what factor the pages of each class are too few, within [`LARGEST_TILT`].
+    /// Returns the factors by which the drive lacks pages of each class, limited to [`LARGEST_TILT`].
     fn missing_pages(&self) -> Vec<f64> {
         let classes = self.classes.as_slice().iter().zip(&self.levels.class_pages);
         let wanted = |class: &Class| self.drive.mean_valid_pages() * class.space_share;
@@ -184,7 +185,7 @@ impl<'a> Solver<'a> {
             .collect()
     }
 
-    /// The image of `point`, whose pass was made, with `slope` = d log (invalid pages) / d log E.
+    /// Returns the image of `point` after its pass, with `slope` = d log (invalid pages) / d log E.
     fn image(&mut self, point: &[f64], slope: f64, is_tilted: bool) -> Vec<f64> {
         let size = self.lattice.size();
         let mut image = point.to_vec();
@@ -205,13 +206,13 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Logarithm of the invalid pages of an average block over what they should be, `b S_f`.
+    /// Returns the logarithm of the invalid pages of an average block over their target, `b S_f`.
     fn excess_spare(&self) -> f64 {
         let pages = f64::from(self.drive.pages_per_block());
         (self.levels.invalid_pages() / (pages * self.drive.spare_factor())).ln()
     }
 
-    /// Largest relative error of the pages of a class.
+    /// Returns the largest relative error of the pages of a class.
     fn mass_error(&self) -> f64 {
         let classes = self.classes.as_slice().iter().zip(&self.levels.class_pages);
         classes
@@ -219,7 +220,7 @@ impl<'a> Solver<'a> {
             .fold(0.0, worse)
     }
 
-    /// How far `image` is from `point`, whose pass was made.
+    /// Returns the difference between `point`, after its pass, and `image`.
     fn fit(&self, point: &[f64], image: &[f64]) -> Fit {
         Fit {
             evaluations: 0,
@@ -232,7 +233,7 @@ impl<'a> Solver<'a> {
     fn joint(&mut self, begin: &[f64], is_tilted: bool, depth: usize) -> Fit {
         let mut anderson = Anderson::new(depth);
         let mut point = begin.to_vec();
-        // With hazards given, invalid pages say nothing about E until the hazards fit.
+        // With given hazards, invalid pages do not determine E until the hazards fit.
         let slope =
             if self.selection.is_descending() { self.balance(&mut point, ROUGHLY) } else { TYPICAL_SLOPE };
         let mut best = Fit::NONE;
@@ -255,7 +256,7 @@ impl<'a> Solver<'a> {
                 break;
             }
             if fit.residual.is_nan() || fit.residual > GROWTH * best.residual {
-                // Lost: go back and build a new history from there.
+                // The iteration has diverged: return to the best point and start a new history.
                 anderson.restart();
                 point.clone_from(&best_point);
                 continue;
@@ -272,7 +273,7 @@ impl<'a> Solver<'a> {
         self.found = Start { full_blocks: point[..size].to_vec(), host_pages: point[size].exp() };
     }
 
-    /// Iterates on `q`, `E` being found anew for each: slower, and harder to throw off.
+    /// Iterates on `q` alone and solves for `E` at each step: slower but more robust.
     fn nested(&mut self, begin: &[f64], depth: usize) -> Fit {
         let size = self.lattice.size();
         let mut anderson = Anderson::new(depth);
@@ -299,9 +300,11 @@ impl<'a> Solver<'a> {
         best
     }
 
-    /// Finds `log E` in `point` at which the blocks hold `b S_f` invalid pages, to `tolerance`; returns d excess / d log E.
+    /// Finds the `log E` in `point` at which blocks hold `b S_f` invalid pages, to `tolerance`; returns d excess / d
+    /// log E.
     ///
-    /// Invalid pages grow with `E`, nearly in proportion while they are few: secants, held between brackets.
+    /// Invalid pages grow with `E`, nearly in proportion while they are few, so the secant method works; brackets bound
+    /// its steps.
     fn balance(&mut self, point: &mut [f64], tolerance: f64) -> f64 {
         let size = self.lattice.size();
         let (mut low, mut high) = (f64::NEG_INFINITY, (self.lattice.pages() as f64).ln());
@@ -329,7 +332,7 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// `next` made a law again: no negative probabilities, sum one, `log E` at most one from the last.
+/// Makes `next` a distribution again: no negative probabilities, sum 1, `log E` at most 1 from the last.
 fn admissible(mut next: Vec<f64>, last: &[f64], size: usize) -> Vec<f64> {
     next[..size].iter_mut().for_each(|share| *share = share.max(0.0));
     normalise(&mut next[..size]);
@@ -345,7 +348,7 @@ fn normalise(law: &mut [f64]) {
     law.iter_mut().for_each(|share| *share /= sum);
 }
 
-/// How far `image` is from `point`.
+/// Returns the distance of `image` from `point`.
 fn distance(point: &[f64], image: &[f64], size: usize) -> f64 {
     let law: f64 = point[..size].iter().zip(&image[..size]).map(|(a, b)| (a - b).abs()).sum();
     let hazards = point[size + 1..].iter().zip(&image[size + 1..]);

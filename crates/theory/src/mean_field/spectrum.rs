@@ -1,7 +1,7 @@
-//! Fourier transforms of laws of contents, so that adding contents of two blocks becomes a product.
+//! Fourier transforms of distributions of contents; adding the contents of two blocks becomes a product.
 //!
-//! One dimension for each class but the last. No dimension is shorter than `b + 1`, and no sum of contents exceeds `b` pages
-//! of a class, so nothing wraps around.
+//! There is one dimension for each class but the last. Every dimension is at least `b + 1` long, and no sum of contents
+//! exceeds `b` pages of a class, so nothing wraps around.
 
 use super::lattice::Lattice;
 use realfft::num_complex::Complex64;
@@ -9,21 +9,21 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftPlanner};
 use std::sync::Arc;
 
-/// Transforms of one law for each level, real and imaginary parts apart so that products run in vectors.
+/// Transforms of one distribution per level; real and imaginary parts are separate arrays so that products vectorise.
 pub(super) struct Spectra {
     frequencies: usize,
     real: Vec<f64>,
     imaginary: Vec<f64>,
 }
 
-/// A transform that may be read.
+/// Read access to a transform.
 #[derive(Clone, Copy)]
 pub(super) struct Spectrum<'a> {
     real: &'a [f64],
     imaginary: &'a [f64],
 }
 
-/// A transform that may be changed.
+/// Write access to a transform.
 pub(super) struct SpectrumMut<'a> {
     real: &'a mut [f64],
     imaginary: &'a mut [f64],
@@ -35,7 +35,7 @@ impl Spectra {
         Spectra { frequencies, real: zeros.clone(), imaginary: zeros }
     }
 
-    /// One transform, zero, of the same length.
+    /// Returns a single zero transform of the same length.
     pub fn zero(&self) -> Self {
         Spectra::new(1, self.frequencies)
     }
@@ -50,7 +50,7 @@ impl Spectra {
         SpectrumMut { real: &mut self.real[at.clone()], imaginary: &mut self.imaginary[at] }
     }
 
-    /// The levels below `level` to read, and `level` to write.
+    /// Returns read access to the levels below `level`, and write access to `level`.
     pub fn split(&mut self, level: usize) -> (Before<'_>, SpectrumMut<'_>) {
         let at = level * self.frequencies;
         let end = at + self.frequencies;
@@ -61,7 +61,7 @@ impl Spectra {
     }
 }
 
-/// The levels below one that is being written.
+/// Levels below the level that is being written.
 pub(super) struct Before<'a> {
     frequencies: usize,
     real: &'a [f64],
@@ -76,7 +76,7 @@ impl Before<'_> {
 }
 
 impl SpectrumMut<'_> {
-    /// `self = weight * of`.
+    /// Sets `self = weight * of`.
     pub fn set_scaled(&mut self, of: Spectrum, weight: f64) {
         for (to, from) in self.real.iter_mut().zip(of.real) {
             *to = weight * from;
@@ -86,7 +86,7 @@ impl SpectrumMut<'_> {
         }
     }
 
-    /// `self += weight * a * b`.
+    /// Adds a product: `self += weight * a * b`.
     pub fn add_product(&mut self, a: Spectrum, b: Spectrum, weight: f64) {
         let to = self.real.iter_mut().zip(self.imaginary.iter_mut());
         let a = a.real.iter().zip(a.imaginary);
@@ -98,7 +98,7 @@ impl SpectrumMut<'_> {
         }
     }
 
-    /// `self += a * (b - c)`.
+    /// Adds a product: `self += a * (b - c)`.
     pub fn add_product_of_difference(&mut self, a: Spectrum, b: Spectrum, c: Spectrum) {
         let to = self.real.iter_mut().zip(self.imaginary.iter_mut());
         let a = a.real.iter().zip(a.imaginary);
@@ -112,12 +112,12 @@ impl SpectrumMut<'_> {
     }
 }
 
-/// The transform of laws of contents on a lattice.
+/// Fourier transform of distributions of contents on a lattice.
 pub(super) struct Transform {
     length: usize,
-    /// Dimensions beyond the first.
+    /// Number of dimensions beyond the first.
     further: usize,
-    /// Where each row begins among the rows of the dense array.
+    /// Start of each row among the rows of the dense array.
     places: Vec<usize>,
     real_forward: Arc<dyn RealToComplex<f64>>,
     real_inverse: Arc<dyn ComplexToReal<f64>>,
@@ -150,12 +150,12 @@ impl Transform {
         }
     }
 
-    /// Length of a transform.
+    /// Returns the length of a transform.
     pub fn frequencies(&self) -> usize {
         self.dense.len()
     }
 
-    /// The transform of `law` over the contents of `level`.
+    /// Writes to `to` the transform of `law` over the contents of `level`.
     pub fn forward(&mut self, lattice: &Lattice, level: usize, law: &[f64], to: SpectrumMut) {
         let half = self.length / 2 + 1;
         if self.further > 0 {
@@ -178,7 +178,7 @@ impl Transform {
         }
     }
 
-    /// The law of full blocks with the transform `from`, written over `law`.
+    /// Overwrites `law` with the distribution of full blocks whose transform is `from`.
     pub fn inverse(&mut self, lattice: &Lattice, from: SpectrumMut, law: &mut [f64]) {
         let half = self.length / 2 + 1;
         for (value, (real, imaginary)) in
@@ -190,7 +190,8 @@ impl Transform {
         let scale = 1.0 / self.length.pow(self.further as u32 + 1) as f64;
         for (row, place) in lattice.rows().iter().zip(&self.places) {
             let input = &mut self.dense[place * half..(place + 1) * half];
-            // What is real by symmetry must be so in every bit, or the plan complains.
+            // Values that are real by symmetry need an imaginary part of exactly 0; otherwise the plan returns an
+            // error.
             input[0].im = 0.0;
             if self.length.is_multiple_of(2) {
                 input[half - 1].im = 0.0;
@@ -225,7 +226,7 @@ impl Transform {
     }
 }
 
-/// The least length from `at_least` on whose only prime factors are 2, 3 and 5.
+/// Returns the least length of at least `at_least` whose only prime factors are 2, 3 and 5.
 fn quick_length(at_least: usize) -> usize {
     let is_quick = |length: &usize| {
         let mut rest = *length;

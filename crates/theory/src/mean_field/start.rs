@@ -1,18 +1,19 @@
-//! Where the search for a steady state begins: the drive as cyclic cleaning would leave it.
+//! Starting point of the search for a steady state: the state that cyclic cleaning would reach.
 
 use super::Structure;
 use super::lattice::Lattice;
 use crate::closed_forms::fifo_copied_shares;
 use crate::{Classes, Drive, TheoryError};
 
-/// A guess of the law of full blocks and of the host pages a victim gives.
+/// Initial guess of the distribution of full blocks and of the host pages per victim.
 pub(super) struct Start {
     pub full_blocks: Vec<f64>,
     pub host_pages: f64,
 }
 
 impl Start {
-    /// From the closed form of cyclic cleaning: what share of the pages of each class is copied.
+    /// Returns a start from the closed form of cyclic cleaning, which gives the fraction of each class among copied
+    /// pages.
     pub fn cyclic(
         drive: &Drive,
         classes: &Classes,
@@ -37,7 +38,8 @@ impl Start {
         Ok(Start { full_blocks, host_pages: pages as f64 * host_share })
     }
 
-    /// The same law in blocks of `pages` pages, for two classes: by the share of a block that the first class has.
+    /// Returns the distribution stretched to blocks of `pages` pages, for two classes: scales the fraction of a block
+    /// in the first class.
     pub fn stretched(&self, pages: usize) -> Self {
         let last = self.full_blocks.len() - 1;
         let at = |count: usize| {

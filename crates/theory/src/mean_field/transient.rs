@@ -1,4 +1,4 @@
-//! The path of the mean field in time: eq. (6) and (9), from any beginning.
+//! Path of the mean field in time: eq. (6) and (9), from any initial state.
 
 use super::frontier::Frontier;
 use super::levels::Levels;
@@ -7,54 +7,56 @@ use super::{MeanField, Structure};
 use crate::error::between;
 use crate::{Classes, TheoryError};
 
-/// The state of a drive when the path begins.
+/// Initial state of a drive on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// All blocks erased, no data: the first writes fill the drive.
+    /// All blocks are erased and hold no data: the first writes fill the drive.
     Fresh,
-    /// Every page written once in the order of addresses, pages of a class beside each other; the rest erased.
+    /// Every page was written once in address order, so pages of a class are adjacent; the remaining blocks are erased.
     Sequential,
-    /// The steady state of uniform writes, pages of all classes thrown together: where the paper begins.
+    /// Steady state of uniform writes with the pages of all classes mixed: the initial state in the paper.
     Mixed,
 }
 
-/// A point on the path.
+/// Point on a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathPoint {
     /// Host writes so far, in logical capacities of the drive.
     pub drive_writes: f64,
-    /// Write amplification since the point before.
+    /// Write amplification since the previous point.
     pub write_amplification: f64,
-    /// Share of the blocks that are erased and were not written since the beginning.
+    /// Fraction of the blocks that are erased and have not been written since the start.
     pub erased: f64,
-    /// `m_j`: share of the blocks with `j` valid pages, `j = 0..=b`, erased ones apart.
+    /// `m_j`: fraction of the blocks with `j` valid pages, `j = 0..=b`, not counting erased blocks.
     pub valid_pages: Vec<f64>,
-    /// Pages of each class on an average block, `sum_c c_t m[c]`.
+    /// Pages of each class in an average block, `sum_c c_t m[c]`.
     pub class_pages: Vec<f64>,
 }
 
-/// Error allowed in a step, 1-norm of the blocks' distribution: far below what a drive of a million blocks shows.
+/// Allowed error per step, 1-norm of the distribution of blocks: far below what is visible on a drive of a million
+/// blocks.
 const TOLERANCE: f64 = 1e-7;
 
-/// Drive writes by which a point may be missed.
+/// Allowed deviation from the time of a point, in drive writes.
 const PUNCTUALITY: f64 = 1e-9;
 
-/// Drive writes from a point to the next, at least: far more than points may be missed by.
+/// Minimum distance of points in drive writes: far more than their allowed deviation.
 const LEAST_WINDOW: f64 = 1e-6;
 
-/// Longest path, and most points on it.
+/// Length of the longest path, and maximum number of points.
 const MOST_DRIVE_WRITES: f64 = 1e6;
 const MOST_POINTS: usize = 1_000_000;
 
-/// Steps after which a path is given up.
+/// Maximum number of steps of a path.
 const MOST_STEPS: usize = 2_000_000;
 
 impl MeanField<'_> {
-    /// The path from `from` over `drive_writes`, at `points` equal distances.
+    /// Computes the path from `from` over `drive_writes`, at `points` equal distances.
     ///
     /// # Errors
-    /// A victim policy without a smooth law; no points, more than a million, or points less than a millionth of a drive
-    /// write apart; a path of more than a million drive writes, or one that takes too many steps.
+    /// Returns an error for a victim policy without a smooth law; for no points, more than a million, or points less
+    /// than a millionth of a drive write apart. Also fails for a path of more than a million drive writes, and for one
+    /// that takes too many steps.
     pub fn transient(
         &self,
         from: Beginning,
@@ -64,11 +66,11 @@ impl MeanField<'_> {
         self.path(from, drive_writes, points, None)
     }
 
-    /// The same where the hot set moves to cold pages once in `every` drive writes.
+    /// Computes the path with a hot set that moves to cold pages once per `every` drive writes.
     ///
     /// # Errors
-    /// Not two classes; a hot set of more than half the pages, which must overlap with the next; what
-    /// [`MeanField::transient`] refuses.
+    /// Returns an error unless there are two classes, for a hot set of more than half the pages (it would overlap the
+    /// next one), and for everything that [`MeanField::transient`] refuses.
     pub fn transient_moving(
         &self,
         from: Beginning,
@@ -110,17 +112,18 @@ impl MeanField<'_> {
     }
 }
 
-/// Integrates by the pairs of Bogacki and Shampine, order 3 with an estimate of order 2 (Appl. Math. Lett. 2(4), 1989).
+/// Integrates with the pairs of Bogacki and Shampine, order 3 with an estimate of order 2 (Appl. Math. Lett. 2(4),
+/// 1989).
 ///
-/// The system is stiff in the hazards of the lowest levels, so that stability and not accuracy sets the step, and
-/// higher orders gain nothing.
+/// The system is stiff in the hazards of the lowest levels. Stability rather than accuracy limits the step, so higher
+/// orders gain nothing.
 struct Path<'a> {
     model: &'a MeanField<'a>,
     frontier: Box<dyn Frontier>,
     levels: Levels,
-    /// Law of blocks that the host alone fills.
+    /// Distribution of the contents of blocks filled by the host alone.
     fresh: Vec<f64>,
-    /// `m`, level by level.
+    /// State `m`, level by level.
     state: Vec<f64>,
     erased: f64,
     drive_writes: f64,
@@ -151,7 +154,7 @@ impl<'a> Path<'a> {
         })
     }
 
-    /// Goes on until the host has written `until` drive writes, by way of the moves before.
+    /// Advances until the host has written `until` drive writes, and makes the moves due before.
     fn point_at(&mut self, until: f64, moves: Option<&mut Moves>) -> Result<PathPoint, TheoryError> {
         let (begin, mut victims) = (self.drive_writes, 0.0);
         if let Some(moves) = moves {
@@ -164,7 +167,7 @@ impl<'a> Path<'a> {
         Ok(self.point(victims, begin))
     }
 
-    /// Goes on until the host has written `until` drive writes; returns the victims per block.
+    /// Advances until the host has written `until` drive writes; returns the victims per block.
     fn advance(&mut self, until: f64) -> Result<f64, TheoryError> {
         let mut victims = 0.0;
         for _ in 0..MOST_STEPS {
@@ -195,7 +198,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// One accepted step of at most `left` drive writes; returns its length in victims per block.
+    /// Makes one accepted step of at most `left` drive writes; returns its length in victims per block.
     fn step_towards(&mut self, left: f64) -> f64 {
         let mean_valid_pages = self.model.drive.mean_valid_pages();
         let cleans = self.erased <= 0.0;
@@ -219,7 +222,7 @@ impl<'a> Path<'a> {
             let error = step * difference(&slopes);
             let factor = (0.9 * (TOLERANCE / error.max(1e-300)).powf(1.0 / 3.0)).clamp(0.2, 2.0);
             let is_accepted = error <= TOLERANCE;
-            // A step cut short by a point to be shown says nothing against longer ones.
+            // A step shortened to reach an output point is no evidence against longer steps.
             if !is_accepted || step == self.step {
                 self.step = step * factor;
             }
@@ -235,14 +238,15 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Makes blocks sum to what is not erased: in the double frontier that sum is unstable under rounding.
+    /// Scales the blocks to sum to the fraction that is not erased: with two frontiers the sum is unstable under
+    /// rounding.
     fn normalise(&mut self) {
         let sum: f64 = self.state.iter().sum();
         let scale = (1.0 - self.erased) / sum;
         self.state.iter_mut().for_each(|share| *share *= scale);
     }
 
-    /// The change of `state` per victim (times the number of blocks), written to `slope`; returns the host's pages.
+    /// Writes to `slope` the change of `state` per victim (times the number of blocks); returns the host's pages.
     fn drift(&mut self, state: &[f64], cleans: bool, slope: &mut [f64]) -> f64 {
         let lattice = &self.model.lattice;
         let (pages, size) = (lattice.pages(), lattice.size());
@@ -279,7 +283,7 @@ impl<'a> Path<'a> {
         host_pages
     }
 
-    /// Victims from `state`: `p_j`, and by content `p_j m[c] / m_j`.
+    /// Selects victims from `state`: `p_j`, and by content `p_j m[c] / m_j`.
     fn select(&mut self, state: &[f64]) {
         let lattice = &self.model.lattice;
         let size = lattice.size();
@@ -298,7 +302,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The state of the blocks at the beginning, and the share that is erased.
+/// Returns the initial state of the blocks, and the fraction that is erased.
 fn begin(model: &MeanField, from: Beginning) -> Result<(Vec<f64>, f64), TheoryError> {
     let lattice = &model.lattice;
     let (pages, size) = (lattice.pages(), lattice.size());
@@ -327,7 +331,7 @@ fn begin(model: &MeanField, from: Beginning) -> Result<(Vec<f64>, f64), TheoryEr
     Ok((state, erased))
 }
 
-/// `to = state + step * sum of weighted slopes`.
+/// Computes `to = state + step * sum of weighted slopes`.
 fn combine(state: &[f64], step: f64, slopes: &[(f64, &Vec<f64>)], to: &mut [f64]) {
     to.copy_from_slice(state);
     for (weight, slope) in slopes {
@@ -337,7 +341,7 @@ fn combine(state: &[f64], step: f64, slopes: &[(f64, &Vec<f64>)], to: &mut [f64]
     }
 }
 
-/// The 1-norm of the difference between the results of order 3 and 2, for a step of length one.
+/// Returns the 1-norm of the difference between the results of order 3 and 2, for a step of length one.
 fn difference(slopes: &[Vec<f64>; 4]) -> f64 {
     let [first, second, third, fourth] = slopes;
     let pairs = first.iter().zip(second).zip(third).zip(fourth);

@@ -1,24 +1,24 @@
-//! The block with the fewest valid pages of `d` drawn with replacement.
+//! d-choices: the victim is the block with the fewest valid pages of `d` blocks drawn with replacement.
 
 use super::{Level, Selection};
 use crate::TheoryError;
 
-/// d-choices: `p_j = S_j^d - S_{j+1}^d` with `S_j = m_j + ... + m_b`. Van Houdt (2013), eq. (3).
+/// Selection law of d-choices: `p_j = S_j^d - S_{j+1}^d` with `S_j = m_j + ... + m_b`. Van Houdt (2013), eq. (3).
 ///
-/// `d` need not be whole: 1.5 stands between one draw and two.
+/// `d` need not be an integer: 1.5 lies between one draw and two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DChoices {
     choices: f64,
 }
 
-/// Most choices: there, the answer is that of the limit of greedy to more digits than are shown.
+/// Maximum number of choices: at this number the result equals the limit of greedy to all displayed digits.
 const MOST_CHOICES: f64 = 1e6;
 
 /// Logarithm of `((S + m) / S)^d` beyond which the smaller power is lost in rounding; the quotient itself may overflow.
 const LARGE_GROWTH: f64 = 40.0;
 
 impl DChoices {
-    /// Draws a victim from `choices` blocks (d, from 1 to 1,000,000).
+    /// Returns the policy that draws a victim from `choices` blocks (d, from 1 to 1,000,000).
     pub fn new(choices: f64) -> Result<Self, TheoryError> {
         if (1.0..=MOST_CHOICES).contains(&choices) {
             return Ok(DChoices { choices });
@@ -28,9 +28,9 @@ impl DChoices {
         Err(TheoryError::parameter("choices", problem))
     }
 
-    /// Hazard `((S + m)^d - S^d) / m` for `S` blocks above, and its derivative in `m`.
+    /// Returns the hazard `((S + m)^d - S^d) / m` for `S` blocks above, and its derivative in `m`.
     ///
-    /// Written with `expm1` and `log1p`, because the difference of the powers cancels where `m` is small.
+    /// Uses `expm1` and `log1p`, because the difference of the powers cancels for small `m`.
     fn hazard_of(&self, above: f64, mass: f64) -> (f64, f64) {
         let d = self.choices;
         if mass == 0.0 {
@@ -47,7 +47,8 @@ impl DChoices {
         let power = above.powf(d);
         let hazard = power * growth.exp_m1() / mass;
         let slope = d * power * growth.exp() / (above + mass);
-        // Where the powers hardly differ the quotient of the difference is noise, and the series is exact enough.
+        // Where the powers are nearly equal, the quotient of the difference is noise, and the series is accurate
+        // enough.
         let small = d * mass / above;
         if small.abs() < 1e-5 {
             return (hazard, 0.5 * d * (d - 1.0) * above.powf(d - 2.0));
@@ -63,7 +64,7 @@ impl Selection for DChoices {
 
     fn probabilities(&self, masses: &[f64], _: f64, victims: &mut [f64]) {
         let mut above = 0.0;
-        // Rounding can leave a level slightly below zero; the law goes on smoothly there, which draws it back.
+        // Rounding can leave a level slightly below zero; the law continues smoothly there and pulls it back.
         for (victims, &mass) in victims.iter_mut().zip(masses).rev() {
             *victims = if mass == 0.0 { 0.0 } else { self.hazard_of(above, mass).0 * mass };
             above += mass;

@@ -1,11 +1,11 @@
-//! d-choices as the number of draws grows without bound.
+//! Limit of d-choices as the number of draws grows without bound.
 
 use super::{Level, Selection};
 
-/// The limit of d-choices for `d -> infinity`: nothing is selected above the lowest level that blocks reach.
+/// Limit of d-choices for `d -> infinity`: all victims come from the lowest level that blocks reach.
 ///
-/// With one write frontier this is greedy cleaning. With two it is not: victims of true greedy depend on how far the
-/// internal frontier is filled, which the mean field leaves out, and true greedy amplifies about 1 % less.
+/// With one write frontier this is greedy cleaning. With two frontiers it differs: victims of true greedy depend on how
+/// far the internal frontier is filled, which the mean field ignores, and true greedy amplifies about 1 % less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GreedyLimit;
 
@@ -14,7 +14,7 @@ impl Selection for GreedyLimit {
         "d-choices with d without bound".to_owned()
     }
 
-    /// All victims come from the lowest level that holds a block.
+    /// Assigns all victims to the lowest level that holds a block.
     fn probabilities(&self, masses: &[f64], _: f64, victims: &mut [f64]) {
         victims.fill(0.0);
         if let Some(lowest) = masses.iter().position(|mass| *mass > 0.0) {
@@ -41,7 +41,8 @@ impl Selection for GreedyLimit {
         if (level.mass_at)(0.0).0 <= left {
             return 0.0;
         }
-        // The hazard that leaves just `left` here; the mass falls and is convex in it, so Newton comes from below.
+        // Finds the hazard that leaves exactly `left` on this level; the mass is a falling convex function of it, so
+        // Newton converges from below.
         let mut hazard = 0.0;
         for _ in 0..200 {
             let (mass, slope) = (level.mass_at)(hazard);

@@ -1,15 +1,16 @@
-//! Any smooth law `p_j(m)` written as a function.
+//! Custom policies: any smooth law `p_j(m)` given as a function.
 
 use super::Selection;
 
-/// A policy of class C given by a plain function: masses, mean valid pages, and where to write the probabilities.
+/// Policy of class C given by a function of masses and mean valid pages that writes the probabilities.
 pub struct Law<F> {
     name: String,
     law: F,
 }
 
 impl<F: Fn(&[f64], f64, &mut [f64]) + Sync> Law<F> {
-    /// The policy `name` whose victims have the distribution that `law` writes (see [`Selection::probabilities`]).
+    /// Returns the policy `name` whose victims have the distribution that `law` writes (see
+    /// [`Selection::probabilities`]).
     pub fn new(name: impl Into<String>, law: F) -> Self {
         Law { name: name.into(), law }
     }

@@ -1,8 +1,8 @@
-//! Which blocks are cleaned, as probabilities: the policies of class C (Van Houdt 2013, sec. 2.2).
+//! Victim policies as probabilities: the policies of class C (Van Houdt 2013, sec. 2.2).
 //!
-//! To add one: write `selection/<name>.rs` with a type that implements [`Selection`] and name it here. A policy whose
-//! `p_j` depends on blocks with fewer valid pages, too, leaves [`Selection::hazard`] alone and says so by
-//! [`Selection::is_descending`]; the solver then finds the hazards together with everything else.
+//! To add a policy, write `selection/<name>.rs` with a type that implements [`Selection`] and name it here. If its
+//! `p_j` also depends on blocks with fewer valid pages, implement neither [`Selection::hazard`] nor
+//! [`Selection::is_descending`]; the solver then finds the hazards together with the other unknowns.
 
 mod d_choices;
 mod greedy_limit;
@@ -20,22 +20,23 @@ pub use random_plus_plus::RandomPlusPlus;
 
 use super::TheoryError;
 
-/// A policy that knows of a block only how many valid pages it holds, and of the others how many hold how many.
+/// Policy that depends only on the numbers of valid pages of blocks.
 pub trait Selection: Sync {
-    /// For messages: the policy and its parameters.
+    /// Returns the policy and its parameters, for messages.
     fn describe(&self) -> String;
 
-    /// `p_j(m)`: shares of the victims by valid pages, from the shares of the blocks, both for `j = 0..=b`.
+    /// Computes `p_j(m)`, the fractions of the victims by valid pages, from the fractions of the blocks, both for
+    /// `j = 0..=b`.
     ///
-    /// `mean_valid_pages` is `b * rho`. The result sums to one wherever `masses` does.
+    /// `mean_valid_pages` is `b * rho`. The result sums to 1 if `masses` does.
     fn probabilities(&self, masses: &[f64], mean_valid_pages: f64, victims: &mut [f64]);
 
-    /// False if the law jumps: condition C2 of class C, without which only steady states can be asked for.
+    /// False if the law is discontinuous (violates condition C2 of class C); then only steady states can be computed.
     fn is_smooth(&self) -> bool {
         true
     }
 
-    /// Refuses a law that jumps.
+    /// Refuses a discontinuous law.
     fn check_smooth(&self) -> Result<(), TheoryError> {
         if self.is_smooth() {
             return Ok(());
@@ -44,39 +45,40 @@ pub trait Selection: Sync {
         Err(TheoryError::parameter("policy", problem))
     }
 
-    /// True if `p_j` depends only on blocks with `j` valid pages and on how many have more.
+    /// True if `p_j` depends only on blocks with `j` valid pages and on the number of blocks with more.
     fn is_descending(&self) -> bool {
         false
     }
 
-    /// The hazard `p_j / m_j` of a level, when [`Selection::is_descending`]; infinite where no block gets beyond the level.
+    /// Returns the hazard `p_j / m_j` of a level, if [`Selection::is_descending`]; infinite where all blocks at the
+    /// level are selected at once.
     fn hazard(&self, level: &Level) -> f64 {
         let _ = level;
         unreachable!("asked of {}, which is not descending", self.describe())
     }
 }
 
-/// A level of valid pages on the way down from full blocks.
+/// Level of valid pages, on the way down from full blocks.
 pub struct Level<'a> {
-    /// Share of the blocks with more valid pages.
+    /// Fraction of the blocks with more valid pages.
     pub above: f64,
-    /// Blocks that come to this level for each victim.
+    /// Blocks that reach this level, per victim.
     pub entering: f64,
-    /// True for blocks without valid pages, which wait for selection alone.
+    /// True for blocks without valid pages, which leave the level only by selection.
     pub is_last: bool,
-    /// Share of the blocks at this level, as found last time; 0 if never.
+    /// Fraction of the blocks at this level in the last pass; 0 before the first.
     pub guess: f64,
-    /// Share of the blocks at this level if their hazard were the argument, and its derivative.
+    /// Returns the fraction of the blocks at this level for a given hazard, and its derivative.
     pub mass_at: &'a dyn Fn(f64) -> (f64, f64),
 }
 
-/// Newton steps for the mass of a level, beyond which the last is taken.
+/// Maximum number of Newton steps for the mass of a level; the last value is then used.
 const NEWTON_STEPS: usize = 60;
 
 impl Level<'_> {
-    /// The mass at which `mass_at(hazard_of(mass)) = mass`, by Newton's method held between brackets.
+    /// Finds the mass at which `mass_at(hazard_of(mass)) = mass`, by Newton's method within brackets.
     ///
-    /// `hazard_of` gives a hazard that does not fall with the mass, and its derivative.
+    /// `hazard_of` returns a hazard that does not fall with the mass, and its derivative.
     pub fn solve(&self, hazard_of: &dyn Fn(f64) -> (f64, f64)) -> f64 {
         let mut low = 0.0;
         let mut high = f64::INFINITY;
@@ -102,7 +104,7 @@ impl Level<'_> {
             } else {
                 2.0 * mass
             };
-            // Newton doubles the digits: after a small step the next would be lost in rounding.
+            // Newton's method doubles the digits: after a small step, the next step would be below rounding error.
             let is_settled = (next - mass).abs() <= 1e-9 * mass && next == newton;
             mass = next;
             if is_settled {

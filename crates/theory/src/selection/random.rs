@@ -1,8 +1,8 @@
-//! Any block with equal probability.
+//! Random selection: every block is selected with equal probability.
 
 use super::{Level, Selection};
 
-/// Random: `p_j = m_j`.
+/// Random selection: `p_j = m_j`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Random;
 

@@ -1,9 +1,8 @@
-//! Any block that has something to reclaim.
+//! Random selection among blocks with at least one invalid page.
 
 use super::Selection;
 
-/// Random among the blocks that are not completely valid: `p_j = m_j / (1 - m_b)` for `j < b`.
-///
+/// Random selection among the blocks that are not completely valid: `p_j = m_j / (1 - m_b)` for `j < b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomNotFull;
 

@@ -1,14 +1,14 @@
-//! Draws again until the block has fewer valid pages than the average one.
+//! Random++: draws until the block has fewer valid pages than the average block.
 
 use super::Selection;
 
-/// Random++: `p_j = m_j / sum_{l < b rho} m_l` for `j < b rho`, else 0. Van Houdt, SIGMETRICS 2013.
+/// Selection law of random++: `p_j = m_j / sum_{l < b rho} m_l` for `j < b rho`, else 0. Van Houdt, SIGMETRICS 2013.
 ///
-/// Strictly fewer: where `b rho` is whole, blocks with just the average are passed over.
+/// Strictly fewer: if `b rho` is an integer, blocks with exactly the average are not selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomPlusPlus;
 
-/// `b * rho` computed as `b * (1 - S_f)` may miss a whole number by rounding.
+/// Tolerance: `b * rho` computed as `b * (1 - S_f)` may miss an integer by rounding.
 const ROUNDING: f64 = 1e-9;
 
 impl Selection for RandomPlusPlus {

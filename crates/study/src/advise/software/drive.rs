@@ -1,4 +1,4 @@
-//! The drive itself, whose spare space nobody sets but by leaving some of it unused: sfdisk(8), blkdiscard(8).
+//! Drive: its spare space can only be increased by leaving part of it unused: sfdisk(8), blkdiscard(8).
 
 use super::{OptionLine, Software};
 use serde_json::Value;

@@ -1,7 +1,8 @@
 //! F2FS: Linux, `Documentation/filesystems/f2fs.rst` and `Documentation/ABI/testing/sysfs-fs-f2fs`; mkfs.f2fs(8).
 //!
-//! A segment of the model is what F2FS cleans as a whole, a section. Without a line: sections that are no whole number of
-//! segments of 2 MiB, and victim policies, which F2FS takes by whether it cleans in the foreground.
+//! A segment of the model corresponds to a section, the unit that F2FS cleans. No option is given for sections that are
+//! not whole multiples of segments of 2 MiB, nor for victim policies: F2FS selects the policy by foreground or
+//! background cleaning.
 
 use super::{OptionLine, Software, preset};
 use crate::advise::layout;
@@ -21,7 +22,7 @@ const MOUNT: &str = "mount -t f2fs -o";
 const MAKE: &str = "mkfs.f2fs";
 const INTERVAL: &str = "/sys/fs/f2fs/<disk>/cp_interval";
 
-/// A segment of F2FS.
+/// Size of an F2FS segment.
 const SEGMENT_BYTES: u64 = 2 << 20;
 
 fn options(layer: &Value) -> Vec<OptionLine> {

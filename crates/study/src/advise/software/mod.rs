@@ -1,7 +1,7 @@
-//! Settings in the words of the software that a layer is modelled on.
+//! Equivalent options of the software that a layer models.
 //!
-//! To add a software: write `software/<name>.rs` with a [`Software`] named `SOFTWARE`, and add its `mod` and its line in
-//! [`ALL`]. It says only what the model simulates: a setting that the software has no option for has no line.
+//! To add a software, write `software/<name>.rs` with a [`Software`] named `SOFTWARE`, and add its `mod` and its line
+//! in [`ALL`]. List only options that the model simulates; a setting without an equivalent option is omitted.
 
 mod drive;
 mod f2fs;
@@ -13,46 +13,46 @@ use serde::Serialize;
 use serde_json::Value;
 use wearwell_stack::scenario::Scenario;
 
-/// Every software, in the order of the documentation.
+/// All software, in the order of the documentation.
 pub static ALL: &[Software] =
     &[rocksdb::SOFTWARE, f2fs::SOFTWARE, nilfs2::SOFTWARE, fatcache::SOFTWARE, drive::SOFTWARE];
 
-/// Software that a layer may be.
+/// Software that a layer may represent.
 pub struct Software {
-    /// What it is called.
+    /// Name of the software.
     pub name: &'static str,
-    /// What its options do that the model does not, or otherwise; a sentence.
+    /// Differences between its options and the model, in one sentence.
     pub caveat: &'static str,
-    /// Whether a layer or the drive, by its values with all defaults filled in, is this.
+    /// True if the values of a layer or the drive, with all defaults resolved, represent this software.
     is: fn(&Value) -> bool,
-    /// Its options as the layer has them.
+    /// Returns the options equivalent to the settings of a layer.
     options: fn(&Value) -> Vec<OptionLine>,
 }
 
-/// An option and its value.
+/// Option with its value.
 struct OptionLine {
-    /// Where it is given: a section of a file, or a command.
+    /// Place of the option: a section of a file, or a command.
     place: &'static str,
-    /// Its name.
+    /// Name of the option.
     key: &'static str,
-    /// How it is written.
+    /// Text of the option.
     text: String,
 }
 
-/// An option that a change makes another.
+/// Option that differs after a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OptionChange {
-    /// The layer.
+    /// Name of the layer.
     pub layer: String,
-    /// What it is taken for.
+    /// Software that the layer represents.
     pub software: &'static str,
-    /// Where the option is given: a section of a file, or a command.
+    /// Place of the option: a section of a file, or a command.
     pub place: &'static str,
-    /// Its name.
+    /// Name of the option.
     pub key: &'static str,
-    /// How it is written without the change; none if it is not needed there.
+    /// Text without the change; unset if no option is needed.
     pub before: Option<String>,
-    /// How it is written with it.
+    /// Text with the change.
     pub after: String,
 }
 
@@ -62,7 +62,7 @@ impl OptionLine {
     }
 }
 
-/// The options in which two scenarios differ that have the same layers; what is only in the former no longer matters.
+/// Returns the options that differ between two scenarios with the same layers; options only in `before` are omitted.
 pub(super) fn changed(before: &Scenario, after: &Scenario) -> Vec<OptionChange> {
     let [before, after] = [before, after].map(|scenario| serde_json::to_value(scenario).expect("plain data"));
     let logs = |scenario: &Value| scenario["log"].as_array().cloned().unwrap_or_default();
@@ -89,7 +89,7 @@ pub(super) fn changed(before: &Scenario, after: &Scenario) -> Vec<OptionChange> 
     pairs.iter().filter_map(of_layer).flatten().collect()
 }
 
-/// Changes of options as lines of a diff, each place under its name.
+/// Formats changed options as lines of a diff, grouped by place.
 pub fn as_diff(changes: &[OptionChange]) -> String {
     let mut text = String::new();
     let mut place = None;
@@ -110,7 +110,7 @@ pub fn as_diff(changes: &[OptionChange]) -> String {
     text
 }
 
-/// What is to be known of the software in `changes`.
+/// Returns the caveats of the software in `changes`.
 pub fn caveats(changes: &[OptionChange]) -> Vec<&'static str> {
     let named = |software: &&Software| changes.iter().any(|change| change.software == software.name);
     ALL.iter().filter(named).map(|software| software.caveat).collect()

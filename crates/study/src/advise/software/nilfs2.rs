@@ -13,10 +13,10 @@ pub(super) const SOFTWARE: Software = Software {
 const MOUNT: &str = "mount -t nilfs2 -o";
 const MAKE: &str = "mkfs.nilfs2";
 
-/// Its block unless told.
+/// Default block size.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Fewest blocks of its segments: Linux, `include/uapi/linux/nilfs2_ondisk.h`.
+/// Minimum number of blocks per segment: Linux, `include/uapi/linux/nilfs2_ondisk.h`.
 const LEAST_BLOCKS: u64 = 16;
 
 fn options(layer: &Value) -> Vec<OptionLine> {

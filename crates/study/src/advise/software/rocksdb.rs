@@ -1,8 +1,10 @@
-//! RocksDB, `include/rocksdb/advanced_options.h`, `options.h` and `universal_compaction.h`; LevelDB has some of them.
+//! RocksDB: `include/rocksdb/advanced_options.h`, `options.h` and `universal_compaction.h`; LevelDB has some of these
+//! options.
 //!
-//! Without a line: `max_write_buffer_number`, because the model flushes between two writes and not beside them; compression, bloom
-//! filters and the block cache, because a record is a page and filters are exact; `max_background_jobs` and the triggers that slow
-//! writes down, because merges take no time.
+//! Three groups of options get no line:
+//! - `max_write_buffer_number`, because the model does not flush concurrently with writes;
+//! - compression, bloom filters and the block cache, because a record is a page and filters are exact;
+//! - `max_background_jobs` and the write-stall triggers, because merges take no time.
 
 use super::{OptionLine, Software};
 use serde_json::Value;

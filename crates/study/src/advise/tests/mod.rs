@@ -1,4 +1,4 @@
-//! Advice from its parts to its verdicts.
+//! Tests of advice, from proposed changes to verdicts.
 
 mod trees;
 
@@ -65,13 +65,13 @@ fn advice(draft: &Draft, only: &[&str], replicas: u32, depth: u32, threads: usiz
 }
 
 #[test]
-fn segments_are_larger_smaller_and_matched() {
-    // Six of its 17 segments stay free.
+fn segments_family_proposes_larger_smaller_and_matched_sizes() {
+    // Six of the log's 17 segments stay free.
     let eighth = STACK.replace("128 KiB", "512 KiB").replace("spare_factor = 0.25", "spare_factor = 0.4");
     let found = arguments(&proposed("segments", &draft(&eighth)));
     let expected = ["128 KiB", "256 KiB", "1 MiB", "2 MiB", "64 KiB"];
     assert_eq!(found, expected.map(|size| format!("log[0].segment_size={size}")));
-    // A matched size among the others is listed once, with its reason.
+    // A matched size among the other sizes is listed once, with its reason.
     let half = proposed("segments", &draft(STACK));
     assert_eq!(half.len(), 4);
     let description = "log `store`: segments of 64 KiB instead of 128 KiB, as large as a block of the FTL";
@@ -79,7 +79,7 @@ fn segments_are_larger_smaller_and_matched() {
 }
 
 #[test]
-fn the_capacity_above_and_the_flash_below_stay() {
+fn capacity_changes_keep_the_capacity_above_and_the_flash_below() {
     let sizes = [
         "blocks_per_plane = 160\nload = 0.85",
         "blocks_per_plane = 160\nalpha = 1.2",
@@ -88,7 +88,7 @@ fn the_capacity_above_and_the_flash_below_stay() {
         "capacity = \"8 MiB\"\nblocks_per_plane = 160",
     ];
     for size in sizes {
-        // Each gives the size in two terms, in place of those of the stack.
+        // Each case gives the size in two terms that replace those of the stack.
         let text =
             STACK.replace("blocks_per_plane = 160", size).replace("\nload = 0.85\nendurance", "\nendurance");
         let draft = draft(&text);
@@ -108,7 +108,7 @@ fn the_capacity_above_and_the_flash_below_stay() {
 }
 
 #[test]
-fn spare_space_moves_between_shared_layers_too() {
+fn capacity_family_moves_spare_space_of_shared_layers() {
     let text = include_str!("../../../../../scenarios/two_logs_one_ftl.toml");
     let draft = draft(text);
     let base = Situation::of(&draft).unwrap();
@@ -121,7 +121,7 @@ fn spare_space_moves_between_shared_layers_too() {
 }
 
 #[test]
-fn what_would_change_the_capacity_is_refused() {
+fn change_of_capacity_is_refused() {
     let draft = draft(STACK);
     let base = Situation::of(&draft).unwrap();
     let refused = |key: &str, value: Value| {
@@ -137,7 +137,7 @@ fn what_would_change_the_capacity_is_refused() {
 }
 
 #[test]
-fn nothing_proposes_what_is_there_already() {
+fn families_do_not_propose_present_settings() {
     let texts = [
         STACK.to_owned(),
         STACK.replace("[[log]]", "[ftl]\nvictim = \"cost_benefit\"\n[[log]]\ntrim = false"),
@@ -161,7 +161,7 @@ fn placements_name_the_streams_of_the_log_above() {
     let text = STACK.replace("name = \"store\"", "name = \"store\"\nplacement = \"age_classes\"");
     let found = arguments(&proposed("streams", &draft(&text)));
     assert!(found.contains(&"ftl.placement={kind=\"host_hint\", streams=6}".to_owned()), "{found:?}");
-    // No log stands on the topmost one, so nobody names streams there.
+    // No log is above the topmost log, so no log names streams there.
     assert!(!found.iter().any(|change| change.starts_with("log[0].placement={")), "{found:?}");
     let in_place = STACK.replace("[[log]]", "[ftl]\nreclaim = \"in_place\"\n[[log]]");
     let found = arguments(&proposed("streams", &draft(&in_place)));
@@ -169,7 +169,7 @@ fn placements_name_the_streams_of_the_log_above() {
 }
 
 #[test]
-fn arguments_are_read_back_as_they_were() {
+fn arguments_parse_back_to_equal_values() {
     let values = [
         json!("4 MiB"),
         json!("greedy"),
@@ -187,32 +187,32 @@ fn arguments_are_read_back_as_they_were() {
 }
 
 #[test]
-fn an_unknown_family_lists_the_known_ones() {
+fn unknown_family_error_lists_the_known_ones() {
     let problem = Family::named("segmets").err().unwrap();
     assert!(problem.contains("one of segments, capacity, streams, trim, coordination, victim"), "{problem}");
 }
 
-/// Without TRIM, and measured for long enough to tell.
+/// Returns a stack without TRIM, measured long enough for significant results.
 fn untrimmed() -> Draft {
     let text = STACK.replace("spare_factor = 0.25", "spare_factor = 0.25\ntrim = false");
     draft(&text.replace("warm_up = 8.0\ndrive_writes = 8.0", "warm_up = 15.0\ndrive_writes = 30.0"))
 }
 
 #[test]
-fn missing_trim_is_the_first_advice() {
+fn stack_without_trim_gets_trim_as_first_advice() {
     let advice = advice(&untrimmed(), &["trim", "segments"], 5, 1, 2);
     let [first, second] = &advice.changes[..2] else { unreachable!() };
     assert_eq!(first.change.description, "log `store` trims each page as soon as it dies", "{advice:#?}");
     assert_eq!(second.change.description, "log `store` trims each cleaned segment at once");
     assert_eq!((first.verdict, second.verdict), (Verdict::Saves, Verdict::Saves));
     assert!(first.saving.unwrap().mean > 0.05 && first.tbw_ratio.unwrap() > 1.05, "{first:?}");
-    // Without TRIM the FTL does not learn of what died; with it, its share of the wear goes down.
+    // Without TRIM the FTL is not notified of invalidated pages; with it, the FTL's write amplification is lower.
     let ftl = |figures: &Figures| figures.layers[1].write_amplification.unwrap();
     assert!(ftl(&first.figures) < ftl(&advice.base));
 }
 
 #[test]
-fn segments_of_half_a_block_are_to_be_matched() {
+fn segments_of_half_a_block_get_advice_to_match_blocks() {
     let mut draft = untrimmed();
     draft.set("log[0].segment_size", json!("32 KiB")).unwrap();
     let advice = advice(&draft, &["segments"], 5, 1, 2);
@@ -238,7 +238,7 @@ fn advice_does_not_depend_on_the_threads_and_its_settings_repeat_it() {
 }
 
 #[test]
-fn combinations_join_what_does_not_collide() {
+fn combinations_join_compatible_changes() {
     let advice = advice(&untrimmed(), &["trim", "victim"], 5, 3, 2);
     assert!(!advice.combinations.is_empty());
     for tried in &advice.combinations {
@@ -254,7 +254,7 @@ fn combinations_join_what_does_not_collide() {
 }
 
 #[test]
-fn what_cleans_nothing_is_no_basis_for_advice() {
+fn stack_without_cleaning_gets_no_advice() {
     let short = STACK.replace("warm_up = 8.0\ndrive_writes = 8.0", "warm_up = 0.0\ndrive_writes = 0.01");
     let short = short.replace("[measure]", "[precondition]\nfill = \"none\"\n[measure]");
     let advice = advice(&draft(&short), &[], 1, 2, 1);
@@ -273,7 +273,7 @@ fn unsteady_runs_are_never_ranked() {
 }
 
 #[test]
-fn a_life_is_no_wear_to_compare() {
+fn run_until_wear_out_is_refused() {
     let life = STACK.replace("[[log]]", "wears_out = true\n[[log]]");
     let life = format!("{life}until_worn_out_blocks = 1\n");
     let options = AdviseOptions { replicas: 1, depth: 1, ..AdviseOptions::default() };
@@ -282,7 +282,7 @@ fn a_life_is_no_wear_to_compare() {
 }
 
 #[test]
-fn short_runs_are_never_longer_than_asked_for() {
+fn shortened_runs_are_never_longer_than_requested() {
     let settings = shortened(&draft(STACK)).unwrap();
     let arguments: Vec<String> = settings.iter().map(Setting::argument).collect();
     assert_eq!(arguments, ["measure.drive_writes=2.0"]);
@@ -295,7 +295,7 @@ fn short_runs_are_never_longer_than_asked_for() {
 }
 
 #[test]
-fn a_drive_that_fits_a_trace_keeps_its_size_through_all_changes() {
+fn drive_fitted_to_a_trace_keeps_its_size_through_all_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
     let lines: String = (0..400u64).map(|at| format!("{at},W,0,{},4096,0\n", (at % 200) * 8192)).collect();
@@ -309,7 +309,7 @@ fn a_drive_that_fits_a_trace_keeps_its_size_through_all_changes() {
     assert_eq!(base.device.logical_pages, 200);
     assert_eq!(fitted.get("trace.address"), Some(&json!("compact")));
     assert_eq!(fitted.get("device.fit"), Some(&json!({ "touched_pages": 200, "end_page": 399 })));
-    // A drive whose size is given stays as it is.
+    // A drive with a given size remains unchanged.
     let given = draft(STACK);
     assert_eq!(rounds::with_fitted_drive(&given).unwrap().value(), given.value());
 }

@@ -1,4 +1,4 @@
-//! Merge trees, layouts and map caches: what is proposed, what it is held against, and what the software calls it.
+//! Merge trees, layouts and map caches: proposed changes, their baselines, and the equivalent options of software.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn candidates(family: &str, draft: &Draft) -> Vec<Candidate> {
     proposed(family, draft).into_iter().filter_map(|change| Candidate::of(&base, change).ok()).collect()
 }
 
-/// The diff of each change that fits, after what it is called.
+/// Returns the diff of each change that fits, after its description.
 fn diffs(family: &str, text: &str) -> String {
     let draft = draft(text);
     let base = crate::sweep::resolved(&draft).unwrap();
@@ -55,7 +55,7 @@ fn diffs(family: &str, text: &str) -> String {
 }
 
 #[test]
-fn sizes_ratios_and_shapes_are_tried_each_way() {
+fn merge_tree_family_proposes_sizes_ratios_and_shapes_both_ways() {
     let found = arguments(&proposed("merge_tree", &draft(TREE)));
     let leveled = |ratio: u32, runs: u32, sizes: &str| {
         format!(
@@ -81,7 +81,7 @@ fn sizes_ratios_and_shapes_are_tried_each_way() {
         "log[0].structure.table_size=256 KiB".to_owned(),
     ];
     assert_eq!(found, expected);
-    // A setting that is given is changed by itself, so that several of them can be combined.
+    // A setting given in the scenario is changed alone, so that several settings can be combined.
     let given = TREE.replace(
         "write_ahead_log",
         "compaction = { shape = \"leveled\", level0_runs = 4, ratio = 8 }, write_ahead_log",
@@ -108,20 +108,20 @@ fn sizes_ratios_and_shapes_are_tried_each_way() {
 }
 
 #[test]
-fn a_tree_keeps_its_capacity_where_it_can_and_else_tells_how_small_the_stack_must_be() {
+fn changed_tree_keeps_its_capacity_or_gets_a_smaller_baseline() {
     for spare in ["", "spare_factor = 0.5\n"] {
         let draft = draft(&TREE.replace("[workload]", &format!("{spare}[workload]")));
         let base = Situation::of(&draft).unwrap();
         let (mut equal, mut smaller) = (0, 0);
         for candidate in candidates("merge_tree", &draft) {
             let reference = Candidate::as_small_as(&base, candidate::as_it_is(), &candidate).unwrap();
-            // The very number of pages, whatever the settings of the tree.
+            // The number of pages is exactly equal, whatever the settings of the tree.
             assert_eq!(reference.tenants, candidate.tenants, "{:?}", candidate.change);
             let same = reference.scenario == crate::sweep::resolved(&draft).unwrap();
             (equal, smaller) = (equal + u32::from(same), smaller + u32::from(!same));
             assert!(candidate.tenants <= base.host_pages(), "{:?}", candidate.change);
         }
-        // With half of the space to spare, only tiered shapes and the largest memtable need more.
+        // With half of the space spare, only tiered shapes and the largest memtable need more space.
         match spare {
             "" => assert!(smaller >= 6, "{smaller}"),
             _ => assert!(equal >= 8 && smaller <= 4, "{equal} {smaller}"),
@@ -129,12 +129,13 @@ fn a_tree_keeps_its_capacity_where_it_can_and_else_tells_how_small_the_stack_mus
     }
 }
 
-/// Pages of a memtable of [`TREE`].
+/// Pages of a memtable of `TREE`.
 const MEMTABLE_PAGES: f64 = 32.0;
 
-/// Holds what a tree writes against the closed form for its shape (Dayan et al., Monkey, SIGMOD 2017): there are log_ratio(all /
-/// level 0) levels; in a leveled tree a record is written again half the ratio to once the ratio and one times in each, in a tiered
-/// one about once. Both write the log and the flushed table besides, and an index for each table.
+/// Compares the writes of a tree with the closed form for its shape (Dayan et al., Monkey, SIGMOD 2017). There are
+/// log_ratio(all / level 0) levels. In each level a leveled tree rewrites a record between half the ratio times and
+/// once more than the ratio; a tiered tree rewrites it about once. Both also write the log, the flushed table, and an
+/// index for each table.
 fn agrees_with_its_closed_form(figures: &Figures, ratio: Option<f64>, level0_runs: f64) {
     let index = 17.0 / 16.0;
     let of_level0 = figures.host_pages as f64 / (level0_runs * MEMTABLE_PAGES);
@@ -150,7 +151,7 @@ fn agrees_with_its_closed_form(figures: &Figures, ratio: Option<f64>, level0_run
 }
 
 #[test]
-fn what_helps_a_merge_tree_is_found_repeats_and_agrees_with_its_closed_form() {
+fn merge_tree_advice_repeats_and_agrees_with_the_closed_form() {
     let draft = draft(TREE);
     let advice = advice(&draft, &["merge_tree"], 3, 2, 2);
     agrees_with_its_closed_form(&advice.base, Some(10.0), 4.0);
@@ -166,13 +167,13 @@ fn what_helps_a_merge_tree_is_found_repeats_and_agrees_with_its_closed_form() {
     {
         assert_eq!(of(part).verdict, verdict, "{:#?}", of(part));
     }
-    // Level 0 costs nothing but runs, and its price is shown as such.
+    // Level 0 costs only sorted runs, and the price lists them.
     let fewer = &of("from 2 runs on").prices;
     assert_eq!(fewer.iter().map(Price::text).collect::<Vec<_>>(), ["sorted runs 6 → 4"]);
     let larger: Vec<String> = of("memtables of 256 KiB").prices.iter().map(Price::text).collect();
     assert!(larger[0].starts_with("capacity -"), "{larger:?}");
     assert_eq!(larger[1], "memtable in RAM 128.0 KiB → 256.0 KiB");
-    // Both the best and what it is held against come to the same when they are run by themselves.
+    // The best change and its baseline give the same values when they are run separately.
     let best = advice.best().unwrap();
     let reference = best.reference.as_ref().expect("it takes space");
     assert_eq!(reference.host_pages, best.figures.host_pages);
@@ -186,7 +187,7 @@ fn what_helps_a_merge_tree_is_found_repeats_and_agrees_with_its_closed_form() {
         let result =
             run(&repeated.scenario().unwrap(), &mut |_: &Progress| ControlFlow::Continue(())).unwrap();
         let found = result.write_amplification.unwrap();
-        // Of the reference, the mean over the seeds is known.
+        // For the baseline, the mean over the seeds is known.
         assert!((found / expected - 1.0).abs() < 0.02, "{settings:?}: {found}, not {expected}");
         let pages: u32 = Situation::of(&repeated).unwrap().host_pages().iter().sum();
         assert_eq!(u64::from(pages), best.figures.host_pages);
@@ -194,13 +195,13 @@ fn what_helps_a_merge_tree_is_found_repeats_and_agrees_with_its_closed_form() {
 }
 
 #[test]
-fn what_matters_most_stands_first() {
+fn verdicts_are_ordered_by_importance() {
     let order = [Verdict::Saves, Verdict::Costs, Verdict::Unsteady, Verdict::Untold, Verdict::Meaningless];
     assert!(order.is_sorted());
 }
 
 #[test]
-fn rocksdb_reads_its_own_options() {
+fn rocksdb_options_match_the_snapshot() {
     insta::assert_snapshot!("rocksdb", diffs("merge_tree", TREE));
     let tiered =
         TREE.replace("write_ahead_log", "compaction = { shape = \"tiered\", runs = 4 }, write_ahead_log");
@@ -208,7 +209,7 @@ fn rocksdb_reads_its_own_options() {
 }
 
 #[test]
-fn file_systems_and_caches_read_their_own_options() {
+fn file_system_and_cache_options_match_the_snapshot() {
     let of =
         |text: &str| ["layout", "segments", "trim", "capacity"].map(|family| diffs(family, text)).concat();
     insta::assert_snapshot!("f2fs", of(FILE_SYSTEM));
@@ -221,14 +222,14 @@ fn file_systems_and_caches_read_their_own_options() {
 }
 
 #[test]
-fn nothing_is_said_of_software_that_nobody_named() {
+fn unnamed_software_gets_no_options() {
     let none = candidates("segments", &draft(STACK));
     let base = crate::sweep::resolved(&draft(STACK)).unwrap();
     assert!(none.iter().all(|candidate| software::changed(&base, &candidate.scenario).is_empty()));
 }
 
 #[test]
-fn a_larger_map_cache_is_tried_and_its_memory_is_the_price() {
+fn larger_map_cache_is_proposed_with_its_memory_as_price() {
     let gecko = include_str!("../../../../../scenarios/gecko.toml");
     let draft = draft(gecko);
     let found = arguments(&proposed("map_cache", &draft));

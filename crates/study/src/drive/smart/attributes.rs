@@ -1,5 +1,5 @@
-//! The vendors' attributes of ATA drives. What an attribute counts, and in which unit, is in the name that smartctl's database
-//! of drives gives it: `Host_Writes_32MiB`, `NAND_Writes_1GiB`, `Total_LBAs_Written`.
+//! Vendor attributes of ATA drives. smartctl's database of drives gives attributes names that state the counted
+//! quantity and its unit: `Host_Writes_32MiB`, `NAND_Writes_1GiB`, `Total_LBAs_Written`.
 
 use super::SmartReport;
 use super::counter::{Counter, EraseCounts, Media};
@@ -12,16 +12,16 @@ const MEDIA_WRITES: &[&str] = &["NAND_Writes_", "Flash_Writes_"];
 const UNITS: &[(&str, f64)] =
     &[("32MiB", 33_554_432.0), ("1GiB", 1_073_741_824.0), ("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0)];
 
-/// Pages programmed for the host and for the drive itself, of Crucial and Micron.
+/// Pages programmed for the host and by the drive itself, on Crucial and Micron drives.
 const HOST_PAGES: &str = "Host_Program_Page_Count";
 const BACKGROUND_PAGES: &[&str] = &["FTL_Program_Page_Count", "Bckgnd_Program_Page_Cnt"];
 
-/// Mean erases of a block.
+/// Mean erase count of a block.
 const MEAN_ERASES: &[&str] = &["Ave_Block-Erase_Count", "Average_Erase_Count"];
-/// The same of Samsung's drives; others count something else by that name.
+/// Mean erase count on Samsung drives; other vendors count something else by this name.
 const SAMSUNG_MEAN_ERASES: &str = "Wear_Leveling_Count";
 
-/// Attributes whose normalised value falls from 100 to 0, or 1, over the drive's life.
+/// Attributes whose normalised value falls from 100 to 0 or 1 over the drive's life.
 const LIFE_LEFT: &[&str] = &[
     "Percent_Lifetime_Remain",
     "Percent_Lifetime_Used",
@@ -31,13 +31,13 @@ const LIFE_LEFT: &[&str] = &[
     "Remaining_Lifetime_Perc",
 ];
 
-/// Bytes of each count of an attribute with one of these names, by what follows.
+/// Returns the bytes per count of an attribute with one of these prefixes, from the rest of its name.
 fn unit(name: &str, prefixes: &[&str]) -> Option<f64> {
     let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))?;
     UNITS.iter().find(|(unit, _)| *unit == rest).map(|(_, bytes)| *bytes)
 }
 
-/// Takes what the attributes say that nothing better said.
+/// Takes values from the attributes that no better source supplied.
 pub fn take(report: &mut SmartReport, document: &Document<'_>, sector_bytes: f64) -> Result<(), ReportError> {
     let Some(table) = document.inside("ata_smart_attributes")? else { return Ok(()) };
     let is_samsung =

@@ -1,59 +1,59 @@
-//! What drives count, in which units.
+//! Counters of drives, with their units.
 
 use crate::drive::interval::Interval;
 
-/// A count that only grows.
+/// Count that never decreases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
-    /// Where it stands in the report.
+    /// Key in the report.
     pub key: String,
-    /// How often.
+    /// Number of units.
     pub count: f64,
-    /// How much each is: bytes, hours, or 1.
+    /// Size of a unit: bytes, hours, or 1.
     pub unit: f64,
 }
 
 impl Counter {
-    /// So many of `unit` each, as it stands at `key`.
+    /// Returns a counter of `count` times `unit` at `key`.
     pub fn new(key: impl Into<String>, count: f64, unit: f64) -> Self {
         Counter { key: key.into(), count, unit }
     }
 
-    /// The amount; the count was rounded in a direction that is not known.
+    /// Returns the amount; the rounding direction of the count is unknown.
     pub fn amount(&self) -> Interval {
         Interval::counted(self.count * self.unit, self.unit)
     }
 
-    /// By how much it grew since `earlier`; `None` if it did not, or if it counts something else.
+    /// Returns the increase since `earlier`; `None` if the count decreased, or counts something else.
     pub fn since(&self, earlier: &Counter) -> Option<Interval> {
         let grown = self.count - earlier.count;
         (self.key == earlier.key && grown >= 0.0).then(|| Interval::counted(grown * self.unit, self.unit))
     }
 }
 
-/// What flash was programmed with.
+/// Count of flash programs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Media {
-    /// Bytes.
+    /// Bytes programmed.
     Bytes(Counter),
-    /// All of it and the host's part, both in one unit, whichever that is.
+    /// All programs and the host's part, in a common but unknown unit.
     Both {
-        /// By the host.
+        /// Programs for the host.
         host: Counter,
-        /// By anybody.
+        /// All programs.
         all: Counter,
     },
-    /// Pages, apart by who they were programmed for.
+    /// Pages programmed, separated by cause.
     Pages {
-        /// For the host.
+        /// Programs for the host.
         host: Counter,
-        /// For the drive itself.
+        /// Programs by the drive itself.
         background: Counter,
     },
 }
 
 impl Media {
-    /// Programmed over written by the host, which wrote `host` bytes.
+    /// Returns bytes programmed over bytes written by the host, given `host` bytes from the host.
     pub fn amplification(&self, host: Interval) -> Interval {
         match self {
             Media::Bytes(bytes) => bytes.amount().over(host),
@@ -62,7 +62,7 @@ impl Media {
         }
     }
 
-    /// The same between two reports; `None` if a count fell, or if they count in other ways.
+    /// Returns this ratio between two reports; `None` if a count decreased, or the kinds of counts differ.
     pub fn amplification_since(&self, earlier: &Media, host: Interval) -> Option<Interval> {
         match (self, earlier) {
             (Media::Bytes(bytes), Media::Bytes(before)) => Some(bytes.since(before)?.over(host)),
@@ -77,7 +77,7 @@ impl Media {
         }
     }
 
-    /// Where it stands in the report.
+    /// Returns the key in the report.
     pub fn key(&self) -> String {
         match self {
             Media::Bytes(bytes) => bytes.key.clone(),
@@ -87,19 +87,19 @@ impl Media {
     }
 }
 
-/// All pages over those of the host.
+/// Returns all pages over those of the host.
 fn of_pages(host: Interval, background: Interval) -> Interval {
     let share = background.over(host);
     Interval { value: 1.0 + share.value, low: 1.0 + share.low, high: 1.0 + share.high }
 }
 
-/// How often blocks were erased.
+/// Erase counts of blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EraseCounts {
-    /// Where it stands in the report.
+    /// Key in the report.
     pub key: String,
-    /// The mean over the blocks, if the drive says, or else the middle of the fewest and the most; and what it may be.
+    /// Mean over the blocks as reported, otherwise the middle between minimum and maximum; with its bounds.
     pub mean: Interval,
-    /// Whether it is the drive's own mean.
+    /// True if the drive reports the mean.
     pub is_mean: bool,
 }

@@ -1,15 +1,15 @@
-//! JSON that may hold anything: numbers are found by name, and what is wrong is said with file and key.
+//! Access to arbitrary JSON: numbers are looked up by name, and errors state file and key.
 
 use serde_json::{Map, Value};
 
-/// A report that cannot be read, or two that do not belong together.
+/// A report cannot be read, or two reports do not belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportError {
-    /// Of which file.
+    /// Name of the file.
     pub file: String,
-    /// At which key; empty where it is about the whole.
+    /// Key of the problem; empty if it concerns the whole file.
     pub key: String,
-    /// What is wrong.
+    /// Description of the problem.
     pub problem: String,
 }
 
@@ -22,13 +22,13 @@ impl std::fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-/// 2 to the power of 64.
+/// Value of 2 to the power of 64.
 const TWO_64: f64 = 18_446_744_073_709_551_616.0;
 
-/// Longest text that an error repeats, letters.
+/// Maximum length of text repeated in an error, in characters.
 const SHOWN: usize = 60;
 
-/// An object in a report, and where it is.
+/// Object in a report, with its path.
 #[derive(Clone)]
 pub struct Document<'a> {
     file: &'a str,
@@ -37,7 +37,7 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// The whole of a document.
+    /// Returns the top-level object of a document.
     pub fn root(file: &'a str, value: &'a Value) -> Result<Self, ReportError> {
         let fields = value.as_object().ok_or_else(|| ReportError {
             file: file.into(),
@@ -47,7 +47,7 @@ impl<'a> Document<'a> {
         Ok(Document { file, path: String::new(), fields })
     }
 
-    /// An error at `key` of this object; at the object itself, if that is empty.
+    /// Returns an error at `key` of this object, or at the object itself if `key` is empty.
     pub fn error(&self, key: &str, problem: impl Into<String>) -> ReportError {
         ReportError { file: self.file.into(), key: self.at(key), problem: problem.into() }
     }
@@ -60,22 +60,22 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The names in it.
+    /// Returns the keys of the object.
     pub fn keys(&self) -> impl Iterator<Item = &'a str> {
         self.fields.keys().map(String::as_str)
     }
 
-    /// Whether any of `keys` is there.
+    /// True if any of `keys` exists.
     pub fn has(&self, keys: &[&str]) -> bool {
         keys.iter().any(|key| self.fields.contains_key(*key))
     }
 
-    /// What stands at `key`, unless that is null.
+    /// Returns the value at `key`, unless it is null.
     fn get(&self, key: &str) -> Option<&'a Value> {
         self.fields.get(key).filter(|value| !value.is_null())
     }
 
-    /// The object at `key`, if there is one.
+    /// Returns the object at `key`, if there is one.
     pub fn inside(&self, key: &str) -> Result<Option<Document<'a>>, ReportError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let fields =
@@ -83,7 +83,7 @@ impl<'a> Document<'a> {
         Ok(Some(Document { file: self.file, path: self.at(key), fields }))
     }
 
-    /// The objects of the list at `key`; none if there is no such list.
+    /// Returns the objects of the list at `key`; an empty list if there is none.
     pub fn list(&self, key: &str) -> Result<Vec<Document<'a>>, ReportError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let list =
@@ -101,22 +101,22 @@ impl<'a> Document<'a> {
         objects.collect()
     }
 
-    /// The text at `key`, without blanks at its ends; none if it is empty.
+    /// Returns the text at `key` without surrounding blanks; `None` if it is empty.
     pub fn text(&self, key: &str) -> Option<String> {
         let text = self.get(key)?.as_str()?.trim();
         (!text.is_empty()).then(|| text.chars().filter(|letter| !letter.is_control()).take(SHOWN).collect())
     }
 
-    /// Whether `key` is there and says no.
+    /// True if `key` exists and is false.
     pub fn is_false(&self, key: &str) -> bool {
         self.get(key) == Some(&Value::Bool(false))
     }
 
-    /// The name and the value of the first of `keys` that is there: a number, the digits of one, perhaps with thousands apart, or
-    /// its two halves.
+    /// Returns the name and value of the first of `keys` that exists. The value may be a number, its digits (also with
+    /// thousands separators), or its two halves.
     pub fn number(&self, keys: &[&'static str]) -> Result<Option<(&'static str, f64)>, ReportError> {
         for &key in keys {
-            // Beside numbers that JSON's readers may round, smartctl has their digits.
+            // smartctl also prints the digits of numbers that JSON readers may round.
             let exact = self.get(&format!("{key}_s"));
             let Some(value) = exact.or_else(|| self.get(key)) else { continue };
             let number = number(value).ok_or_else(|| {
@@ -128,20 +128,20 @@ impl<'a> Document<'a> {
         Ok(None)
     }
 
-    /// The value alone.
+    /// Returns only the value.
     pub fn value(&self, keys: &[&'static str]) -> Result<Option<f64>, ReportError> {
         Ok(self.number(keys)?.map(|(_, value)| value))
     }
 }
 
-/// A count in any of the forms in which tools print numbers of up to 128 bits.
+/// Parses a count in any of the forms in which tools print numbers of up to 128 bits.
 fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => {
             let digits: String =
                 text.trim().chars().filter(|letter| ![',', '_', ' ', '\''].contains(letter)).collect();
-            // Neither "inf" nor "nan" begins with a digit.
+            // Neither "inf" nor "nan" starts with a digit.
             digits.starts_with(|letter: char| letter.is_ascii_digit()).then(|| digits.parse().ok())??
         }
         Value::Object(halves) => {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where() {
+    fn errors_state_file_and_key() {
         let value = json!({"a": {"b": [{"c": "many"}, 7]}, "d": 1});
         let root = Document::root("x.json", &value).unwrap();
         let inner = root.inside("a").unwrap().unwrap();

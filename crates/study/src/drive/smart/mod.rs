@@ -1,4 +1,4 @@
-//! A drive's own counters, as `nvme-cli` and `smartctl` print them in JSON.
+//! Counters of drives in the JSON output of `nvme-cli` and `smartctl`.
 
 mod attributes;
 mod counter;
@@ -12,48 +12,49 @@ pub use document::ReportError;
 use document::Document;
 use serde_json::Value;
 
-/// Longest report that is read, bytes; those of real drives have some tens of thousands.
+/// Maximum length of a report in bytes; real drives have some tens of thousands.
 const LONGEST: usize = 16 << 20;
 
-/// What a drive says of itself at one time.
+/// State of a drive at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SmartReport {
-    /// Where it was read.
+    /// Name of the file.
     pub file: String,
-    /// What the drive is called.
+    /// Model name of the drive.
     pub model: Option<String>,
-    /// Its serial number.
+    /// Serial number.
     pub serial: Option<String>,
-    /// Bytes that it shows.
+    /// Logical capacity in bytes.
     pub capacity_bytes: Option<u64>,
-    /// Bytes of these that hold something, as the drive counts them.
+    /// Bytes in use, as counted by the drive.
     pub utilised_bytes: Option<u64>,
-    /// When the report was made, seconds since 1970.
+    /// Time of the report, seconds since 1970.
     pub taken_at: Option<f64>,
-    /// Hours under power.
+    /// Hours of operation.
     pub power_on_hours: Option<Counter>,
-    /// Bytes that the host wrote.
+    /// Bytes written by the host.
     pub host: Option<Counter>,
-    /// What the flash took.
+    /// Count of flash programs.
     pub media: Option<Media>,
-    /// How often its blocks were erased.
+    /// Erase counts of blocks.
     pub erases: Option<EraseCounts>,
-    /// The maker's estimate of the life used, per cent; may pass 100.
+    /// The maker's estimate of used life, per cent; may exceed 100.
     pub percentage_used: Option<Counter>,
-    /// Spare blocks left, per cent of those that it had.
+    /// Remaining spare blocks, per cent of the original number.
     pub available_spare: Option<f64>,
-    /// Blocks that went bad.
+    /// Number of bad blocks.
     pub bad_blocks: Option<f64>,
-    /// What a reader should know about how it was read.
+    /// Remarks about the evaluation of the report.
     pub notes: Vec<String>,
 }
 
 impl SmartReport {
-    /// Reads a report of `file`: one JSON document of `smartctl -j`, or those of `nvme-cli` one after the other: `smart-log`, and
-    /// `ocp smart-add-log`, `endurance-log`, `id-ctrl` and `id-ns` as there are.
+    /// Reads a report from `file`: one JSON document of `smartctl -j`, or concatenated documents of `nvme-cli`:
+    /// `smart-log`, and optionally `ocp smart-add-log`, `endurance-log`, `id-ctrl` and `id-ns`.
     ///
     /// # Errors
-    /// Text that is none; a counter that is no number; no count of what the host wrote.
+    /// Returns an error for text that is not a report, for a counter that is not a number, and without a count of host
+    /// writes.
     pub fn read(file: &str, text: &str) -> Result<Self, ReportError> {
         let failed = |problem: String| ReportError { file: file.into(), key: String::new(), problem };
         if text.len() > LONGEST {
@@ -77,7 +78,7 @@ impl SmartReport {
         Ok(report)
     }
 
-    /// Takes what one document says.
+    /// Takes the values of one document.
     fn take(&mut self, document: &Document<'_>) -> Result<(), ReportError> {
         if document.has(&["smartctl", "json_format_version"]) {
             return smartctl::take(self, document);

@@ -1,4 +1,4 @@
-//! What `nvme-cli` prints with `-o json`: each of its commands a document without a name, known by its keys.
+//! Output of `nvme-cli` with `-o json`: each command prints a document without a name, recognised by its keys.
 
 use super::SmartReport;
 use super::counter::{Counter, EraseCounts, Media};
@@ -8,18 +8,18 @@ use crate::drive::interval::Interval;
 /// Bytes of a data unit of the SMART log: a thousand sectors of 512, rounded up (NVM Express, SMART / Health Information).
 pub const DATA_UNIT_BYTES: f64 = 512_000.0;
 
-/// Bytes of a unit of the endurance group's log, in billions, rounded up (NVM Express, Endurance Group Information).
+/// Bytes per unit of the endurance group's log: billions, rounded up (NVM Express, Endurance Group Information).
 const ENDURANCE_UNIT_BYTES: f64 = 1e9;
 
-/// The extended SMART log of the OCP counts bytes (Datacenter NVMe SSD Specification, SMART-1), in the two sets of names that
-/// nvme-cli has for it.
+/// The OCP extended SMART log counts bytes (Datacenter NVMe SSD Specification, SMART-1). nvme-cli has two sets of names
+/// for it.
 const OCP_WRITTEN: [&str; 2] = ["Physical media units written", "physical_media_units_written"];
 const OCP_MOST_ERASED: [&str; 2] = ["Max User data erase counts", "max_user_data_erase_count"];
 const OCP_LEAST_ERASED: [&str; 2] = ["Min User data erase counts", "min_user_data_erase_count"];
 const OCP_MEAN_ERASED: [&str; 2] = ["Nand avg erase count", "nand_avg_erase_count"];
 const OCP_BAD_BLOCKS: [&str; 2] = ["Bad user nand blocks - Raw", "bad_user_nand_blocks_raw"];
 
-/// Takes what a document says; false if it is none of these.
+/// Takes the values of a document; returns false if the document is not one of these.
 pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<bool, ReportError> {
     if document.has(&OCP_WRITTEN) {
         take_ocp(report, document)?;
@@ -42,7 +42,7 @@ pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<bool, R
     Ok(true)
 }
 
-/// The SMART log of NVM Express, in nvme-cli's names and smartctl's.
+/// Takes the SMART log of NVM Express, with the names of nvme-cli or smartctl.
 pub fn take_health(report: &mut SmartReport, document: &Document<'_>) -> Result<(), ReportError> {
     if report.host.is_some() {
         return Err(
@@ -68,7 +68,7 @@ fn take_ocp(report: &mut SmartReport, document: &Document<'_>) -> Result<(), Rep
         return Err(document.error(OCP_WRITTEN[0], "is there twice: give each report a file of its own"));
     }
     let written = document.number(&OCP_WRITTEN)?;
-    // The two sets of names mean the same.
+    // Both sets of names have the same meaning.
     report.media = written
         .filter(|(_, bytes)| *bytes > 0.0)
         .map(|(_, bytes)| Media::Bytes(Counter::new("physical media units written", bytes, 1.0)));
@@ -93,7 +93,7 @@ fn take_ocp(report: &mut SmartReport, document: &Document<'_>) -> Result<(), Rep
 
 fn take_endurance_group(report: &mut SmartReport, document: &Document<'_>) -> Result<(), ReportError> {
     let written = document.value(&["media_units_written"])?.filter(|units| *units > 0.0);
-    // Drives without the counter show 0; the log of the OCP counts finer.
+    // Drives without the counter show 0; the OCP log has a finer unit.
     if let (Some(units), None) = (written, &report.media) {
         let counter = Counter::new("endurance group's media_units_written", units, ENDURANCE_UNIT_BYTES);
         report.media = Some(Media::Bytes(counter));
@@ -101,8 +101,8 @@ fn take_endurance_group(report: &mut SmartReport, document: &Document<'_>) -> Re
     Ok(())
 }
 
-/// The additional SMART log of Intel and Solidigm, and of those who print theirs alike: both counts in one unit, 32 MiB by Intel's
-/// documents, so that their ratio needs none.
+/// Takes the additional SMART log of Intel and Solidigm, which other vendors also use. Both counts have one unit (32
+/// MiB by Intel's documents), so their ratio does not depend on it.
 fn take_statistics(report: &mut SmartReport, statistics: &Document<'_>) -> Result<(), ReportError> {
     let counter = |key: &'static str| match statistics.inside(key)? {
         Some(entry) => {

@@ -1,13 +1,13 @@
-//! What `smartctl -a -j` prints: one document for drives of NVMe, SATA and SAS.
+//! Output of `smartctl -a -j`: one document for NVMe, SATA or SAS drives.
 
 use super::counter::Counter;
 use super::document::{Document, ReportError};
 use super::{SmartReport, attributes, nvme};
 
-/// Bytes of a sector where the report does not say.
+/// Default sector size in bytes.
 const SECTOR_BYTES: f64 = 512.0;
 
-/// Takes what the document says.
+/// Takes the values of the document.
 pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<(), ReportError> {
     if report.host.is_some() {
         return Err(document.error("", "has two reports: give each a file of its own"));
@@ -44,7 +44,7 @@ pub fn take(report: &mut SmartReport, document: &Document<'_>) -> Result<(), Rep
     Ok(())
 }
 
-/// What smartctl complains of, if it does.
+/// Returns the first message of smartctl, if any.
 fn message(document: &Document<'_>) -> Result<Option<String>, ReportError> {
     let Some(program) = document.inside("smartctl")? else { return Ok(None) };
     Ok(program.list("messages")?.iter().find_map(|message| message.text("string")))
@@ -55,7 +55,7 @@ fn take_capacity(report: &mut SmartReport, document: &Document<'_>) -> Result<()
     if let Some(shown) = document.inside("user_capacity")? {
         capacity = capacity.or(shown.value(&["bytes"])?.filter(|bytes| *bytes > 0.0));
     }
-    // Several namespaces share the flash, and each says only its own part.
+    // Several namespaces share the flash, and each reports only its own part.
     if let [namespace] = &document.list("nvme_namespaces")?[..] {
         if let Some(size) = namespace.inside("capacity")? {
             capacity = capacity.or(size.value(&["bytes"])?.filter(|bytes| *bytes > 0.0));
@@ -69,7 +69,7 @@ fn take_capacity(report: &mut SmartReport, document: &Document<'_>) -> Result<()
     Ok(())
 }
 
-/// The device statistics of ATA (ACS-3, log 04h), whose units are standard.
+/// Takes the device statistics of ATA (ACS-3, log 04h), which have standard units.
 fn take_statistics(
     report: &mut SmartReport,
     document: &Document<'_>,
@@ -100,7 +100,7 @@ fn take_statistics(
     Ok(())
 }
 
-/// Drives of SAS: gigabytes (10^9 bytes) with three digits behind the point.
+/// Takes counters of SAS drives: gigabytes (10^9 bytes) with three decimals.
 fn take_scsi(report: &mut SmartReport, document: &Document<'_>) -> Result<(), ReportError> {
     let used = document.value(&["scsi_percentage_used_endurance_indicator"])?;
     let used = used.map(|percent| Counter::new("scsi_percentage_used_endurance_indicator", percent, 1.0));

@@ -5,9 +5,9 @@ fn read(text: &str) -> Result<SmartReport, ReportError> {
     SmartReport::read("report.json", text)
 }
 
-/// nvme-cli, the older and the newer forms of the same log.
+/// Older and newer forms of the same log of nvme-cli.
 #[test]
-fn the_smart_log_is_read_in_all_its_forms() {
+fn smart_log_is_read_in_all_its_forms() {
     let older = json!({
         "critical_warning": 0, "avail_spare": 97, "spare_thresh": 10, "percent_used": 12,
         "data_units_read": 27_462_514, "data_units_written": 1_500_000, "power_on_hours": 8760,
@@ -24,9 +24,9 @@ fn the_smart_log_is_read_in_all_its_forms() {
     }
 }
 
-/// Documents one after the other in a file, as `nvme ... >> file` leaves them.
+/// Concatenated documents in a file, as written by `nvme ... >> file`.
 #[test]
-fn logs_of_nvme_cli_may_follow_each_other() {
+fn concatenated_logs_of_nvme_cli_are_read() {
     let health = json!({ "data_units_written": 1000, "percent_used": 1, "power_on_hours": 10 });
     let v1 = json!({
         "Physical media units written": { "hi": 0, "lo": 1_280_000_000u64 },
@@ -92,7 +92,7 @@ fn attributes_are_read_by_their_names_and_units() {
     let intel = ata(&intel, json!({})).unwrap();
     let ratio = intel.media.unwrap().amplification(intel.host.unwrap().amount());
     assert!((ratio.value - 90_287.0 / 44_554.0).abs() < 1e-12, "{ratio:?}");
-    // The counters' own unit is what the ratio may be off by.
+    // The ratio may be off by one unit of each counter.
     assert!((ratio.high - 90_288.0 / 44_553.0).abs() < 1e-12, "{ratio:?}");
     let micron = [
         (246, "Total_LBAs_Written", 100, 9_607_694_422),
@@ -107,13 +107,13 @@ fn attributes_are_read_by_their_names_and_units() {
     let unknown =
         ata(&[(241, "Total_LBAs_Written", 99, 2000)], json!({ "in_smartctl_database": false })).unwrap();
     assert!(unknown.notes[0].contains("database does not know"), "{:?}", unknown.notes);
-    // Not Samsung's: the count has another meaning.
+    // On drives of other vendors than Samsung the count has another meaning.
     let other = [(241, "Total_LBAs_Written", 99, 2000), (177, "Wear_Leveling_Count", 96, 41)];
     assert_eq!(ata(&other, json!({ "model_name": "X" })).unwrap().erases, None);
 }
 
 #[test]
-fn standard_statistics_go_before_attributes() {
+fn standard_statistics_take_precedence_over_attributes() {
     let statistics = json!({ "ata_device_statistics": { "pages": [
         { "number": 1, "table": [
             { "name": "Logical Sectors Written", "value": 5000, "flags": { "valid": true } },
@@ -153,7 +153,7 @@ fn drives_of_nvme_and_sas_are_read_from_smartctl() {
 }
 
 #[test]
-fn what_is_no_report_is_refused_with_file_and_key() {
+fn invalid_report_is_refused_with_file_and_key() {
     let cases = [
         ("", "report.json: is empty"),
         ("{", "report.json: is no JSON"),

@@ -1,4 +1,4 @@
-//! Files that cannot be: each is refused with its place and key.
+//! Invalid files: each is refused with its place and key.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_line_and_key() {
+fn invalid_fleet_is_refused_with_line_and_key() {
     assert!(of_draft(&Draft::from_toml(GOOD, "fleet.toml").unwrap(), Path::new("")).is_ok());
     let cases = [
         ("drives = 10", "drives = 0", "fleet.toml:3:", "group[0].drives: is 0"),
@@ -92,7 +92,7 @@ fn what_is_wrong_is_told_with_line_and_key() {
 }
 
 #[test]
-fn wrong_what_ifs_are_told_as_well() {
+fn invalid_what_ifs_are_refused_with_their_key() {
     let cases = [
         ("set = { \"ftl.victim\" = \"greedyy\" }", "what_if[0].set: in group \"g\": "),
         ("set = { \"tenant.share\" = 2 }", "what_if[0].set: \"tenant.share\" is not in `device` or `ftl`"),

@@ -1,8 +1,8 @@
-//! What many draws must keep: intervals that cover, pairs, the same bytes.
+//! Properties of many draws: coverage of intervals, pairing, and reproducible output.
 
 use super::*;
 
-/// The fleet with loads whose mean is known: 1 drive write a day.
+/// Returns a fleet whose loads have a known mean: 1 drive write per day.
 fn drawn(seed: u64) -> Value {
     let mut fleet = fleet();
     (fleet["seed"], fleet["draws"]) = (json!(seed), json!(10));
@@ -12,7 +12,7 @@ fn drawn(seed: u64) -> Value {
 }
 
 #[test]
-fn intervals_cover_the_mean_and_the_next_fleet() {
+fn intervals_have_95_percent_coverage() {
     let fleet = drawn(1);
     let truth = 100.0 * 365.25 * write_amplification(&fleet) / (1000.0 * 1.25);
     let (fleets, mut means, mut ones) = (300, 0, 0);
@@ -22,12 +22,12 @@ fn intervals_cover_the_mean_and_the_next_fleet() {
         let mut other = drawn(1_000_000 + seed);
         other["draws"] = json!(2);
         let other = of(&other).all.wear_drives_per_year;
-        // One draw of two: half of it is the mean of both and their distance.
+        // Recovers one of two draws: the mean plus or minus half the distance of the two.
         let half = other.ci95 / super::super::estimate::student(1.0, 0.95);
         let one = other.mean + if seed % 2 == 0 { half } else { -half };
         ones += u64::from((found.low..=found.high).contains(&one));
     }
-    // Of 300 some 285; ten off are 2.6 standard deviations.
+    // About 285 of 300 are expected; ten off are 2.6 standard deviations.
     for covered in [means, ones] {
         assert!((273..=297).contains(&covered), "{means} {ones}");
     }
@@ -40,13 +40,13 @@ fn differences_of_the_same_draws_are_narrow() {
     let row = &of(&fleet).what_if[0];
     assert!(row.wear_difference.mean < 0.0);
     assert!(row.wear_difference.ci95 < 0.6 * row.wear_drives_per_year.ci95, "{row:?}");
-    // The change is the same share of every drive.
+    // The relative change is equal for every drive.
     let share = |estimate: super::super::Estimate| estimate.ci95 / estimate.mean.abs();
     near(share(row.wear_difference), share(row.wear_drives_per_year));
 }
 
 #[test]
-fn equal_seeds_give_equal_bytes_whatever_the_threads() {
+fn equal_seeds_give_equal_bytes_for_any_number_of_threads() {
     let mut fleet = drawn(5);
     fleet["group"][0]["age_years"] = json!({"law": "uniform", "low": 0, "high": 9});
     fleet["group"][0]["endurance_factor"] = json!({"law": "weibull", "scale": 1, "shape": 5});
@@ -61,9 +61,10 @@ fn equal_seeds_give_equal_bytes_whatever_the_threads() {
     assert_ne!(one, with(&fleet, 1));
 }
 
-/// Installed at random times long ago, drives wear out at a steady rate: lives used up are drives worn out.
+/// Installation times are spread over a long past, so drives wear out at a steady rate: lives used up equal drives worn
+/// out.
 #[test]
-fn a_fleet_of_mixed_ages_wears_out_as_fast_as_it_is_used_up() {
+fn fleet_of_mixed_ages_wears_out_at_the_rate_of_wear() {
     let mut fleet = drawn(7);
     fleet["group"][0]["drives"] = json!(20_000);
     fleet["group"][0]["age_years"] = json!({"law": "uniform", "low": 0, "high": 1000});

@@ -1,4 +1,4 @@
-//! Fleets whose figures can be worked out by hand, and files that cannot be.
+//! Fleets whose figures can be computed by hand, and invalid files.
 
 mod hostile;
 mod laws;
@@ -21,12 +21,12 @@ impl SweepObserver for Silent {
     fn finished(&self, _: usize, _: usize) {}
 }
 
-/// A drive of 1,000 blocks of 8 pages, a fifth spare, of 1,000 cycles.
+/// Returns a drive of 1,000 blocks of 8 pages, a fifth spare, with 1,000 cycles.
 fn device() -> Value {
     json!({"blocks_per_plane": 1000, "pages_per_block": 8, "spare_factor": 0.2, "endurance_cycles": 1000})
 }
 
-/// A fleet of one group and one tenant that writes uniformly, once a day.
+/// Returns a fleet of one group and one tenant that writes uniformly, one drive write per day.
 fn fleet() -> Value {
     json!({
         "group": [{"name": "g", "drives": 10, "price": 100.0, "device": device(), "ftl": {"victim": "greedy"}}],
@@ -46,7 +46,7 @@ fn near(found: f64, expected: f64) {
     assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}");
 }
 
-/// Write amplification of the fleet's first drive as its scenario has it.
+/// Computes the write amplification of the fleet's first drive from its scenario.
 fn write_amplification(fleet: &Value) -> f64 {
     let scenario = json!({
         "device": fleet["group"][0]["device"], "ftl": fleet["group"][0]["ftl"], "workload": fleet["tenant"][0]["workload"],
@@ -55,12 +55,12 @@ fn write_amplification(fleet: &Value) -> f64 {
 }
 
 #[test]
-fn equal_drives_last_endurance_over_rate_and_amplification() {
+fn life_of_equal_drives_is_endurance_over_rate_and_amplification() {
     let mut fleet = fleet();
     fleet["tenant"][0]["drive_writes_per_day"] = json!(2.0);
     let wa = write_amplification(&fleet);
     let found = of(&fleet);
-    // 1,000 cycles of 1.25 times what it shows, over what the flash takes a day.
+    // 1,000 cycles of 1.25 times the capacity, over flash writes per day.
     let years = 1000.0 * 1.25 / (2.0 * wa) / 365.25;
     assert!(found.life.iter().all(|row| row.years.ci95 == 0.0), "{:?}", found.life);
     for row in &found.life {
@@ -71,7 +71,7 @@ fn equal_drives_last_endurance_over_rate_and_amplification() {
     near(found.all.money_per_year.mean, 1000.0 / years);
     near(found.all.write_amplification.mean, wa);
     near(found.all.host_tb_per_day.mean, 10.0 * 2.0 * 6400.0 * 4096.0 / 1e12);
-    // All at once, one life after the other.
+    // All drives wear out at once, one life after the other.
     for row in &found.years {
         let before = |year: usize| (year as f64 / years).ceil() - 1.0;
         let worn_out = before(row.year).max(0.0) - before(row.year - 1).max(0.0);
@@ -83,7 +83,7 @@ fn equal_drives_last_endurance_over_rate_and_amplification() {
 }
 
 #[test]
-fn tenants_and_groups_add_up_to_the_whole() {
+fn tenants_and_groups_sum_to_the_fleet() {
     let mut fleet = fleet();
     let mut other = fleet["group"][0].clone();
     (other["name"], other["price"], other["drives"]) = (json!("h"), json!(50), json!(33));
@@ -110,7 +110,7 @@ fn tenants_and_groups_add_up_to_the_whole() {
 }
 
 #[test]
-fn a_what_if_that_changes_nothing_makes_no_difference() {
+fn what_if_without_change_makes_no_difference() {
     let mut fleet = fleet();
     fleet["tenant"][0]["drive_writes_per_day"] = json!({"law": "exponential", "mean": 1});
     fleet["what_if"] = json!([
@@ -129,7 +129,7 @@ fn a_what_if_that_changes_nothing_makes_no_difference() {
 }
 
 #[test]
-fn more_spare_space_never_costs_life_and_takes_more_drives() {
+fn more_spare_space_never_shortens_life_and_needs_more_drives() {
     let spare = [0.2, 0.22, 0.25, 0.3, 0.4, 0.5];
     for (victim, placement) in
         [("greedy", "single"), ("random", "single"), ("d_choices", "double"), ("fifo", "single")]
@@ -149,7 +149,7 @@ fn more_spare_space_never_costs_life_and_takes_more_drives() {
 }
 
 #[test]
-fn another_price_or_drive_counts_for_the_same_data() {
+fn what_if_with_other_price_or_drive_holds_the_same_data() {
     let mut fleet = fleet();
     fleet["what_if"] = json!([
         {"name": "dearer", "set": {"ftl.victim": "greedy"}, "price": 150},
@@ -160,15 +160,16 @@ fn another_price_or_drive_counts_for_the_same_data() {
     let [dearer, large, better] = &found.what_if[..] else { panic!() };
     near(dearer.money_per_year.mean, 1.5 * found.all.money_per_year.mean);
     assert_eq!((large.drives.mean, large.money_once.mean), (5.0, -1000.0));
-    // Half as many, which last as long.
+    // Half as many drives that last equally long.
     assert!((large.money_per_year.mean / found.all.money_per_year.mean - 1.0).abs() < 0.01);
     near(better.wear_drives_per_year.mean, 0.5 * found.all.wear_drives_per_year.mean);
 }
 
 #[test]
-fn what_counters_say_is_what_is_used() {
+fn counters_determine_the_used_fraction() {
     let folder = tempfile::tempdir().unwrap();
-    // 6,400 pages of 4 KiB; a year at two drive writes a day, half used; then by bytes of the flash; then by the host's.
+    // 6,400 pages of 4 KiB. Three drives: half used after a year at two drive writes per day; wear by flash bytes; wear
+    // by host bytes.
     let (shown, hours) = (6400.0 * 4096.0, 365.25 * 24.0);
     let text = format!(
         "host_bytes_written,power_on_hours,percentage_used,media_bytes_written\n{0},{hours},50,\n0,,,{1}\n{2},,,\n",
@@ -193,13 +194,13 @@ fn what_counters_say_is_what_is_used() {
     near(found.all.wear_drives_per_year.mean, 4.0 / whole);
 }
 
-/// Of so many threads.
+/// Returns options for this number of threads.
 pub(super) fn of_threads(threads: usize) -> SweepOptions<'static> {
     SweepOptions { threads: Some(threads), ..SweepOptions::default() }
 }
 
 #[test]
-fn without_a_model_it_is_refused_or_simulated() {
+fn fleet_without_a_model_is_refused_or_simulated() {
     let mut fleet = fleet();
     fleet["group"][0]["ftl"] = json!({"victim": "cost_benefit"});
     fleet["tenant"][0]["workload"] =
@@ -224,7 +225,7 @@ fn without_a_model_it_is_refused_or_simulated() {
 }
 
 #[test]
-fn theory_is_held_against_simulation() {
+fn check_compares_theory_with_simulation() {
     let mut fleet = fleet();
     fleet["group"][0]["device"] = json!({"preset": "tlc", "capacity": "200 GB", "over_provisioning": 0.2});
     fleet["tenant"][0]["workload"] = json!({
@@ -247,7 +248,7 @@ fn theory_is_held_against_simulation() {
 }
 
 #[test]
-fn whole_drives_are_simulated_as_they_are() {
+fn check_without_blocks_simulates_whole_drives() {
     let mut fleet = fleet();
     fleet["group"][0]["device"] = json!({"capacity": "64 MiB", "pages_per_block": 32, "page_size": 4096, "spare_factor": 0.2, "endurance_cycles": 3000});
     let check = CheckOptions { drives: 3, blocks: None, tolerance: 0.05 };

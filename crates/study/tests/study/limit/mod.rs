@@ -1,4 +1,4 @@
-//! The bound beside the exact optimum of small drives.
+//! Lower bound compared with the exact optimum of small drives.
 
 mod optimum;
 mod oracle;
@@ -24,30 +24,30 @@ fn bound(ops: &[Op], blocks: usize, pages_per_block: u8, start: Start) -> u64 {
     least_rewrites(&history(ops), flash, start)
 }
 
-/// By hand: two blocks of two pages.
+/// Cases computed by hand: two blocks of two pages.
 #[test]
-fn small_drives_rewrite_as_often_as_they_must() {
+fn optimum_of_small_drives_matches_hand_computed_values() {
     let writes = |pages: &[u8]| pages.iter().map(|&page| Op::Write(page)).collect::<Vec<_>>();
     let fewest = |pages: &[u8]| fewest_rewrites(&writes(pages), 2, 2);
-    // Room for all.
+    // There is room for all pages.
     assert_eq!(fewest(&[0, 1, 2, 0]), Some(0));
-    // 0 and 1 in one block, which is free once both are written anew.
+    // Pages 0 and 1 share a block, which is free after both are rewritten.
     assert_eq!(fewest(&[0, 1, 2, 0, 1]), Some(0));
-    // 2 can be beside neither 0 nor 1 without keeping a block from being erased.
+    // Page 2 cannot share a block with 0 or 1 without delaying the erase of that block.
     assert_eq!(fewest(&[0, 2, 1, 0, 1, 0]), Some(0));
-    // Four pages fill all; the fifth write takes its block with another page.
+    // Four pages fill the flash; the fifth write needs an erase and moves the other page of the block.
     assert_eq!(fewest(&[0, 1, 2, 3, 0]), Some(1));
     assert_eq!(fewest(&[0, 1, 2, 3, 0, 1, 0, 1]), Some(4));
-    // One more than fits.
+    // One page too many.
     assert_eq!(fewest(&[0, 1, 2, 3, 4]), None);
     let mut trimmed = writes(&[0, 1, 2, 3]);
     trimmed.extend([Op::Trim(0), Op::Trim(1), Op::Write(1), Op::Write(0)]);
     assert_eq!(fewest_rewrites(&trimmed, 2, 2), Some(0));
 }
 
-/// Every four writes after thirty others, to five pages on two blocks of three.
+/// All sequences of four writes after thirty fixed ones, to five pages on two blocks of three.
 #[test]
-fn the_bound_is_below_the_optimum_whatever_comes() {
+fn bound_is_below_the_optimum_for_all_sequences() {
     let before: Vec<u8> = (0..30).map(|at| (at * 7 % 11) as u8 % 5).collect();
     for_each_sequence(&mut Vec::new(), 4, 5, &mut |pages| {
         let ops: Vec<Op> = before.iter().chain(pages).map(|&page| Op::Write(page)).collect();
@@ -69,14 +69,14 @@ fn for_each_sequence(pages: &mut Vec<u8>, length: usize, most: u8, see: &mut imp
     }
 }
 
-/// Blocks, pages of a block, logical pages.
+/// Blocks, pages per block, logical pages.
 const DRIVES: [(usize, u8, u8); 5] = [(2, 2, 3), (2, 3, 5), (3, 2, 5), (2, 4, 7), (3, 3, 7)];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_bound_is_below_the_optimum(
+    fn bound_is_below_the_optimum(
         drive in 0..DRIVES.len(), draws in prop::collection::vec((0u8..20, any::<u8>()), 1..40),
     ) {
         let (blocks, pages_per_block, pages) = DRIVES[drive];
@@ -90,9 +90,9 @@ proptest! {
         prop_assert!(bound(&ops, blocks, pages_per_block, Start::Anything) <= erased);
     }
 
-    /// A stretch may begin wherever the drive is.
+    /// A stretch may begin with any state of the drive.
     #[test]
-    fn the_bounds_of_stretches_are_below_the_optimum_together(
+    fn sum_of_bounds_of_stretches_is_below_the_optimum(
         drive in 0..DRIVES.len(), draws in prop::collection::vec(any::<u8>(), 2..40), cut in any::<prop::sample::Index>(),
     ) {
         let (blocks, pages_per_block, pages) = DRIVES[drive];
@@ -113,9 +113,9 @@ proptest! {
     }
 }
 
-/// On drives that are nearly full: all that is known of them is the bound `b / (s + 1)`.
+/// Nearly full drives, where only the bound `b / (s + 1)` applies.
 #[test]
-fn a_drive_without_a_spare_block_amplifies() {
+fn drive_without_a_spare_block_has_a_positive_bound() {
     for (blocks, pages_per_block, pages) in DRIVES.into_iter().take(4) {
         let ops: Vec<Op> = (0..100).map(|at| Op::Write((at * 7 % 11) as u8 % pages)).collect();
         let optimum = fewest_rewrites(&ops, blocks, pages_per_block).unwrap();
@@ -125,7 +125,7 @@ fn a_drive_without_a_spare_block_amplifies() {
             ops.len()
         );
         assert!(bound <= optimum);
-        // One spare page in blocks of three and more.
+        // One spare page, with blocks of at least three pages.
         assert_eq!(
             bound > 0,
             blocks * usize::from(pages_per_block) == usize::from(pages) + 1 && pages_per_block > 2

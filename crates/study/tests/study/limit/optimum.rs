@@ -1,29 +1,30 @@
-//! The fewest rewrites of a small drive, found by trying everything.
+//! Exact minimum of rewrites of a small drive, by exhaustive search.
 
 use std::collections::HashMap;
 
-/// What the host does to a small drive.
+/// Host operation on a small drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     Write(u8),
     Trim(u8),
 }
 
-/// A block: its valid pages, in order, and how many of its pages are yet to be programmed.
+/// Block: its valid pages in order, and the number of its erased pages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Block {
     valid: Vec<u8>,
     erased: u8,
 }
 
-/// Blocks in order, for it does not matter which is which.
+/// Blocks in sorted order, because their identity does not matter.
 type State = Vec<Block>;
 
-/// The fewest rewrites that any algorithm makes on `blocks` erased blocks of so many pages; `None` if its pages do not fit.
+/// Returns the minimum of rewrites over all algorithms on `blocks` erased blocks of `pages_per_block` pages; `None` if
+/// the pages do not fit.
 ///
-/// With every write it may take up the valid pages of any blocks, erase these, and put what it has in hand wherever there is room. To
-/// take up pages at another time, or without erasing their block, would win nothing: what is moved later may still go to the
-/// same place. Blocks without valid pages are erased at once.
+/// At every write an algorithm may pick up the valid pages of any blocks, erase these blocks, and put the picked pages
+/// anywhere with room. Picking up pages at another time, or without an erase, gains nothing: pages that are moved later
+/// can still go to the same place. Blocks without valid pages are erased at once.
 pub fn fewest_rewrites(ops: &[Op], blocks: usize, pages_per_block: u8) -> Option<u64> {
     let erased = Block { valid: Vec::new(), erased: pages_per_block };
     let mut states = HashMap::from([(vec![erased; blocks], 0)]);
@@ -37,7 +38,7 @@ pub fn fewest_rewrites(ops: &[Op], blocks: usize, pages_per_block: u8) -> Option
     states.into_values().min()
 }
 
-/// All states that `op` may lead to, with the fewest rewrites of each.
+/// Computes all states that `op` may lead to, with the minimum of rewrites for each.
 fn apply(mut state: State, op: Op, pages_per_block: u8, rewrites: u64, next: &mut HashMap<State, u64>) {
     let (Op::Write(page) | Op::Trim(page)) = op;
     for block in &mut state {
@@ -62,7 +63,7 @@ fn apply(mut state: State, op: Op, pages_per_block: u8, rewrites: u64, next: &mu
     }
 }
 
-/// Puts what is in hand wherever there is room.
+/// Puts the picked pages anywhere with room.
 fn put(state: State, hand: &[u8], rewrites: u64, next: &mut HashMap<State, u64>) {
     let Some((&page, rest)) = hand.split_first() else {
         let mut state = state;
@@ -71,7 +72,7 @@ fn put(state: State, hand: &[u8], rewrites: u64, next: &mut HashMap<State, u64>)
         return;
     };
     for at in 0..state.len() {
-        // Equal blocks are as good as each other.
+        // Equal blocks are interchangeable.
         if state[at].erased == 0 || state[..at].contains(&state[at]) {
             continue;
         }

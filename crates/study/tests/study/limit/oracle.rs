@@ -1,4 +1,4 @@
-//! What knows the future beside the exact optimum, on drives that are small enough for it.
+//! Offline policies compared with the exact optimum, on drives small enough for it.
 
 use super::bound;
 use super::optimum::{Op, fewest_rewrites};
@@ -28,7 +28,7 @@ impl Future for Listed {
     }
 }
 
-/// A drive and what knows the future on it.
+/// Drive with an offline policy.
 struct Drive {
     blocks: u32,
     pages_per_block: u8,
@@ -39,7 +39,7 @@ struct Drive {
 }
 
 impl Drive {
-    /// Rewrites of `ops` on erased flash.
+    /// Returns the rewrites of `ops` on erased flash.
     fn rewrites(&self, ops: &[Op]) -> u64 {
         let size = StoreSize {
             blocks: self.blocks,
@@ -103,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn who_knows_the_future_is_between_the_optimum_and_what_fits(
+    fn offline_policy_is_between_the_optimum_and_all_writes(
         drive in 0..3usize, draws in prop::collection::vec((0u8..12, any::<u8>()), 1..30),
     ) {
         let drive = &drives()[drive];
@@ -119,9 +119,9 @@ proptest! {
     }
 }
 
-/// A sequence on which the optimum and what knows the future are both above nothing.
+/// A sequence for which both the optimum and the offline policy need rewrites.
 #[test]
-fn a_scarce_drive_makes_both_rewrite() {
+fn scarce_drive_needs_rewrites_even_offline() {
     let drive = &drives()[1];
     let ops: Vec<Op> = (0..60u32).map(|at| Op::Write((at * at / 3 % 5) as u8)).collect();
     let optimum = fewest_rewrites(&ops, 3, 3).unwrap();

@@ -1,4 +1,4 @@
-//! The division of spare space against formulas, grids and its own conditions.
+//! Division of spare space checked against formulas, grids and optimality conditions.
 
 use super::super::super::Class;
 use super::*;
@@ -14,9 +14,9 @@ fn classes(shares: &[(f64, f64)]) -> Classes {
     Classes::new(&classes.collect::<Vec<_>>()).unwrap()
 }
 
-/// For random cleaning the Lagrange condition has the solution `e` in proportion to `sqrt(r f)`.
+/// For random cleaning the Lagrange condition gives spare space in proportion to `sqrt(r f)`.
 #[test]
-fn random_cleaning_has_a_formula() {
+fn random_cleaning_divides_space_by_the_root_formula() {
     let three = classes(&[(0.7, 0.05), (0.2, 0.25), (0.1, 0.7)]);
     for of in [Classes::hot_cold(0.9, 0.1).unwrap(), three] {
         for spare_factor in [1e-6, 0.05, 0.5, 0.99] {
@@ -29,9 +29,9 @@ fn random_cleaning_has_a_formula() {
     }
 }
 
-/// No point of a fine grid is better, and the best is hardly worse.
+/// No point of a fine grid is better than the result, and the best point is barely worse.
 #[test]
-fn no_division_of_a_grid_is_better() {
+fn grid_of_divisions_has_no_better_point() {
     for (r, f) in [(0.9, 0.1), (0.8, 0.3), (0.99, 0.01), (0.3, 0.6)] {
         let of = Classes::hot_cold(r, f).unwrap();
         for (pages, spare_factor) in [(4, 0.05), (16, 0.1), (64, 0.07), (256, 0.3), (16, 0.01)] {
@@ -75,9 +75,9 @@ fn three_classes_are_no_worse_than_a_grid() {
     }
 }
 
-/// Many classes meet the Lagrange condition: what a bit of spare space is worth is the same everywhere.
+/// Many classes meet the Lagrange condition: the marginal value of spare space is equal for all classes.
 #[test]
-fn the_worth_of_space_is_equal_for_all_classes() {
+fn marginal_value_of_space_is_equal_for_all_classes() {
     let shares: Vec<(f64, f64)> = (1..=10).map(|k| (f64::from(11 - k) / 55.0, f64::from(k) / 55.0)).collect();
     let (drive, of) = (drive(32, 0.1), classes(&shares));
     let found = separated(&drive, &of, OneClass::Fifo).unwrap();
@@ -92,23 +92,23 @@ fn the_worth_of_space_is_equal_for_all_classes() {
 }
 
 #[test]
-fn equal_classes_are_one_drive() {
+fn equal_classes_give_the_result_of_one_drive() {
     let equal = classes(&[(0.5, 0.5), (0.2, 0.2), (0.3, 0.3)]);
     for law in LAWS {
         let drive = drive(32, 0.1);
         let one = separated(&drive, &Classes::uniform(), law).unwrap();
         let three = separated(&drive, &equal, law).unwrap();
         assert!((one.write_amplification / three.write_amplification - 1.0).abs() < 1e-12);
-        // Random and FIFO have one best division; greedy's costs have straight stretches.
+        // Random and FIFO have a unique best division; the costs of greedy have linear stretches.
         if !matches!(law, OneClass::Greedy) {
             assert!(three.shares.iter().all(|share| (share.spare_factor - 0.1).abs() < 1e-5));
         }
     }
 }
 
-/// The parts add up to the drive; dividing the space equally is allowed, and no better.
+/// The parts sum to the drive; an equal division of the space is possible but not better.
 #[test]
-fn shares_add_up() {
+fn shares_sum_to_the_drive() {
     let (drive, of) = (drive(16, 0.07), classes(&[(0.6, 0.03), (0.3, 0.27), (0.1, 0.7)]));
     for law in LAWS {
         let found = separated(&drive, &of, law).unwrap();
@@ -123,9 +123,9 @@ fn shares_add_up() {
     }
 }
 
-/// What makes the pairwise minimum the global one, and bounds divisions that vary in time.
+/// Convexity makes the pairwise minimum global and extends the bound to divisions that vary in time.
 #[test]
-fn the_laws_are_convex_in_physical_over_logical_pages() {
+fn laws_are_convex_in_physical_over_logical_pages() {
     for pages in [1, 2, 5, 64] {
         for law in [OneClass::Fifo, OneClass::Greedy, OneClass::Random] {
             let (drive, of) = (drive(pages, 0.5), Classes::uniform());
@@ -139,7 +139,7 @@ fn the_laws_are_convex_in_physical_over_logical_pages() {
 }
 
 #[test]
-fn extremes_have_an_answer() {
+fn extreme_parameters_give_finite_results() {
     for law in LAWS {
         for spare_factor in [1e-9, 0.1, 1.0 - 1e-9] {
             for (r, f) in [(1.0 - 1e-9, 1e-9), (1e-9, 0.5), (0.5, 1.0 - 1e-9)] {
@@ -152,7 +152,7 @@ fn extremes_have_an_answer() {
 }
 
 #[test]
-fn other_laws_may_fail_and_are_not_trusted() {
+fn invalid_results_of_other_laws_are_refused() {
     let (drive, of) = (drive(32, 0.1), Classes::hot_cold(0.9, 0.1).unwrap());
     let inverse = |spare_factor: f64| Ok(1.0 / spare_factor);
     assert_eq!(separated(&drive, &of, OneClass::Other(&inverse)), separated(&drive, &of, OneClass::Random));

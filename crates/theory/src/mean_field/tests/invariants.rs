@@ -1,4 +1,4 @@
-//! What must hold whatever the parameters.
+//! Properties that hold for all parameters.
 
 use super::*;
 use crate::closed_forms;
@@ -11,7 +11,7 @@ fn near(found: f64, expected: f64, relative: f64) {
 }
 
 #[test]
-fn one_choice_costs_the_inverse_of_the_spare_space() {
+fn one_choice_gives_the_inverse_of_the_spare_factor() {
     for structure in BOTH {
         for selection in [&DChoices::new(1.0).unwrap() as &dyn Selection, &Random] {
             for (pages, spare, r, f) in [(1, 0.2, 0.8, 0.2), (16, 0.1, 0.9, 0.1), (64, 0.02, 0.4, 0.6)] {
@@ -25,9 +25,10 @@ fn one_choice_costs_the_inverse_of_the_spare_space() {
     }
 }
 
-/// Where the cyclic start is too far: what blocks of 64 and 128 pages give goes on to 256 about as `a - c / b`.
+/// Here the cyclic start is too far from the solution. Results for blocks of 64 and 128 pages extrapolate to 256 about
+/// as `a - c / b`.
 #[test]
-fn large_blocks_settle_from_small_ones() {
+fn large_blocks_converge_from_small_blocks() {
     for (r, f, choices, spare) in [(0.99, 0.01, 10.0, 0.1), (0.9, 0.1, 100.0, 0.07)] {
         let selection = DChoices::new(choices).unwrap();
         let [small, middle, large] = [64, 128, 256].map(|pages| {
@@ -38,7 +39,7 @@ fn large_blocks_settle_from_small_ones() {
     }
 }
 
-/// A block of one page is either valid or not: `WA = 1 / (1 - rho^d)` whatever is hot.
+/// A block of one page is either valid or not: `WA = 1 / (1 - rho^d)` for any hot set.
 #[test]
 fn blocks_of_one_page_have_a_closed_form() {
     for structure in BOTH {
@@ -51,7 +52,7 @@ fn blocks_of_one_page_have_a_closed_form() {
 }
 
 #[test]
-fn equally_hot_classes_need_one_frontier_only() {
+fn equally_hot_classes_give_equal_results_with_one_or_two_frontiers() {
     for (pages, spare, choices, f) in [(16, 0.1, 4.0, 0.3), (32, 0.05, 10.0, 0.5), (64, 0.2, 2.5, 0.9)] {
         let selection = DChoices::new(choices).unwrap();
         let of =
@@ -64,9 +65,9 @@ fn equally_hot_classes_need_one_frontier_only() {
     }
 }
 
-/// Cutting a class in two changes nothing: the rows of three classes against the one row of two.
+/// Splitting a class in two changes nothing: compares the rows of three classes with the single row of two.
 #[test]
-fn more_classes_than_needed_change_nothing() {
+fn split_classes_give_the_same_result() {
     let half = |write_share: f64, space_share: f64| Class { write_share, space_share };
     let three = [half(0.5, 0.05), half(0.4, 0.04), half(0.1, 0.91)];
     let four = [half(0.9, 0.09), half(0.05, 0.455), half(0.02, 0.182), half(0.03, 0.273)];
@@ -84,7 +85,7 @@ fn more_classes_than_needed_change_nothing() {
 }
 
 #[test]
-fn the_names_hot_and_cold_do_not_matter() {
+fn swapped_hot_and_cold_give_the_same_result() {
     let selection = DChoices::new(7.0).unwrap();
     for structure in BOTH {
         let found = steady(24, 0.12, hot_cold(0.8, 0.3), structure, &selection);
@@ -118,9 +119,9 @@ fn random_not_full_has_a_closed_form() {
     }
 }
 
-/// A law handed in as a function, solved with unknown hazards, against the same law solved on the way down.
+/// Solves a law given as a function, with unknown hazards, and compares with the built-in law solved level by level.
 #[test]
-fn a_plain_function_does_as_well_as_a_built_in_law() {
+fn law_from_function_agrees_with_built_in_law() {
     let built_in = DChoices::new(5.0).unwrap();
     let law = Law::new("five choices", |masses: &[f64], mean: f64, victims: &mut [f64]| {
         DChoices::new(5.0).unwrap().probabilities(masses, mean, victims);
@@ -132,7 +133,7 @@ fn a_plain_function_does_as_well_as_a_built_in_law() {
 }
 
 #[test]
-fn a_search_from_a_similar_drive_ends_in_the_same_place() {
+fn search_from_a_similar_drive_finds_the_same_solution() {
     let (near_by, wanted) = (DChoices::new(9.0).unwrap(), DChoices::new(12.0).unwrap());
     for structure in BOTH {
         let model = |selection| {
@@ -147,7 +148,7 @@ fn a_search_from_a_similar_drive_ends_in_the_same_place() {
 }
 
 #[test]
-fn the_spare_factor_is_found_again() {
+fn solve_spare_recovers_the_spare_factor() {
     let selection = DChoices::new(10.0).unwrap();
     let law = |drive: Drive| -> Result<f64, TheoryError> {
         Ok(MeanField::new(drive, hot_cold(0.8, 0.2), Structure::Double, &selection)?
@@ -161,7 +162,7 @@ fn the_spare_factor_is_found_again() {
 }
 
 #[test]
-fn impossible_questions_are_refused() {
+fn invalid_parameters_are_refused() {
     for (pages, spare) in [(0, 0.1), (8193, 0.1), (32, 0.0), (32, 1.0), (32, -0.1), (32, f64::NAN)] {
         assert!(Drive::new(pages, spare).is_err(), "b = {pages}, S_f = {spare}");
     }
@@ -184,9 +185,9 @@ fn impossible_questions_are_refused() {
     );
 }
 
-/// Near the edges of what is allowed an answer comes.
+/// Parameters near the limits still have a solution.
 #[test]
-fn extreme_parameters_are_survived() {
+fn extreme_parameters_are_solved() {
     for structure in BOTH {
         for (pages, spare, choices) in
             [(1, 0.5, 1e6), (2, 1e-3, 3.0), (16, 0.999, 2.0), (256, 0.3, 1.0001), (3, 0.02, 100.0)]
@@ -203,10 +204,10 @@ fn extreme_parameters_are_survived() {
     }
 }
 
-/// Where it does not (a per mille of the writes for nearly all pages, next to no spare space, hundreds of choices), the
-/// solver says so instead of giving a number.
+/// If the search fails, the solver returns an error instead of a number. Here: a per mille of the writes for nearly all
+/// pages, almost no spare space, hundreds of choices.
 #[test]
-fn a_lost_search_is_admitted() {
+fn failed_search_returns_an_error() {
     let selection = DChoices::new(500.0).unwrap();
     let model =
         MeanField::new(Drive::new(3, 0.01).unwrap(), hot_cold(0.001, 0.999), Structure::Single, &selection)
@@ -220,7 +221,7 @@ fn a_lost_search_is_admitted() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// The fixed point is found wherever it is looked for, and is a distribution with the right pages.
+    /// The fixed point is found at random parameters, and is a distribution with the correct number of pages.
     #[test]
     fn random_points_are_solved(
         pages in prop::sample::select(vec![2u32, 4, 5, 8, 12, 16, 32, 48]),
@@ -241,7 +242,7 @@ proptest! {
         prop_assert!((sum(&state.moved_shares) - 1.0).abs() < 1e-9);
         prop_assert!((mean(&state.valid_pages) / (b * (1.0 - spare)) - 1.0).abs() < 1e-9);
         prop_assert!((b / (b - mean(&state.victim_valid_pages)) / state.write_amplification - 1.0).abs() < 1e-9);
-        // d-choices never does worse than one draw, nor better than no cleaning at all.
+        // d-choices is never worse than one draw, and never better than no cleaning.
         prop_assert!(state.write_amplification >= 1.0 && state.write_amplification <= 1.0 / spare * (1.0 + 1e-9));
         let victims = selection_of(&selection, &state.valid_pages, b * (1.0 - spare));
         for (found, law) in state.victim_valid_pages.iter().zip(victims) {
@@ -256,7 +257,7 @@ fn selection_of(selection: &dyn Selection, masses: &[f64], mean: f64) -> Vec<f64
     victims
 }
 
-/// Laws that look downwards: solved with unknown hazards, they must satisfy their own definition.
+/// Laws that depend on lower levels are solved with unknown hazards and must satisfy their definition.
 #[test]
 fn every_law_holds_at_its_fixed_point() {
     let laws: [&dyn Selection; 4] = [&Random, &RandomNotFull, &RandomPlusPlus, &DChoices::new(3.0).unwrap()];

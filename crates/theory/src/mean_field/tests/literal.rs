@@ -1,7 +1,7 @@
-//! The printed drifts, term by term, for two classes: sums over all contents, binomials, and the matrix K of the
-//! internal frontier built in full. Hopelessly slow beyond small blocks, and obvious.
+//! Drifts exactly as printed, term by term, for two classes: sums over all contents, binomials, and the full matrix K
+//! of the internal frontier. Very slow beyond small blocks, but obviously correct.
 
-// Indices are those of the print.
+// Indices follow the paper.
 #![allow(clippy::needless_range_loop)]
 
 use super::*;
@@ -15,7 +15,7 @@ fn binomial(n: usize, k: usize, p: f64) -> f64 {
     choose(n, k) * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32)
 }
 
-/// The drive, and the state `m[i][j]`.
+/// Drive parameters and the state `m[i][j]`.
 struct Literal {
     pages: usize,
     load: f64,
@@ -41,7 +41,7 @@ impl Literal {
         selected
     }
 
-    /// What page deaths do to `m[i][j]` while the host writes one page: the bracket of eq. (7).
+    /// Returns the change of `m[i][j]` by invalidated pages while the host writes one page: the bracket of eq. (7).
     fn deaths(&self, i: usize, j: usize) -> f64 {
         let valid = self.pages as f64 * self.load;
         let hot =
@@ -53,7 +53,7 @@ impl Literal {
         arriving - hot(i, j) - cold(i, j)
     }
 
-    /// Eq. (7) and (8).
+    /// Returns the largest drift by eq. (7) and (8).
     fn single(&self) -> f64 {
         let b = self.pages;
         let p = self.selected();
@@ -76,7 +76,7 @@ impl Literal {
         drift
     }
 
-    /// Share of the victims (i', j') of which a random choice of `kept` pages holds `hot` hot ones.
+    /// Returns the probability that a random choice of `kept` pages of a victim holds `hot` hot pages.
     fn hypergeometric(of: usize, with: usize, kept: usize, hot: usize) -> f64 {
         if hot > of || kept < hot || kept - hot > with - of {
             return 0.0;
@@ -84,7 +84,7 @@ impl Literal {
         choose(of, hot) * choose(with - of, kept - hot) / choose(with, kept)
     }
 
-    /// The stationary law of K, eq. (12), by repeated multiplication with the matrix itself.
+    /// Returns the stationary law of K, eq. (12), by repeated multiplication with the matrix.
     fn internal(&self, p: &[Vec<f64>]) -> Vec<((usize, usize), f64)> {
         let b = self.pages;
         let states: Vec<(usize, usize)> = (1..=b).flat_map(|j| (0..=j).map(move |i| (i, j))).collect();
@@ -119,7 +119,7 @@ impl Literal {
         states.into_iter().zip(law).collect()
     }
 
-    /// Eq. (9) to (11), and the lumped law of the internal frontier.
+    /// Returns the largest drift by eq. (9) to (11), and the lumped law of the internal frontier.
     fn double(&self) -> (f64, Vec<f64>) {
         let b = self.pages;
         let p = self.selected();
@@ -151,7 +151,7 @@ impl Literal {
     }
 }
 
-/// The state that the solver ends in, by content.
+/// Returns the solver's final state, by content.
 fn literal(pages: u32, spare: f64, choices: f64, r: f64, f: f64, structure: Structure) -> Literal {
     let selection = DChoices::new(choices).unwrap();
     let model =
@@ -170,7 +170,7 @@ fn literal(pages: u32, spare: f64, choices: f64, r: f64, f: f64, structure: Stru
 }
 
 #[test]
-fn the_printed_drift_of_one_frontier_vanishes() {
+fn printed_drift_of_one_frontier_vanishes() {
     for (pages, spare, choices, r, f) in
         [(8, 0.15, 4.0, 0.8, 0.2), (12, 0.1, 10.0, 0.9, 0.1), (5, 0.3, 2.5, 0.3, 0.6)]
     {
@@ -180,7 +180,7 @@ fn the_printed_drift_of_one_frontier_vanishes() {
 }
 
 #[test]
-fn the_printed_drift_of_two_frontiers_vanishes() {
+fn printed_drift_of_two_frontiers_vanishes() {
     for (pages, spare, choices, r, f) in
         [(6, 0.15, 4.0, 0.8, 0.2), (9, 0.1, 10.0, 0.9, 0.1), (4, 0.3, 2.5, 0.3, 0.6)]
     {

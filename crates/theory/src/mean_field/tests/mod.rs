@@ -1,4 +1,4 @@
-//! The mean field against print, against itself, and against its literal equations.
+//! Mean field compared with published values, its own invariants, and its literal equations.
 
 mod invariants;
 mod literal;

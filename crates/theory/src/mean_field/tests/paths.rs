@@ -1,4 +1,4 @@
-//! The path in time.
+//! Paths in time.
 
 use super::*;
 use crate::selection::{DChoices, GreedyLimit};
@@ -17,7 +17,7 @@ fn path(
     (model.transient(from, drive_writes, points).unwrap(), model.steady_state().unwrap())
 }
 
-/// Blocks sum to one all along; once every page was written, hot and cold pages keep their numbers.
+/// Block fractions sum to 1 along the path; once every page has been written, hot and cold pages keep their numbers.
 #[test]
 fn blocks_and_pages_of_each_class_are_conserved() {
     let pages = [12.0 * 0.85 * 0.2, 12.0 * 0.85 * 0.8];
@@ -38,7 +38,7 @@ fn blocks_and_pages_of_each_class_are_conserved() {
     }
 }
 
-/// Nothing is moved before the erased blocks run out, and every beginning ends in the steady state.
+/// No page is moved before the erased blocks run out, and every path ends in the steady state.
 #[test]
 fn paths_begin_at_one_and_end_in_the_steady_state() {
     for structure in BOTH {
@@ -65,9 +65,9 @@ fn paths_begin_at_one_and_end_in_the_steady_state() {
     }
 }
 
-/// How often the path is looked at does not change it.
+/// The number of output points does not change the path.
 #[test]
-fn points_do_not_steer_the_path() {
+fn number_of_points_does_not_change_the_path() {
     let (often, _) = path(Structure::Double, Beginning::Sequential, 6.0, 60);
     let (seldom, _) = path(Structure::Double, Beginning::Sequential, 6.0, 3);
     for (a, b) in often.last().unwrap().valid_pages.iter().zip(&seldom.last().unwrap().valid_pages) {
@@ -76,7 +76,7 @@ fn points_do_not_steer_the_path() {
 }
 
 #[test]
-fn paths_that_make_no_sense_are_refused() {
+fn invalid_paths_are_refused() {
     let selection = DChoices::new(2.0).unwrap();
     let drive = Drive::new(8, 0.1).unwrap();
     let model = MeanField::new(drive, Classes::uniform(), Structure::Single, &selection).unwrap();
@@ -87,7 +87,7 @@ fn paths_that_make_no_sense_are_refused() {
     assert!(greedy.transient(Beginning::Fresh, 1.0, 2).is_err(), "no smooth law");
 }
 
-/// Hot pages keep their number through every move, and a hot set that hardly moves is one that does not.
+/// Every move preserves the number of hot pages; a hot set that barely moves behaves like a fixed one.
 #[test]
 fn moves_keep_the_number_of_hot_pages() {
     let selection = DChoices::new(8.0).unwrap();
@@ -107,7 +107,7 @@ fn moves_keep_the_number_of_hot_pages() {
     }
 }
 
-/// A hot set that moves faster than blocks are cleaned cannot be told from uniform writes.
+/// A hot set that moves faster than blocks are cleaned behaves like uniform writes.
 #[test]
 fn very_fast_moves_are_uniform_writes() {
     let selection = DChoices::new(8.0).unwrap();
@@ -122,7 +122,7 @@ fn very_fast_moves_are_uniform_writes() {
 }
 
 #[test]
-fn moves_that_make_no_sense_are_refused() {
+fn invalid_moves_are_refused() {
     let selection = DChoices::new(2.0).unwrap();
     let drive = Drive::new(8, 0.1).unwrap();
     let refusal = |classes: Classes, every: f64| {

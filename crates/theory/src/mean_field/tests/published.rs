@@ -1,4 +1,4 @@
-//! The printed tables, and values that others have computed.
+//! Published tables, and independently computed values.
 
 use super::*;
 use crate::selection::{DChoices, GreedyLimit, RandomPlusPlus};
@@ -29,7 +29,7 @@ const TABLE_2: &[Row] = &[
 ];
 
 #[test]
-fn both_tables_to_every_printed_digit() {
+fn both_tables_agree_to_every_printed_digit() {
     for (rows, structure) in [(TABLE_1, Structure::Single), (TABLE_2, Structure::Double)] {
         for &(pages, spare, choices, r, f, printed) in rows {
             let selection = DChoices::new(choices).unwrap();
@@ -42,7 +42,7 @@ fn both_tables_to_every_printed_digit() {
     }
 }
 
-/// Solved independently of this code: uniform writes, greedy in the limit, random++.
+/// Values computed independently of this code: uniform writes, the limit of greedy, random++.
 #[test]
 fn independent_solutions_agree() {
     let near = |found: f64, expected: f64, digits: f64| {
@@ -58,7 +58,8 @@ fn independent_solutions_agree() {
     near(steady(32, 0.1, hot(), Structure::Double, &GreedyLimit).write_amplification, 4.9722, 5e-5);
     let thousand = DChoices::new(1000.0).unwrap();
     near(steady(32, 0.1, hot(), Structure::Double, &thousand).write_amplification, 4.9654, 5e-5);
-    // Random++ passes over all blocks that hold the mean or more; it cannot be worse than any block at random.
+    // Random++ never selects blocks with the mean number of valid pages or more; it cannot be worse than random
+    // selection.
     let plus_plus = steady(32, 0.1, hot(), Structure::Single, &RandomPlusPlus);
     assert!(plus_plus.write_amplification < 10.0);
     assert!(
@@ -67,9 +68,9 @@ fn independent_solutions_agree() {
     );
 }
 
-/// The optimum of d over 1 to 150, two frontiers, b = 32: found by brute force elsewhere.
+/// Optimum of d over 1 to 150, two frontiers, b = 32: found by brute force with other software.
 #[test]
-fn the_optimal_number_of_choices() {
+fn optimal_number_of_choices_agrees_with_brute_force() {
     let cases =
         [(0.8, 0.05, 9, 4.4498), (0.8, 0.2, 15, 5.5253), (0.9, 0.1, 8, 4.4714), (0.98, 0.02, 19, 1.7954)];
     for (r, f, choices, amplification) in cases {
