@@ -85,7 +85,7 @@ mod tests {
         "  wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img   a file system";
 
     #[test]
-    fn what_fits_stays_and_what_does_not_goes_on_as_a_shell_reads_it() {
+    fn long_examples_are_continued_with_backslash() {
         assert_eq!(example(LINE, 100), LINE);
         let expected = "  # a file system\n  wearwell nvmfs mkfs --nvram /dev/shm/n \\\n      --size '256 MiB' --ssd ssd.img";
         assert_eq!(example(LINE, 44), expected);

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_width_all_words_are_there_and_whole() {
+    fn all_words_are_whole_at_any_width() {
         for (rows, columns) in [(1, 9), (3, 9), (4, 4), (12, 3), (12, 9), (40, 20)] {
             let table = figures(rows, columns);
             let expected = words(&table.drawn(2000));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_are_turned_and_many_keep_their_names_in_each_part() {
+    fn few_rows_are_transposed_and_many_repeat_their_names() {
         let long_names = Columns { head: vec!["x".repeat(30), "y".repeat(30)], ..figures(12, 2) }.fitted(60);
         assert_eq!(long_names.matches('╭').count(), 6, "{long_names}");
         let turned = figures(2, 9).fitted(60);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_drawn_as_it_is() {
+    fn fitting_table_is_unchanged() {
         let table = figures(2, 3);
         assert_eq!(table.fitted(80), table.fitted(200));
         assert_eq!(table.fitted(80).matches('╭').count(), 1);

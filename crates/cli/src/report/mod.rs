@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         let shown: Vec<_> = [0, 12, 123, 1234, 123_456, 1_234_567].map(count).to_vec();
         assert_eq!(shown, ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
     }

@@ -193,13 +193,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_the_unit_that_suits_them() {
+    fn times_have_a_suitable_unit() {
         let shown: Vec<_> = [0.0, 640.0, 12_345.0, 999_000.0, 1.5e6, 2.5e9, 1.2e11].map(duration).to_vec();
         assert_eq!(shown, ["0 ns", "640 ns", "12.3 µs", "999 µs", "1.50 ms", "2.50 s", "120 s"]);
     }
 
     #[test]
-    fn bars_reach_the_top_and_show_what_is_little() {
+    fn bars_reach_the_top_and_show_small_values() {
         assert_eq!(bars(&[0.0, 0.1, 4.0, 8.0, 9.0], 8.0), " ▁▄██");
         assert_eq!(bars(&[1.0], 0.0), " ");
     }

@@ -63,7 +63,7 @@ mod tests {
     use wearwell_nvmfs::ssd::DriveLayer;
 
     #[test]
-    fn counts_are_counters_and_what_is_full_is_gauges() {
+    fn events_are_counters_and_fill_levels_are_gauges() {
         let layer = DriveLayer {
             name: "ftl".into(),
             written_pages: 4,

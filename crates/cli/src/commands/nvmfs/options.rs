@@ -82,7 +82,7 @@ mod tests {
     use wearwell_nvmfs::options::{Caching, Grouping};
 
     #[test]
-    fn options_are_read() {
+    fn options_are_parsed() {
         let options: MountOptions =
             "allow_other,no_scrub,flush_above=0.7,,trim=false,grouping=lru".parse().unwrap();
         assert!(options.no_scrub && options.allow_other && !options.direct_io && !options.file_system.trim);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_is_right() {
+    fn wrong_option_is_refused_with_valid_ones() {
         let problem = |text: &str| text.parse::<MountOptions>().unwrap_err();
         let unknown = problem("flush_abov=0.7");
         assert!(unknown.contains("flush_abov") && unknown.contains("flush_above"), "{unknown}");

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_has_its_costs_or_says_that_nobody_measured_them_in_80_columns() {
+    fn every_item_shows_its_cost_or_not_measured_in_80_columns() {
         let manifests = manifest::all().unwrap();
         let mut costs = Costs::default();
         costs.quick_core_seconds.insert("cagc/figure-9".to_owned(), 0.4);

@@ -72,7 +72,7 @@ mod tests {
     use wearwell_nvmfs::ssd::{Drive, DriveLayer};
 
     #[test]
-    fn what_nvram_keeps_from_the_flash_shows_as_amplification_below_one() {
+    fn writes_absorbed_by_nvram_give_amplification_below_one() {
         let layer = DriveLayer {
             name: "ftl".into(),
             written_pages: 40,
