@@ -28,8 +28,7 @@ def list_workloads() -> list[dict[str, Any]]:
 
 
 def list_formats() -> list[dict[str, Any]]:
-    """List all trace formats: ``name``, ``help``, ``columns`` with their units, ``options`` and more of
-    each."""
+    """List all trace formats: ``name``, ``help``, ``columns`` with their units, ``options`` and more."""
     return _list("formats")
 
 
