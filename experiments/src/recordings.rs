@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_any_change_is_found() {
+    fn written_recordings_are_read_and_changes_are_detected() {
         let folder = tempfile::tempdir().unwrap();
         let recordings = [recording(&[0, 8192]), recording(&[4096])];
         write(&recordings, folder.path(), "all").unwrap();

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_names_what_turns_and_what_does_not() {
+    fn page_names_changed_and_unchanged_verdicts() {
         let register = Assumptions::register();
         let [first, second] = [0, 1].map(|at| register.all()[at].name.clone());
         let effect = |assumption: &str, verdicts| Effect {

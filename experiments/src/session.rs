@@ -413,7 +413,7 @@ pub mod tests {
     }
 
     #[test]
-    fn points_are_answered_once_and_kept() {
+    fn points_are_computed_once_and_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("points.jsonl");
         let calls = std::sync::atomic::AtomicU32::new(0);
@@ -439,7 +439,7 @@ pub mod tests {
     }
 
     #[test]
-    fn an_interruption_keeps_what_is_finished() {
+    fn interruption_keeps_finished_points() {
         struct After(std::sync::atomic::AtomicU32);
         impl Watch for After {
             fn flow(&self) -> ControlFlow<()> {

@@ -1,23 +1,23 @@
-//! A disk as fast as a drive: each request is answered when the drive would be done with it.
+//! A disk with the speed of a drive: each request is answered when the drive would complete it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_trace::Op;
 
-/// How late a request may be taken for one that waited for the drive: threads sleep a little longer than they are told.
+/// Tolerance for the lateness of a request that waited for the drive: threads sleep a little longer than requested.
 const LATE: Duration = Duration::from_micros(200);
 
-/// What a drive takes for a request: as long as its bytes take, and a least time unless it goes on where the last of its kind ended.
-/// Trims and flushes take none.
+/// Speed of a drive: a request takes the time of its bytes, but at least a minimum time unless it continues where the
+/// last one of its kind ended. Trims and flushes take no time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Megabytes (10^6 bytes) a second that it writes in order.
+    /// Sequential write rate, in megabytes (10^6 bytes) per second.
     pub write_mb_per_s: f64,
-    /// Least time of a write elsewhere, µs.
+    /// Least time of a non-sequential write, µs.
     pub write_us: f64,
-    /// Megabytes a second that it reads in order.
+    /// Sequential read rate, in megabytes per second.
     pub read_mb_per_s: f64,
-    /// Least time of a read elsewhere, µs.
+    /// Least time of a non-sequential read, µs.
     pub read_us: f64,
 }
 

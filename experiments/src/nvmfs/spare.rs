@@ -131,7 +131,7 @@ mod tests {
     };
 
     #[test]
-    fn the_crossing_is_where_the_dirty_part_makes_up_for_what_the_ftl_hides() {
+    fn crossing_is_where_dirty_nvram_offsets_the_spare_space() {
         for utilisation in [0.5, 0.8, 0.87] {
             for over_provisioning in [0.05, 0.1, 0.28] {
                 let space = Space { utilisation, over_provisioning, pages_per_block: 128, ..SPACE };

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twelve_pages_without_and_seven_with() {
+    fn figure_8_writes_twelve_pages_without_and_seven_with_cagc() {
         assert_eq!((plain(), merged()), ((12, 2), (7, 1)));
     }
 }
