@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_register_names_each_assumption_once_and_items_that_there_are() {
+    fn register_names_each_assumption_once_and_existing_items() {
         let register = Assumptions::register();
         let mut names: Vec<&str> = register.all.iter().map(|assumption| assumption.name.as_str()).collect();
         let count = names.len();

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_register_has_what_the_stand_ins_have() {
+    fn register_equals_the_presets_of_the_fiu_traces() {
         let assumed = Assumed::shipped().unwrap();
         for (trace, _) in TRACES {
             let drive = Drive::new(&assumed, trace, &NONE);

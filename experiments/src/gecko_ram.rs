@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn no_counters_and_a_larger_cache_are_predicted_to_cost_less_than_the_paper_s_drive() {
+    fn drive_without_counters_and_with_larger_cache_is_predicted_to_cost_less() {
         let base = Point {
             log2_blocks: 14,
             pages_per_block: 128,

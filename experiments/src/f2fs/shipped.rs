@@ -112,7 +112,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn shipped_recordings_are_whole_and_one_of_each_case() {
+    fn shipped_recordings_are_complete_and_one_per_case() {
         let recordings = read().unwrap();
         let keys: BTreeSet<(&str, u8, u64)> =
             recordings.iter().map(|one| (one.known.load.as_str(), one.known.logs, one.known.seed)).collect();

@@ -87,7 +87,7 @@ fn unknown_names_are_refused_with_existing_ones() {
 }
 
 #[test]
-fn verdicts_of_parts_make_that_of_the_whole() {
+fn verdict_of_all_combines_those_of_the_parts() {
     use Verdict::{NotReproduced, Partly, Reproduced, Undecided};
     assert_eq!(Verdict::of_all([Reproduced, Reproduced]), Some(Reproduced));
     assert_eq!(Verdict::of_all([Reproduced, NotReproduced]), Some(Partly));
