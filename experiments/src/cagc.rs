@@ -146,8 +146,7 @@ pub struct Drive {
     /// Erased blocks at which cleaning starts, as a share of all.
     pub watermark: f64,
     /// True if cleaning, once started, continues until more than the watermark of blocks is erased. Otherwise it cleans
-    /// single victims until the host has room, and blocks that a second open region takes from the pool are not
-    /// regained.
+    /// single victims until the host has room, and blocks that a second open region takes from the pool are not regained.
     pub keeps_watermark: bool,
     /// Size of the flash in MiB.
     pub flash_mib: u32,
@@ -197,8 +196,7 @@ impl Drive {
     fn toml(&self, length: f64) -> String {
         let content = self.content.clone().unwrap_or_else(|| self.assumed.content(self.trace));
         let [warm_up, measured] = self.drive_writes.map(|drive_writes| length * drive_writes);
-        // At least four blocks, which suffice for the scheme with the most streams; equal for all schemes for a fair
-        // comparison.
+        // At least four blocks, which suffice for the scheme with the most streams; equal for all schemes for a fair comparison.
         let free_blocks = ((self.watermark * f64::from(4 * self.flash_mib)).round() as u32).max(4);
         let goes_on = self.keeps_watermark && self.watermark > 0.0;
         format!(

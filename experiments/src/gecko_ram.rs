@@ -275,8 +275,7 @@ fn costs(drive: &FtlDrive) -> Result<[f64; 4], Failure> {
     ])
 }
 
-/// Model of cleaning with a sample of the counters, for blocks so large that blocks of equal age have equally many
-/// valid pages.
+/// Model of cleaning with a sample of the counters, for blocks so large that blocks of equal age have equally many valid pages.
 ///
 /// The unit of time is one write per logical page on average: `exp(-t)` of a block's pages are valid at age `t`, and
 /// each block is cleaned at rate `v = R A`. A block is drawn at rate `h = d v`. From a certain age on, a block is
@@ -296,8 +295,7 @@ impl Remembered {
     /// Returns the write amplification, and the number of queries of the store per victim: queries for drawn blocks
     /// that are not remembered, and for victims that were remembered.
     fn found(&self) -> (f64, f64) {
-        // With rising write amplification, the valid share rises more slowly than its limit, so a bisection finds the
-        // solution.
+        // With rising write amplification, the valid share rises more slowly than its limit, so a bisection finds the solution.
         let (mut low, mut high) = (1.0, 1e3);
         for _ in 0..200 {
             let middle = 0.5 * (low + high);

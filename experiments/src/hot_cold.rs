@@ -8,8 +8,7 @@ use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 
-/// Parameters of a row: pages per block `b`, spare factor `S_f`, choices `d`, hot share of the writes `r` and of the
-/// space `f`.
+/// Parameters of a row: pages per block `b`, spare factor `S_f`, choices `d`, hot share of the writes `r` and of the space `f`.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// `b`.

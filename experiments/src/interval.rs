@@ -25,8 +25,7 @@ impl Interval {
         Interval { mean, half_width: students.inverse_cdf(0.975) * (variance / count).sqrt() }
     }
 
-    /// Formats mean and half-width with `decimals` decimals; the half-width is empty for a single
-    /// value.
+    /// Formats mean and half-width with `decimals` decimals; the half-width is empty for a single value.
     pub fn numbers(&self, decimals: usize) -> [String; 2] {
         let half_width = if self.half_width.is_infinite() { f64::NAN } else { self.half_width };
         [self.mean, half_width].map(|value| number(value, decimals))
@@ -34,15 +33,13 @@ impl Interval {
 
     /// Returns the difference of the means in units of the combined half-width, `sqrt(a^2 + b^2)`.
     ///
-    /// If both means estimate the same value, the result lies within -1 and 1 in about 95 % of all
-    /// cases.
+    /// If both means estimate the same value, the result lies within -1 and 1 in about 95 % of all cases.
     pub fn distance(&self, other: &Interval) -> f64 {
         (self.mean - other.mean) / self.half_width.hypot(other.half_width)
     }
 }
 
-/// Returns the share of the distance from `worst` to `best` that `found` closes, %; 0 if there is no
-/// distance.
+/// Returns the share of the distance from `worst` to `best` that `found` closes, %; 0 if there is no distance.
 pub fn closed_percent(worst: f64, best: f64, found: f64) -> f64 {
     if worst > best { 100.0 * (worst - found) / (worst - best) } else { 0.0 }
 }

@@ -14,8 +14,7 @@ pub type Journal = journal::Journal<Finished>;
 pub struct Finished {
     /// Identity of the point: everything that its result depends on.
     point: String,
-    /// Build of the program that computed the result. Results of other builds are kept, but not used, because they may
-    /// differ.
+    /// Build of the program that computed the result. Results of other builds are kept, but not used, because they may differ.
     by: String,
     /// Result.
     found: Value,

@@ -31,8 +31,7 @@ pub struct Decided {
 ///
 /// # Errors
 ///
-/// Returns an error for missing tables, columns and statements; a claim whose rows are missing is
-/// undecided.
+/// Returns an error for missing tables, columns and statements; a claim whose rows are missing is undecided.
 pub fn judge(item: &Item, folder: &Path) -> Result<Vec<Decided>, Failure> {
     item.claims
         .iter()

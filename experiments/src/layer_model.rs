@@ -53,8 +53,7 @@ impl LayerModel {
         flush_every: Option<u64>,
     ) -> Result<(), Failure> {
         let layer = &mut self.0.targets[0].layer;
-        // With 4 logs of F2FS, the first is that of directories; other layers treat all hints
-        // alike.
+        // With 4 logs of F2FS, the first is that of directories; other layers treat all hints alike.
         let hint = 1;
         for (number, page) in (1..).zip(pages) {
             layer.write(&[Lpn(page)], no_data(1), hint)?;

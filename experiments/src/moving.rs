@@ -17,8 +17,7 @@ pub const LOADS: [(f64, f64); 3] = [(0.8, 0.2), (0.9, 0.1), (0.95, 0.05)];
 /// Pages of a block.
 const PAGES_PER_BLOCK: u32 = 32;
 
-/// Drive writes before the measurement, and during it: as long as the longest period, so that whole periods are
-/// measured.
+/// Drive writes before the measurement, and during it: as long as the longest period, so that whole periods are measured.
 const DRIVE_WRITES: f64 = 20.0;
 
 /// Points of the path within the measured drive writes.
@@ -98,8 +97,7 @@ impl Place {
         Ok(measured.sum::<f64>() / POINTS as f64)
     }
 
-    /// Returns the scenario of the drive with this victim policy, in TOML: the hot set moves around the space in steps
-    /// of its own size.
+    /// Returns the scenario of the drive with this victim policy, in TOML: the hot set moves around the space in steps of its own size.
     ///
     /// # Errors
     ///

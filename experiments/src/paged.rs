@@ -144,8 +144,7 @@ fn standing(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
     (layer.counters, nand.spare_reads, layer.memory_bytes + nand.memory_bytes)
 }
 
-/// Fills a drive with the given numbers of blocks and of pages per block in order, writes to it at random, and
-/// measures.
+/// Fills a drive with the given numbers of blocks and of pages per block in order, writes to it at random, and measures.
 ///
 /// # Errors
 ///

@@ -46,8 +46,7 @@ pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the verdict on an item from its record, or that it is impossible; `None` if it was not
-/// reproduced.
+/// Returns the verdict on an item from its record, or that it is impossible; `None` if it was not reproduced.
 fn standing(found: Found, output: &Path) -> Result<Option<Verdict>, Failure> {
     if found.item.impossible.is_some() {
         return Ok(Some(Verdict::Impossible));
@@ -93,8 +92,7 @@ fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
     let mut text = format!("\n## {name}: {title}\n\n{says}\n\n");
     let folder = folder_of(output, found);
     let prose = prose.as_ref().map_or(String::new(), |prose| format!("{}\n", prose.trim()));
-    // For a question, the method is needed before the answer; for a paper's item, the claim is already
-    // known.
+    // For a question, the method is needed before the answer; for a paper's item, the claim is already known.
     let comes_first = *kind == Kind::Question && impossible.is_none() && !prose.is_empty();
     if let Some(reason) = impossible {
         let _ = writeln!(text, "**Impossible here**: {reason}");

@@ -1,5 +1,4 @@
-//! Recordings in their stored form: all in one compressed trace, one volume each, and a table that describes each
-//! volume.
+//! Recordings in their stored form: all in one compressed trace, one volume each, and a table that describes each volume.
 
 use crate::Failure;
 use serde::Serialize;

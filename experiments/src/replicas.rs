@@ -47,8 +47,7 @@ fn as_toml(scenario: &Scenario) -> String {
     toml::to_string(scenario).unwrap_or_else(|error| format!("which cannot be shown: {error}"))
 }
 
-/// Runs each scenario with the seeds `1..=runs`; returns the replicas in the order of the scenarios
-/// and seeds.
+/// Runs each scenario with the seeds `1..=runs`; returns the replicas in the order of the scenarios and seeds.
 pub fn run_all(session: &Session, scenarios: &[Scenario]) -> Result<Vec<Vec<Replica>>, Failure> {
     run_each(session, scenarios, "replica", Replica::from_result)
 }

@@ -22,7 +22,7 @@ pub const RECORD: &str = "item.json";
 pub enum Effort {
     /// An answer within minutes.
     Quick,
-    /// As in the paper, or better.
+    /// Sizes as in the paper, or better.
     Full,
 }
 
@@ -134,8 +134,7 @@ pub fn folder_of(output: &Path, found: Found) -> PathBuf {
 /// # Errors
 ///
 /// Returns an error for an item that cannot be reproduced; as for its program and its claims;
-/// [`crate::session::Interrupted`] and [`crate::crew::Lost`]. The errors do not name the item; the caller must add its
-/// name.
+/// [`crate::session::Interrupted`] and [`crate::crew::Lost`]. The errors do not name the item; the caller must add its name.
 pub fn reproduce(
     manifests: &[Manifest],
     found: Found,

@@ -28,7 +28,7 @@ fn reason(error: &str) -> String {
 pub struct Effect {
     /// Name of the assumption.
     pub assumption: String,
-    /// Its value in the register.
+    /// Value of the assumption in the register.
     pub value: f64,
     /// Changed value.
     pub changed_to: f64,
@@ -177,8 +177,7 @@ fn compare<'a>(
     })
 }
 
-/// Returns the register as a page: each assumption with its meaning, the items that use it, and the verdicts that
-/// change with it.
+/// Returns the register as a page: each assumption with its meaning, the items that use it, and the verdicts that change with it.
 pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
     let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within the bounds of what makes sense, and \
                     the verdicts compared with those of the same run with the usual value: by `wearwell reproduce ITEM \

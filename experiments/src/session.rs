@@ -337,8 +337,7 @@ impl<'a> Session<'a> {
         *self.seconds_besides.lock().expect(POISON)
     }
 
-    /// Declares that the program must run on this machine for `reason`: its points are computed here, even if there is
-    /// an executor.
+    /// Declares that the program must run on this machine for `reason`: its points are computed here, even if there is an executor.
     pub fn stays_here(&self, reason: &str) {
         if let Points::Kept(Kept { elsewhere: Some(elsewhere), .. }) = &self.points
             && !elsewhere.stays_here.swap(true, Ordering::Relaxed)

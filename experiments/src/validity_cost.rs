@@ -275,8 +275,7 @@ impl Bench {
             batch.iter().for_each(|page| self.log.foresee(*page, true));
             let mut sorted = batch;
             sorted.sort_unstable();
-            // A page that occurs twice in a batch is invalidated twice; the probe notices both only in separate
-            // batches.
+            // A page that occurs twice in a batch is invalidated twice; the probe notices both only in separate batches.
             let is_distinct = sorted.windows(2).all(|pair| pair[0] != pair[1]);
             for part in batch.chunks(if is_distinct { BATCH } else { 1 }) {
                 self.log.write(part, no_data(part.len()), 0)?;

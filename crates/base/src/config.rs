@@ -19,8 +19,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Returns the error that `key` has `problem`. Numbers with very many digits are written with an
-    /// exponent.
+    /// Returns the error that `key` has `problem`. Numbers with very many digits are written with an exponent.
     pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
         ConfigError { key: key.into(), problem: with_short_numbers(problem.into()) }
     }
@@ -128,8 +127,7 @@ where
     deserializer.deserialize_any(Form { what, tag, table: PhantomData })
 }
 
-/// Completes the schema of a part: each table gets its help line and its second name, and names alone are
-/// also allowed.
+/// Completes the schema of a part: each table gets its help line and its second name, and names alone are also allowed.
 ///
 /// `aliases` are pairs of a second name and the name that it stands for.
 pub fn complete_schema(schema: &mut Schema, tag: &str, entries: &[Entry], aliases: &[(&str, &str)]) {

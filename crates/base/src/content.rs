@@ -2,8 +2,7 @@
 
 /// Identifier of the contents of a page: two pages with equal identifiers hold the same bytes.
 ///
-/// Identifier 0 stands for contents that equal no other, such as those of pages that a log writes
-/// for itself.
+/// Identifier 0 stands for contents that equal no other, such as those of pages that a log writes for itself.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Content(pub u64);

@@ -71,16 +71,14 @@ impl Foresight {
         self.reach
     }
 
-    /// Records that host write number `now` is to `page`. Returns the write that will invalidate this version, if it is
-    /// within reach.
+    /// Records that host write number `now` is to `page`. Returns the write that will invalidate this version, if it is within reach.
     pub fn write(&self, page: Lpn, now: u64) -> Option<u64> {
         let mut known = self.lock();
         known.write(page, now);
         self.within_reach(known.death(page, now + 1), now)
     }
 
-    /// Returns the write that will invalidate the current contents of `page`, seen before write number `now`, if it is
-    /// within reach.
+    /// Returns the write that will invalidate the current contents of `page`, seen before write number `now`, if it is within reach.
     pub fn death(&self, page: Lpn, now: u64) -> Option<u64> {
         let mut known = self.lock();
         known.read_up_to(now);
@@ -103,8 +101,7 @@ impl Foresight {
     }
 }
 
-/// Returns the error that future writes are unknown, although the part `name` needs them; `key` is the key that selects
-/// the part.
+/// Returns the error that future writes are unknown, although the part `name` needs them; `key` is the key that selects the part.
 pub fn unforeseen(key: &str, name: &str) -> ConfigError {
     let problem = format!(
         "{name} needs a workload or a trace of the scenario's own, whose writes can be known beforehand; here the program's \
@@ -268,8 +265,7 @@ mod tests {
         }
     }
 
-    /// Reference implementation: finds the invalidation of the version before write `now` by a scan of all operations
-    /// from `from` on.
+    /// Finds the invalidation of the version before write `now` by a scan of all operations from `from` on, as a reference.
     fn naive(ops: &[HostOp], from: usize, page: Lpn, now: u64) -> Option<u64> {
         let mut number = now;
         for &op in &ops[from..] {

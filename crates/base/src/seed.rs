@@ -1,5 +1,5 @@
 //! A root seed from which components derive their own seeds by name, so that a new component does
-//! not change the random numbers of others.
+//! not change the random numbers of existing ones.
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,8 +12,7 @@ pub type Random = Xoshiro256PlusPlus;
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// Returns the seed of the component called `name`: FNV-1a over the name, started from this
-    /// seed.
+    /// Returns the seed of the component called `name`: FNV-1a over the name, started from this seed.
     ///
     /// Xoshiro's own seeding (SplitMix64) spreads nearby seeds, so a simple hash is enough here.
     pub fn of(self, name: &str) -> Seed {

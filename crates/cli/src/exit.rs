@@ -25,8 +25,7 @@ pub enum Failure {
     Checked(u8, String),
     /// Ctrl-C: 130.
     Interrupted,
-    /// The process that reads our output has closed the pipe, as `head` does: ends quietly, without
-    /// an error.
+    /// The process that reads our output has closed the pipe, as `head` does: ends quietly, without an error.
     ReaderLeft,
 }
 

@@ -38,8 +38,8 @@ pub fn interrupt() {
     });
 }
 
-/// From now on, only a second Ctrl-C ends the process by force: a file system or a device that is served must be
-/// closed.
+/// Protects the clean-up of a file system or a device that is served: from now on, only a second Ctrl-C ends the
+/// process by force.
 #[cfg(any(feature = "nvmfs", feature = "serve"))]
 pub fn be_patient() {
     PATIENT.store(true, Ordering::SeqCst);

@@ -127,8 +127,7 @@ impl Program {
         &self.0
     }
 
-    /// Runs the command that `arguments` give, of which the first is the program's name, and returns the exit
-    /// code.
+    /// Runs the command that `arguments` give, of which the first is the program's name, and returns the exit code.
     pub fn run(&mut self, arguments: impl IntoIterator<Item = OsString>) -> u8 {
         let parsed = self.0.try_get_matches_from_mut(arguments);
         match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
@@ -180,7 +179,7 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// The program as a process: its arguments, its signals, its exit code.
+/// Runs the program as a process, with its arguments, signals and exit code.
 pub fn main() -> ExitCode {
     interrupt::listen();
     ExitCode::from(Program::default().run(std::env::args_os()))

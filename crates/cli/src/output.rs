@@ -67,8 +67,7 @@ pub fn place_is_free(path: &Path) -> Result<(), Failure> {
 }
 
 impl OutputFile {
-    /// Checks that `path` has a known ending, that files can be created in its directory, and that it is none of
-    /// the `inputs`.
+    /// Checks that `path` has a known ending, that files can be created in its directory, and that it is none of the `inputs`.
     pub fn new(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
         keep_apart(path, inputs)?;
         let kind = match path.extension().and_then(|extension| extension.to_str()) {

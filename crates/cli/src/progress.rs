@@ -21,7 +21,7 @@ pub struct ProgressArgs {
     /// Show no progress
     #[arg(long, short, conflicts_with = "progress")]
     pub quiet: bool,
-    /// Where standard error is no terminal, print a plain line of progress every few seconds
+    /// Without a terminal, print a plain line of progress every few seconds
     #[arg(long)]
     pub progress: bool,
 }
@@ -127,8 +127,7 @@ impl SweepProgress {
         self.display.clear();
     }
 
-    /// Estimates the remaining time and the total cost. The remaining runs are assumed to cost as much as the finished
-    /// ones.
+    /// Estimates the remaining time and the total cost. The remaining runs are assumed to cost as much as the finished ones.
     fn estimate(&self, left: usize) -> String {
         let cost = *self.cost.lock().expect("nothing panics while it adds");
         if cost.runs == 0 || left == 0 {

@@ -18,8 +18,7 @@ pub fn size(text: &str) -> Result<ByteSize, String> {
 /// A scenario and its overrides.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct ScenarioArgs {
-    /// Scenario (TOML or JSON), or the JSON result of an earlier run, which is then repeated; the canonical scenario
-    /// unless given
+    /// Scenario (TOML or JSON), or the JSON result of an earlier run, which is then repeated; the canonical scenario unless given
     #[arg(value_name = "SCENARIO")]
     pub file: Option<PathBuf>,
     #[command(flatten)]
@@ -169,8 +168,7 @@ impl Overrides {
     }
 }
 
-/// Fits the drive of `draft` to its traces, if requested, so that later steps need not read the traces for it; ends at
-/// Ctrl-C.
+/// Fits the drive of `draft` to its traces, if requested, so that later steps need not read the traces for it; ends at Ctrl-C.
 pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
     let scenario = draft.scenario()?;
     if scenario.device.fit != Fit::Wanted(true) {

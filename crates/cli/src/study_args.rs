@@ -110,7 +110,7 @@ impl StudyPlace {
     }
 }
 
-/// An error is not a failure: the study is complete and the remaining runs are merely not needed.
+/// Removes the store. An error is only reported, because the study is complete and the runs are no longer needed.
 fn remove(store: ResultStore) {
     if let Err(error) = store.remove() {
         tell(error);

@@ -31,8 +31,7 @@ pub fn advise(
     Ok(as_json(&advice.map_err(from_advise)?))
 }
 
-/// Returns the columns with their rows, the settings of each row, skipped changes, and the complete
-/// advice.
+/// Returns the columns with their rows, the settings of each row, skipped changes, and the complete advice.
 fn as_json(advice: &Advice) -> String {
     let (columns, rows) = study::table(&advice.rows());
     let tried = advice.changes.iter().chain(&advice.combinations);

@@ -7,8 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use wearwell_study::limit::{LimitError, LimitOptions, Policies, policies};
 
-/// Compares placements and victim policies, given as JSON lists of names and tables, with the lower bound; returns
-/// JSON.
+/// Compares placements and victim policies, given as JSON lists of names and tables, with the lower bound; returns JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, placements=None, victims=None, all_pairs, replicas, quick, threads=None, progress=None, store=None, executor=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]

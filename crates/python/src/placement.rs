@@ -61,8 +61,7 @@ impl PythonPlacement {
         })
     }
 
-    /// Returns the placement in the form that a run takes; `begin` is called when the size of the
-    /// store is known.
+    /// Returns the placement in the form that a run takes; `begin` is called when the size of the store is known.
     pub fn own(placement: &Bound<'_, PyAny>, seed: u64, failure: Failure) -> PyResult<OwnPlacement> {
         let placement = PythonPlacement::new(placement, failure)?;
         let streams = placement.streams;

@@ -127,7 +127,7 @@ impl PythonPolicy {
         })
     }
 
-    /// Called from every entry point, because each of them has access to the blocks.
+    /// Calls the method, unless it was called before. Every entry point calls this function, because each has the blocks.
     fn begin(&mut self, blocks: &victim::Blocks) {
         let Some(begin) = self.begin.take() else { return };
         let store = Store::new(blocks.len(), blocks.pages_per_block(), blocks.logical_pages(), self.seed);

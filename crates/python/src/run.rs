@@ -83,8 +83,7 @@ impl Watch {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the run may continue; called while the run waits. There is no new progress, but the callback
-    /// may end the run.
+    /// Returns true if the run may continue; called while the run waits. There is no new progress, but the callback may end the run.
     fn goes_on(&self) -> bool {
         let last = *self.last();
         self.failure.attempt(|py| self.tell(py, &last)).is_some()

@@ -7,8 +7,7 @@ use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Scenario, steady};
 
-/// Number of bits of a replica's seed: JSON numbers stay exact in programs that read them as floating
-/// point.
+/// Number of bits of a replica's seed: JSON numbers stay exact in programs that read them as floating point.
 const SEED_BITS: u32 = 53;
 
 /// Parses a scenario; an error names the key.
@@ -44,8 +43,7 @@ pub fn scenario_schema() -> String {
     serde_json::to_string(&top::schema()).expect("schemas are plain data")
 }
 
-/// Returns the half-width of the 95 % confidence interval of the values' mean; `None` for fewer than two
-/// values.
+/// Returns the half-width of the 95 % confidence interval of the values' mean; `None` for fewer than two values.
 #[pyfunction]
 pub fn ci95_half_width(values: Vec<f64>) -> Option<f64> {
     steady::ci95_half_width(&values)

@@ -84,8 +84,7 @@ pub fn read_store(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(json!({ "rows": rows, "complaints": stored.found.complaints() }).to_string())
 }
 
-/// Merges the many files with runs of this build into a few; returns the numbers of runs, and of files before and
-/// after.
+/// Merges the many files with runs of this build into a few; returns the numbers of runs, and of files before and after.
 #[pyfunction]
 pub fn compact_store(py: Python<'_>, path: PathBuf) -> PyResult<(usize, usize, usize)> {
     let done = py.detach(|| wearwell_store::compact(&path)).map_err(failed)?;

@@ -1,8 +1,7 @@
 //! Cost of each workload in nanoseconds per page: `cargo bench --bench workload`.
 //!
-//! Fills of 4,096 pages into one batch, at a million pages and at those of a 2 TiB device. Prints the best
-//! and the median of 300 chunks of 64 Ki pages: on a shared machine the best is the closest to the speed
-//! of the code.
+//! Fills of 4,096 pages into one batch, at a million pages and at those of a 2 TiB device. Prints the best and
+//! the median of 300 chunks of 64 Ki pages: on a shared machine the best is the closest to the speed of the code.
 
 use std::time::Instant;
 use wearwell_base::seed::Seed;

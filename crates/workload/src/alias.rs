@@ -1,5 +1,4 @@
-//! Weighted choice among many alternatives with one random number (alias method: Walker 1977; Vose's set-up,
-//! 1991).
+//! Weighted choice among many alternatives with one random number (alias method: Walker 1977; Vose's set-up, 1991).
 
 /// Alias table that turns a uniform 64-bit number into an index with the given weights.
 ///
@@ -44,8 +43,7 @@ impl Alias {
         let product = u128::from(draw) * self.slots.len() as u128;
         let own = (product >> 64) as usize;
         let slot = self.slots[own];
-        // Written as a mask, because the compiler turns an `if` into a branch, which is mispredicted every few
-        // draws.
+        // Written as a mask, because the compiler turns an `if` into a branch, which is mispredicted every few draws.
         let keeps_own = usize::from((product as u64) < slot.threshold).wrapping_neg();
         let other = slot.other as usize;
         other ^ ((own ^ other) & keeps_own)

@@ -85,8 +85,7 @@ pub struct TimedRequests {
     arrivals: Arrivals,
 }
 
-/// Returns the requests of `workload` in bytes, for pages of `page_bytes`, with arrival times by
-/// `arrivals`.
+/// Returns the requests of `workload` in bytes, for pages of `page_bytes`, with arrival times by `arrivals`.
 ///
 /// Errors: a rate or a page size that is not positive.
 pub fn as_requests(

@@ -84,8 +84,7 @@ impl WorkloadConfig {
         self.build_on(&whole(logical_pages, seed)?, seed)
     }
 
-    /// Returns the oracle for the page temperatures of the workload that [`Self::build`] makes with the
-    /// same arguments.
+    /// Returns the oracle for the page temperatures of the workload that [`Self::build`] makes with the same arguments.
     ///
     /// `None` if all pages are written equally often (uniform, sequential) or temperatures change with time
     /// (phases). Errors: as for `build`.

@@ -53,8 +53,7 @@ impl Kind for HotCold {
         stream(law, &self.requests, space, seed, self.temperature(space)?)
     }
 
-    /// Returns two classes. If a page of the hot set is written less often than a cold page, the cold set is
-    /// class 0.
+    /// Returns two classes. If a page of the hot set is written less often than a cold page, the cold set is class 0.
     fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         self.check()?;
         self.requests.check(space.logical_pages)?;

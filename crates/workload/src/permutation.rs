@@ -8,9 +8,9 @@ use wearwell_base::units::Divider;
 ///
 /// A Feistel network on mixed radices (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002,
 /// section 5): a number is split into a row and a column of a near-square table of `rows * columns >= n`
-/// cells, and each round shifts one of them, modulo its radix, by a hash of the other. A value that lands in
-/// a cell from `n` on goes through the network again. The table is so tight that this happens to less than
-/// one value in sqrt(n); a network on powers of two would repeat up to every second value.
+/// cells. Each round shifts one of them, modulo its radix, by a hash of the other. A value that lands in a
+/// cell from `n` on goes through the network again. The table is so tight that this happens to less than one
+/// value in sqrt(n); a network on powers of two would repeat up to every second value.
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     n: u32,
@@ -139,8 +139,8 @@ mod tests {
         }
     }
 
-    /// A contiguous tenth is spread evenly: its number in each sixty-fourth of the space is binomially
-    /// distributed.
+    /// Checks that a contiguous tenth is spread evenly: its number in each sixty-fourth of the space is
+    /// binomially distributed.
     #[test]
     fn neighbours_are_spread() {
         let (n, parts) = (1_000_000u32, 64);

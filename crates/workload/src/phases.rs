@@ -30,8 +30,8 @@ pub struct Phases {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// How much the phase writes, in multiples of the logical capacity, above 0, rounded to pages. Only a
-    /// last phase that never ends may leave it out; if given there, it has no effect.
+    /// Writes of the phase, in multiples of the logical capacity, above 0, rounded to pages. Only a last
+    /// phase that never ends may omit the value; if given there, it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64")]
     pub writes: Option<f64>,
@@ -79,7 +79,7 @@ impl Kind for Phases {
         Ok(Box::new(Sequence { stages, current: 0, left }))
     }
 
-    /// Over the whole sequence: the pages written in all phases, divided by the number of requests.
+    /// Returns the mean over the whole sequence: the pages written in all phases, divided by the number of requests.
     fn written_per_request(&self) -> f64 {
         let endless = self.phases.last().filter(|_| !self.repeat);
         if let Some(last) = endless {
@@ -128,8 +128,7 @@ impl Workload for Sequence {
     }
 }
 
-/// Returns the pages written by the requests appended to `batch` since it had the given numbers of pages and
-/// runs.
+/// Returns the pages written by the requests appended to `batch` since it had the given numbers of pages and runs.
 fn written_since(batch: &PageBatch, pages_before: usize, runs_before: usize) -> u64 {
     let mut start = pages_before;
     let mut written = 0;

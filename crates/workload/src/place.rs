@@ -7,15 +7,14 @@ use wearwell_base::units::Lpn;
 /// The logical space a workload runs on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Space {
-    /// Its size; addresses run from 0.
+    /// Number of pages; addresses start at 0.
     pub logical_pages: u32,
     /// Seed of the scattering, the same for all phases of a workload: the same pages stay hot from phase to
     /// phase unless a `shift` moves them.
     pub scatter: Seed,
 }
 
-/// Map from rank (0 is the hottest page, the start of the distribution) to page: a shift, then a
-/// permutation.
+/// Map from rank (0 is the hottest page, the start of the distribution) to page: a shift, then a permutation.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     logical_pages: u32,

@@ -266,8 +266,8 @@ fn ratios_that_make_up_all_requests_leave_no_writes() {
     assert!(config(&ratios([50, 40, 11])).build(1000, Seed(1)).is_err());
 }
 
-/// A fill of one page may return a flush as its single request. Adding flushes does not change the addresses of
-/// writes.
+/// Checks that a fill of one page may return a flush as its single request, and that flushes do not change the
+/// addresses of writes.
 #[test]
 fn flushes_have_their_share_and_no_pages() {
     let mixed = "kind = 'mixed'\nparts = [{ weight = 1, space = 1, workload = { kind = 'uniform', flush_ratio = 0.25 } }]";

@@ -61,7 +61,7 @@ mod tests {
         }
     }
 
-    /// A request covers the aligned window of its page, so pages of a window are written together; the
+    /// Checks that requests cover aligned windows: pages of a window are written together, and the
     /// shorter window at the end is proportionally less likely.
     #[test]
     fn long_requests_are_aligned_and_cut_off() {

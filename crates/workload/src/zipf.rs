@@ -75,9 +75,8 @@ impl Kind for Zipf {
 /// Ranks are divided into buckets of geometrically growing width, about 1,700 for 4 billion ranks. A draw
 /// takes a bucket from an alias table, weighted as if all its ranks were as likely as its first. It then
 /// draws a rank of the bucket uniformly, and accepts the rank with the ratio of its probability to that of
-/// the first one. This ratio rarely has to be computed: it is at least that of the last rank, which is
-/// known beforehand (the "squeeze"). See Devroye, "Non-Uniform Random Variate Generation", 1986, II.3 and
-/// III.4.
+/// the first one. This ratio rarely has to be computed: it is at least that of the last rank, which is known
+/// beforehand (the "squeeze"). See Devroye, "Non-Uniform Random Variate Generation", 1986, II.3 and III.4.
 pub(super) struct ZipfLaw {
     exponent: f64,
     pick: Alias,
@@ -103,8 +102,7 @@ impl ZipfLaw {
             let first = ranks - left + 1;
             let width = (first / FINENESS).max(1).min(left);
             let ratio = f64::from(first) / f64::from(first + (width - 1));
-            // Slightly below the true ratio, so that rounding never accepts a draw that the exact test
-            // would reject.
+            // Slightly below the true ratio, so that rounding never accepts a draw that the exact test would reject.
             let squeeze = threshold(libm::pow(ratio, exponent) * (1.0 - 1e-12));
             buckets.push(Bucket { first, width, squeeze: if width == 1 { u64::MAX } else { squeeze } });
             // `libm` instead of the standard library, whose powers differ between platforms.
@@ -114,7 +112,7 @@ impl ZipfLaw {
         ZipfLaw { exponent, pick: Alias::new(&weights), buckets }
     }
 
-    /// Exact test: true if the uniform number `draw` accepts `rank` of `bucket`.
+    /// Returns true if the uniform number `draw` accepts `rank` of `bucket`, by the exact test.
     #[cold]
     fn accepts(&self, bucket: Bucket, rank: u32, draw: u64) -> bool {
         draw < threshold(libm::pow(f64::from(bucket.first) / f64::from(rank), self.exponent))

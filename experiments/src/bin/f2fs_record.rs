@@ -1,5 +1,4 @@
-//! Records the writes of F2FS of Linux with 2, 4 and 6 logs (Yang et al., 2014), in User-mode Linux. Must be run by
-//! root.
+//! Records the writes of F2FS of Linux with 2, 4 and 6 logs (Yang et al., 2014), in User-mode Linux. Must be run by root.
 
 use lexopt::prelude::*;
 use std::path::{Path, PathBuf};

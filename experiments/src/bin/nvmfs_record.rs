@@ -1,5 +1,4 @@
-//! Records the requests of real file systems to their disk under the workloads of Qiu and Reddy (2013). Must be run by
-//! root.
+//! Records the requests of real file systems to their disk under the workloads of Qiu and Reddy (2013). Must be run by root.
 
 use lexopt::prelude::*;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ pub const LOGS: [u8; 3] = [2, 4, 6];
 pub enum Part {
     /// The eight loads of Figure 2 on a new file system.
     Figure2,
-    /// The same loads with a sync after each write, a detail that the paper leaves open.
+    /// Loads of Figure 2 with a sync after each write, a detail that the paper leaves open.
     Synced,
     /// An aged file system.
     Aged,

@@ -59,8 +59,7 @@ pub struct Measured {
     pub sent: Sent,
     /// Results of each drive, in order.
     pub drives: Vec<Done>,
-    /// Messages of the file system's checker at the end: empty if it found no errors, `None` without a
-    /// checker.
+    /// Messages of the file system's checker at the end: empty if it found no errors, `None` without a checker.
     pub check: Option<String>,
     /// Wall time of the measured part, seconds.
     pub seconds: f64,

@@ -26,8 +26,7 @@ pub struct DriveKind {
     scenario: &'static str,
 }
 
-/// The kinds of drives: pages of 4 KiB, a tenth of the flash in reserve, like the commercial drive of the log-on-log
-/// experiments.
+/// The kinds of drives: pages of 4 KiB, a tenth of the flash in reserve, like the commercial drive of the log-on-log experiments.
 pub const DRIVE_KINDS: [DriveKind; 7] = [
     DriveKind {
         name: "page",

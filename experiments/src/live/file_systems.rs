@@ -42,8 +42,7 @@ pub struct FileSystem {
     area: Area,
     /// Package of its programs.
     package: &'static str,
-    /// Rate limit for fio, MiB per second, if its cleaner works by the clock: a drive in memory would be too fast for
-    /// the cleaner.
+    /// Rate limit for fio, MiB per second, if its cleaner works by the clock: a drive in memory would be too fast for the cleaner.
     pub pace_mib_per_s: Option<u32>,
 }
 
@@ -243,8 +242,7 @@ impl FileSystem {
         }
     }
 
-    /// Runs its checker on the unmounted `disk`; returns its messages, empty without errors, or `None` without a
-    /// checker.
+    /// Runs its checker on the unmounted `disk`; returns its messages, empty without errors, or `None` without a checker.
     ///
     /// # Errors
     ///

@@ -82,8 +82,7 @@ pub fn find(name: &str) -> Result<&'static LoadKind, Failure> {
     })
 }
 
-/// Returns a plan with a single file, with as many duplicate pages as in the trace homes (Wu et al., IPDPS 2021: 23.3
-/// %).
+/// Returns a plan with a single file, with as many duplicate pages as in the trace homes (Wu et al., IPDPS 2021: 23.3 %).
 fn fio(sizes: &Sizes, run: &str) -> Plan {
     let job = "fio --filename=$ROOT/file --ioengine=psync --fallocate=none --refill_buffers --dedupe_percentage=23 \
                --output-format=terse";
@@ -244,8 +243,7 @@ fn db_bench(sizes: &Sizes, options: &str) -> Plan {
 }
 
 impl Plan {
-    /// Returns the script of fill, measured part and end, with a marker line at the start of each; `counted` prints
-    /// counts.
+    /// Returns the script of fill, measured part and end, with a marker line at the start of each; `counted` prints counts.
     pub fn script(&self, counted: &str, done: &str) -> String {
         let Plan { fill, run, end, files, .. } = self;
         let files =

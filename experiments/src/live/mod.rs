@@ -17,8 +17,7 @@ use crate::session::{Interrupted, Session};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Measures each of `keys` on this machine, like [`Session::each`]; an interruption ends the measurement and unmounts
-/// everything.
+/// Measures each of `keys` on this machine, like [`Session::each`]; an interruption ends the measurement and unmounts everything.
 ///
 /// # Errors
 ///

@@ -120,8 +120,7 @@ pub struct Tolerance {
     /// Largest deviation in per cent of the printed value.
     #[serde(default)]
     pub percent: Option<f64>,
-    /// Columns with half-widths of intervals: the deviation is limited by the root of the sum of their
-    /// squares.
+    /// Columns with half-widths of intervals: the deviation is limited by the root of the sum of their squares.
     #[serde(default)]
     pub half_widths: Vec<String>,
     /// True if our number may be any value at or above the printed one.

@@ -1,5 +1,4 @@
-//! Numbers that the paper on NVMFS leaves open, about the file systems and their workloads, from the register of
-//! assumptions.
+//! Numbers that the paper on NVMFS leaves open, about the file systems and their workloads, from the register of assumptions.
 
 use crate::Failure;
 use crate::nvmfs::simulate::Load;
@@ -45,8 +44,7 @@ impl Assumed {
     /// Returns the options with these values, common to all file systems.
     pub fn options(&self) -> Options {
         let Assumed { recycle_free, recycle_fragmentation, .. } = *self;
-        // The paper does not describe how its lists adjust; the recorded data uses the shares of its text, 80 % and 50
-        // % of all pages.
+        // The paper does not describe how its lists adjust; the recorded data uses the shares of its text, 80 % and 50 % of all pages.
         let lists = Lists::Fixed;
         Options { lists, recycle_free, recycle_fragmentation, ..Options::default() }
     }

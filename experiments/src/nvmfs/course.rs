@@ -50,8 +50,7 @@ impl Look {
         self.fast.map(|fast| fast.erases as f64 * f64::from(1 << 30) / self.written_bytes as f64)
     }
 
-    /// Returns the pages that the drive with a page-level map programmed per page that the workload
-    /// wrote.
+    /// Returns the pages that the drive with a page-level map programmed per page that the workload wrote.
     pub fn programs(&self) -> f64 {
         self.page.programs as f64 * 4096.0 / self.written_bytes as f64
     }
@@ -65,8 +64,7 @@ impl Look {
 /// Moments of observation, and parameters of the drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Looks {
-    /// Moments as multiples of the disk that the workload has written since its files were made, in
-    /// rising order.
+    /// Moments as multiples of the disk that the workload has written since its files were made, in rising order.
     pub disks: Vec<f64>,
     /// Share of the flash that is spare space.
     pub hidden: f64,
@@ -144,8 +142,7 @@ mod tests {
             );
             assert_eq!(half.written_bytes - files.written_bytes, 16 << 20);
             assert_eq!(all.since(half).written_bytes, 16 << 20);
-            // The drives received all sent bytes; an observation equals that of an ordinary replay up
-            // to this moment.
+            // The drives received all sent bytes; an observation equals that of an ordinary replay up to this moment.
             for look in &found {
                 assert_eq!(look.page.host_pages * 4096, look.sent_bytes);
                 assert_eq!(look.fast.unwrap().host_pages, look.page.host_pages);

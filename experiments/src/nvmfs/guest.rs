@@ -16,8 +16,7 @@ pub const NILFS2: &str = "nilfs2";
 const MODULES: &str = "/usr/lib/uml/modules";
 
 /// Configuration of the nilfs2 cleaner: default thresholds, but faster. Nothing is protected for an hour, it hardly
-/// pauses, and it logs its work. By default it frees two segments in five seconds, and any workload would fill the
-/// disk.
+/// pauses, and it logs its work. By default it frees two segments in five seconds, and any workload would fill the disk.
 pub(crate) const CLEANER: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
     clean_check_interval 1\nselection_policy timestamp\nnsegments_per_clean 2\nmc_nsegments_per_clean 4\n\
     cleaning_interval 0.1\nmc_cleaning_interval 0.01\nretry_interval 1\nmin_reclaimable_blocks 10%\n\
@@ -50,8 +49,7 @@ const OWN_MEMORY_BYTES: u64 = 128 << 20;
 
 /// Runs the job on nilfs2 in a guest with about `memory_bytes` of page cache.
 ///
-/// The guest's disk driver splits requests into blocks and does not pass flushes on. `logs` observes the writes to
-/// `recorder`.
+/// The guest's disk driver splits requests into blocks and does not pass flushes on. `logs` observes the writes to `recorder`.
 pub fn run(
     recorder: &Recorder,
     logs: &NilfsLogs,

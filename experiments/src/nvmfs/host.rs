@@ -21,8 +21,7 @@ pub struct HostFileSystem {
 /// among the workload's requests.
 const AT_ONCE: &str = "lazy_itable_init=0,lazy_journal_init=0";
 
-/// Mount options without commits by time, with which a slow machine would write more than a fast one for the same
-/// bytes.
+/// Mount options without commits by time, with which a slow machine would write more than a fast one for the same bytes.
 const BY_BYTES: &str = "discard,commit=86400";
 
 /// Interval at which the kernel looks for old dirty data, in hundredths of a second; never if 0.
@@ -76,8 +75,7 @@ impl HostFileSystem {
         HOST_FILE_SYSTEMS.iter().find(|system| system.name == name)
     }
 
-    /// Makes the file system, runs the job with `memory_bytes` of memory for its processes and page cache, and
-    /// unmounts.
+    /// Makes the file system, runs the job with `memory_bytes` of memory for its processes and page cache, and unmounts.
     pub fn run(
         &self,
         recorder: &Recorder,

@@ -39,8 +39,7 @@ pub struct GeneratedJob {
     pub seed: u64,
     /// Bytes that the main phase writes: it ends with the first check of the counts that shows as many.
     pub main_bytes: u64,
-    /// Bytes after which everything is synced, instead of the time-based write-back of a kernel; only at the end unless
-    /// given.
+    /// Bytes after which everything is synced, instead of the time-based write-back of a kernel; only at the end unless given.
     #[serde(default)]
     pub sync_bytes: Option<u64>,
     /// True if all written pages differ, for drives that inspect contents; zeros are faster.

@@ -1,5 +1,4 @@
-//! Common code of the experiments on NVMFS: recordings of real file systems, and replays of recordings on two
-//! FTLs.
+//! Common code of the experiments on NVMFS: recordings of real file systems, and replays of recordings on two FTLs.
 
 pub mod assumed;
 pub mod clean_up;

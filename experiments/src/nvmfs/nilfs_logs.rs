@@ -16,8 +16,7 @@ const MAGIC: u32 = 0x1eaf_fa11;
 const BY_CLEANER: u16 = 0x10;
 /// `NILFS_DAT_INO`: the table from virtual to real block numbers; its own blocks have real numbers.
 const DAT: u64 = 3;
-/// `NILFS_ROOT_INO`, and `NILFS_USER_INO`, the first inode of users' files; other inodes are internal files of the file
-/// system.
+/// `NILFS_ROOT_INO`, and `NILFS_USER_INO`, the first inode of users' files; other inodes are internal files of the file system.
 const ROOT: u64 = 2;
 const FIRST_OF_USERS: u64 = 11;
 /// Bytes of `nilfs_segment_summary`, `nilfs_finfo`.

@@ -108,8 +108,7 @@ impl Row<'_> {
         values.iter().all(|value| value.is_finite()).then(|| Interval::of(&values))
     }
 
-    /// Returns the ratio of bytes sent; `None` if a file system sends nothing in some run, because all writes stay on
-    /// its NVRAM.
+    /// Returns the ratio of bytes sent; `None` if a file system sends nothing in some run, because all writes stay on its NVRAM.
     pub fn traffic(&self) -> Option<Interval> {
         self.percent(Look::traffic)
     }

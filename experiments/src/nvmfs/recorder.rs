@@ -67,7 +67,7 @@ impl Media for File {
         Ok(fallocate(self, hole, offset, length)?)
     }
 
-    /// The file need not survive a crash of the machine.
+    /// Does nothing: the file need not survive a crash of the machine.
     fn flush(&self) -> io::Result<()> {
         Ok(())
     }

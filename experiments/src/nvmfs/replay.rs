@@ -60,9 +60,8 @@ impl Replayed {
         (self.host_pages > 0).then(|| self.programs as f64 / self.host_pages as f64)
     }
 
-    /// Returns the seconds that dies were busy, one after the other, on flash like that of the paper's drive: SLC with
-    /// 25 µs to read, 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1 with 200 to 300
-    /// µs).
+    /// Returns the seconds that dies were busy, one after the other, on flash like that of the paper's drive: SLC with 25
+    /// µs to read, 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1 with 200 to 300 µs).
     pub fn die_seconds(&self) -> f64 {
         (self.reads as f64 * 25.0 + self.programs as f64 * 250.0 + self.erases as f64 * 1500.0) / 1e6
     }
@@ -155,8 +154,7 @@ pub fn replay_on(requests: &RequestBatch, measured_from: usize, drive: &Drive) -
     Ok(done[1].since(done[0]))
 }
 
-/// Replays requests on a fresh drive; returns the operations so far at each of these numbers of requests, which must
-/// rise.
+/// Replays requests on a fresh drive; returns the operations so far at each of these numbers of requests, which must rise.
 pub fn replay_marks(
     requests: &RequestBatch,
     marks: &[usize],

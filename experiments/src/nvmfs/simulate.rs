@@ -85,8 +85,7 @@ impl Load {
         Load { name: kind.to_owned(), kind: kind.to_owned(), settings: String::new() }
     }
 
-    /// Returns the workload of that kind with its files or records accessed in this order; Zipf's law has the exponent
-    /// `skew`.
+    /// Returns the workload of that kind with its files or records accessed in this order; Zipf's law has the exponent `skew`.
     pub fn ordered(kind: &str, order: &str, skew: f64) -> Load {
         let skew = if order == "zipf" { format!("\nskew = {skew:?}") } else { String::new() };
         let settings = format!("order = \"{order}\"{skew}");

@@ -9,10 +9,9 @@
 //!   extents but the few that are kept free: the spare factor is `1 - (u D - d) / E`. Extents are trimmed and written
 //!   as a whole: if an erase block is no larger than an extent, the FTL copies nothing.
 //!
-//! Under uniform writes, each cleans at the cost of greedy cleaning at its spare factor (`greedy` of the theory). The
-//! host's spare factor is larger if approximately `d / D > u (h + e) / (1 + h)`. In words: *the dirty part of the NVRAM
-//! must be larger than the spare space of the FTL*, which is `h` relative to its capacity, plus the part `e` that the
-//! log keeps free.
+//! Under uniform writes, each cleans at the cost of greedy cleaning at its spare factor (`greedy` of the theory). The host's
+//! spare factor is larger if approximately `d / D > u (h + e) / (1 + h)`. In words: *the dirty part of the NVRAM must be
+//! larger than the spare space of the FTL*, which is `h` relative to its capacity, plus the part `e` that the log keeps free.
 
 use crate::Failure;
 use wearwell_theory::Drive;
@@ -20,8 +19,7 @@ use wearwell_theory::closed_forms::greedy;
 
 /// Number of blocks of an extent.
 const EXTENT_BLOCKS: f64 = 128.0;
-/// Bytes of metadata per NVRAM page (page table, inodes), per SSD block (owners and bits), and per file block
-/// (pointers).
+/// Bytes of metadata per NVRAM page (page table, inodes), per SSD block (owners and bits), and per file block (pointers).
 const PAGE_INFO_BYTES: f64 = 32.0 + 128.0;
 const OWNER_BYTES: f64 = 8.0 + 1.0 / 8.0;
 const POINTER_BYTES: f64 = 8.0;
@@ -91,8 +89,7 @@ impl Space {
         Ok(host * self.extents_in_blocks()? / below)
     }
 
-    /// Returns the write amplification of the FTL below NVMFS: a block of several extents loses them one by one, like
-    /// pages.
+    /// Returns the write amplification of the FTL below NVMFS: a block of several extents loses them one by one, like pages.
     fn extents_in_blocks(&self) -> Result<f64, Failure> {
         let extents = f64::from(self.pages_per_block) / EXTENT_BLOCKS;
         if extents <= 1.0 {

@@ -13,7 +13,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 static ASKED: AtomicBool = AtomicBool::new(false);
 static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
 
-/// From now on, SIGINT, SIGTERM and SIGHUP end the running job instead of this program.
+/// Installs handlers with which SIGINT, SIGTERM and SIGHUP end the running job instead of this program.
 ///
 /// Errors: it was called before.
 pub fn on_signals() -> Result<(), Failure> {
@@ -56,8 +56,7 @@ pub fn unless_interrupted<T>(session: &Session, act: impl FnOnce() -> T) -> T {
 pub struct Stoppable(());
 
 impl Stoppable {
-    /// Registers `job`, which must pass signals on to its children, as `timeout` does. At most one job runs
-    /// at a time.
+    /// Registers `job`, which must pass signals on to its children, as `timeout` does. At most one job runs at a time.
     pub fn new(job: &Child) -> Stoppable {
         let job = job.id();
         *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);

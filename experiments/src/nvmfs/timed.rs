@@ -65,11 +65,10 @@ pub enum Planes {
     /// SLC of 2008 (preset `slc`) with superblocks of eight blocks, like a drive that writes faster than a die: eight
     /// dies of one plane, each on a separate channel. Small requests take as long as large ones with as many pages.
     Single,
-    /// The same flash with sixteen dies of four planes; a superblock is on two dies. A die programs the pages of one
-    /// request on all planes at once: large requests are faster.
+    /// Flash of `Single`, but with sixteen dies of four planes; a superblock is on two dies. A die programs the pages
+    /// of one request on all planes at once: large requests are faster.
     Together,
-    /// The paper's drive (preset `x25_e`), calibrated to its data sheet: 170 MB/s sequential, 3,300 requests of 4 KiB
-    /// per second.
+    /// The paper's drive (preset `x25_e`), calibrated to its data sheet: 170 MB/s sequential, 3,300 requests of 4 KiB per second.
     X25E,
 }
 

@@ -1,5 +1,4 @@
-//! Best number of choices when the hot set moves, predicted by the mean field alone: recorded before anything was
-//! simulated.
+//! Best number of choices when the hot set moves, predicted by the mean field alone: recorded before anything was simulated.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};

@@ -16,12 +16,10 @@ use wearwell_stack::RunResult;
 /// Share of the space in use with which nothing is cleaned during these short runs, and the length of the runs.
 const EMPTY: (f64, [f64; 2]) = (0.35, [0.3, 1.0]);
 
-/// One die without planes, and a channel without transfer time: pages are processed one after the other, with the times
-/// of Table I.
+/// One die without planes, and a channel without transfer time: pages are processed one after the other, with the times of Table I.
 const SERIAL: &str = "dies = 1\nplanes = 1";
 
-/// An open block spreads over all four planes of the preset, two dies with two planes each: the drive writes four pages
-/// at once.
+/// An open block spreads over all four planes of the preset, two dies with two planes each: the drive writes four pages at once.
 const PARALLEL: &str = "dies = 2\nsuperblock_blocks = 4";
 
 /// Parallelism of the flash.

@@ -112,8 +112,7 @@ fn shares_at_crossings(runs: &[Runs], kept: &str) -> [Option<f64>; 3] {
     })
 }
 
-/// Runs the drives at the crossings with timing: the printed savings result by construction, all other values are
-/// predictions.
+/// Runs the drives at the crossings with timing: the printed savings result by construction, all other values are predictions.
 fn at_crossings(session: &Session, assumed: &Assumed, runs: &[Runs]) -> Result<(), Failure> {
     let [crossings, not_kept] = [KEPT, NOT_KEPT].map(|kept| shares_at_crossings(runs, kept));
     let mut stacks = Vec::new();

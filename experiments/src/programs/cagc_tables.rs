@@ -14,8 +14,7 @@ use wearwell_workload::{ContentConfig, FIU_TRACES, PageBatch, WorkloadConfig};
 const LOGICAL_PAGES: u32 = 50_000;
 const DRIVE_WRITES: u64 = 6;
 
-/// Table II as printed, by trace: write ratio, deduplication ratio, KiB per request; Web-vm's row is missing in our
-/// copy.
+/// Table II as printed, by trace: write ratio, deduplication ratio, KiB per request; Web-vm's row is missing in our copy.
 const PRINTED: [(&str, [f64; 3]); 2] = [("mail", [0.698, 0.893, 14.8]), ("homes", [0.805, 0.300, 13.1])];
 
 pub fn run(session: &Session) -> Result<(), Failure> {

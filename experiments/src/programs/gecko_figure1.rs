@@ -1,5 +1,4 @@
-//! GeckoFTL (SIGMOD 2016), Figure 1: RAM and recovery of LazyFTL as drives grow, with those of GeckoFTL for
-//! comparison.
+//! GeckoFTL (SIGMOD 2016), Figure 1: RAM and recovery of LazyFTL as drives grow, with those of GeckoFTL for comparison.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};

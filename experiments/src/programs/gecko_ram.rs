@@ -85,8 +85,7 @@ fn table(all: &[Found]) -> Table {
     table
 }
 
-/// Draws write amplification over RAM on 2 TiB, for points that differ from the paper's drive only in counters and
-/// cache.
+/// Draws write amplification over RAM on 2 TiB, for points that differ from the paper's drive only in counters and cache.
 fn draw(session: &Session, all: &[Found]) -> Result<(), Failure> {
     let usual = all[0].point;
     type IsMeant = fn(&Point) -> bool;

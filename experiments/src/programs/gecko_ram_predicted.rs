@@ -1,5 +1,4 @@
-//! Cost of less RAM than GeckoFTL's, predicted by theory alone: recorded before anything was
-//! simulated.
+//! Cost of less RAM than GeckoFTL's, predicted by theory alone: recorded before anything was simulated.
 
 use crate::Failure;
 use crate::gecko_ram::{Point, predict};

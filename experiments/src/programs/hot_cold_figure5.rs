@@ -46,8 +46,7 @@ impl Plane {
         Ok(Plane { spare_factor, found: of_all(&models, |model| model.scan(MOST))? })
     }
 
-    /// Returns the lines of the plane, along `r` for each `f` and along `f` for each `r`, as indices in `found` from
-    /// cold to hot.
+    /// Returns the lines of the plane, along `r` for each `f` and along `f` for each `r`, as indices in `found` from cold to hot.
     fn lines(&self) -> Vec<(String, Vec<usize>)> {
         let (width, height) = (HOT_WRITES.len(), HOT_SPACES.len());
         let along_r = (0..height).map(|row| {

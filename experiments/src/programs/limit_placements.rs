@@ -264,8 +264,7 @@ fn every(found: &[Found<'_>]) -> Table {
     table
 }
 
-/// Returns for each load the best published placement and ours, and the share of the distance to foresight that each
-/// closes.
+/// Returns for each load the best published placement and ours, and the share of the distance to foresight that each closes.
 fn near(found: &[Found<'_>]) -> Table {
     let mut table = Table::new(&[
         "load",

@@ -136,8 +136,7 @@ fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
     ))
 }
 
-/// Writes the file in order, and then at random with syncs: each of its pages once before any is written again, as fio
-/// does.
+/// Writes the file in order, and then at random with syncs: each of its pages once before any is written again, as fio does.
 fn random(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
     let pages = (case.file_bytes() / PAGE_BYTES) as u32;
     let passes = (0..).flat_map(|pass| permuted(pages, case.seed + pass));
@@ -165,8 +164,7 @@ fn overwritten(
 }
 
 /// Models tables, levels and memtable with as many records, each a page, as in the measurement of db_bench; half of the
-/// room is filled in order and then overwritten at random. Levels are sized from the first on, as in RocksDB 7 by
-/// default.
+/// room is filled in order and then overwritten at random. Levels are sized from the first on, as in RocksDB 7 by default.
 fn rocksdb(case: &Case) -> Result<f64, Failure> {
     let of_records = |bytes: u64| bytes / RECORD_BYTES * PAGE_BYTES;
     let records = case.file_bytes() / 2 / RECORD_BYTES;

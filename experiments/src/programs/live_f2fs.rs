@@ -146,8 +146,7 @@ fn drives(rows: &[Row]) -> Table {
     table
 }
 
-/// True if write-back rewrites pages that are not complete yet, or rewrites them many times: the number depends on the
-/// speed.
+/// True if write-back rewrites pages that are not complete yet, or rewrites them many times: the number depends on the speed.
 fn hangs_on_the_pace(load: &str) -> bool {
     load.starts_with("random 1k") || load.starts_with("overwrites")
 }

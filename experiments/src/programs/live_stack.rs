@@ -279,8 +279,7 @@ fn statements(rows: &[Row]) -> Statements {
     statements
 }
 
-/// Draws a chart for each load, with discards and without: TCWA of each file system, one colour per
-/// drive.
+/// Draws a chart for each load, with discards and without: TCWA of each file system, one colour per drive.
 fn draw(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Failure> {
     let names: Vec<String> =
         settings.file_systems.iter().enumerate().map(|(at, name)| format!("{} {name}", at + 1)).collect();

@@ -1,5 +1,4 @@
-//! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on alternatives that replace one of the
-//! two.
+//! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on alternatives that replace one of the two.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -20,8 +19,7 @@ const USER: f64 = 0.8;
 /// Spare factor of an FTL below a log.
 const FTL_SPARE: f64 = 0.1;
 
-/// Spare factors of the log that give the same user capacity: without metadata, and with F2FS's, whose area takes some
-/// of its segments.
+/// Spare factors of the log that give the same user capacity: without metadata, and with F2FS's, whose area takes some of its segments.
 const LOG_SPARES: [f64; 2] = [0.1111, 0.1071];
 
 /// Spare factor of an FTL that has nothing to clean, and spare factor of the log above it for the same user capacity.

@@ -52,8 +52,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Repeats the figure itself: eight blocks are filled in order, and the third upper segment of eight pages is
-/// deleted.
+/// Repeats the figure itself: eight blocks are filled in order, and the third upper segment of eight pages is deleted.
 fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
     let mut table =
         Table::new(&["offset_pages", "lower_segments_hit", "partly_valid_segments", "valid_pages_left"]);

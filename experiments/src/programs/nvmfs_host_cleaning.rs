@@ -225,8 +225,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns the NVRAM size at which both program equally many pages: predicted, and interpolated between the
-/// simulated sizes.
+/// Returns the NVRAM size at which both program equally many pages: predicted, and interpolated between the simulated sizes.
 fn crossings(rows: &[Row]) -> Result<Table, Failure> {
     let mut table =
         Table::new(&["utilisation", "over_provisioning", "pages_per_block", "zipf", "predicted", "found"]);
@@ -264,8 +263,7 @@ fn crossings(rows: &[Row]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Draws the ratio of programmed pages to those of the cache, by NVRAM and files, for the first drive and
-/// the given law.
+/// Draws the ratio of programmed pages to those of the cache, by NVRAM and files, for the first drive and the given law.
 fn map(session: &Session, settings: &Settings, rows: &[Row], skew: f64) -> Result<(), Failure> {
     let (over_provisioning, pages_per_block) =
         (settings.over_provisioning[settings.over_provisioning.len() / 3], settings.pages_per_block[0]);

@@ -1,5 +1,4 @@
-//! Qiu and Reddy (2013), figures 8 and 9, on the drive of their measurements: throughput of NVMFS and
-//! Conquest.
+//! Qiu and Reddy (2013), figures 8 and 9, on the drive of their measurements: throughput of NVMFS and Conquest.
 
 use crate::Failure;
 use crate::interval::{Interval, mean};
@@ -57,8 +56,7 @@ struct Point {
 /// Throughput of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Speed {
-    /// Megabytes (10^6 bytes) that the workload wrote per second, with drive and memory one after the
-    /// other.
+    /// Megabytes (10^6 bytes) that the workload wrote per second, with drive and memory one after the other.
     mb_a_second: f64,
     /// Mean size of a request to the drive, KiB.
     kib_a_request: f64,

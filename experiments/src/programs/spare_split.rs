@@ -25,8 +25,7 @@ const STEPS: u32 = 10;
 /// Numbers of upper segments per lower block.
 const SEGMENTS_PER_BLOCK: [u32; 3] = [1, 4, 16];
 
-/// Victim selection of the upper log: random, where the prediction is exact; as in the paper's drives; by the fewest
-/// valid pages.
+/// Victim selection of the upper log: random, where the prediction is exact; as in the paper's drives; by the fewest valid pages.
 const ABOVE: [(&str, &str); 3] = [
     ("random", "{ policy = \"d_choices\", choices = 1 }"),
     ("d = 10", "{ policy = \"d_choices\", choices = 10 }"),
@@ -45,8 +44,7 @@ const NEAR_PERCENT: f64 = 3.0;
 /// Largest excess cost of the predicted split over the best simulated one, per cent.
 const REGRET_PERCENT: f64 = 2.0;
 
-/// Version of the prediction. The first one was made before anything was simulated, and assumed that a log always finds
-/// empty blocks.
+/// Version of the prediction. The first one was made before anything was simulated, and assumed that a log always finds empty blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Theory {
     First,

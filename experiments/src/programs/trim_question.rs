@@ -1,8 +1,7 @@
 //! Effect of TRIM.
 //!
-//! Van Houdt (2013), sec. 2.1, assumes that the host never trims. Here a share `t` of the requests discards a page,
-//! drawn by the same law as the writes. Each drive has a twin without TRIM with the spare space that TRIM should
-//! provide.
+//! Van Houdt (2013), sec. 2.1, assumes that the host never trims. Here a share `t` of the requests discards a page, drawn
+//! by the same law as the writes. Each drive has a twin without TRIM with the spare space that TRIM should provide.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};

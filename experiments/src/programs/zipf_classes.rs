@@ -61,8 +61,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 impl Case {
-    /// Returns the drive writes of warm-up: five times those that overwrite the coldest page once on average, but at
-    /// least 100.
+    /// Returns the drive writes of warm-up: five times those that overwrite the coldest page once on average, but at least 100.
     fn warm_up(&self, length: f64) -> f64 {
         let coldest = self.classes.as_slice().last().map_or(1.0, Class::heat);
         length * (TURNOVERS / coldest).max(FEWEST)

@@ -46,8 +46,7 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
-    /// Also write the result to a file: .json (everything), .csv or .parquet (a row for each placement and victim
-    /// policy)
+    /// Also write the result to a file: .json (everything), .csv or .parquet (a row for each placement and victim policy)
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Also write the result as a self-contained page: .html

@@ -9,9 +9,8 @@ use wearwell_serve::plug::{Command, Reply, Step, send};
 
 /// Cuts the power of a drive that is being served, and reports its recovery
 ///
-/// The drive must be served by `wearwell serve --image FOLDER` as the bytes of its flash. It loses the contents of RAM,
-/// at once or in the middle of a later request, which fails with an error. The drive continues to serve after its FTL
-/// has recovered.
+/// The drive must be served by `wearwell serve --image FOLDER` as the bytes of its flash. It loses the contents of RAM, at once
+/// or in the middle of a later request, which fails with an error. The drive continues to serve after its FTL has recovered.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

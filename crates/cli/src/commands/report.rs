@@ -8,8 +8,7 @@ use std::path::PathBuf;
 /// Draws results on a page: figures, their data as tables, warnings, scenarios
 ///
 /// The page is one self-contained file, which any browser shows without a network. Takes the JSON of `run`, `sweep`,
-/// `advise`, `power` and `theory`, and folders of `reproduce`. Several runs are shown side by side first, then one by
-/// one.
+/// `advise`, `power` and `theory`, and folders of `reproduce`. Several runs are shown side by side first, then one by one.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {

@@ -36,8 +36,7 @@ pub struct Args {
     /// Also write the result as a self-contained page: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
-    /// Also calculate a lower bound on write amplification, and the result of placement and cleaning that know the
-    /// future
+    /// Also calculate a lower bound on write amplification, and the result of placement and cleaning that know the future
     #[arg(long, help_heading = "Output")]
     limit: bool,
     /// End with exit code 3 if the result is not steady or would mean nothing

@@ -267,8 +267,7 @@ fn at_the_price_of(tried: &Tried) -> String {
     if prices.is_empty() { String::new() } else { format!(", at the price of {}", prices.join(", ")) }
 }
 
-/// Returns the commands of the best combination and the best changes, with their write
-/// amplification.
+/// Returns the commands of the best combination and the best changes, with their write amplification.
 fn commands(advice: &Advice, repeat: &Repeat) -> String {
     let Some(best) = advice.best() else { return String::new() };
     let ranked = advice.changes.iter().filter(|tried| tried.rank.is_some() && *tried != best);

@@ -306,8 +306,7 @@ fn lifespan(lifetime: &Lifetime, result: &RunResult) -> String {
     )
 }
 
-/// Describes the rated writes of the data sheet, and whether the flash endures them under this
-/// load.
+/// Describes the rated writes of the data sheet, and whether the flash endures them under this load.
 fn rated(rating: &RatingResult) -> String {
     let dwpd = rating.dwpd.map_or_else(String::new, |dwpd| format!(", {} DWPD", short(dwpd)));
     let years = rating.warranty_years.map_or_else(String::new, |years| format!(" over {years} years"));

@@ -93,8 +93,7 @@ fn cleaning_of_mean(times: &RequestTimes) -> String {
     if times.mean_ns > 0.0 { percent(cleaning / times.mean_ns) } else { "–".into() }
 }
 
-/// Returns the mean components of the response time: a row for each that occurs, a column for each kind
-/// of request.
+/// Returns the mean components of the response time: a row for each that occurs, a column for each kind of request.
 fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
     let parts = [
         ("queue", "queue_ns"),

@@ -30,8 +30,7 @@ pub fn columns(result: &RunResult) -> Vec<(String, Column)> {
     rows_as_columns(&rows(result))
 }
 
-/// Returns the metadata of a Parquet file: the scenario, and the result without the time series, as
-/// JSON.
+/// Returns the metadata of a Parquet file: the scenario, and the result without the time series, as JSON.
 pub fn metadata(result: &RunResult) -> Vec<(String, String)> {
     let text = |value: Option<&Value>| value.map(Value::to_string).unwrap_or_default();
     let mut value = serde_json::to_value(result).expect("results are plain data");

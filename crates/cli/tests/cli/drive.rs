@@ -121,7 +121,7 @@ fn a_calibrated_scenario_has_the_write_amplification_seen() {
     assert!(drive(&format!("{report} --calibrated"), 2).1.contains("--output"));
 }
 
-/// The rate of the trace replaces `--per-day`.
+/// Checks that the rate of the trace replaces `--per-day`.
 #[test]
 fn trace_gives_host_writes_per_day() {
     let directory = tempfile::tempdir().unwrap();

@@ -76,8 +76,7 @@ impl Drop for Served {
     }
 }
 
-/// Checks that the page agrees with the commands: theory with `theory --scenario`, a simulation with `run`; the offered
-/// scenario runs.
+/// Checks that the page agrees with the commands: theory with `theory --scenario`, a simulation with `run`; the offered scenario runs.
 #[test]
 fn the_page_answers_as_the_commands_do() {
     let (folder, scenario) = small();
@@ -148,7 +147,7 @@ fn stopped_simulations_end() {
     assert!(served.finished(&numbers).iter().all(|state| state["state"] == "stopped"));
 }
 
-/// Malformed requests and requests of other sites are refused with a reason, and the server continues.
+/// Checks that malformed requests and requests of other sites are refused with a reason, and that the server continues.
 #[test]
 fn hostile_requests_are_refused() {
     let (_folder, scenario) = small();

@@ -1,5 +1,4 @@
-//! Tests of `wearwell limit`: the comparison of a drive with its lower bound, in every output
-//! format.
+//! Tests of `wearwell limit`: the comparison of a drive with its lower bound, in every output format.
 
 use crate::common::{json, outcome, small};
 use serde_json::{Value, json};

@@ -60,8 +60,7 @@ fn a_page_is_not_written_over_a_result() {
     assert!(told.contains("this is no JSON"), "{told}");
 }
 
-/// Checks that writes by cause add up to the flash programs in each window, and that the histogram counts all blocks of
-/// the drive.
+/// Checks that writes by cause add up to the flash programs in each window, and that the histogram counts all blocks of the drive.
 #[test]
 fn drawn_figures_add_up() {
     let (folder, scenario) = small();

@@ -82,7 +82,7 @@ fn live_status_agrees_with_result() {
     assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 
-/// Script that acts like a user who watches a drive while it is written to.
+/// Script that acts like a user of the page while the drive is written to.
 const WATCHER: &str = r##"
 const all = (what) => [...document.querySelectorAll(what)];
 const shown = (name) => all(".numbers dt").find((term) => term.textContent === name)?.nextSibling.textContent;
@@ -168,8 +168,7 @@ fn addresses_of_other_machines_are_refused() {
     }
 }
 
-/// Exports one device by two transports; SIGTERM arrives while the file is open, and the result is still
-/// written.
+/// Exports one device by two transports; SIGTERM arrives while the file is open, and the result is still written.
 #[test]
 fn two_transports_share_one_device() {
     if !Path::new("/dev/fuse").exists() {

@@ -31,8 +31,7 @@ pub fn theory_write_amplification<'py>(
     Ok(work::raise(answers)?.into_pyarray(py))
 }
 
-/// Returns the spare factor at which each row reaches its target; the spare factors of the rows are
-/// ignored.
+/// Returns the spare factor at which each row reaches its target; the spare factors of the rows are ignored.
 #[pyfunction]
 pub fn theory_solve_spare<'py>(
     py: Python<'py>,

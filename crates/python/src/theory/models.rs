@@ -11,8 +11,7 @@ use wearwell_theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryError};
 
 const MODELS: [&str; 7] = ["single", "double", "fifo", "greedy", "windowed", "random", "separated"];
 
-/// Number of closed-form solutions that are calculated without a check for Ctrl-C; the slowest takes some
-/// milliseconds.
+/// Number of closed-form solutions that are calculated without a check for Ctrl-C; the slowest takes some milliseconds.
 const FEW: usize = 16;
 
 /// Model of write amplification.
@@ -77,8 +76,7 @@ pub fn structure(name: &str) -> PyResult<Structure> {
 }
 
 impl Model {
-    /// Returns the model and the policy of the mean field; for `separated`, the policy is the law of its
-    /// pools.
+    /// Returns the model and the policy of the mean field; for `separated`, the policy is the law of its pools.
     pub fn new(model: &str, policy: &Bound<'_, PyAny>) -> PyResult<(Self, Policy)> {
         let model = match model {
             "single" => Model::MeanField(Structure::Single),
@@ -102,8 +100,7 @@ impl Model {
         !matches!(self, Model::MeanField(_)) && questions <= FEW
     }
 
-    /// Returns the write amplification of the drive in `question`, or of the same drive with another spare
-    /// factor.
+    /// Returns the write amplification of the drive in `question`, or of the same drive with another spare factor.
     pub fn solve(
         self,
         drive: &Drive,

@@ -119,7 +119,8 @@ impl Own {
         self.check(masses, victims)
     }
 
-    /// The solver left the valid range. A search for a steady state may recover, a path does not.
+    /// Handles shares that are not numbers: the solver left the valid range. A search for a steady
+    /// state may recover, a path does not.
     fn get_lost(&self, victims: &mut [f64]) -> PyResult<()> {
         victims.fill(f64::NAN);
         if self.lost.fetch_add(1, Ordering::Relaxed) < MOST_LOST {

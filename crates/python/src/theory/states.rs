@@ -105,8 +105,7 @@ pub fn theory_transient<'py>(
     Ok(columns)
 }
 
-/// Returns the write amplification for many classes, and the steady states that it is based on, by number
-/// of classes.
+/// Returns the write amplification for many classes, and the steady states that it is based on, by number of classes.
 #[pyfunction]
 pub fn theory_many_classes<'py>(
     py: Python<'py>,

@@ -19,8 +19,7 @@ pub struct Census {
     /// Pages that were overwritten, and those of them that already had the same content.
     pub overwritten: u64,
     pub same: u64,
-    /// Number of contents that lost their last reference, by the largest number of references they
-    /// had at a time.
+    /// Number of contents that lost their last reference, by the largest number of references they had at a time.
     pub dead: BTreeMap<u32, u64>,
     seen: HashSet<Content>,
     held: HashMap<u64, Content>,

@@ -12,8 +12,7 @@ use wearwell_base::content::Content;
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
 
-/// Largest number of contents that were written once and may get a second copy; the next to be copied is drawn from
-/// them.
+/// Largest number of contents that were written once and may get a second copy; the next to be copied is drawn from them.
 pub const SINGLES: usize = 1024;
 
 /// Generator of contents by a [`ContentConfig`].

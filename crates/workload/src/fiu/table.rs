@@ -52,8 +52,7 @@ const LIFETIME: &str = "assumed: long, so that Figure 6 of CAGC holds";
 const COLD: &str = "assumed: duplicates lie rather at cold addresses, as CAGC, section III-C, has it that pages with many \
      references live longer";
 
-/// Defines the sources in the order of the fields; only those of the published figures differ between
-/// traces.
+/// Defines the sources in the order of the fields; only those of the published figures differ between traces.
 macro_rules! notes {
     ($mix:expr, $dedup:expr, $same:expr) => {
         &[

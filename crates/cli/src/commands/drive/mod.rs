@@ -50,8 +50,7 @@ pub struct Args {
     /// behaves alike and takes less time to simulate
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "output", help_heading = "Output")]
     scaled_to: Option<ByteSize>,
-    /// Give the scenario's drive the spare space that explains the measured write amplification, instead of the given
-    /// or assumed flash
+    /// Give the scenario's drive the spare space that explains the measured write amplification, instead of the given or assumed flash
     #[arg(long, requires_all = ["output", "smart"], help_heading = "Output")]
     calibrated: bool,
     #[command(flatten)]
@@ -95,8 +94,7 @@ struct SheetArgs {
     /// Sequential write rate: 2.7GB/s
     #[arg(long, value_name = "RATE", value_parser = words::rate)]
     sequential_write: Option<ByteSize>,
-    /// Sustained random writes of 4 KiB per second: 130k; with --sequential-write, determines the spare space of the
-    /// drive
+    /// Sustained random writes of 4 KiB per second: 130k; with --sequential-write, determines the spare space of the drive
     #[arg(long, value_name = "IOPS", value_parser = words::operations, requires = "sequential_write")]
     random_write: Option<f64>,
     /// Transfer rate of the interface, for the timing of the scenario: 7GB/s

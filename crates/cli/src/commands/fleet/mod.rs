@@ -44,8 +44,7 @@ pub struct Args {
         requires = "check", help_heading = "Check"
     )]
     tolerance: f64,
-    /// Also estimate, on standard error, the duration of the check with this many workers, from the times of its own
-    /// runs
+    /// Also estimate, on standard error, the duration of the check with this many workers, from the times of its own runs
     #[arg(
         long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), requires = "check",
         conflicts_with_all = ["dask", "store"], help_heading = "Check"

@@ -21,8 +21,7 @@ const DRIVE: &str = include_str!("../../../../../scenarios/live.toml");
 const ADVICE: [&str; 8] =
     ["--set", "measure.max_warm_up=60", "--only", "victim,streams", "--replicas", "3", "--depth", "1"];
 
-/// Serves a small drive, writes to it as real software does, and shows the effect on the flash and possible
-/// improvements
+/// Serves a small drive, writes to it as real software does, and shows the effect on the flash and possible improvements
 ///
 /// Needs no privileges and no set-up, and takes less than two minutes. fio writes if it is installed and supports NBD;
 /// otherwise a built-in client writes. The requests are recorded and `wearwell advise` runs on the recording; the

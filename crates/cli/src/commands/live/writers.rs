@@ -150,10 +150,9 @@ fn overwrite(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Resu
     client.flush()
 }
 
-/// Writes like a key-value store on raw flash. Each batch of records is appended to a log and made durable. When the
-/// log is full, its sorted table is written at once. When there are enough tables, all are read, written as one larger
-/// run, and discarded. The log has an eighth of the drive, tables have three quarters; the space of merged tables is
-/// trimmed.
+/// Writes like a key-value store on raw flash. Each batch of records is appended to a log and made durable. When the log
+/// is full, its sorted table is written at once. When there are enough tables, all are read, written as one larger run,
+/// and discarded. The log has an eighth of the drive, tables have three quarters; the space of merged tables is trimmed.
 fn log_and_tables(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Result<()> {
     /// Bytes of a batch of records.
     const BATCH: u64 = 8 << 10;

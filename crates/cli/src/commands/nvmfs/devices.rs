@@ -136,7 +136,7 @@ impl Devices {
         Ok(Some(Draft::from_file(&self.ssd)?.scenario()?))
     }
 
-    /// Path of the statistics that a simulated drive left at its last unmount.
+    /// Returns the path of the statistics that a simulated drive left at its last unmount.
     pub fn record(&self) -> Option<PathBuf> {
         record(&self.ssd)
     }

@@ -60,8 +60,7 @@ pub struct Args {
     placement: Placement,
     /// Store checksums of metadata only
     ///
-    /// With checksums of data, damage is found when data is read from the SSD, by fsck, and, for data on NVRAM, at the
-    /// next mount.
+    /// With checksums of data, damage is found when data is read from the SSD, by fsck, and, for data on NVRAM, at the next mount.
     #[arg(long, help_heading = "File system")]
     no_data_checksums: bool,
 }

@@ -3,8 +3,7 @@
 use std::str::FromStr;
 use wearwell_nvmfs::options::Options;
 
-/// Upper limit of threads for requests: each has a buffer of 16 MiB, and uses as much of it as the largest
-/// request needs.
+/// Upper limit of threads for requests: each has a buffer of 16 MiB, and uses as much of it as the largest request needs.
 const MOST_THREADS: u16 = 256;
 
 /// Options that `-o` accepts.

@@ -32,8 +32,7 @@ pub enum Command {
     Create(One),
     /// Deletes a snapshot, and frees the blocks that only it uses
     ///
-    /// If the file system is mounted, the blocks are freed in the background, and the command returns when all are
-    /// free.
+    /// If the file system is mounted, the blocks are freed in the background, and the command returns when all are free.
     #[command(after_help = HELP)]
     Delete(One),
     /// Lists the snapshots, the oldest first, with the number of 4 KiB blocks that only that snapshot uses

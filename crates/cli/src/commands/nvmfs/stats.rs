@@ -24,8 +24,7 @@ pub struct Args {
     /// Directory of the mount
     #[arg(value_name = "DIR", required_unless_present = "nvram", conflicts_with_all = ["nvram", "ssd"])]
     directory: Option<PathBuf>,
-    /// NVRAM of a file system that is not mounted, which is not changed; several times if it consists of
-    /// several files
+    /// NVRAM of a file system that is not mounted, which is not changed; several times if it consists of several files
     #[arg(long, value_name = "FILE", requires = "ssd")]
     nvram: Vec<PathBuf>,
     /// SSD of that file system: a file, a block device, or a scenario

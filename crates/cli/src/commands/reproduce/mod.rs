@@ -169,8 +169,7 @@ fn draw(
     page.write_value(&args.items.join(", "), whole)
 }
 
-/// Rejects settings that no item supports, before any run. Settings that only some items lack are reported with those
-/// items.
+/// Rejects settings that no item supports, before any run. Settings that only some items lack are reported with those items.
 fn can_be_reproduced(manifests: &[Manifest], items: &[Found], plan: &Plan) -> Result<(), Failure> {
     let mut problems = Vec::new();
     for found in items {

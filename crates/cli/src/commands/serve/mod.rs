@@ -65,11 +65,9 @@ pub struct Args {
 /// Form of a drive's image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ImageForm {
-    /// The bytes of its flash, from which the FTL recovers as after a power cut: only data that the drive guarantees
-    /// survives
+    /// The bytes of its flash, from which the FTL recovers as after a power cut: only data that the drive guarantees survives
     Flash,
-    /// A journal of all requests, which are replayed: all acknowledged data survives, even data that the drive would
-    /// have lost
+    /// A journal of all requests, which are replayed: all acknowledged data survives, even data that the drive would have lost
     Journal,
 }
 

@@ -16,8 +16,7 @@ fn scenario() -> Draft {
     Draft::from_toml(&text, "small.toml").expect("a scenario")
 }
 
-/// Sets all measured speeds in `value` to fixed numbers: the test and its worker make the same
-/// cases.
+/// Sets all measured speeds in `value` to fixed numbers: the test and its worker make the same cases.
 fn at_rest(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
@@ -109,8 +108,7 @@ fn compared(what: String, good: &str, bad: impl Into<Vec<u8>>) -> Case {
         .named(["bad.json"])
 }
 
-/// Returns a case in which the sweep continues from a file with these contents under the correct
-/// name.
+/// Returns a case in which the sweep continues from a file with these contents under the correct name.
 fn swept(what: String, runs: impl Into<Vec<u8>>) -> Case {
     let runs = runs.into();
     let name = name_of(&runs);

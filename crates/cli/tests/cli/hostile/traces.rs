@@ -1,5 +1,4 @@
-//! Tests of damaged traces in every format: invalid fields, truncation, other formats, other encodings, broken
-//! compression.
+//! Tests of damaged traces in every format: invalid fields, truncation, other formats, other encodings, broken compression.
 
 use super::{Case, Draws};
 use crate::common::repository;
