@@ -28,7 +28,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     table.publish(session, "data")
 }
 
-/// Counts without merging: each page is rewritten. Returns also the erases: blocks that hold invalid pages after the deletion.
+/// Counts writes and erases without merging: each page is rewritten, and each block that holds invalid pages after the
+/// deletion is erased.
 fn plain() -> (usize, usize) {
     let files = (0..).zip(FILES).flat_map(|(file, letters)| letters.chars().map(move |_| file));
     let pages: Vec<usize> = files.collect();
@@ -36,7 +37,8 @@ fn plain() -> (usize, usize) {
     (pages.len(), dead.collect::<BTreeSet<_>>().len())
 }
 
-/// Counts with merging: each content is written once, those with one reference to the hot region, shared ones to the cold region.
+/// Counts writes and erases with merging: each content is written once. Contents with one reference go to the hot
+/// region, shared ones to the cold region.
 fn merged() -> (usize, usize) {
     let mut references: BTreeMap<char, Vec<usize>> = BTreeMap::new();
     for (file, letters) in FILES.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::table::Table;
 
 const LOWER_KIB: u32 = 256;
 
-/// Ratios of upper to lower segment size: five with a common divisor, and two without.
+/// Ratios of upper to lower segment size: five where one size divides the other, and two where neither does.
 const RATIOS: [(f64, bool); 7] =
     [(0.25, true), (0.5, true), (1.0, true), (2.0, true), (4.0, true), (0.75, false), (1.5, false)];
 

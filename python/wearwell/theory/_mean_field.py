@@ -67,7 +67,7 @@ def single(
     Raises
     ------
     ParameterError
-        If a parameter is outside what the model allows; names the parameter and the first wrong element.
+        If a parameter is outside the range of the model; names the parameter and the first wrong element.
     ConvergenceError
         If the equations are not solved; no drive is known to cause this error.
     """
