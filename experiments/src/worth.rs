@@ -19,7 +19,7 @@ pub const POINTS: usize = 60;
 const SEED: u64 = 16;
 const STEPS: u64 = 1 << 32;
 
-/// Blocks of the drives, and pages per block: Table I on 128 MiB.
+/// Number of blocks of the drives, and pages per block: the drive of Table I, reduced to 128 MiB.
 const BLOCKS: u32 = 512;
 const PAGES_PER_BLOCK: u32 = 64;
 

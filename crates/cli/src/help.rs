@@ -31,7 +31,7 @@ fn of_width(command: Command, width: usize) -> Command {
     }
 }
 
-/// Returns a line of help, split into several lines if it is a command that is too long.
+/// Splits a line of help into several lines if the line is a command that is too long.
 fn example(line: &str, width: usize) -> String {
     let is_command = line.starts_with(COMMAND) || line.starts_with(INDENT) && line.contains(PIPED);
     if line.chars().count() <= width || !is_command {
