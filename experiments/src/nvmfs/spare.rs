@@ -24,7 +24,7 @@ const PAGE_INFO_BYTES: f64 = 32.0 + 128.0;
 const OWNER_BYTES: f64 = 8.0 + 1.0 / 8.0;
 const POINTER_BYTES: f64 = 8.0;
 const PAGE_BYTES: f64 = 4096.0;
-/// Pages of the NVRAM that are never dirty (`store/room.rs`).
+/// Pages that are never dirty (two extents, `store/room.rs`), and one more extent: flushing begins that far below the limit.
 const CLEAN_PAGES: f64 = 3.0 * EXTENT_BLOCKS;
 /// Shares of the NVRAM's pages at which flushing begins and ends; the average is in the middle.
 const FLUSH: (f64, f64) = (0.8, 0.5);
