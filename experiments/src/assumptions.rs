@@ -1,37 +1,37 @@
-//! The register of assumptions: every number that no paper gives, in `assumptions.toml`.
+//! Register of assumptions: all numbers that no paper gives, from `assumptions.toml`.
 
 use crate::Failure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The register as shipped.
+/// Register as shipped.
 const REGISTER: &str = include_str!("../assumptions.toml");
 
-/// A number that no paper gives.
+/// An assumed number that no paper gives.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assumption {
-    /// What it is called: paper, a slash, what it is.
+    /// Name: paper, a slash, and a short term.
     pub name: String,
-    /// The number.
+    /// Value.
     pub value: f64,
-    /// What it is, and why it is so.
+    /// Meaning of the number, and the reason for its value.
     pub why: String,
-    /// The items that use it, by name.
+    /// Names of the items that use the number.
     pub used_by: Vec<String>,
-    /// Whether it is a count, which is rounded when it is halved.
+    /// True if the number is a count, which is rounded when it is halved.
     #[serde(default)]
     pub whole: bool,
-    /// The least value that makes sense.
+    /// Least meaningful value.
     #[serde(default)]
     pub at_least: Option<f64>,
-    /// The largest value that makes sense.
+    /// Largest meaningful value.
     #[serde(default)]
     pub at_most: Option<f64>,
 }
 
 impl Assumption {
-    /// The number times `factor`, as near as it can be.
+    /// Returns the value times `factor`, rounded and limited to the allowed range.
     pub fn times(&self, factor: f64) -> f64 {
         let value = self.value * factor;
         let value = if self.whole { value.round().max(1.0) } else { value };
@@ -40,7 +40,7 @@ impl Assumption {
     }
 }
 
-/// The values in force.
+/// Assumed values of a session.
 #[derive(Clone, Debug)]
 pub struct Assumptions {
     all: Vec<Assumption>,
@@ -54,42 +54,42 @@ struct Register {
 }
 
 impl Assumptions {
-    /// Those of the register.
+    /// Returns the values of the register.
     ///
     /// # Panics
     ///
-    /// Never: that it can be read is tested.
+    /// Never: a test checks that the register can be read.
     pub fn register() -> Self {
         let register: Register = toml::from_str(REGISTER).expect("the register as shipped is tested");
         Assumptions { all: register.assumption, instead: BTreeMap::new() }
     }
 
-    /// The same with `value` in place of what the register has under `name`.
+    /// Replaces the value of `name`.
     ///
     /// # Errors
     ///
-    /// A name that is not in the register.
+    /// Returns an error if the register does not have `name`.
     pub fn with(mut self, name: &str, value: f64) -> Result<Self, Failure> {
         self.value(name)?;
         self.instead.insert(name.to_owned(), value);
         Ok(self)
     }
 
-    /// All of them.
+    /// Returns all assumptions.
     pub fn all(&self) -> &[Assumption] {
         &self.all
     }
 
-    /// Those whose value is not that of the register.
+    /// Returns the values that differ from the register.
     pub fn changed(&self) -> &BTreeMap<String, f64> {
         &self.instead
     }
 
-    /// The value in force.
+    /// Returns the current value of `name`.
     ///
     /// # Errors
     ///
-    /// A name that is not in the register.
+    /// Returns an error if the register does not have `name`.
     pub fn value(&self, name: &str) -> Result<f64, Failure> {
         let known = self.all.iter().find(|assumption| assumption.name == name);
         let known = known.ok_or_else(|| {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_register_names_each_assumption_once_and_items_that_there_are() {
+    fn register_names_each_assumption_once_and_existing_items() {
         let register = Assumptions::register();
         let mut names: Vec<&str> = register.all.iter().map(|assumption| assumption.name.as_str()).collect();
         let count = names.len();

@@ -1,5 +1,5 @@
-//! What the experiments on deduplication in flash share: the drive of the CAGC paper under its three traces, and what is
-//! kept of a run.
+//! Common code of the experiments on deduplication in flash: the drive of the CAGC paper under its three traces, and
+//! the figures of a run.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -10,7 +10,7 @@ use wearwell_engine::layer::DedupReport;
 use wearwell_stack::RunResult;
 use wearwell_workload::FIU_TRACES;
 
-/// The traces as scenarios call them, and the share of the erases that CAGC saves by the paper.
+/// Traces by their names in scenarios, with the share of the erases that CAGC saves according to the paper.
 pub const TRACES: [(&str, f64); 3] = [("homes", 0.233), ("web_vm", 0.483), ("mail", 0.866)];
 
 /// Over-provisioning in the paper's Table I, spare over user space.
@@ -19,50 +19,50 @@ pub const OVER_PROVISIONING: f64 = 0.07;
 /// The watermark of the paper's Table I: erased blocks below which cleaning starts, as a share of all.
 pub const WATERMARK: f64 = 0.2;
 
-/// How equal pages are found, and where pages go.
+/// Deduplication method and placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheme {
-    /// For tables.
+    /// Name for tables.
     pub name: &'static str,
-    /// Kind and settings, but for the time of a hash, as fields of a TOML table.
+    /// Kind and settings as fields of a TOML table, without the time of a hash.
     pub dedup: &'static str,
     /// Placement in TOML.
     pub placement: &'static str,
 }
 
-/// Every page stored, hosts' and moved pages in one open block: the paper's Baseline.
+/// Every page is stored; host writes and moved pages share one open block: the paper's Baseline.
 pub const NONE: Scheme = Scheme::new("none", "kind = \"none\"", "\"single\"");
-/// Every page looked up as it is written: the paper's Inline-Dedupe.
+/// Every page is looked up when it is written: the paper's Inline-Dedupe.
 pub const INLINE: Scheme = Scheme::new("inline", "kind = \"inline\"", "\"single\"");
-/// The paper's scheme: equal pages are merged by cleaning, and shared ones have a region of their own.
+/// The paper's scheme: cleaning merges equal pages, and shared pages have a separate region.
 pub const CAGC: Scheme = Scheme::new("cagc", "kind = \"cagc\"", "\"references\"");
 
 impl Scheme {
-    /// From what its fields hold.
+    /// Returns a scheme with these fields.
     pub const fn new(name: &'static str, dedup: &'static str, placement: &'static str) -> Self {
         Scheme { name, dedup, placement }
     }
 }
 
-/// The numbers that neither the paper nor its traces give.
+/// Numbers that neither the paper nor its traces give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assumed {
-    /// Microseconds of an erase, and to hash a page.
+    /// Microseconds of an erase, and of hashing a page.
     erase_us: f64,
     hash_us: f64,
-    /// MiB of flash, four blocks each, and drive writes before it counts.
+    /// Size of the flash in MiB, with four blocks per MiB, and drive writes of warm-up.
     flash_mib: f64,
     warm_up: f64,
-    /// Share of the space that four fifths of the requests go to.
+    /// Share of the space that receives four fifths of the requests.
     hot_space: f64,
-    /// By trace, the share of the written pages that hold what their address holds.
+    /// By trace, share of the written pages that rewrite the content already at their address.
     same_content: [f64; 3],
-    /// Share of equal pages among those of Web-vm.
+    /// Share of duplicate pages in Web-vm.
     dedup_web_vm: f64,
-    /// Multiple of the share of pages that are second copies.
+    /// Factor for the share of pages that are second copies.
     pairs: f64,
-    /// Popular contents, a share of the logical pages; the exponent of their law; drive writes that they stay popular; how much rarer
-    /// they are at recently written addresses.
+    /// Settings of popular contents: their number as a share of the logical pages; Zipf exponent; lifetime in drive
+    /// writes; reduction at recently written addresses.
     popular_contents: f64,
     exponent: f64,
     popular_lifetime: f64,
@@ -70,20 +70,20 @@ pub struct Assumed {
 }
 
 impl Assumed {
-    /// Those of a session.
+    /// Reads the values of a session.
     ///
     /// # Errors
     ///
-    /// A number that is not in the register.
+    /// Returns an error if the register lacks a number.
     pub fn of(session: &Session) -> Result<Self, Failure> {
         Assumed::by(|name| session.assumed(name))
     }
 
-    /// Those of the register as shipped.
+    /// Reads the values of the register as shipped.
     ///
     /// # Errors
     ///
-    /// As of [`Assumed::of`].
+    /// As for [`Assumed::of`].
     pub fn shipped() -> Result<Self, Failure> {
         let register = Assumptions::register();
         Assumed::by(|name| register.value(name))
@@ -109,7 +109,7 @@ impl Assumed {
         })
     }
 
-    /// What a trace writes, in TOML.
+    /// Returns the content settings of a trace, in TOML.
     fn content(&self, trace: &str) -> String {
         let at = TRACES.iter().position(|(name, _)| *name == trace).expect("a trace of the paper");
         let published =
@@ -126,47 +126,47 @@ impl Assumed {
     }
 }
 
-/// A drive and what is written to it.
+/// A drive and its workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
-    /// What nobody gives.
+    /// Assumed numbers.
     pub assumed: Assumed,
-    /// Whose mix of requests.
+    /// Trace that gives the mix of requests.
     pub trace: &'static str,
-    /// What is written, in TOML; that of the trace unless given.
+    /// Content settings in TOML; those of the trace unless given.
     pub content: Option<String>,
-    /// Finding equal pages.
+    /// Deduplication scheme.
     pub scheme: Scheme,
-    /// Microseconds to hash a page; as assumed unless given.
+    /// Microseconds to hash a page; the assumed value unless given.
     pub hash_us: Option<f64>,
     /// Victim policy in TOML.
     pub victim: String,
-    /// Share of the user space that is in use: the drive shows so much less.
+    /// Share of the user space that is in use: the capacity of the drive is reduced accordingly.
     pub used: f64,
     /// Erased blocks at which cleaning starts, as a share of all.
     pub watermark: f64,
-    /// Whether cleaning, once it has started, goes on until there are more than that. If not, it goes victim by victim only until the
-    /// host has room, and what a second open region takes from the pool is never won back.
+    /// True if cleaning, once started, continues until more than the watermark of blocks is erased. Otherwise it cleans
+    /// single victims until the host has room, and blocks that a second open region takes from the pool are not regained.
     pub keeps_watermark: bool,
-    /// MiB of flash.
+    /// Size of the flash in MiB.
     pub flash_mib: u32,
-    /// Further lines of `[device]`.
+    /// Additional lines of `[device]`.
     pub device: &'static str,
-    /// Tables for what stands on the FTL.
+    /// TOML tables of layers above the FTL.
     pub above: &'static str,
-    /// Lines of `[timing]`; a run without only counts.
+    /// Lines of `[timing]`; without them a run only counts operations.
     pub timing: Option<String>,
-    /// Drive writes to warm up and to measure.
+    /// Drive writes of warm-up and of measurement.
     pub drive_writes: [f64; 2],
-    /// What the drive is filled with before, in TOML.
+    /// Precondition of the drive, in TOML.
     pub fill: &'static str,
 }
 
-/// Requests one after the other.
+/// Timing settings for one request at a time.
 pub const CLOSED: &str = "queue_depth = 1";
 
 impl Drive {
-    /// The paper's drive, all of it in use, filled from its beginning to its end; greedy, one request at a time.
+    /// Returns the paper's drive, completely in use and filled sequentially; greedy cleaning, one request at a time.
     pub fn new(assumed: &Assumed, trace: &'static str, scheme: &Scheme) -> Self {
         Drive {
             assumed: *assumed,
@@ -187,7 +187,7 @@ impl Drive {
         }
     }
 
-    /// The stack under these keys, the trace and the scheme behind them, run `length` times as long.
+    /// Returns the stack with the key columns `keys`, trace and scheme. `length` scales the duration of the run.
     pub fn stack(&self, keys: &[&str], length: f64) -> Stack {
         let keys = keys.iter().copied().chain([self.trace, self.scheme.name]).map(str::to_owned);
         Stack { keys: keys.collect(), toml: self.toml(length) }
@@ -196,7 +196,7 @@ impl Drive {
     fn toml(&self, length: f64) -> String {
         let content = self.content.clone().unwrap_or_else(|| self.assumed.content(self.trace));
         let [warm_up, measured] = self.drive_writes.map(|drive_writes| length * drive_writes);
-        // Four blocks are what the most streams of any scheme here need, and are as many for all, to be fair.
+        // At least four blocks, which suffice for the scheme with the most streams; equal for all schemes for a fair comparison.
         let free_blocks = ((self.watermark * f64::from(4 * self.flash_mib)).round() as u32).max(4);
         let goes_on = self.keeps_watermark && self.watermark > 0.0;
         format!(
@@ -248,18 +248,18 @@ impl Drive {
     }
 }
 
-/// Mean response time of one kind of request, microseconds; not a number in a run that only counts.
+/// Returns the mean response time of one kind of request, microseconds; NaN without timing.
 pub fn mean_us(result: &RunResult, kind: &str) -> f64 {
     let times = result.timing.as_ref().and_then(|timing| timing.requests.get(kind));
     times.map_or(f64::NAN, |times| times.mean_ns / 1e3)
 }
 
-/// Mean response time of writes, microseconds.
+/// Returns the mean response time of writes, microseconds.
 pub fn write_us(result: &RunResult) -> f64 {
     mean_us(result, "write")
 }
 
-/// Mean response time of all requests, microseconds.
+/// Returns the mean response time of all requests, microseconds.
 pub fn all_us(result: &RunResult) -> f64 {
     let Some(timing) = &result.timing else { return f64::NAN };
     let (sum, count) = timing.requests.values().fold((0.0, 0), |(sum, count), times| {
@@ -268,48 +268,48 @@ pub fn all_us(result: &RunResult) -> f64 {
     sum / count as f64 / 1e3
 }
 
-/// 99th percentile of the response times of writes, microseconds.
+/// Returns the 99th percentile of the response times of writes, microseconds.
 pub fn write_p99_us(result: &RunResult) -> f64 {
     let times = result.timing.as_ref().and_then(|timing| timing.requests.get("write"));
     let p99 = times.and_then(|times| times.percentiles.iter().find(|point| point.percent == 99.0));
     p99.map_or(f64::NAN, |point| point.response_ns as f64 / 1e3)
 }
 
-/// What deduplication did; `None` where there is none.
+/// Returns the deduplication statistics; `None` without deduplication.
 pub fn dedup(result: &RunResult) -> Option<&DedupReport> {
     ftl(result).dedup.as_ref()
 }
 
-/// Pages hashed on the way of the host or of cleaning, per page of the host.
+/// Returns the pages hashed, in the write path or during cleaning, per host page.
 pub fn hashed(result: &RunResult) -> f64 {
     per_host(result, dedup(result).map_or(0, |dedup| dedup.host_hashed_pages + dedup.cleaning_hashed_pages))
 }
 
-/// Pages not stored, found when written or when cleaned, per page of the host.
+/// Returns the pages that were not stored, found when written or when cleaned, per host page.
 pub fn saved(result: &RunResult) -> f64 {
     per_host(result, dedup(result).map_or(0, |dedup| dedup.hits + dedup.merged_pages))
 }
 
-/// Logical pages that hold data over stored ones.
+/// Returns the ratio of mapped logical pages to stored pages.
 pub fn sharing(result: &RunResult) -> f64 {
     dedup(result).and_then(|dedup| dedup.sharing_ratio).unwrap_or(1.0)
 }
 
-/// Most erases of a block over the mean, since the drive was new; not a number where nothing was erased.
+/// Returns the ratio of the most erases of a block to the mean, since the drive was new; NaN without erases.
 pub fn unevenness(result: &RunResult) -> f64 {
     f64::from(result.wear.erases_max) / result.wear.erases_mean
 }
 
-/// The runs of a scheme under a trace, and those of another that they are measured by.
+/// Runs of a scheme under a trace, and the runs of a reference scheme.
 pub struct Pair<'a> {
-    /// Ours.
+    /// Runs of the scheme.
     pub ours: &'a Runs,
-    /// What is compared with.
+    /// Runs of the reference.
     pub base: &'a Runs,
 }
 
 impl<'a> Pair<'a> {
-    /// Those with these keys and `trace`, under `scheme` and `base`.
+    /// Returns the runs with these keys and `trace`, under `scheme` and `base`.
     pub fn find(runs: &'a [Runs], keys: &[&str], trace: &str, scheme: &str, base: &str) -> Self {
         let of = |scheme| {
             let keys: Vec<&str> = keys.iter().copied().chain([trace, scheme]).collect();
@@ -318,18 +318,18 @@ impl<'a> Pair<'a> {
         Pair { ours: of(scheme), base: of(base) }
     }
 
-    /// What is saved of `field`, percent; not a number where there is nothing to save.
+    /// Returns the savings in `field`, percent; NaN if the reference is 0.
     pub fn saved_percent(&self, field: fn(&RunResult) -> f64) -> f64 {
         100.0 * (1.0 - self.ours.mean(field) / self.base.mean(field))
     }
 
-    /// Whether ours is smaller by more than the interval of the difference.
+    /// True if the scheme's value is smaller by more than the confidence interval of the difference.
     pub fn is_less(&self, field: fn(&RunResult) -> f64) -> bool {
         self.base.exceeds(self.ours, field)
     }
 }
 
-/// A table with a column of savings for each trace.
+/// Returns a table with a column of savings for each trace.
 pub fn by_trace(keys: &[&'static str]) -> Table {
     let traces = TRACES.iter().map(|(trace, _)| *trace);
     Table::new(&keys.iter().copied().chain(traces).collect::<Vec<_>>())
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_register_has_what_the_stand_ins_have() {
+    fn register_equals_the_presets_of_the_fiu_traces() {
         let assumed = Assumed::shipped().unwrap();
         for (trace, _) in TRACES {
             let drive = Drive::new(&assumed, trace, &NONE);

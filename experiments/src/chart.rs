@@ -1,23 +1,23 @@
-//! Line and point charts as plots of an item.
+//! Line and point charts of an item.
 
 use crate::Failure;
 use crate::interval::Interval;
 use crate::session::Session;
 use wearwell_plot::Point;
 
-/// Points of one colour, joined by a line where `joined`.
+/// Points of one colour.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What they are.
+    /// Name in the legend.
     pub name: String,
-    /// Place on the x axis, and value with its interval.
+    /// Position on the x axis, and value with its interval.
     pub points: Vec<(f64, Interval)>,
-    /// Whether a line joins them.
+    /// True if a line joins the points.
     pub joined: bool,
 }
 
 impl Series {
-    /// A line through values that are exact.
+    /// Returns a line through exact values.
     pub fn line(name: String, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let exact = |(x, mean)| (x, Interval { mean, half_width: 0.0 });
         Series { name, points: points.into_iter().map(exact).collect(), joined: true }
@@ -34,14 +34,14 @@ impl Series {
     }
 }
 
-/// One chart.
+/// A chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Chart<'a> {
-    /// Above it.
+    /// Title above the chart.
     pub title: &'a str,
-    /// Under the x axis.
+    /// Label of the x axis.
     pub x: &'a str,
-    /// Beside the y axis.
+    /// Label of the y axis.
     pub y: &'a str,
 }
 

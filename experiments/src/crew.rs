@@ -1,7 +1,7 @@
-//! Points that are answered elsewhere: by the same program, which is led to the one that is wanted.
+//! Points of a program that are computed elsewhere, by the same program.
 //!
-//! What answers a point is code, which no message carries. So whoever answers runs the item's program as well, is given what the points
-//! before were answered with, and ends at the one that it was asked for.
+//! A point is computed by code, which cannot be sent in a message. Instead, the worker runs the same program, is given
+//! the results of all earlier points, and stops at the requested point.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -18,43 +18,44 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// What leads a program to its points: all that it was given, and what it has found on its way.
+/// Inputs that lead a program to its points: its settings, and the results of earlier points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Way {
-    /// The program's name.
+    /// Name of the program.
     pub program: String,
-    /// Its settings.
+    /// Settings of the program.
     pub settings: toml::Table,
-    /// The assumptions whose value is not that of the register.
+    /// Assumptions whose value differs from the register.
     pub assumptions: BTreeMap<String, f64>,
-    /// The folder of traces, if there is one.
+    /// Folder of traces, if there is one.
     pub traces: Option<PathBuf>,
-    /// What it has found: an answer a point, a list for each time that it asked.
+    /// Earlier results: one list per request for points, one result per point.
     pub earlier: Vec<Vec<Value>>,
 }
 
-/// A point of a program that somebody else is asked for.
+/// A requested point of a program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// How the program comes there.
+    /// Inputs that lead the program to the point.
     pub way: Way,
-    /// What all depends on that is to be found: one of the points that it asks for next.
+    /// Identity of the point, which contains everything that its result depends on.
     pub point: String,
 }
 
-/// What came of a point, by its place among those that were asked for: its answer, or why there is none, which would be so again.
+/// A point that has ended: its index among the requested points, and its result or its error. An error is final:
+/// repeating the point gives the same error.
 pub type Ended = (usize, Result<Answer, String>);
 
-/// Whoever answers points elsewhere.
+/// Executor of points outside of this process.
 pub trait Crew: Sync + fmt::Debug {
-    /// Has `points` answered in any order. Each goes to `heed` as it ends, with nothing now and then while none does; returns once
-    /// all have, or `heed` said to stop.
+    /// Computes `points` in any order. Calls `heed` with each point that ends, and with `None` at intervals while none
+    /// ends; returns once all have ended or `heed` stops.
     ///
     /// # Errors
     ///
-    /// What kept points from being answered at all, and so is not their fault.
+    /// Returns an error if the points could not be computed for external reasons.
     fn answer(
         &self,
         way: &Way,
@@ -63,26 +64,26 @@ pub trait Crew: Sync + fmt::Debug {
     ) -> Result<(), Lost>;
 }
 
-/// A crew can answer no more; finished points are kept.
+/// The executor is lost and computes no more points; finished points are kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Lost(pub String);
 
-/// Whether after `failure` no other item can be reproduced either.
+/// True if `failure` also prevents the reproduction of all other items.
 pub fn ends_all(failure: &Failure) -> bool {
     failure.is::<Interrupted>() || failure.is::<Lost>()
 }
 
-/// The program has answered what it was asked for, and goes no further.
+/// Error that ends the program once it has computed the requested point.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the point is answered")]
 struct Arrived;
 
-/// Answers a point as a [`Crew`] is asked for it: what was found, or why nothing was, which would be so again.
+/// Computes a requested point on the worker: returns its result, or its error, which a repetition would give again.
 ///
 /// # Errors
 ///
-/// A question that is none of this program's; [`Interrupted`].
+/// Returns an error if the program has no such point; [`Interrupted`].
 pub fn answer(asked: &Asked, watch: &dyn Watch) -> Result<Result<Answer, String>, Failure> {
     let Asked { way, point } = asked;
     let program = programs::find(&way.program)?;
@@ -101,7 +102,7 @@ pub fn answer(asked: &Asked, watch: &dyn Watch) -> Result<Result<Answer, String>
 
 const POISON: &str = "nothing panics while it holds the lock";
 
-/// A program that is led to a point, and looks for it among those that it asks for.
+/// A program that is led to a requested point, and looks for it among its points.
 pub(crate) struct Led<'a> {
     earlier: &'a [Vec<Value>],
     point: &'a str,
@@ -110,13 +111,14 @@ pub(crate) struct Led<'a> {
 
 #[derive(Default)]
 struct State {
-    /// How often the program has asked.
+    /// Number of requests for points so far.
     asked: usize,
     answer: Option<Result<Answer, String>>,
 }
 
 impl Led<'_> {
-    /// What was found of `points` before, or what `answer` finds of the one that is wanted, which ends the program.
+    /// Returns the earlier results of `points`. If `points` contains the requested point, computes it with `answer` and
+    /// ends the program.
     pub(crate) fn each<T: Serialize + DeserializeOwned>(
         &self,
         points: &[String],
@@ -148,7 +150,7 @@ impl Led<'_> {
     }
 }
 
-/// Why a program does not come to a point.
+/// Returns the error that a program does not reach a point.
 fn astray(program: &str, why: &str) -> Failure {
     let likely = "are the traces that it replays at the same path here?";
     format!("{program} does not come to the point that is wanted: {why}; {likely}").into()

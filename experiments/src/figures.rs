@@ -1,22 +1,22 @@
-//! What the figures of the hot/cold paper share: its two panels, and the write amplification over a grid.
+//! Common code of the figures of the hot/cold paper: two panels, and write amplification over a grid.
 
 use crate::Failure;
 use crate::statements::{Statements, falls, rises};
 use crate::theory::{Load, Model, Policy, of_all};
 use wearwell_theory::mean_field::Structure;
 
-/// Half of a figure.
+/// A panel of a figure.
 #[derive(Clone, Debug)]
 pub struct Panel {
     /// `left` or `right`.
     pub name: &'static str,
-    /// What its loads have in common.
+    /// Title: the common property of its loads.
     pub title: &'static str,
-    /// From uniform writes to the hottest data.
+    /// Loads, from uniform writes to the hottest data.
     pub loads: Vec<Load>,
 }
 
-/// The left panel, `r = 0.8`, over these `f`, and the right one, `f = 0.1`, over these `r`.
+/// Returns the left panel, `r = 0.8`, with these `f`, and the right panel, `f = 0.1`, with these `r`.
 pub fn panels(left: &[f64], right: &[f64]) -> [Panel; 2] {
     let left_loads = left.iter().map(|f| (0.8, *f)).collect();
     let right_loads = right.iter().map(|r| (*r, 0.1)).collect();
@@ -26,32 +26,32 @@ pub fn panels(left: &[f64], right: &[f64]) -> [Panel; 2] {
     ]
 }
 
-/// The loads that the paper's text names for figure 1.
+/// Returns panels with the loads that the paper's text names for figure 1.
 pub fn named_panels() -> [Panel; 2] {
     panels(&[0.8, 0.2, 0.05], &[0.1, 0.5, 0.9])
 }
 
-/// `r = 0.8, f = 0.2`.
+/// Formats a load, such as `r = 0.8, f = 0.2`.
 pub fn name_of((r, f): Load) -> String {
     format!("r = {r}, f = {f}")
 }
 
 /// Write amplification of the single frontier with `b = 32` over a panel's loads, spare factors and policies.
 pub struct Grid<'a> {
-    /// The loads.
+    /// Panel with the loads.
     pub panel: &'a Panel,
-    /// `S_f`.
+    /// Spare factors `S_f`.
     pub spares: &'a [f64],
-    /// In order of rising `d`.
+    /// Policies in order of rising `d`.
     pub policies: &'a [Policy],
     amplifications: Vec<f64>,
 }
 
-/// A value of a [`Grid`], and where it stands.
+/// A value of a [`Grid`], with its load, spare factor and policy.
 pub type GridPoint = (Load, f64, Policy, f64);
 
 impl<'a> Grid<'a> {
-    /// Solves it.
+    /// Solves the grid.
     pub fn solve(panel: &'a Panel, spares: &'a [f64], policies: &'a [Policy]) -> Result<Self, Failure> {
         let mut models = Vec::new();
         for &load in &panel.loads {
@@ -69,12 +69,12 @@ impl<'a> Grid<'a> {
         Ok(Grid { panel, spares, policies, amplifications })
     }
 
-    /// By the places in `panel.loads`, `spares` and `policies`.
+    /// Returns the value with these indices in `panel.loads`, `spares` and `policies`.
     pub fn at(&self, load: usize, spare: usize, policy: usize) -> f64 {
         self.amplifications[(load * self.spares.len() + spare) * self.policies.len() + policy]
     }
 
-    /// All values.
+    /// Returns all values.
     pub fn points(&self) -> impl Iterator<Item = GridPoint> + '_ {
         let (spares, policies) = (self.spares.len(), self.policies.len());
         self.amplifications.iter().enumerate().map(move |(at, &amplification)| {
@@ -84,7 +84,7 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Tries what sec. 3.3 says about hotter data on the values of several panels.
+    /// Tests the statements of sec. 3.3 about hotter data with the values of several panels.
     pub fn check(grids: &[Grid], statements: &mut Statements) {
         let over_loads = |grid: &Grid, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
             (0..grid.panel.loads.len()).map(value).collect()

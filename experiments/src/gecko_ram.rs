@@ -1,4 +1,4 @@
-//! GeckoFTLs with less RAM than the paper's: which, and what theory says of each before it is run.
+//! Variants of GeckoFTL with less RAM than the paper's, and predictions by theory before they are run.
 
 use crate::Failure;
 use crate::gecko::mib;
@@ -8,54 +8,54 @@ use serde_json::json;
 use wearwell_engine::ftl::paged::{BlockCounters, PagedSettings};
 use wearwell_theory::ftl::{Counters, Ftl, FtlDrive, FtlSizes, cleaning_write_amplification, ram};
 
-/// Pages of a block, and of the drive in blocks of so many (section 5, "Default Configuration").
+/// Number of pages per block (section 5, "Default Configuration").
 const PAGES_PER_BLOCK: u32 = 128;
 
 /// The logarithm of the paper's number of blocks to the base 2.
 const LOG2_BLOCKS: u32 = 22;
 
-/// Blocks for each entry of the paper's cache: 2^22 for 2^19.
+/// Number of blocks per entry of the paper's cache: 2^22 for 2^19.
 const BLOCKS_PER_ENTRY: f64 = 8.0;
 
-/// What a program is asked for.
+/// Settings of a program.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Logarithm of the number of blocks of 128 pages to the base 2; larger blocks are as much fewer.
+    /// Logarithm of the number of blocks of 128 pages to the base 2; larger blocks are fewer in proportion.
     log2_blocks: u32,
-    /// Others, on which three of the kinds of counters are tried.
+    /// Other sizes, on which three of the kinds of counters are tried.
     sizes: Vec<u32>,
 }
 
-/// A GeckoFTL.
+/// A variant of GeckoFTL.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Point {
     /// Logarithm of the number of blocks of 128 pages to the base 2.
     pub log2_blocks: u32,
-    /// B.
+    /// Pages per block, B.
     pub pages_per_block: u32,
-    /// P.
+    /// Page size in bytes, P.
     pub page_bytes: u32,
-    /// R.
+    /// Ratio of logical to physical pages, R.
     pub load: f64,
-    /// S.
+    /// Number of parts of a Gecko entry, S.
     pub partitions: u32,
     /// Entries of the mapping cache as a multiple of the paper's.
     pub cache: f64,
-    /// Share of the blocks whose counters are held: 1, all; 0, none.
+    /// Share of the blocks whose counters are in RAM: 1 for all, 0 for none.
     pub share: f64,
     /// Blocks drawn for each victim.
     pub choices: u32,
-    /// How long it is written to.
+    /// Duration of warm-up and measurement.
     pub run: Run,
 }
 
 impl Point {
-    /// All points of a session.
+    /// Returns all points of a session.
     ///
     /// # Errors
     ///
-    /// Settings of another program.
+    /// Returns an error for settings of another program.
     pub fn all(session: &Session) -> Result<Vec<Point>, Failure> {
         let asked: Settings = session.settings()?;
         let run = Run {
@@ -76,7 +76,7 @@ impl Point {
         Ok(usual.variants(&asked.sizes))
     }
 
-    /// This one, and those that differ from it in one respect, most of them with three kinds of counters.
+    /// Returns this point, and points that differ from it in one respect, most of them with three kinds of counters.
     fn variants(&self, sizes: &[u32]) -> Vec<Point> {
         let none = |choices| Point { share: 0.0, choices, ..self.clone() };
         let sampled = |share, choices| Point { share, choices, ..self.clone() };
@@ -94,7 +94,7 @@ impl Point {
         [1, 16].into_iter().for_each(|partitions| of(&|point| Point { partitions, ..point.clone() }));
         let page_sizes = [8192, 16384];
         page_sizes.into_iter().for_each(|page_bytes| of(&|point| Point { page_bytes, ..point.clone() }));
-        // 3: what the counters of the paper's drive take, 8 MiB, goes to a cache of 4 MiB.
+        // A factor of 3: the 8 MiB of the paper's counters are added to the cache of 4 MiB.
         [0.25, 0.5, 3.0].into_iter().for_each(|cache| of(&|point| Point { cache, ..point.clone() }));
         for &log2_blocks in sizes {
             of(&|point| Point { log2_blocks, ..point.clone() });
@@ -102,18 +102,18 @@ impl Point {
         points
     }
 
-    /// Whether only some counters are held.
+    /// True if only some counters are in RAM.
     pub fn is_sampled(&self) -> bool {
         self.share > 0.0 && self.share < 1.0
     }
 
-    /// Whether it differs from `other` in its counters at most.
+    /// True if it differs from `other` in its counters at most.
     pub fn alike(&self, other: &Point) -> bool {
         let Point { share, choices, .. } = *self;
         Point { share, choices, ..other.clone() } == *self
     }
 
-    /// In words.
+    /// Returns a description.
     pub fn name(&self) -> String {
         let Point { log2_blocks, pages_per_block, page_bytes, load, partitions, cache, .. } = self;
         let counters = match self.counters() {
@@ -138,7 +138,7 @@ impl Point {
         "choices",
     ];
 
-    /// Its fields in those.
+    /// Returns the fields for these columns.
     pub fn fields(&self) -> Vec<String> {
         let Point {
             log2_blocks, pages_per_block, page_bytes, load, partitions, cache, share, choices, ..
@@ -183,16 +183,16 @@ impl Point {
         Ok(settings)
     }
 
-    /// Runs it.
+    /// Runs the point.
     ///
     /// # Errors
     ///
-    /// As of [`paged::run_on`].
+    /// As for [`paged::run_on`].
     pub fn measure(&self) -> Result<Measured, Failure> {
         paged::run_on(&self.settings()?, (self.blocks(self.log2_blocks), self.pages_per_block), self.run)
     }
 
-    /// The same as theory sees it, on a drive of so many blocks of 128 pages.
+    /// Returns the model of the point, on a drive of 2^`log2_blocks` blocks of 128 pages.
     fn drive(&self, log2_blocks: u32) -> Result<FtlDrive, Failure> {
         let counters = match self.counters() {
             BlockCounters::Full => Counters::Full,
@@ -212,24 +212,24 @@ impl Point {
     }
 }
 
-/// What theory says of a point before it is run.
+/// Predictions by theory for a point.
 #[derive(Clone, Copy, Debug)]
 pub struct Predicted {
-    /// RAM on 2 TiB, MiB: all, and without the mapping cache.
+    /// RAM on 2 TiB, MiB: total, and without the mapping cache.
     pub ram_mib: [f64; 2],
-    /// How much less that is than LazyFTL's without its cache, per cent.
+    /// Savings relative to LazyFTL without its cache, per cent.
     pub saved_percent: f64,
-    /// Write amplification of the user's pages, of the translation table, of reports to Gecko and of queries.
+    /// Write amplification by the user's pages, the translation table, reports to Gecko, and queries.
     pub costs: [f64; 4],
-    /// All of it, on the drive that is run and on 2 TiB.
+    /// Total write amplification, on the simulated drive and on 2 TiB.
     pub total: [f64; 2],
 }
 
-/// What theory says.
+/// Predicts a point by theory.
 ///
 /// # Errors
 ///
-/// Sizes that the models do not take.
+/// Returns an error for sizes that the models do not support.
 pub fn predict(point: &Point) -> Result<Predicted, Failure> {
     let [here, large] = [point.log2_blocks, LOG2_BLOCKS].map(|log2_blocks| point.drive(log2_blocks));
     let (here, large) = (here?, large?);
@@ -250,12 +250,13 @@ pub fn predict(point: &Point) -> Result<Predicted, Failure> {
     })
 }
 
-/// Write amplification by part.
+/// Returns write amplification by part.
 ///
-/// *The user's pages*: each that is moved is read, too. *The translation table*: each page that is written leaves a dirty entry; when
-/// it is evicted, a cacheful of writes later, those of the same translation page go with it, `C / pages` on average. *Reports*: a flush
-/// of the buffer writes `L / 2 + 1` pages on average, as the carries of a binary counter do. *Queries*: half of the runs that there
-/// may be have a page to be read.
+/// - *User pages*: each page that is moved is also read.
+/// - *Translation table*: each written page leaves a dirty entry. It is evicted after as many writes as the cache has
+///   entries, together with the other dirty entries of its translation page, `C / pages` on average.
+/// - *Reports*: a flush of the buffer writes `L / 2 + 1` pages on average, like the carries of a binary counter.
+/// - *Queries*: on average, half of the possible runs have a page that must be read.
 fn costs(drive: &FtlDrive) -> Result<[f64; 4], Failure> {
     let sizes = drive.sizes();
     let both = 1.0 + 1.0 / DELTA;
@@ -274,12 +275,12 @@ fn costs(drive: &FtlDrive) -> Result<[f64; 4], Failure> {
     ])
 }
 
-/// Cleaning by a sample of the counters, of blocks so large that those of one age are equally full.
+/// Model of cleaning with a sample of the counters, for blocks so large that blocks of equal age have equally many valid pages.
 ///
-/// Time is counted so that each logical page is written once in a unit of it on average: of a block's pages `exp(-t)` are valid at age `t`, and
-/// blocks are cleaned at rate `v = R A` each. A block is drawn at rate `h = d v`. From some age on it is remembered
-/// when it is drawn, and it is cleaned a time `w` later than that age at the earliest, or when it is drawn, if that is later still. How long
-/// `w` is follows from how many can be remembered.
+/// The unit of time is one write per logical page on average: `exp(-t)` of a block's pages are valid at age `t`, and
+/// each block is cleaned at rate `v = R A`. A block is drawn at rate `h = d v`. From a certain age on, a block is
+/// remembered when it is drawn. It is cleaned a time `w` after that age, or when it is first drawn, if that is later.
+/// The number of blocks that can be remembered determines `w`.
 struct Remembered {
     load: f64,
     share: f64,
@@ -291,9 +292,10 @@ impl Remembered {
         Remembered { load, share, choices }
     }
 
-    /// Write amplification and queries of the store a victim: of those drawn that are not remembered, and of victims that were.
+    /// Returns the write amplification, and the number of queries of the store per victim: queries for drawn blocks
+    /// that are not remembered, and for victims that were remembered.
     fn found(&self) -> (f64, f64) {
-        // What is left valid rises more slowly with the write amplification than what may be left.
+        // With rising write amplification, the valid share rises more slowly than its limit, so a bisection finds the solution.
         let (mut low, mut high) = (1.0, 1e3);
         for _ in 0..200 {
             let middle = 0.5 * (low + high);
@@ -304,7 +306,8 @@ impl Remembered {
         (low, self.choices * (1.0 - self.share) + 1.0 - drawn_late)
     }
 
-    /// Share of a victim's pages that are valid, and of the victims that are cleaned when they are drawn, at a write amplification.
+    /// Returns the share of a victim's pages that are valid, and the share of victims that are cleaned when drawn, at a
+    /// given write amplification.
     fn victims(&self, amplification: f64) -> (f64, f64) {
         let rate = self.load * amplification;
         let drawn = self.choices * rate;
@@ -313,7 +316,8 @@ impl Remembered {
         ((-least_age).exp() * (1.0 - late / (drawn + 1.0)), late)
     }
 
-    /// The time between being remembered at the earliest and being cleaned at the earliest: so many are remembered meanwhile.
+    /// Returns the time between the earliest remembering and the earliest cleaning of a block, from the number of
+    /// blocks remembered in between.
     fn wait(&self, rate: f64, drawn: f64) -> f64 {
         let remembered = |wait: f64| rate * (wait + (-drawn * wait).exp_m1() / drawn);
         let (mut low, mut high) = (0.0, 1.0 / rate);
@@ -330,21 +334,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_stands_between_the_emptiest_part_of_what_is_drawn_and_all_counters() {
-        // All counters, of large blocks: 1 - 1/A = exp(-1 / (R A)), 1.87 at R = 0.7.
+    fn sampled_counters_lie_between_no_counters_and_all_counters() {
+        // All counters, with large blocks: 1 - 1/A = exp(-1 / (R A)), 1.87 at R = 0.7.
         let (all, _) = Remembered::new(0.7, 0.9, 100.0).found();
         assert!((all - 1.87).abs() < 0.01, "{all}");
         let amplification = |share: f64, choices: f64| Remembered::new(0.7, share, choices).found().0;
         let (few, some, many) = (amplification(1e-9, 4.0), amplification(0.05, 4.0), amplification(0.2, 4.0));
         assert!(all < many && many < some && some < few, "{all} {many} {some} {few}");
-        // Nothing remembered: the emptiest quarter of what is drawn.
+        // Without counters: the victim is in the oldest quarter of the blocks drawn.
         let rate = 0.7 * few;
         let expected = (-0.75 / rate).exp() * 4.0 * rate / (4.0 * rate + 1.0);
         assert!((expected - (1.0 - 1.0 / few)).abs() < 1e-6, "{expected} {few}");
     }
 
     #[test]
-    fn no_counters_and_a_larger_cache_are_predicted_to_cost_less_than_the_paper_s_drive() {
+    fn drive_without_counters_and_with_larger_cache_is_predicted_to_cost_less() {
         let base = Point {
             log2_blocks: 14,
             pages_per_block: 128,

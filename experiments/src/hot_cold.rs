@@ -1,4 +1,4 @@
-//! What the two tables of the hot/cold paper share: their rows, their scenarios and the comparison.
+//! Common code of the two tables of the hot/cold paper: rows, scenarios and comparison.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::Scenario;
 
-/// Pages per block `b`, spare factor `S_f`, choices `d`, share of the writes `r` and of the space `f` that is hot.
+/// Parameters of a row: pages per block `b`, spare factor `S_f`, choices `d`, hot share of the writes `r` and of the space `f`.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// `b`.
@@ -34,7 +34,7 @@ pub struct PaperRow<const S: usize> {
     pub simulated: [Interval; S],
 }
 
-/// A row in the order of the print.
+/// Returns a row; the arguments are in the order of the printed table.
 pub const fn row<const S: usize>(
     pages_per_block: u32,
     spare_factor: f64,
@@ -54,7 +54,7 @@ pub const fn row<const S: usize>(
     PaperRow { setting, ode, simulated }
 }
 
-/// The structure of the log, sec. 2.3, and which live pages fill up the internal frontier.
+/// Structure of the log, sec. 2.3, and order in which live pages fill up the internal frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frontier {
     /// One frontier.
@@ -65,24 +65,24 @@ pub enum Frontier {
     DoubleOldest,
 }
 
-/// How runs begin, which the paper does not say.
+/// Initial phase of runs, which the paper does not describe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beginning {
-    /// Drive writes of uniform overwrites before the workload: they mix hot and cold pages, so that the run starts
-    /// where the paper's mean field does, in the steady state of uniform writes.
+    /// Drive writes of uniform overwrites before the workload. They mix hot and cold pages, so that the run starts in
+    /// the steady state of uniform writes, like the paper's mean field.
     pub mixing: f64,
-    /// Fewest drive writes of warm-up.
+    /// Least drive writes of warm-up.
     pub fewest: f64,
     /// Warm-up in turnovers of the cold data.
     pub turnovers: f64,
 }
 
 impl Beginning {
-    /// That of a session.
+    /// Reads the values of a session.
     ///
     /// # Errors
     ///
-    /// A number that is not in the register.
+    /// Returns an error if the register lacks a number.
     pub fn of(session: &Session) -> Result<Self, Failure> {
         let of = |name: &str| session.assumed(&format!("hot_cold/{name}"));
         Ok(Beginning { mixing: of("mixing")?, fewest: of("fewest")?, turnovers: of("turnovers")? })
@@ -90,21 +90,21 @@ impl Beginning {
 }
 
 impl Setting {
-    /// Drive writes after which the cold data was overwritten once on average: `(1 - f) / (1 - r)`.
+    /// Returns the drive writes after which the cold data was overwritten once on average: `(1 - f) / (1 - r)`.
     ///
-    /// Slowest to settle is how the cold pages lie among the blocks, and what is left of the beginning fades at
-    /// least as fast as the cold pages that nobody has overwritten yet, `exp(-time / turnover)`.
+    /// The distribution of cold pages over the blocks settles last. The effect of the initial state fades at least as
+    /// fast as the number of cold pages that were never overwritten, `exp(-time / turnover)`.
     pub fn cold_turnover(&self) -> f64 {
         (1.0 - self.hot_space) / (1.0 - self.hot_writes)
     }
 
-    /// Drive writes of warm-up: turnovers of the cold data, of which five leave less than 1 % of the beginning, and no less than the
-    /// fewest.
+    /// Returns the drive writes of warm-up: a number of turnovers of the cold data (five leave less than 1 % of the
+    /// initial state), but not less than the least warm-up.
     pub fn warm_up(&self, beginning: &Beginning) -> f64 {
         (beginning.turnovers * self.cold_turnover()).max(beginning.fewest)
     }
 
-    /// The scenario on `blocks` blocks, warm-up and measurement being equally long, `length` times the rule.
+    /// Returns the scenario on `blocks` blocks. Warm-up and measurement are equally long, each `length` times the rule.
     pub fn scenario(
         &self,
         frontier: Frontier,
@@ -129,7 +129,7 @@ impl Setting {
         )
     }
 
-    /// The scenario whose `course` gives `[precondition]` and `[measure]`.
+    /// Returns the scenario; `course` gives `[precondition]` and `[measure]`.
     pub fn scenario_with(&self, frontier: Frontier, blocks: u32, course: &str) -> Result<Scenario, Failure> {
         let Setting { pages_per_block, spare_factor, choices, hot_writes, hot_space } = *self;
         let stack = stack(frontier, blocks, pages_per_block, spare_factor, choices);
@@ -146,7 +146,7 @@ impl Setting {
     }
 }
 
-/// `[device]` and `[ftl]` of the paper's drive.
+/// Returns `[device]` and `[ftl]` of the paper's drive.
 pub fn stack(
     frontier: Frontier,
     blocks: u32,
@@ -192,7 +192,7 @@ const COLUMNS: &[&str] = &[
     "warm_up",
 ];
 
-/// Writes the table of both columns beside each other, and the chart of the differences.
+/// Writes the table with the columns of the paper and of this run side by side, and the chart of the differences.
 pub fn publish<const S: usize>(
     session: &Session,
     title: &str,
@@ -227,7 +227,7 @@ pub fn publish<const S: usize>(
     chart.draw(session, "plot", &series.collect::<Vec<_>>())
 }
 
-/// The difference from `reference`, per cent.
+/// Returns the difference from `reference`, per cent.
 fn percent_of(value: &Interval, reference: f64) -> Interval {
     let percent = 100.0 / reference;
     Interval { mean: (value.mean - reference) * percent, half_width: value.half_width * percent }

@@ -1,4 +1,4 @@
-//! A mean and how far to trust it.
+//! Means with confidence intervals.
 
 use crate::log_on_log::number;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -13,7 +13,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// From independent values, by Student's t.
+    /// Calculates the interval from independent values, by Student's t.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -25,26 +25,26 @@ impl Interval {
         Interval { mean, half_width: students.inverse_cdf(0.975) * (variance / count).sqrt() }
     }
 
-    /// Mean and half-width with so many decimals; the latter empty where there is one value.
+    /// Formats mean and half-width with `decimals` decimals; the half-width is empty for a single value.
     pub fn numbers(&self, decimals: usize) -> [String; 2] {
         let half_width = if self.half_width.is_infinite() { f64::NAN } else { self.half_width };
         [self.mean, half_width].map(|value| number(value, decimals))
     }
 
-    /// The difference of the means in units of the combined half-width, `sqrt(a^2 + b^2)`.
+    /// Returns the difference of the means in units of the combined half-width, `sqrt(a^2 + b^2)`.
     ///
-    /// Where both means estimate the same value, it lies within -1 and 1 in about 95 % of all cases.
+    /// If both means estimate the same value, the result lies within -1 and 1 in about 95 % of all cases.
     pub fn distance(&self, other: &Interval) -> f64 {
         (self.mean - other.mean) / self.half_width.hypot(other.half_width)
     }
 }
 
-/// How much of the distance from `worst` to `best` is closed at `found`, %; 0 where there is none.
+/// Returns the share of the distance from `worst` to `best` that `found` closes, %; 0 if there is no distance.
 pub fn closed_percent(worst: f64, best: f64, found: f64) -> f64 {
     if worst > best { 100.0 * (worst - found) / (worst - best) } else { 0.0 }
 }
 
-/// The mean of what `field` takes from each of `items`.
+/// Returns the mean of `field` over `items`.
 pub fn mean<T>(items: &[T], field: impl Fn(&T) -> f64) -> f64 {
     items.iter().map(field).sum::<f64>() / items.len() as f64
 }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distance_is_closed_in_parts_or_beyond_and_none_is_not() {
+    fn closed_percent_of_partial_complete_and_zero_distance() {
         let closed = [(3.0, 1.0, 2.5), (3.0, 1.0, 3.5), (1.0, 1.0, 1.0), (1.0, 2.0, 1.5)];
         let closed = closed.map(|(worst, best, found)| closed_percent(worst, best, found));
         assert_eq!(closed, [25.0, -25.0, 0.0, 0.0]);

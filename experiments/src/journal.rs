@@ -1,4 +1,4 @@
-//! Finished points on disk, so that an interrupted reproduction goes on where it stopped.
+//! Finished points on disk, so that an interrupted reproduction can continue.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,39 +6,39 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 use wearwell_study::journal::{self, Entry};
 
-/// The finished points of a program.
+/// Journal of the finished points of a program.
 pub type Journal = journal::Journal<Finished>;
 
-/// A point as it is kept.
+/// A stored point.
 #[derive(Serialize, Deserialize)]
 pub struct Finished {
-    /// What all depends on that was found.
+    /// Identity of the point: everything that its result depends on.
     point: String,
-    /// Which build of the program found it. What another one has found stays, and is not trusted: what it calculates may differ.
+    /// Build of the program that computed the result. Results of other builds are kept, but not used, because they may differ.
     by: String,
-    /// What was found.
+    /// Result.
     found: Value,
-    /// What it took of one core; 0 in lines that do not say.
+    /// Core seconds of the calculation; 0 in lines without a value.
     #[serde(default)]
     core_seconds: f64,
 }
 
-/// What a point is found again with.
+/// Answer of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// What was found.
+    /// Result.
     pub found: Value,
-    /// What it took of one core.
+    /// Core seconds of the calculation.
     pub core_seconds: f64,
 }
 
 impl Finished {
-    /// What this build of the program has found for a point, in how much time of a core.
+    /// Returns the answer of this build for a point.
     ///
     /// # Errors
     ///
-    /// What is no plain data.
+    /// Returns an error if `found` cannot be serialised.
     pub fn new(point: &str, found: &impl Serialize, core_seconds: f64) -> serde_json::Result<Self> {
         let found = serde_json::to_value(found)?;
         Ok(Finished { point: point.to_owned(), by: build(), found, core_seconds })
@@ -56,7 +56,7 @@ impl Entry for Finished {
     }
 }
 
-/// Which build of the program this is: its version and a hash of its file.
+/// Returns the build of the program: its version and a hash of its file.
 pub fn build() -> String {
     static BUILD: OnceLock<String> = OnceLock::new();
     let ours = BUILD.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! What the data of an item says of its claims.
+//! Decision of the claims of an item by its data.
 
 use crate::Failure;
 use crate::manifest::{Claim, Item, Numbers, Tolerance, Verdict};
@@ -6,24 +6,24 @@ use crate::statements;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A claim, decided.
+/// A decided claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
-    /// What the claim says.
+    /// Text of the claim.
     pub says: String,
-    /// Whether it is ours and not the paper's.
+    /// True if the claim is an addition of the manifest, not a claim of the paper.
     pub ours: bool,
-    /// In how many cases it was tried.
+    /// Number of cases that were tested.
     pub cases: u64,
-    /// In how many of them it holds.
+    /// Number of cases in which the claim holds.
     pub holds_in: u64,
-    /// What is printed, and what we have, of the case that is furthest from it; nothing of statements.
+    /// Printed and measured value of the case with the largest deviation; `None` for statements.
     pub printed: Option<f64>,
     /// See `printed`.
     pub measured: Option<f64>,
-    /// Cases in which it does not hold, some of them named.
+    /// Cases in which the claim does not hold, some of them by name.
     pub exceptions: String,
-    /// What follows.
+    /// Resulting verdict.
     pub verdict: Verdict,
 }
 
@@ -31,7 +31,7 @@ pub struct Decided {
 ///
 /// # Errors
 ///
-/// Tables, columns and statements that are not there; a claim whose rows are not there is undecided.
+/// Returns an error for missing tables, columns and statements; a claim whose rows are missing is undecided.
 pub fn judge(item: &Item, folder: &Path) -> Result<Vec<Decided>, Failure> {
     item.claims
         .iter()
@@ -41,7 +41,8 @@ pub fn judge(item: &Item, folder: &Path) -> Result<Vec<Decided>, Failure> {
         .collect()
 }
 
-/// The verdict on an item with these claims: that on the paper's, or on ours where it has none.
+/// Returns the verdict on an item with these claims: on those of the paper or, if there are none, on
+/// the additional ones.
 pub fn verdict(decided: &[Decided]) -> Verdict {
     let of = |ours: bool| decided.iter().filter(move |one| one.ours == ours).map(|one| one.verdict);
     Verdict::of_all(of(false)).or_else(|| Verdict::of_all(of(true))).unwrap_or(Verdict::Undecided)
@@ -140,18 +141,18 @@ fn holds(measured: f64, printed: f64, tolerance: &Tolerance, row: &Row) -> Resul
     Ok(distance <= combined)
 }
 
-/// A row of a table, by the names of its columns.
+/// A row of a table, accessible by column names.
 pub struct Row {
     columns: csv::StringRecord,
     fields: csv::StringRecord,
 }
 
 impl Row {
-    /// The field in `column`.
+    /// Returns the field in `column`.
     ///
     /// # Errors
     ///
-    /// A column that is not there.
+    /// Returns an error if the column is missing.
     pub fn of(&self, column: &str) -> Result<&str, Failure> {
         let place = self.columns.iter().position(|name| name == column);
         place.and_then(|place| self.fields.get(place)).ok_or_else(|| {
@@ -165,17 +166,17 @@ impl Row {
         text.parse().map_err(|_| format!("column `{column}` has \"{text}\", which is no number").into())
     }
 
-    /// All columns and all fields.
+    /// Returns all columns and all fields.
     pub fn parts(&self) -> (Vec<&str>, Vec<&str>) {
         (self.columns.iter().collect(), self.fields.iter().collect())
     }
 }
 
-/// The rows of the table `name` in `folder`.
+/// Reads the rows of the table `name` in `folder`.
 ///
 /// # Errors
 ///
-/// A table that is not there or cannot be read.
+/// Returns an error if the table is missing or unreadable.
 pub fn read(folder: &Path, name: &str) -> Result<Vec<Row>, Failure> {
     let path = folder.join(format!("{name}.csv"));
     let failed = |error: csv::Error| format!("{}: {error}", path.display());
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_held_against_their_own_print() {
+    fn rows_are_compared_with_their_printed_values() {
         let widths = "printed_column = \"paper\"\ntolerance = { half_widths = [\"wa_ci\"], from = \"t\" }";
         let decided = numbers("", widths).unwrap();
         assert_eq!((decided.cases, decided.holds_in), (3, 0));
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error() {
+    fn missing_tables_columns_and_statements_are_errors() {
         let tolerance = "printed = 1.1\ntolerance = { within = 0.01, from = \"digits\" }";
         assert_eq!(numbers("store = \"log\"", tolerance).unwrap().verdict, Verdict::Undecided);
         assert!(

@@ -1,4 +1,4 @@
-//! A modelled layer on a drive, both new, that is written page by page.
+//! A modelled layer on a drive, both new, with an interface for single page writes.
 
 use crate::Failure;
 use crate::replicas::scenario;
@@ -12,17 +12,17 @@ use wearwell_stack::{Stack, build};
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// What the layer wrote below.
+/// Writes of the layer to the layer below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Pages of all kinds.
+    /// Number of pages of all kinds.
     pub pages: u64,
-    /// Those that cleaning moved.
+    /// Number of pages that cleaning moved.
     pub moved_pages: u64,
 }
 
 impl Written {
-    /// What was written since an earlier moment.
+    /// Returns the writes since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Written) -> Written {
         Written { pages: self.pages - earlier.pages, moved_pages: self.moved_pages - earlier.moved_pages }
@@ -33,27 +33,27 @@ impl Written {
 pub struct LayerModel(Stack<()>);
 
 impl LayerModel {
-    /// Of the scenario `text`, whose workload is not asked for.
+    /// Builds the layer from the scenario `text`; its workload is ignored.
     ///
     /// # Errors
     ///
-    /// A scenario that cannot be.
+    /// Returns an error for an invalid scenario.
     pub fn new(text: &str) -> Result<LayerModel, Failure> {
         Ok(LayerModel(build(&mut scenario(text)?)?))
     }
 
-    /// Writes these pages one after the other, with a flush after each so many.
+    /// Writes these pages one after the other, with a flush after each `flush_every` pages.
     ///
     /// # Errors
     ///
-    /// A layer without room.
+    /// Returns an error if the layer is full.
     pub fn write(
         &mut self,
         pages: impl Iterator<Item = u32>,
         flush_every: Option<u64>,
     ) -> Result<(), Failure> {
         let layer = &mut self.0.targets[0].layer;
-        // With 4 logs of F2FS those of directories come first; other layers take all alike.
+        // With 4 logs of F2FS, the first is that of directories; other layers treat all hints alike.
         let hint = 1;
         for (number, page) in (1..).zip(pages) {
             layer.write(&[Lpn(page)], no_data(1), hint)?;
@@ -64,7 +64,7 @@ impl LayerModel {
         Ok(())
     }
 
-    /// What it has written so far.
+    /// Returns the total writes so far.
     pub fn written(&self) -> Written {
         let reports = self.0.describe();
         let counters = &reports.layers[0].counters;
@@ -75,7 +75,7 @@ impl LayerModel {
     }
 }
 
-/// Each of `pages` pages once, at random.
+/// Returns each of `pages` pages once, in random order.
 pub fn permuted(pages: u32, seed: u64) -> Vec<u32> {
     let mut random = Seed(seed).random();
     let mut order: Vec<u32> = (0..pages).collect();

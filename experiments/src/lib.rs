@@ -1,8 +1,8 @@
-//! The figures, tables and printed claims of five papers, and questions that they leave open, each run again by one command
-//! with its verdict.
+//! Reproduction of the figures, tables and printed claims of five papers, and experiments on open questions; one
+//! command repeats each, with a verdict.
 //!
-//! A [`manifest`] says what there is to reproduce and what was printed; a [program](programs) finds it out; [`judge`] holds the
-//! two together; [`pages`] are made of what is left on disk.
+//! A [`manifest`] lists the items and the printed results; a [program](programs) computes an item; [`judge`] compares
+//! both; [`pages`] are generated from the results on disk.
 
 pub mod assumptions;
 pub mod cagc;
@@ -45,5 +45,5 @@ pub mod validity_cost;
 pub mod validity_probe;
 pub mod worth;
 
-/// Why a reproduction stopped.
+/// Error that stopped a reproduction.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -1,4 +1,4 @@
-//! What the experiments on stacked logs share: a log on an FTL, and what is kept of its run.
+//! Common code of the experiments on stacked logs: a log on an FTL, and the figures of its run.
 
 use crate::Failure;
 use crate::interval::Interval;
@@ -11,27 +11,27 @@ use wearwell_stack::{LayerResult, RunResult, Scenario};
 /// KiB of a page.
 pub const PAGE_KIB: u32 = 4;
 
-/// The numbers that the paper does not give.
+/// Numbers that the paper does not give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assumed {
-    /// Exponent of Zipf's law of our stand-in for TPC-E.
+    /// Zipf exponent of the synthetic substitute for TPC-E.
     exponent: f64,
     /// Pages of a request.
     request_pages: u32,
-    /// MiB that the FTL shows.
+    /// Capacity of the FTL in MiB.
     shown_mib: u32,
-    /// Multiple of the rule's drive writes of warm-up.
+    /// Factor for the warm-up in drive writes.
     warm_up: f64,
     /// Spare factor of the FTL.
     pub ftl_spare: f64,
 }
 
 impl Assumed {
-    /// Those of a session.
+    /// Reads the values of a session.
     ///
     /// # Errors
     ///
-    /// A number that is not in the register.
+    /// Returns an error if the register lacks a number.
     pub fn of(session: &Session) -> Result<Self, Failure> {
         let of = |name: &str| session.assumed(&format!("log_on_log/{name}"));
         Ok(Assumed {
@@ -50,57 +50,57 @@ impl Default for Assumed {
     }
 }
 
-/// What the paper does not give where loads of other kinds than its own are tried.
+/// Assumed numbers for loads other than the paper's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Skewed {
-    /// Exponent of Zipf's law.
+    /// Zipf exponent.
     exponent: f64,
-    /// Multiple of the rule's drive writes of warm-up.
+    /// Factor for the warm-up in drive writes.
     pub warm_up: f64,
 }
 
 impl Skewed {
-    /// That of a session.
+    /// Reads the values of a session.
     ///
     /// # Errors
     ///
-    /// A number that is not in the register.
+    /// Returns an error if the register lacks a number.
     pub fn of(session: &Session) -> Result<Self, Failure> {
         let of = |name: &str| session.assumed(&format!("log_on_log/{name}"));
         Ok(Skewed { exponent: of("zipf")?, warm_up: of("warm-up")? })
     }
 
-    /// A workload with the exponent in the place of `ZIPF`.
+    /// Returns a workload with the exponent in place of `ZIPF`.
     pub fn workload(&self, toml: &str) -> String {
         toml.replace("ZIPF", &format!("{:?}", self.exponent))
     }
 }
 
-/// MiB of the largest block of the FTL in any experiment.
+/// Largest block of the FTL in any experiment, MiB.
 const LARGEST_BLOCK_MIB: u32 = 4;
 
-/// What is written to a stack.
+/// Workload of a stack.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
-    /// Random updates of 8 KiB with skew: our stand-in for TPC-E.
+    /// Skewed random updates of 8 KiB: the synthetic substitute for TPC-E.
     Oltp,
-    /// The same without skew.
+    /// Random updates of 8 KiB without skew.
     Uniform,
     /// A replayed trace.
     Trace {
-        /// For tables.
+        /// Name for tables.
         name: &'static str,
-        /// The file.
+        /// File of the trace.
         path: PathBuf,
-        /// Its format.
+        /// Format of the trace.
         format: &'static str,
-        /// MiB that it touches; the upper log shows this much or a little more.
+        /// MiB that it accesses; the upper log has this capacity or a little more.
         touched_mib: u32,
     },
 }
 
 impl Load {
-    /// For tables.
+    /// Returns the name for tables.
     pub fn name(&self) -> &'static str {
         match self {
             Load::Oltp => "oltp",
@@ -126,7 +126,7 @@ impl Load {
     }
 }
 
-/// The traces that are in the session's folder of traces; none where there is no such folder.
+/// Returns the traces that are in the session's folder of traces; none if there is no such folder.
 pub fn traces(session: &Session) -> Vec<Load> {
     let Some(folder) = session.traces() else { return Vec::new() };
     let known = [
@@ -140,31 +140,32 @@ pub fn traces(session: &Session) -> Vec<Load> {
     known.into_iter().filter_map(load).collect()
 }
 
-/// A log on an FTL.
+/// A log on an FTL, with its workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Segment of the log.
+    /// Segment size of the log.
     pub upper_kib: u32,
-    /// Block of the FTL.
+    /// Block size of the FTL.
     pub lower_kib: u32,
-    /// The log's reserve as a share of what the FTL shows.
+    /// Reserve of the log as a share of the capacity of the FTL.
     pub upper_spare: f64,
-    /// The FTL's as a share of the flash.
+    /// Reserve of the FTL as a share of the flash.
     pub lower_spare: f64,
-    /// How the log trims, in TOML.
+    /// TRIM setting of the log, in TOML.
     pub trim: String,
     /// Placements of the log and the FTL, in TOML.
     pub placements: [String; 2],
-    /// Erased segments at which the log starts to clean, and blocks at which the FTL does; the engine's default unless given.
+    /// Number of erased segments at which the log starts to clean, and of blocks at which the FTL does; the engine's
+    /// defaults unless given.
     pub pools: [Option<u32>; 2],
-    /// What is written.
+    /// Workload.
     pub load: Load,
-    /// What the paper does not give.
+    /// Assumed numbers.
     pub assumed: Assumed,
 }
 
 impl Setting {
-    /// Equal segments on an FTL as it is assumed to be.
+    /// Returns a setting with equal segments on the assumed FTL.
     pub fn of(assumed: Assumed) -> Self {
         Setting {
             upper_kib: 256,
@@ -179,20 +180,21 @@ impl Setting {
         }
     }
 
-    /// MiB of flash under a trace: whole blocks of any size here, so much that the log shows 2 % more than the trace touches.
+    /// Returns MiB of flash under a trace: whole blocks of any size here, with which the capacity of the log is 2 %
+    /// above the extent of the trace.
     fn flash_mib(&self) -> Option<u32> {
         let Load::Trace { touched_mib, .. } = self.load else { return None };
         let shown = (1.02 * f64::from(touched_mib) / (1.0 - self.upper_spare)).ceil() + 4.0;
         Some(((shown / (1.0 - self.lower_spare)).ceil() as u32).next_multiple_of(LARGEST_BLOCK_MIB))
     }
 
-    /// MiB that the FTL shows.
+    /// Returns the capacity of the FTL in MiB.
     pub fn shown_mib(&self) -> u32 {
         let shown = |flash| (f64::from(flash) * (1.0 - self.lower_spare)) as u32;
         self.flash_mib().map_or(self.assumed.shown_mib, shown)
     }
 
-    /// The scenario, `length` times as long as the rule.
+    /// Returns the scenario, `length` times as long as the rule.
     pub fn scenario(&self, length: f64) -> Result<Scenario, Failure> {
         let (warm_up, measured) = (6.0 * self.assumed.warm_up * length, 3.0 * length);
         let pool = |low: u32| format!("free_blocks_low = {low}");
@@ -229,24 +231,24 @@ impl Setting {
     }
 }
 
-/// What is kept of one run. Pages copied are per page that the host wrote.
+/// Figures of one run. Copied pages are per host page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// Total combined write amplification.
     pub total: f64,
-    /// The log's own.
+    /// Write amplification of the log.
     pub upper: f64,
-    /// The FTL's own; 1 if it cleaned nothing.
+    /// Write amplification of the FTL; 1 without cleaning.
     pub lower: f64,
-    /// Blocks of the FTL that lose pages to one trimmed range.
+    /// Number of blocks of the FTL that lose pages to one trimmed range.
     pub scatter: Option<f64>,
-    /// Share of what arrives at the FTL that goes on the page before.
+    /// Share of the FTL's incoming pages that follow the page before.
     pub sequential: f64,
-    /// The same, with eight streams told apart.
+    /// Share of sequential pages, with eight streams distinguished.
     pub stream_sequential: f64,
-    /// Mean pages of a run of what arrives.
+    /// Mean length of runs of incoming pages, in pages.
     pub run_pages: f64,
-    /// Pages copied by the FTL that it had copied before.
+    /// Pages copied by the FTL that it had already copied before.
     pub moved_again: f64,
     /// Pages copied by the log after the FTL had copied them.
     pub moved_by_both: f64,
@@ -254,7 +256,7 @@ pub struct Outcome {
     pub lower_copies: f64,
     /// Pages that left their stream on either layer.
     pub spilled: f64,
-    /// Trimmed pages that were overtaken or not aligned, as a share of all that were to be trimmed.
+    /// Trimmed pages that were rewritten before the TRIM or not aligned, as a share of all pages to be trimmed.
     pub trims_lost: f64,
 }
 
@@ -289,27 +291,27 @@ fn copied(layer: &LayerResult) -> u64 {
     layer.outgoing.get("cleaning").and_then(|amounts| amounts.get("write")).copied().unwrap_or(0)
 }
 
-/// A setting and its runs.
+/// A setting with its runs.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What was run.
+    /// Setting of the runs.
     pub setting: Setting,
-    /// One outcome a seed.
+    /// Outcomes, one per seed.
     pub outcomes: Vec<Outcome>,
 }
 
 impl Case {
-    /// Mean of what `field` takes from the runs.
+    /// Returns the mean of `field` over the runs.
     pub fn of(&self, field: impl Fn(&Outcome) -> f64) -> Interval {
         Interval::of(&self.outcomes.iter().map(field).collect::<Vec<_>>())
     }
 
-    /// Total combined write amplification.
+    /// Returns the total combined write amplification.
     pub fn total(&self) -> f64 {
         self.of(|outcome| outcome.total).mean
     }
 
-    /// Blocks that lose pages to one trimmed range; not a number without trims.
+    /// Returns the number of blocks that lose pages to one trimmed range; NaN without TRIMs.
     pub fn scatter(&self) -> f64 {
         self.of(|outcome| outcome.scatter.unwrap_or(f64::NAN)).mean
     }
@@ -323,12 +325,12 @@ pub fn run_settings(session: &Session, settings: Vec<Setting>) -> Result<Vec<Cas
     Ok(settings.into_iter().zip(outcomes).map(|(setting, outcomes)| Case { setting, outcomes }).collect())
 }
 
-/// `64 KiB`, `1 MiB`.
+/// Formats a size, such as `64 KiB` or `1 MiB`.
 pub fn size(kib: u32) -> String {
     if kib.is_multiple_of(1024) { format!("{} MiB", kib / 1024) } else { format!("{kib} KiB") }
 }
 
-/// With so many decimals; empty where there is none.
+/// Formats a number with `decimals` decimals; empty if it is NaN.
 pub fn number(value: f64, decimals: usize) -> String {
     if value.is_nan() { String::new() } else { format!("{value:.decimals$}") }
 }
@@ -339,7 +341,7 @@ mod tests {
     use crate::session::tests::with_session;
 
     #[test]
-    fn the_register_has_what_settings_have_by_themselves() {
+    fn register_equals_the_default_settings() {
         let of =
             with_session(1, 1.0, |session| (Assumed::of(session).unwrap(), Skewed::of(session).unwrap()));
         assert_eq!(of, (Assumed::default(), Skewed { exponent: 0.9, warm_up: 1.0 }));
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn matching_segments_leave_the_lower_log_nothing_to_copy() {
+    fn lower_log_copies_nothing_with_matching_segments() {
         let setting = Setting { upper_kib: 1024, lower_kib: 1024, ..Setting::of(Assumed::default()) };
         let cases = with_session(2, 0.1, |session| run_settings(session, vec![setting]).unwrap());
         assert_eq!(cases[0].scatter(), 1.0);

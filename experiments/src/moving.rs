@@ -1,5 +1,5 @@
-//! A hot set that moves: the grid of the question which number of choices is best then, what the mean field says of each point,
-//! and the scenario that simulates it.
+//! A hot set that moves: grid for the question of the best number of choices, mean-field prediction of each point, and
+//! scenario for its simulation.
 
 use crate::Failure;
 use crate::replicas::scenario;
@@ -17,13 +17,13 @@ pub const LOADS: [(f64, f64); 3] = [(0.8, 0.2), (0.9, 0.1), (0.95, 0.05)];
 /// Pages of a block.
 const PAGES_PER_BLOCK: u32 = 32;
 
-/// Drive writes before the measured ones, and these: as long as the longest period, so that whole periods are measured.
+/// Drive writes before the measurement, and during it: as long as the longest period, so that whole periods are measured.
 const DRIVE_WRITES: f64 = 20.0;
 
 /// Points of the path within the measured drive writes.
 const POINTS: usize = 20;
 
-/// Which drives, periods and numbers of choices there are.
+/// Drives, periods and numbers of choices of the grid.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -41,7 +41,7 @@ pub struct Settings {
     pub blocks: u32,
 }
 
-/// A drive under a hot set that moves.
+/// A drive with a hot set that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Place {
     /// Spare factor.
@@ -55,7 +55,7 @@ pub struct Place {
 }
 
 impl Settings {
-    /// All drives.
+    /// Returns all drives.
     pub fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for &spare_factor in &self.spare_factors {
@@ -69,23 +69,23 @@ impl Settings {
 }
 
 impl Place {
-    /// First fields of its rows.
+    /// Returns the first fields of its rows.
     pub fn fields(&self) -> Vec<String> {
         let Place { spare_factor, hot_writes, hot_space, period } = self;
         vec![format!("{spare_factor}"), format!("{hot_writes}"), format!("{hot_space}"), format!("{period}")]
     }
 
-    /// As a case of a statement.
+    /// Returns its name as a case of a statement.
     pub fn name(&self) -> String {
         let Place { spare_factor, hot_writes, hot_space, period } = self;
         format!("S_f = {spare_factor}; r = {hot_writes}; f = {hot_space}; every {period}")
     }
 
-    /// Write amplification by the mean field with two frontiers, over the measured drive writes.
+    /// Returns the write amplification by the mean field with two frontiers, over the measured drive writes.
     ///
     /// # Errors
     ///
-    /// What the mean field refuses.
+    /// Returns an error for parameters that the mean field does not support.
     pub fn predicted(&self, choices: u32, length: f64) -> Result<f64, Failure> {
         let selection = DChoices::new(f64::from(choices))?;
         let drive = Drive::new(PAGES_PER_BLOCK, self.spare_factor)?;
@@ -97,11 +97,11 @@ impl Place {
         Ok(measured.sum::<f64>() / POINTS as f64)
     }
 
-    /// The simulated drive with this victim policy, in TOML: what is hot goes round the space in steps of its own size.
+    /// Returns the scenario of the drive with this victim policy, in TOML: the hot set moves around the space in steps of its own size.
     ///
     /// # Errors
     ///
-    /// A scenario that cannot be read.
+    /// Returns an error if the scenario cannot be read.
     pub fn scenario(&self, victim: &str, settings: &Settings) -> Result<Scenario, Failure> {
         let Place { spare_factor, hot_writes, hot_space, period } = self;
         let drive_writes = DRIVE_WRITES * settings.length;
@@ -150,11 +150,11 @@ struct Asked {
     length: f64,
 }
 
-/// What the mean field says of each place, one value a number of choices.
+/// Returns the mean-field predictions of each drive, one value per number of choices.
 ///
 /// # Errors
 ///
-/// As of [`Place::predicted`].
+/// As for [`Place::predicted`].
 pub fn predict(session: &Session, settings: &Settings) -> Result<Vec<Vec<f64>>, Failure> {
     let length = settings.length;
     let places = settings.places();
@@ -167,12 +167,12 @@ pub fn predict(session: &Session, settings: &Settings) -> Result<Vec<Vec<f64>>, 
     Ok(found.chunks(settings.choices.len()).map(<[f64]>::to_vec).collect())
 }
 
-/// The place of the least value.
+/// Returns the index of the least value.
 pub fn least(values: &[f64]) -> usize {
     (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
 }
 
-/// By how many percent `value` lies above the least of `all`.
+/// Returns the excess of `value` over the least of `all`, per cent.
 pub fn regret(value: f64, all: &[f64]) -> f64 {
     100.0 * (value / all[least(all)] - 1.0)
 }

@@ -1,5 +1,5 @@
-//! FTLs with tables in flash, run as GeckoFTL's section 5 runs them: uniform writes until the drive is steady, then measured,
-//! then cut off from power.
+//! Runs of FTLs with tables in flash, like those in GeckoFTL's section 5: uniform writes until the drive is steady,
+//! then the measurement, then a power cut.
 
 use crate::Failure;
 use crate::session::Session;
@@ -14,17 +14,17 @@ use wearwell_engine::layer::{Layer, RecoveryStep, Reports, no_data};
 use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::validity::ValidityConfig;
 
-/// The paper's drive, but for its size.
+/// Pages per block of the paper's drive, which is scaled down in size.
 pub const PAGES_PER_BLOCK: u32 = 128;
 const PAGE_BYTES: u32 = 4096;
-/// Time of a program over that of a read.
+/// Ratio of program time to read time.
 pub const DELTA: f64 = 10.0;
 const BATCH: usize = 4096;
 
 /// The five FTLs of Figure 13.
 pub const FTLS: [&str; 5] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
 
-/// An FTL of Figure 13 on `blocks` blocks, with the paper's proportions.
+/// Returns an FTL of Figure 13 on `blocks` blocks, with the paper's proportions.
 pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failure> {
     let logical_pages = (f64::from(blocks) * f64::from(PAGES_PER_BLOCK) * 0.7) as u32;
     // 2^19 entries on 2^22 blocks.
@@ -74,65 +74,65 @@ pub fn settings(kind: &'static str, blocks: u32) -> Result<PagedSettings, Failur
     Ok(PagedSettings { config, victim, placement })
 }
 
-/// How long a drive is written to, in times of its logical pages.
+/// Amount of writes to a drive, as multiples of its logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Run {
-    /// Written at random before it is measured.
+    /// Random writes before the measurement.
     pub warm_up: f64,
-    /// Written at random while it is.
+    /// Random writes during the measurement.
     pub measured: f64,
 }
 
 impl Run {
-    /// That of figures 13 and 14.
+    /// Returns the values for figures 13 and 14.
     ///
     /// # Errors
     ///
-    /// Names that the register does not have.
+    /// Returns an error if the register lacks a number.
     pub fn of_figures(session: &Session) -> Result<Run, Failure> {
         let assumed = |name| session.assumed(name);
         Ok(Run { warm_up: assumed("geckoftl/warm-up")?, measured: assumed("geckoftl/measured")? })
     }
 }
 
-/// What a run showed.
+/// Results of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// Pages written and read for each page that the host wrote, in the order of [`CAUSES`].
+    /// Pages written and read per host page, in the order of [`CAUSES`].
     pub traffic: [(f64, f64); 3],
-    /// Spare areas read for each page that the host wrote.
+    /// Spare areas read per host page.
     pub spare_reads: f64,
     /// RAM of the device, part by part, bytes.
     pub ram: Vec<(String, u64)>,
-    /// Recovery, step by step, seconds: 3 us a spare area, 100 us a page read, 1 ms a page written (section 5.3).
+    /// Recovery, step by step, seconds: 3 us per spare area, 100 us per page read, 1 ms per page written (section 5.3).
     pub recovery: Vec<(String, f64)>,
-    /// Writes a second of processor time, while it was measured.
+    /// Writes per second of processor time, during the measurement.
     pub rate: f64,
     /// Memory of the simulation, bytes.
     pub memory_bytes: u64,
 }
 
-/// What internal traffic is for: the user's pages and their cleaning, the translation table, page validity.
+/// Purposes of internal traffic: the user's pages and their cleaning, the translation table, page validity.
 pub const CAUSES: [&str; 3] = ["user", "translation", "validity"];
 
 impl Measured {
-    /// The paper's write amplification of each cause, `writes + reads / delta` (section 5, "Metrics").
+    /// Returns the paper's write amplification by cause, `writes + reads / delta` (section 5, "Metrics").
     pub fn amplification(&self) -> [f64; 3] {
         self.traffic.map(|(writes, reads)| writes + reads / DELTA)
     }
 
-    /// Recovery, seconds.
+    /// Returns the recovery time, seconds.
     pub fn recovery_s(&self) -> f64 {
         self.recovery.iter().map(|(_, seconds)| seconds).sum()
     }
 
-    /// RAM of the device, bytes.
+    /// Returns the RAM of the device, bytes.
     pub fn ram_bytes(&self) -> u64 {
         self.ram.iter().map(|(_, bytes)| bytes).sum()
     }
 }
 
-/// Time of a step.
+/// Returns the duration of a step.
 fn seconds(step: &RecoveryStep) -> f64 {
     (3.0 * step.spare_reads as f64 + 100.0 * step.page_reads as f64 + 1000.0 * step.page_writes as f64) / 1e6
 }
@@ -144,11 +144,11 @@ fn standing(ftl: &PagedFtl<Nand<()>>) -> (Counters, u64, u64) {
     (layer.counters, nand.spare_reads, layer.memory_bytes + nand.memory_bytes)
 }
 
-/// Fills a drive of so many blocks of so many pages in order, writes to it at random, and measures.
+/// Fills a drive with the given numbers of blocks and of pages per block in order, writes to it at random, and measures.
 ///
 /// # Errors
 ///
-/// Settings that fit no such drive.
+/// Returns an error for settings that do not fit the drive.
 pub fn run_on(
     settings: &PagedSettings,
     (blocks, pages_per_block): (u32, u32),

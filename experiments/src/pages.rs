@@ -1,4 +1,4 @@
-//! The gallery: a page for each paper and one over all, made of what is left on disk.
+//! Pages of the gallery: one per paper and an overview, generated from the results on disk.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -11,14 +11,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Rows of a table that a page shows; the file has the rest.
+/// Number of rows of a table that a page shows; the file has all rows.
 const ROWS: usize = 24;
 
-/// The pages of what is in `output`, by their names below it.
+/// Returns the pages of the results in `output`, by their relative paths.
 ///
 /// # Errors
 ///
-/// Records and tables that cannot be read.
+/// Returns an error if records or tables cannot be read.
 pub fn pages(manifests: &[Manifest], output: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let effects = sensitivity::effects(output)?;
     let mut pages = BTreeMap::from([
@@ -31,11 +31,11 @@ pub fn pages(manifests: &[Manifest], output: &Path) -> Result<BTreeMap<String, S
     Ok(pages)
 }
 
-/// Writes them.
+/// Writes the pages.
 ///
 /// # Errors
 ///
-/// As of [`pages`], and of writing.
+/// As for [`pages`], and for writing.
 pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
     for (name, text) in pages(manifests, output)? {
         let path = output.join(name);
@@ -46,7 +46,7 @@ pub fn write(manifests: &[Manifest], output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is known of an item: what its record says, or that it is impossible.
+/// Returns the verdict on an item from its record, or that it is impossible; `None` if it was not reproduced.
 fn standing(found: Found, output: &Path) -> Result<Option<Verdict>, Failure> {
     if found.item.impossible.is_some() {
         return Ok(Some(Verdict::Impossible));
@@ -92,7 +92,7 @@ fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
     let mut text = format!("\n## {name}: {title}\n\n{says}\n\n");
     let folder = folder_of(output, found);
     let prose = prose.as_ref().map_or(String::new(), |prose| format!("{}\n", prose.trim()));
-    // A question needs its method before its answer; what a paper shows is known before it is reproduced.
+    // For a question, the method is needed before the answer; for a paper's item, the claim is already known.
     let comes_first = *kind == Kind::Question && impossible.is_none() && !prose.is_empty();
     if let Some(reason) = impossible {
         let _ = writeln!(text, "**Impossible here**: {reason}");
@@ -120,7 +120,7 @@ fn of_item(found: Found, output: &Path) -> Result<String, Failure> {
     Ok(if prose.is_empty() || comes_first { text } else { text + "\n" + &prose })
 }
 
-/// What the record was made with, and what the manifest has now where that is something else.
+/// Describes the settings of the record, and those of the manifest if they have changed.
 fn settings(item: &Item, record: &Record) -> String {
     let (made_with, usual) = (record.settings(item), record.effort.settings(item));
     if item.data_of.is_some() || made_with.is_empty() {
@@ -160,7 +160,7 @@ fn claims(item: &Item, record: &Record) -> String {
     if reasons.is_empty() { text } else { format!("{text}\n{reasons}") }
 }
 
-/// Its plots, then its tables.
+/// Returns its plots, then its tables.
 fn data(found: Found, folder: &Path, record: &Record) -> Result<String, Failure> {
     let mut text = String::new();
     let name = &found.item.name;
@@ -185,7 +185,7 @@ fn data(found: Found, folder: &Path, record: &Record) -> Result<String, Failure>
     Ok(text)
 }
 
-/// The names of the plots in a folder.
+/// Returns the names of the plots in a folder.
 fn plots(folder: &Path) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_what_the_recorded_data_gives() {
+    fn pages_equal_those_generated_from_recorded_data() {
         for (name, text) in pages(&all().unwrap(), &results()).unwrap() {
             if std::env::var_os("WEARWELL_BLESS").is_some() {
                 fs::write(results().join(&name), &text).unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_assumptions_are_said_to_be_used() {
+    fn recorded_assumptions_are_listed_as_used() {
         let register = Assumptions::register();
         for found in items(&all().unwrap()).filter(|found| found.item.data_of.is_none()) {
             let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_costs_are_known_beforehand_within_a_half() {
+    fn recorded_costs_agree_with_known_costs_within_a_half() {
         let (manifests, costs) = (all().unwrap(), crate::manifest::Costs::shipped().unwrap());
         for found in items(&manifests).filter(|found| found.item.data_of.is_none()) {
             let Some(record) = Record::read(&folder_of(&results(), found)).unwrap() else { continue };

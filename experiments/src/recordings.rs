@@ -1,5 +1,4 @@
-//! Recordings as they are kept and shipped: all in one compressed trace, each a volume of it, and a table beside it that says what
-//! each is.
+//! Recordings in their stored form: all in one compressed trace, one volume each, and a table that describes each volume.
 
 use crate::Failure;
 use serde::Serialize;
@@ -8,56 +7,56 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use wearwell_trace::{Op, ReadOptions, RequestBatch, TraceReader, TraceWriter, WriteOptions};
 
-/// Requests read at a time.
+/// Number of requests read at a time.
 const AT_ONCE: usize = 1 << 16;
 
-/// What joins a line of the table with the requests.
+/// Label that connects a line of the table with its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
-    /// The volume of the recording in the trace.
+    /// Volume of the recording in the trace.
     pub volume: u32,
-    /// How many requests it has.
+    /// Number of requests.
     pub requests: usize,
-    /// Sum over them that changes with any of them, times apart.
+    /// Checksum of the requests, without their times.
     pub checksum: String,
 }
 
-/// A line of the table: what is known of a recording. The label is among its columns.
+/// Description of a recording, a line of the table. The label is among its columns.
 pub trait Known: Clone + Serialize + DeserializeOwned {
-    /// What joins it with its requests.
+    /// Returns the label that connects the description with its requests.
     fn label(&self) -> Label;
 
-    /// The same line with another label.
+    /// Returns the same description with another label.
     fn labelled(self, label: Label) -> Self;
 
-    /// For errors.
+    /// Returns the name for error messages.
     fn name(&self) -> String;
 
-    /// Whether what the line says of the requests is true of them.
+    /// True if the figures of the description agree with the requests.
     fn is_of(&self, requests: &RequestBatch) -> bool;
 }
 
 /// A recording.
 #[derive(Clone, Debug)]
 pub struct Recording<K> {
-    /// What is known of it.
+    /// Description of the recording.
     pub known: K,
-    /// What was sent to the disk, without times: those are of the machine that recorded.
+    /// Requests to the disk, without times, which depend on the recording machine.
     pub requests: RequestBatch,
 }
 
-/// Where the trace and the table called `name` are in `folder`.
+/// Returns the paths of the trace and the table called `name` in `folder`.
 pub fn paths(folder: &Path, name: &str) -> [PathBuf; 2] {
     [folder.join(format!("{name}.csv.xz")), folder.join(format!("{name}.csv"))]
 }
 
-/// Bytes that the writes among the requests from the number `from` on carry.
+/// Returns the bytes of the writes from request number `from` on.
 pub fn written_bytes(requests: &RequestBatch, from: usize) -> u64 {
     let writes = (from..requests.len()).filter(|at| requests.op[*at] == Op::Write);
     writes.map(|at| requests.length_bytes[at]).sum()
 }
 
-/// FNV-1a of 64 bits over kind, offset and length of each request.
+/// Returns the 64-bit FNV-1a hash over kind, offset and length of each request.
 fn checksum(requests: &RequestBatch) -> String {
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |number: u64| {
@@ -77,7 +76,7 @@ fn checksum(requests: &RequestBatch) -> String {
 ///
 /// # Errors
 ///
-/// As of writing.
+/// As for writing files.
 pub fn write<K: Known>(recordings: &[Recording<K>], folder: &Path, name: &str) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)?;
     let [trace, table] = paths(folder, name);
@@ -92,15 +91,15 @@ pub fn write<K: Known>(recordings: &[Recording<K>], folder: &Path, name: &str) -
         lines.serialize(known.clone().labelled(label))?;
     }
     trace.finish()?;
-    // Last, so that whoever finds the table finds the trace whole.
+    // Written last: if the table exists, the trace is complete.
     Ok(std::fs::write(table, lines.into_inner().map_err(|error| error.into_error())?)?)
 }
 
-/// Recordings from their trace and table, each held against what is known of it; `name` is for errors.
+/// Reads recordings from their trace and table, and checks each against its description; `name` is for errors.
 ///
 /// # Errors
 ///
-/// Recordings that are not what was recorded.
+/// Returns an error if requests and description disagree.
 pub fn read<K: Known>(
     name: &str,
     trace: impl Read + Send + 'static,
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_any_change_is_found() {
+    fn written_recordings_are_read_and_changes_are_detected() {
         let folder = tempfile::tempdir().unwrap();
         let recordings = [recording(&[0, 8192]), recording(&[4096])];
         write(&recordings, folder.path(), "all").unwrap();

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use wearwell_stack::{RunResult, Scenario, run};
 
-/// What the experiments keep of one run.
+/// Figures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Replica {
     /// Write amplification over the measured part.
@@ -33,7 +33,7 @@ impl Replica {
     }
 }
 
-/// The write amplification of a run; its warnings where it has none.
+/// Returns the write amplification of a run, or its warnings as an error if there is none.
 pub fn amplification(result: &RunResult) -> Result<f64, Failure> {
     result.write_amplification.ok_or_else(|| result.warnings.join("; ").into())
 }
@@ -47,12 +47,13 @@ fn as_toml(scenario: &Scenario) -> String {
     toml::to_string(scenario).unwrap_or_else(|error| format!("which cannot be shown: {error}"))
 }
 
-/// Runs each scenario with the seeds `1..=runs`; the replicas in the order of the scenarios and seeds.
+/// Runs each scenario with the seeds `1..=runs`; returns the replicas in the order of the scenarios and seeds.
 pub fn run_all(session: &Session, scenarios: &[Scenario]) -> Result<Vec<Vec<Replica>>, Failure> {
     run_each(session, scenarios, "replica", Replica::from_result)
 }
 
-/// The same with what `keep`, which is called `kept`, takes from each run.
+/// Runs the scenarios like [`run_all`], with figures that `keep` extracts from each run; `kept` is the
+/// name of these figures.
 pub fn run_each<T: Serialize + DeserializeOwned + Clone + Send>(
     session: &Session,
     scenarios: &[Scenario],
@@ -73,7 +74,7 @@ pub fn run_each<T: Serialize + DeserializeOwned + Clone + Send>(
     Ok(found.chunks(session.runs as usize).map(<[T]>::to_vec).collect())
 }
 
-/// Write amplification over replicas.
+/// Returns the write amplification over replicas.
 pub fn write_amplification(replicas: &[Replica]) -> Interval {
     Interval::of(&replicas.iter().map(|replica| replica.write_amplification).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! One item reproduced: its program run, its claims decided, and all of it left in a folder of its own.
+//! Reproduction of one item: runs its program, decides its claims, and stores all results in a folder.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -13,21 +13,21 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a folder of an item says of it.
+/// File with the record of an item in its folder.
 pub const RECORD: &str = "item.json";
 
-/// How much is run.
+/// Effort of a reproduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// An answer within minutes.
     Quick,
-    /// As in the paper, or better.
+    /// Sizes as in the paper, or better.
     Full,
 }
 
 impl Effort {
-    /// As it is said in a command.
+    /// Returns the option of the command.
     pub fn option(self) -> &'static str {
         match self {
             Effort::Quick => "--quick",
@@ -35,7 +35,7 @@ impl Effort {
         }
     }
 
-    /// The manifest's settings for it.
+    /// Returns the manifest's settings for this effort.
     pub fn settings(self, item: &Item) -> &toml::Table {
         match self {
             Effort::Quick => &item.quick,
@@ -44,67 +44,67 @@ impl Effort {
     }
 }
 
-/// What is to be done with items.
+/// Plan of a reproduction.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
-    /// The folder that has one for each paper.
+    /// Folder of the results, with a folder for each paper.
     pub output: &'a Path,
-    /// The folder of the points that are finished, for all outputs of a build of the program.
+    /// Folder of the finished points, shared by all outputs of a build of the program.
     pub points: &'a Path,
-    /// How much is run.
+    /// Effort of the reproduction.
     pub effort: Effort,
-    /// Settings in place of the manifest's.
+    /// Settings that replace the manifest's.
     pub settings: toml::Table,
-    /// The numbers that no paper gives.
+    /// Numbers that no paper gives.
     pub assumptions: &'a Assumptions,
-    /// Whether what is there already is found out again.
+    /// True to run finished items again.
     pub again: bool,
-    /// A folder of traces that were recorded elsewhere.
+    /// Folder of traces that were recorded elsewhere.
     pub traces: Option<PathBuf>,
-    /// Who answers points; threads of this process unless given.
+    /// Executor of points; threads of this process unless given.
     pub crew: Option<&'a dyn Crew>,
 }
 
-/// What became of an item.
+/// Record of an item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its full name.
+    /// Full name of the item.
     pub item: String,
-    /// How much was run.
+    /// Effort of the reproduction.
     pub effort: Effort,
-    /// The command that makes the same.
+    /// Command that repeats the reproduction.
     pub command: String,
-    /// The settings that it was made with; those of older records follow from their commands.
+    /// Settings that were used; those of older records follow from their commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<toml::Table>,
-    /// Which build of the program made it.
+    /// Build of the program that was used.
     pub made_by: String,
-    /// What that cost, seconds of one core, over all sittings; unknown in older records.
+    /// Core seconds of the reproduction, over all sessions; unknown in older records.
     pub core_seconds: Option<f64>,
-    /// Its tables for people.
+    /// Names of its tables for people.
     pub shown: Vec<String>,
-    /// The numbers of the register that its program asked for.
+    /// Assumptions that its program used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumes: Vec<String>,
-    /// Its claims.
+    /// Decided claims.
     pub claims: Vec<Decided>,
-    /// What follows.
+    /// Resulting verdict.
     pub verdict: Verdict,
 }
 
 impl Record {
-    /// The record in an item's folder, if there is one.
+    /// Reads the record in an item's folder, if there is one.
     ///
     /// # Errors
     ///
-    /// A file that is no record.
+    /// Returns an error if the file is not a record.
     pub fn read(folder: &Path) -> Result<Option<Record>, Failure> {
         let path = folder.join(RECORD);
         let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
         serde_json::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    /// The settings that it was made with, given the item that made it.
+    /// Returns the settings that were used, given the item.
     pub fn settings(&self, item: &Item) -> toml::Table {
         self.settings.clone().unwrap_or_else(|| {
             let mut settings = self.effort.settings(item).clone();
@@ -124,17 +124,17 @@ impl Record {
     }
 }
 
-/// The folder of an item below that of all papers.
+/// Returns the folder of an item within the folder of results.
 pub fn folder_of(output: &Path, found: Found) -> PathBuf {
     output.join(&found.manifest.name).join(&found.item.name)
 }
 
-/// Reproduces an item: what it leaves stands in its folder, whole or not at all.
+/// Reproduces an item: its results are stored in its folder completely or not at all.
 ///
 /// # Errors
 ///
-/// An item that cannot be reproduced; as of its program and its claims; [`crate::session::Interrupted`] and [`crate::crew::Lost`].
-/// None of them names the item: whoever asks for it does.
+/// Returns an error for an item that cannot be reproduced; as for its program and its claims;
+/// [`crate::session::Interrupted`] and [`crate::crew::Lost`]. The errors do not name the item; the caller must add its name.
 pub fn reproduce(
     manifests: &[Manifest],
     found: Found,
@@ -166,30 +166,30 @@ pub fn reproduce(
     });
     if made.is_err() {
         let _ = fs::remove_dir_all(&staged);
-        // The paper's, if nothing else is in it.
+        // Remove the paper's folder if it is empty.
         let _ = staged.parent().map(fs::remove_dir);
     }
     made
 }
 
-/// Whether an item can be reproduced as planned, so that what is wrong with the settings is said before anything is begun.
+/// Checks whether an item can be reproduced as planned, so that wrong settings are reported before the start.
 ///
 /// # Errors
 ///
-/// As of [`reproduce`].
+/// As for [`reproduce`].
 pub fn check(manifests: &[Manifest], found: Found, plan: &Plan) -> Result<(), Failure> {
     let source = found.item.data_of.as_ref().map_or(Ok(found), |other| find(manifests, other))?;
     program_of(source, plan).map(|_| ())
 }
 
-/// The program of an item, which takes the settings.
+/// Returns the program of an item, after checking the settings.
 fn program_of(found: Found, plan: &Plan) -> Result<&'static Program, Failure> {
     let program = programs::find(found.item.program.as_deref().unwrap_or_default())?;
     (program.check)(&settings_of(found, plan)).map_err(|error| format!("settings: {error}"))?;
     Ok(program)
 }
 
-/// Runs the program of an item into `folder` and decides its claims.
+/// Runs the program of an item with output to `folder` and decides its claims.
 fn run(
     program: &Program,
     found: Found,
@@ -224,11 +224,11 @@ fn run(
     Ok(record)
 }
 
-/// Decides the claims of an item again by the data that is there, after its manifest has changed.
+/// Decides the claims of an item again by existing data, after a change of its manifest.
 ///
 /// # Errors
 ///
-/// As of [`judge`]; nothing if there is no data.
+/// As for [`judge`]. Returns `None` if there is no data.
 pub fn judge_again(manifests: &[Manifest], found: Found, output: &Path) -> Result<Option<Record>, Failure> {
     let folder = folder_of(output, found);
     let source = match &found.item.data_of {
@@ -252,14 +252,14 @@ pub fn judge_again(manifests: &[Manifest], found: Found, output: &Path) -> Resul
     Ok(Some(record))
 }
 
-/// The manifest's settings for this effort, and what the plan has in place of some.
+/// Returns the manifest's settings for this effort, with the replacements of the plan.
 pub fn settings_of(found: Found, plan: &Plan) -> toml::Table {
     let mut settings = plan.effort.settings(found.item).clone();
     settings.extend(plan.settings.clone());
     settings
 }
 
-/// The command that makes the same, but for the output folder.
+/// Returns the command that repeats the reproduction, without the output folder.
 fn command_of(found: Found, plan: &Plan) -> String {
     let mut command = format!("wearwell reproduce {} {}", found.name(), plan.effort.option());
     for (key, value) in &plan.settings {

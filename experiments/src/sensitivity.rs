@@ -1,4 +1,4 @@
-//! What each verdict owes to the numbers that no paper gives: every assumption halved and doubled.
+//! Sensitivity of verdicts to assumptions: every assumption is halved and doubled.
 
 use crate::Failure;
 use crate::assumptions::{Assumption, Assumptions};
@@ -12,13 +12,13 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::Path;
 
-/// By how much assumptions are changed.
+/// Factors for the assumptions.
 pub const FACTORS: [f64; 2] = [0.5, 2.0];
 
-/// The file that [`vary`] leaves in the output folder.
+/// File that [`vary`] writes to the output folder.
 pub const FILE: &str = "assumptions.json";
 
-/// Why an item could not be run, without the scenario that programs tell of besides.
+/// Returns the reason why an item could not be run, without the scenario that programs append.
 fn reason(error: &str) -> String {
     error.lines().next().unwrap_or_default().to_owned()
 }
@@ -26,45 +26,46 @@ fn reason(error: &str) -> String {
 /// A claim under a changed assumption.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The assumption.
+    /// Name of the assumption.
     pub assumption: String,
-    /// Its value in the register.
+    /// Value of the assumption in the register.
     pub value: f64,
-    /// Its value here.
+    /// Changed value.
     pub changed_to: f64,
-    /// The item.
+    /// Name of the item.
     pub item: String,
-    /// How much was run, and the settings that were others than the manifest's, as in a command.
+    /// Effort, and settings that differ from the manifest's, as in a command.
     pub run: String,
-    /// The claim.
+    /// Text of the claim.
     pub claim: String,
-    /// In how many of how many cases it holds with the value of the register, and here.
+    /// Number of cases in which the claim holds, with the value of the register and with the changed value.
     pub holds_in: [u64; 2],
-    /// How many cases there are, likewise.
+    /// Number of cases, with both values.
     pub cases: [u64; 2],
-    /// The verdict, likewise.
+    /// Verdict, with both values.
     pub verdicts: [Verdict; 2],
-    /// Whether the item's data is the same to the last digit: at these settings the assumption decides nothing there.
+    /// True if the item's data is identical: with these settings, the assumption has no effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_data: bool,
-    /// Why it cannot be decided here, if it cannot; cases and verdict are then the usual ones.
+    /// Reason why the claim cannot be decided with the changed value; cases and verdict are then those of the
+    /// register's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
 impl Effect {
-    /// Whether the verdict is another one.
+    /// True if the verdict changes.
     pub fn turns(&self) -> bool {
         self.verdicts[0] != self.verdicts[1]
     }
 }
 
-/// Reproduces the items that use each of `chosen`, with its value of the register, halved and doubled. What was tried of other items and
-/// assumptions before stays on record.
+/// Reproduces the items that use each of `chosen`, with its value from the register, halved and doubled. Earlier
+/// results for other items and assumptions are kept.
 ///
 /// # Errors
 ///
-/// As of [`reproduce`]; an item that is said to use an assumption and does not.
+/// As for [`reproduce`]; an item that is listed for an assumption but does not use it.
 pub fn vary(
     manifests: &[Manifest],
     chosen: &[Assumption],
@@ -120,7 +121,7 @@ pub fn vary(
     Ok(effects)
 }
 
-/// The tables of an item, by their names, without the command that made them.
+/// Returns the tables of an item, by their names, without the command that made them.
 fn data(manifests: &[Manifest], found: Found, output: &Path) -> Result<BTreeMap<OsString, String>, Failure> {
     let source = found.item.data_of.as_ref().map_or(Ok(found), |other| find(manifests, other))?;
     let folder = folder_of(output, source);
@@ -137,17 +138,17 @@ fn data(manifests: &[Manifest], found: Found, output: &Path) -> Result<BTreeMap<
     Ok(tables)
 }
 
-/// Effort and other settings, as in a command.
+/// Returns effort and other settings, as in a command.
 fn run_as(plan: &Plan) -> String {
     let settings = plan.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
     format!("{}{}", plan.effort.option(), settings.collect::<String>())
 }
 
-/// What [`vary`] left in `output`; nothing if it was not run there.
+/// Reads the results of [`vary`] in `output`; empty if it was not run there.
 ///
 /// # Errors
 ///
-/// A file that is none of its.
+/// Returns an error if the file is invalid.
 pub fn effects(output: &Path) -> Result<Vec<Effect>, Failure> {
     let path = output.join(FILE);
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Vec::new()) };
@@ -176,7 +177,7 @@ fn compare<'a>(
     })
 }
 
-/// The register as a page: each assumption, what it is, where it is used, and what it turns if it was tried.
+/// Returns the register as a page: each assumption with its meaning, the items that use it, and the verdicts that change with it.
 pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
     let mut text = "# Assumptions\n\nNumbers that no paper gives. Each was halved and doubled, within the bounds of what makes sense, and \
                     the verdicts compared with those of the same run with the usual value: by `wearwell reproduce ITEM \
@@ -199,7 +200,7 @@ pub fn page(register: &Assumptions, effects: &[Effect]) -> String {
     text
 }
 
-/// With which options which items were tried, at which values, and how many claims each has.
+/// Describes the tested items with their options and values, and the number of claims.
 fn runs(tried: &[&Effect]) -> String {
     let mut runs: Vec<(&str, Vec<f64>, usize)> = Vec::new();
     for effect in tried {
@@ -219,7 +220,7 @@ fn runs(tried: &[&Effect]) -> String {
     runs.collect::<Vec<_>>().join("; ")
 }
 
-/// The verdicts that turn, one after the other.
+/// Lists the verdicts that change.
 fn turned(tried: &[&Effect]) -> String {
     if tried.is_empty() {
         return "not tried".to_owned();
@@ -248,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_names_what_turns_and_what_does_not() {
+    fn page_names_changed_and_unchanged_verdicts() {
         let register = Assumptions::register();
         let [first, second] = [0, 1].map(|at| register.all()[at].name.clone());
         let effect = |assumption: &str, verdicts| Effect {

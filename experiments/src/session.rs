@@ -1,4 +1,4 @@
-//! What a program is given: its settings, a folder for what it finds, and the points that were finished before.
+//! Session of a program: its settings, a folder for its results, and earlier finished points.
 
 use crate::Failure;
 use crate::assumptions::Assumptions;
@@ -15,28 +15,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Who watches a reproduction, and may end it.
+/// Observer of a reproduction, which may end it.
 pub trait Watch: Sync {
-    /// So many points are known to be ahead.
+    /// Announces that a number of points follows.
     fn expect(&self, _points: usize) {}
 
-    /// One of them is finished; `again` if it was found finished.
+    /// Reports a finished point; `again` is true if it was found in the journal.
     fn finished(&self, _again: bool) {}
 
-    /// Whether to go on.
+    /// Returns whether to continue.
     fn flow(&self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
-    /// From now on the process is not to be ended from outside: what runs ends by itself soon after [`Watch::flow`] says so, and has to
-    /// undo what it did.
+    /// Requests that the process is not killed from now on: running measurements end soon after [`Watch::flow`] returns
+    /// `Break`, and must clean up first.
     fn be_patient(&self) {}
 
-    /// Points that others were to answer are answered here, for `reason`.
+    /// Reports that points meant for another executor are computed in this process, with the reason.
     fn stays_here(&self, _reason: &str) {}
 }
 
-/// The reproduction was ended by who watches it; finished points are kept.
+/// The observer ended the reproduction; finished points are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
@@ -48,13 +48,14 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Sizes of the drives of a program that simulates few and large ones: logarithms of their numbers of blocks to the base 2.
+/// Sizes of the drives of a program that simulates few, large drives: logarithms of their numbers of blocks to the base
+/// 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// Of those that are swept.
+    /// Size up to which parameters are swept.
     pub swept: u32,
-    /// Of the largest one, of which there are few.
+    /// Size of the largest drive, for a few runs.
     pub largest: u32,
 }
 
@@ -73,7 +74,7 @@ pub struct Sampling {
 #[serde(deny_unknown_fields)]
 pub struct Calculation {}
 
-/// What a program is given.
+/// Inputs of a program, and the destination of its results.
 pub struct Session<'a> {
     /// [`Sampling::runs`], 2 where the program has no such setting.
     pub runs: u64,
@@ -89,11 +90,11 @@ pub struct Session<'a> {
     seconds_besides: Mutex<f64>,
 }
 
-/// What becomes of the points of a session, and of what its program leaves.
+/// Treatment of the points and files of a session.
 enum Points<'a> {
-    /// They are answered and kept, and files are left.
+    /// Points are computed and stored, and files are written.
     Kept(Kept<'a>),
-    /// One is answered, and nothing is left.
+    /// A single point is computed, and nothing is written.
     Led(&'a Led<'a>),
 }
 
@@ -104,24 +105,24 @@ struct Kept<'a> {
     elsewhere: Option<Elsewhere<'a>>,
 }
 
-/// Others who answer points.
+/// Executor of points outside of this process.
 struct Elsewhere<'a> {
     crew: &'a dyn Crew,
     program: &'a str,
-    /// What was found so far, a list for each time that the program asked.
+    /// Results so far: a list per request for points.
     earlier: Mutex<Vec<Vec<Value>>>,
-    /// Whether the program is of this machine.
+    /// True if the program must run on this machine.
     stays_here: AtomicBool,
 }
 
 const POISON: &str = "nothing panics while it holds the lock";
 
 impl<'a> Session<'a> {
-    /// A session that leaves its files in `folder`, each with `command` on its first line.
+    /// Returns a session that writes its files to `folder`, each with `command` on its first line.
     ///
     /// # Errors
     ///
-    /// Fewer runs than one, and a length that is not above 0.
+    /// Returns an error for fewer than one run, or a length that is not above 0.
     pub fn new(
         settings: toml::Table,
         folder: &Path,
@@ -134,11 +135,11 @@ impl<'a> Session<'a> {
         Session::of(settings, assumptions, Points::Kept(kept), watch)
     }
 
-    /// A session whose program goes to one point and leaves nothing.
+    /// Returns a session whose program runs up to one point and writes nothing.
     ///
     /// # Errors
     ///
-    /// As of [`Session::new`].
+    /// As for [`Session::new`].
     pub(crate) fn led(
         way: &Way,
         assumptions: &'a Assumptions,
@@ -180,13 +181,13 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The same with a folder of traces.
+    /// Sets the folder of traces.
     #[must_use]
     pub fn with_traces(self, traces: Option<PathBuf>) -> Self {
         Session { traces, ..self }
     }
 
-    /// The same for the program called `program`, whose points `crew` answers, if there is one.
+    /// Sets the executor of points, if there is one, for the program called `program`.
     #[must_use]
     pub fn answered_by(mut self, crew: Option<&'a dyn Crew>, program: &'a str) -> Self {
         if let Points::Kept(kept) = &mut self.points {
@@ -196,43 +197,43 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// The settings as the program's own type.
+    /// Returns the settings as the program's own type.
     ///
     /// # Errors
     ///
-    /// Unknown or missing keys and values of another type.
+    /// Returns an error for unknown or missing keys and for values of another type.
     pub fn settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         T::deserialize(toml::Value::Table(self.settings.clone()))
             .map_err(|error| format!("settings: {}", error.message()).into())
     }
 
-    /// The value of an assumption, by its name in the register.
+    /// Returns the value of an assumption, by its name in the register.
     ///
     /// # Errors
     ///
-    /// A name that is not in the register.
+    /// Returns an error if the register does not have the name.
     pub fn assumed(&self, name: &str) -> Result<f64, Failure> {
         let value = self.assumptions.value(name)?;
         self.assumes.lock().expect(POISON).insert(name.to_owned());
         Ok(value)
     }
 
-    /// The names of the assumptions that were asked for.
+    /// Returns the names of the assumptions that were used.
     pub fn assumes(&self) -> Vec<String> {
         self.assumes.lock().expect(POISON).iter().cloned().collect()
     }
 
-    /// The folder of traces that were recorded elsewhere, if there is one.
+    /// Returns the folder of traces that were recorded elsewhere, if there is one.
     pub fn traces(&self) -> Option<&Path> {
         self.traces.as_deref()
     }
 
-    /// Answers each of `keys` with `answer`, on all cores or by whoever answers points elsewhere, in their order. An answer that was
-    /// found before, by `what` and its key, is taken from the journal; `answer` must depend on nothing else.
+    /// Computes each of `keys` with `answer`, on all cores or by the executor, and returns the results in order. A
+    /// result in the journal with the same `what` and key is reused; `answer` must depend on nothing else.
     ///
     /// # Errors
     ///
-    /// [`Interrupted`]; [`Lost`]; what `answer` fails with; a journal that cannot be written.
+    /// [`Interrupted`]; [`Lost`]; an error of `answer`; a journal that cannot be written.
     pub fn each<K, T>(
         &self,
         what: &str,
@@ -276,7 +277,7 @@ impl<'a> Session<'a> {
         Ok(all)
     }
 
-    /// What was found of a point in another sitting.
+    /// Returns the result of a point from an earlier session.
     fn known<T: DeserializeOwned>(&self, kept: &Kept, point: &str) -> Option<T> {
         let known = kept.journal.find(point)?;
         let found = T::deserialize(&known.found).ok()?;
@@ -285,8 +286,8 @@ impl<'a> Session<'a> {
         Some(found)
     }
 
-    /// Has the points answered elsewhere of which nothing is found yet, and keeps what comes back. What cannot be read here, as no
-    /// line of a journal can, is left to be answered here.
+    /// Computes the points without a result with the executor, and stores their results. A result that cannot be
+    /// deserialised is left to be computed in this process, as for lines of the journal.
     fn ask<T: DeserializeOwned>(
         &self,
         kept: &Kept,
@@ -331,12 +332,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What the points took of a core that were answered before or elsewhere, and so not by this process.
+    /// Returns the core seconds of points that were computed earlier or elsewhere, not by this process.
     pub fn seconds_besides(&self) -> f64 {
         *self.seconds_besides.lock().expect(POISON)
     }
 
-    /// What runs is of this machine for `reason`: its points are answered here, whoever answers those of others.
+    /// Declares that the program must run on this machine for `reason`: its points are computed here, even if there is an executor.
     pub fn stays_here(&self, reason: &str) {
         if let Points::Kept(Kept { elsewhere: Some(elsewhere), .. }) = &self.points
             && !elsewhere.stays_here.swap(true, Ordering::Relaxed)
@@ -345,28 +346,28 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether to go on, for runs that ask now and then.
+    /// Returns whether to continue, for runs that check regularly.
     pub fn flow(&self) -> ControlFlow<()> {
         self.watch.flow()
     }
 
-    /// What runs has to undo what it did, and is not to be ended from outside.
+    /// Declares that the program must clean up and must not be killed.
     pub fn has_to_undo(&self) {
         self.watch.be_patient();
     }
 
-    /// Leaves a file with `text` in the item's folder.
+    /// Writes a file with `text` to the item's folder.
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn leave(&self, name: &str, extension: &str, text: &str) -> Result<(), Failure> {
         let Points::Kept(kept) = &self.points else { return Ok(()) };
         let path = kept.folder.join(format!("{name}.{extension}"));
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 
-    /// The command that makes the same again.
+    /// Returns the command that repeats the reproduction.
     pub fn command(&self) -> &str {
         match &self.points {
             Points::Kept(kept) => &kept.command,
@@ -374,7 +375,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Notes that the table `name` is one for people.
+    /// Marks the table `name` as one for people.
     pub fn show(&self, name: &str) {
         let mut shown = self.shown.lock().expect(POISON);
         if !shown.iter().any(|other| other == name) {
@@ -382,23 +383,23 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The tables for people, in the order in which they were written.
+    /// Returns the tables for people, in the order in which they were written.
     pub fn shown(&self) -> Vec<String> {
         self.shown.lock().expect(POISON).clone()
     }
 }
 
-/// For the tests of what programs share.
+/// Helpers for tests of other modules.
 #[cfg(test)]
 pub mod tests {
     use super::*;
 
-    /// Nobody who watches.
+    /// Observer that does nothing.
     pub struct Unwatched;
 
     impl Watch for Unwatched {}
 
-    /// Calls `of` with a session in a folder of its own.
+    /// Calls `of` with a session in a temporary folder.
     pub fn with_session<T>(runs: u64, length: f64, of: impl FnOnce(&Session) -> T) -> T {
         with_settings(toml::toml! { runs = (runs as i64) length = length }, |session, _| of(session))
     }
@@ -413,7 +414,7 @@ pub mod tests {
     }
 
     #[test]
-    fn points_are_answered_once_and_kept() {
+    fn points_are_computed_once_and_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("points.jsonl");
         let calls = std::sync::atomic::AtomicU32::new(0);
@@ -439,7 +440,7 @@ pub mod tests {
     }
 
     #[test]
-    fn an_interruption_keeps_what_is_finished() {
+    fn interruption_keeps_finished_points() {
         struct After(std::sync::atomic::AtomicU32);
         impl Watch for After {
             fn flow(&self) -> ControlFlow<()> {

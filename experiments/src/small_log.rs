@@ -11,14 +11,14 @@ use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::Frontiers;
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
-/// Pages of its blocks.
+/// Pages per block.
 pub const PAGES_PER_BLOCK: u32 = 8;
 
-/// The FTL: one stream, greedy, cleaning when one erased block is left.
+/// FTL with one stream and greedy cleaning, which starts when one erased block is left.
 pub struct SmallLog(LogStore<Nand<()>, PageTable, Box<dyn VictimPolicy>, Frontiers>);
 
 impl SmallLog {
-    /// Of so many blocks that shows so many pages.
+    /// Returns an FTL with the given numbers of blocks and logical pages.
     pub fn new(blocks: u32, logical_pages: u32) -> Result<Self, Failure> {
         let seed = Seed(1);
         let size = StoreSize { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed };
@@ -46,7 +46,7 @@ impl SmallLog {
         Ok(self.0.trim(&pages)?)
     }
 
-    /// Valid pages of the blocks that lie partly dead.
+    /// Returns the valid pages of the partly invalid blocks.
     pub fn partly_valid(&self) -> Vec<u32> {
         let blocks = self.0.blocks();
         let valid = (0..blocks.len()).map(BlockId).map(|block| (block, blocks.valid_pages(block)));
@@ -56,17 +56,17 @@ impl SmallLog {
             .collect()
     }
 
-    /// Blocks that trimmed ranges reached into.
+    /// Returns the number of blocks that trimmed ranges extended into.
     pub fn blocks_hit(&self) -> u64 {
         self.report().scatter.blocks
     }
 
-    /// Pages copied by cleaning so far.
+    /// Returns the number of pages copied by cleaning so far.
     pub fn copied(&self) -> u64 {
         self.report().counters.outgoing(Cause::Cleaning, Operation::Write)
     }
 
-    /// How many of the pages it has copied since they were written.
+    /// Returns how many of the pages were copied since they were written.
     pub fn copied_of(&self, pages: impl IntoIterator<Item = u32>) -> u64 {
         self.0.moved_pages(&pages.into_iter().map(Lpn).collect::<Vec<_>>())
     }

@@ -1,4 +1,4 @@
-//! Stacks of any kind, each given as a scenario, and what tables take from their runs.
+//! Stacks of any kind, each given as a scenario, and figures of their runs for tables.
 
 use crate::Failure;
 use crate::interval::Interval;
@@ -8,10 +8,10 @@ use crate::session::Session;
 use crate::table::Table;
 use wearwell_stack::{LayerResult, RunResult};
 
-/// A stack to run: what names it in the table, and its scenario without seed.
+/// A stack to run: the keys of its row in the table, and its scenario without seed.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// The first fields of its row.
+    /// First fields of its row.
     pub keys: Vec<String>,
     /// The scenario in TOML.
     pub toml: String,
@@ -20,14 +20,14 @@ pub struct Stack {
 /// A stack and its runs.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// The first fields of its row.
+    /// First fields of its row.
     pub keys: Vec<String>,
-    /// One result a seed.
+    /// Results, one per seed.
     pub results: Vec<RunResult>,
 }
 
-/// The end of a scenario: a sequential fill and one drive write of uniform overwrites, `length` times three drive
-/// writes, or another multiple of these, to warm up, and one and a half measured.
+/// Returns the last part of a scenario: a sequential fill and one drive write of uniform overwrites, a warm-up of
+/// `length * warm_up` times three drive writes, and a measurement of `length` times one and a half.
 pub fn steady(length: f64, warm_up: f64) -> String {
     let (warm_up, measured) = (3.0 * warm_up * length, 1.5 * length);
     format!(
@@ -44,54 +44,54 @@ pub fn run_stacks(session: &Session, stacks: Vec<Stack>) -> Result<Vec<Runs>, Fa
 }
 
 impl Runs {
-    /// What `field` takes from the runs.
+    /// Returns the mean of `field` over the runs, with its interval.
     pub fn of(&self, field: impl Fn(&RunResult) -> f64) -> Interval {
         Interval::of(&self.results.iter().map(field).collect::<Vec<_>>())
     }
 
-    /// Its mean.
+    /// Returns the mean of `field` over the runs.
     pub fn mean(&self, field: impl Fn(&RunResult) -> f64) -> f64 {
         self.of(field).mean
     }
 
-    /// What `field` takes, over the same of other runs, seed by seed.
+    /// Returns the ratio of `field` to that of other runs, seed by seed.
     pub fn over(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> Interval {
         let pairs = self.results.iter().zip(&other.results);
         Interval::of(&pairs.map(|(ours, theirs)| field(ours) / field(theirs)).collect::<Vec<_>>())
     }
 
-    /// The same less that of other runs, seed by seed.
+    /// Returns the difference of `field` from that of other runs, seed by seed.
     pub fn minus(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> Interval {
         let pairs = self.results.iter().zip(&other.results);
         Interval::of(&pairs.map(|(ours, theirs)| field(ours) - field(theirs)).collect::<Vec<_>>())
     }
 
-    /// Whether it is larger than that of other runs by more than the interval of the difference.
+    /// True if `field` is larger than that of other runs by more than the interval of the difference.
     pub fn exceeds(&self, other: &Runs, field: impl Fn(&RunResult) -> f64) -> bool {
         let more = self.minus(other, field);
         more.mean > more.half_width
     }
 
-    /// The keys as one name.
+    /// Returns the keys as one name.
     pub fn name(&self) -> String {
         self.keys.join(", ")
     }
 
-    /// Whether it has these keys, the first ones.
+    /// True if its first keys are these.
     pub fn is(&self, keys: &[&str]) -> bool {
         self.keys.iter().zip(keys).all(|(ours, theirs)| ours == theirs)
     }
 }
 
-/// The runs with these keys.
+/// Returns the runs with these keys.
 pub fn find<'a>(runs: &'a [Runs], keys: &[&str]) -> &'a Runs {
     runs.iter().find(|runs| runs.is(keys)).unwrap_or_else(|| panic!("no runs of {keys:?}"))
 }
 
-/// A column: its name and what it takes from a run.
+/// A column: its name, and a function that extracts its value from a run.
 pub type Column = (&'static str, fn(&RunResult) -> f64);
 
-/// A table of runs: their keys, `of` with its interval, then the means of the other columns.
+/// Returns a table of runs: their keys, `of` with its interval, then the means of the other columns.
 pub fn table(keys: &[&'static str], of: Column, columns: &[Column], runs: &[Runs]) -> Table {
     let names = columns.iter().map(|(name, _)| *name);
     let head: Vec<&'static str> = keys.iter().copied().chain([of.0, "ci"]).chain(names).collect();
@@ -105,68 +105,68 @@ pub fn table(keys: &[&'static str], of: Column, columns: &[Column], runs: &[Runs
     table
 }
 
-/// Pages over those that the host wrote.
+/// Returns the ratio of pages to host pages.
 pub fn per_host(result: &RunResult, pages: u64) -> f64 {
     pages as f64 / result.course.measured_host_pages as f64
 }
 
-/// Total combined write amplification, whether anything was cleaned or not.
+/// Returns the total combined write amplification, even if nothing was cleaned.
 pub fn total(result: &RunResult) -> f64 {
     per_host(result, result.nand.programs)
 }
 
-/// Erases per thousand pages that the host wrote.
+/// Returns the erases per thousand host pages.
 pub fn erases(result: &RunResult) -> f64 {
     1000.0 * per_host(result, result.nand.erases)
 }
 
-/// The topmost layer.
+/// Returns the topmost layer.
 pub fn top(result: &RunResult) -> &LayerResult {
     &result.layers[0]
 }
 
-/// The FTL.
+/// Returns the FTL.
 pub fn ftl(result: &RunResult) -> &LayerResult {
     result.layers.last().expect("a stack has an FTL")
 }
 
-/// Pages that a layer wrote below for one cause.
+/// Returns the pages that a layer wrote to the layer below for one cause.
 pub fn sent(layer: &LayerResult, cause: &str) -> u64 {
     layer.outgoing.get(cause).and_then(|amounts| amounts.get("write")).copied().unwrap_or(0)
 }
 
-/// Pages that a layer wrote below.
+/// Returns the pages that a layer wrote to the layer below.
 pub fn written(layer: &LayerResult) -> u64 {
     layer.outgoing.values().filter_map(|amounts| amounts.get("write")).sum()
 }
 
-/// FSWA: pages that all layers above the FTL wrote to it, over those of the host; 1 on a bare FTL.
+/// Returns FSWA: the pages that the layers above the FTL wrote to it, per host page; 1 on a bare FTL.
 pub fn above(result: &RunResult) -> f64 {
     per_host(result, ftl(result).incoming["write"])
 }
 
-/// Write amplification of the FTL alone.
+/// Returns the write amplification of the FTL alone.
 pub fn device(result: &RunResult) -> f64 {
     result.nand.programs as f64 / ftl(result).incoming["write"] as f64
 }
 
-/// Pages that the FTL copied, per page of the host.
+/// Returns the pages that the FTL copied, per host page.
 pub fn copied_below(result: &RunResult) -> f64 {
     per_host(result, sent(ftl(result), "cleaning"))
 }
 
-/// Pages that the layers above the FTL copied, per page of the host.
+/// Returns the pages that the layers above the FTL copied, per host page.
 pub fn copied_above(result: &RunResult) -> f64 {
     let logs = &result.layers[..result.layers.len() - 1];
     per_host(result, logs.iter().map(|log| sent(log, "cleaning")).sum())
 }
 
-/// Pages of metadata that all layers wrote, per page of the host.
+/// Returns the pages of metadata that all layers wrote, per host page.
 pub fn metadata(result: &RunResult) -> f64 {
     per_host(result, result.layers.iter().map(|layer| sent(layer, "log_metadata")).sum())
 }
 
-/// Pages that the host sees.
+/// Returns the number of pages that the host can use.
 pub fn user_pages(result: &RunResult) -> f64 {
     let course = &result.course;
     course.measured_host_pages as f64 / course.measured_drive_writes
@@ -178,7 +178,7 @@ mod tests {
     use crate::session::tests::with_session;
 
     #[test]
-    fn amplifications_of_the_parts_make_that_of_the_whole() {
+    fn amplifications_of_the_layers_multiply_to_the_total() {
         let toml = r#"
             [device]
             capacity = "16 MiB"

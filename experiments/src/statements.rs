@@ -1,16 +1,16 @@
-//! What a paper says about its figures, held against the numbers.
+//! Statements of a paper about its figures, compared with the data.
 
 use crate::Failure;
 use crate::session::Session;
 use crate::table::Table;
 
-/// The table of statements, in the folder of every item that tries some.
+/// Name of the table of statements in the folder of an item.
 pub const FILE: &str = "statements";
 
-/// Exceptions that are named.
+/// Number of exceptions that are named.
 const NAMED: usize = 3;
 
-/// Statements with the number of cases in which each was tried, and in which it holds.
+/// Statements with the number of cases in which each was tested, and of those in which it holds.
 #[derive(Clone, Debug)]
 pub struct Statements(Table);
 
@@ -21,7 +21,7 @@ impl Default for Statements {
 }
 
 impl Statements {
-    /// Tries a statement in each case, given by name and outcome.
+    /// Tests a statement in each case, given by name and outcome.
     pub fn check(&mut self, statement: &str, cases: impl IntoIterator<Item = (String, bool)>) {
         let (mut count, mut exceptions) = (0, Vec::new());
         for (case, holds) in cases {
@@ -35,13 +35,13 @@ impl Statements {
         self.0.push(vec![statement.to_owned(), count.to_string(), held.to_string(), named]);
     }
 
-    /// Writes them as data of the session's item.
+    /// Writes the statements as data of the session's item.
     pub fn publish(&self, session: &Session) -> Result<(), Failure> {
         self.0.write(session, FILE)
     }
 }
 
-/// The first of these, one after the other.
+/// Lists the first exceptions.
 pub fn some_of(exceptions: &[String]) -> String {
     let mut named = exceptions.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
     if exceptions.len() > NAMED {

@@ -11,18 +11,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table.
+    /// Returns an empty table.
     pub fn new(columns: &[&'static str]) -> Self {
         Table { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row, one field a column.
+    /// Adds a row, one field per column.
     pub fn push(&mut self, row: Vec<String>) {
         assert_eq!(row.len(), self.columns.len(), "a field for each column");
         self.rows.push(row);
     }
 
-    /// The table as CSV, after a comment with the command that made it.
+    /// Returns the table as CSV, after a comment with the command that made it.
     pub fn to_csv(&self, command: &str) -> String {
         let mut writer = csv::Writer::from_writer(format!("# {command}\n").into_bytes());
         writer.write_record(&self.columns).expect("memory takes all");
@@ -30,12 +30,12 @@ impl Table {
         String::from_utf8(writer.into_inner().expect("memory takes all")).expect("fields are text")
     }
 
-    /// Writes the table as data of the session's item, in a file of this name.
+    /// Writes the table as data of the session's item, to a file of this name.
     pub fn write(&self, session: &Session, name: &str) -> Result<(), Failure> {
         session.leave(name, "csv", &self.to_csv(session.command()))
     }
 
-    /// Writes the table as data that people are shown.
+    /// Writes the table, and marks it as one for people.
     pub fn publish(&self, session: &Session, name: &str) -> Result<(), Failure> {
         session.show(name);
         self.write(session, name)

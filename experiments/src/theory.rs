@@ -1,4 +1,4 @@
-//! The mean field asked many times, on all cores.
+//! Mean-field solutions for many models, on all cores.
 
 use crate::Failure;
 use rayon::prelude::*;
@@ -9,17 +9,17 @@ use wearwell_theory::{Classes, Drive, OptimalChoices};
 /// `(r, f)`: share of the writes, and of the space, that is hot.
 pub type Load = (f64, f64);
 
-/// How victims are chosen.
+/// Selection of victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The best of `d` blocks.
     Choices(u32),
-    /// The limit for `d` without bound.
+    /// The limit for unbounded `d`.
     Limit,
 }
 
 impl Policy {
-    /// `d`, for tables.
+    /// Formats `d` for tables.
     pub fn choices(self) -> String {
         match self {
             Policy::Choices(choices) => choices.to_string(),
@@ -35,30 +35,30 @@ impl Policy {
     }
 }
 
-/// A drive under Rosenblum's load, as the mean field sees it.
+/// A drive under Rosenblum's load, as a mean-field model.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
-    /// How many frontiers it writes.
+    /// Number of write frontiers.
     pub structure: Structure,
     /// `b`.
     pub pages_per_block: u32,
     /// `S_f`.
     pub spare_factor: f64,
-    /// Which blocks it cleans.
+    /// Cleaning policy.
     pub policy: Policy,
     /// `(r, f)`.
     pub load: Load,
 }
 
 impl Model {
-    /// The fixed point.
+    /// Returns the fixed point.
     pub fn steady_state(&self) -> Result<SteadyState, Failure> {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
         let selection = self.policy.selection()?;
         Ok(MeanField::new(drive, self.classes()?, self.structure, selection.as_ref())?.steady_state()?)
     }
 
-    /// The path from `from` over `drive_writes`, at `points` equal distances.
+    /// Returns the path from `from` over `drive_writes`, at `points` equal distances.
     pub fn path(&self, from: Beginning, drive_writes: f64, points: usize) -> Result<Vec<PathPoint>, Failure> {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
         let selection = self.policy.selection()?;
@@ -66,20 +66,20 @@ impl Model {
         Ok(model.transient(from, drive_writes, points)?)
     }
 
-    /// The write amplification with every `d` from 1 to `most`, and the best `d`.
+    /// Returns the write amplification with every `d` from 1 to `most`, and the best `d`.
     pub fn scan(&self, most: u32) -> Result<OptimalChoices, Failure> {
         let drive = Drive::new(self.pages_per_block, self.spare_factor)?;
         Ok(optimal_choices(drive, &self.classes()?, self.structure, most)?)
     }
 
-    /// The classes of the load; one if its writes are uniform.
+    /// Returns the classes of the load; a single one if its writes are uniform.
     pub fn classes(&self) -> Result<Classes, Failure> {
         let (r, f) = self.load;
         Ok(if r == f { Classes::uniform() } else { Classes::hot_cold(r, f)? })
     }
 }
 
-/// What `ask` gives of each model, in their order.
+/// Returns the result of `ask` for each model, in order.
 pub fn of_all<T: Send>(
     models: &[Model],
     ask: impl Fn(&Model) -> Result<T, Failure> + Send + Sync,

@@ -1,8 +1,8 @@
-//! Traces of a folder that a user has, as a scenario replays them.
+//! Traces in the user's folder, as parts of a scenario.
 
 use crate::session::Session;
 
-/// The traces that write, and touch the 64 blocks that a drive should have: what they are called, their file, and how it is read.
+/// Supported traces, which write and access at least the 64 blocks of a drive: name, file, and format.
 pub(crate) const TRACES: [(&str, &str, &str); 21] = [
     ("MSR prxy_0", "msr-prxy_0.csv.zst", "format = \"msr\""),
     (
@@ -51,16 +51,16 @@ pub(crate) const TRACES: [(&str, &str, &str); 21] = [
     ("desktops b", "systor17-b.csv.zst", "format = \"systor17\""),
 ];
 
-/// A trace that is there.
+/// A trace in the folder.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// What it is called.
+    /// Name of the trace.
     pub name: &'static str,
-    /// Its table of a scenario: all volumes on one drive, which has the pages that the trace touches.
+    /// TOML table for a scenario: all volumes on one drive, fitted to the extent of the trace.
     pub toml: String,
 }
 
-/// Those of the folder that `WEARWELL_TRACES` names, in the order of their list.
+/// Returns the traces in the folder of `WEARWELL_TRACES`, in the order of the list.
 pub fn there(session: &Session) -> Vec<Trace> {
     let Some(folder) = session.traces() else { return Vec::new() };
     let there = TRACES.iter().map(|(name, file, format)| (name, folder.join(file), format));

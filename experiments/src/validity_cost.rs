@@ -1,5 +1,5 @@
-//! What knowing which pages are valid costs, in isolation: validity stores beside a page-mapped log with greedy cleaning and
-//! uniformly random writes (GeckoFTL, section 5.1).
+//! Cost of page validity in isolation: validity stores attached to a page-mapped log with greedy cleaning and uniformly
+//! random writes (GeckoFTL, section 5.1).
 
 use crate::Failure;
 use crate::log_on_log::number;
@@ -21,28 +21,28 @@ use wearwell_theory::ftl::{FtlDrive, FtlSizes, flash_bitmap_write_amplification,
 /// Bytes of a page (section 5, "Default Configuration").
 const PAGE_BYTES: u32 = 4096;
 
-/// Time of a page write over that of a page read (section 5).
+/// Ratio of the time of a page write to that of a page read (section 5).
 pub const DELTA: f64 = 10.0;
 
-/// Application writes that results are given for.
+/// Number of application writes that results refer to.
 const INTERVAL: f64 = 1e4;
 
-/// Pages written at a time.
+/// Pages per write.
 const BATCH: usize = 64;
 
-/// A drive, and how long it is written to.
+/// Sizes of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drive {
     /// Logarithm of the number of blocks to the base 2 (K).
     pub log2_blocks: u32,
-    /// Pages of a block (B).
+    /// Pages per block (B).
     pub pages_per_block: u32,
-    /// Logical over physical pages (R).
+    /// Ratio of logical to physical pages (R).
     pub load: f64,
 }
 
 impl Drive {
-    /// The paper's drive (section 5) of other sizes.
+    /// Returns the paper's drive (section 5) with another number of blocks.
     pub fn of_blocks(log2_blocks: u32) -> Self {
         Drive { log2_blocks, pages_per_block: 128, load: 0.7 }
     }
@@ -52,17 +52,17 @@ impl Drive {
     }
 }
 
-/// How long a drive is written to at random after the sequential fill, in drive writes.
+/// Amount of random writes after the sequential fill, in drive writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Length {
-    /// In all.
+    /// Total drive writes.
     pub drive_writes: f64,
-    /// The last of them, which are measured.
+    /// Measured part, at the end.
     pub measured: f64,
 }
 
 impl Length {
-    /// As the register has it for a drive; half as long from 2^21 blocks on.
+    /// Reads the values of the register for a drive; half as long from 2^21 blocks on.
     fn of(session: &Session, drive: &Drive) -> Result<Length, Failure> {
         let of_large = if drive.log2_blocks > 20 { 0.5 } else { 1.0 };
         Ok(Length {
@@ -79,22 +79,22 @@ pub enum Store {
     Bitmap,
     /// Logarithmic Gecko.
     Gecko {
-        /// T.
+        /// Size ratio T.
         size_ratio: u32,
-        /// S.
+        /// Number of partitions S.
         partitions: u32,
-        /// Whether merges take in all runs that they lead to (appendix A).
+        /// True if merges include all runs that they cascade to (appendix A).
         multiway: bool,
     },
 }
 
 impl Store {
-    /// Logarithmic Gecko with T = 2 and this S, as the paper recommends.
+    /// Returns Logarithmic Gecko with T = 2 and this S, as the paper recommends.
     pub fn gecko(partitions: u32) -> Self {
         Store::Gecko { size_ratio: 2, partitions, multiway: true }
     }
 
-    /// T, S and kind of merges, or the bitmap's name.
+    /// Returns T, S and kind of merges, or the bitmap's name.
     pub fn name(&self) -> String {
         match self {
             Store::Bitmap => "bitmap".to_owned(),
@@ -116,7 +116,7 @@ impl Store {
         })
     }
 
-    /// Write amplification by the formulas of table 1 with a factor of 1.
+    /// Returns the write amplification by the formulas of table 1 with a factor of 1.
     fn calculated(&self, drive: &Drive) -> Result<f64, Failure> {
         let sizes = FtlSizes {
             blocks: 1 << drive.log2_blocks,
@@ -135,32 +135,32 @@ impl Store {
     }
 }
 
-/// What a store cost: page operations in 10000 application writes.
+/// Cost of a store: page operations per 10000 application writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// The drive.
     pub drive: Drive,
-    /// How long it was written to.
+    /// Amount of writes.
     pub length: Length,
     /// The store.
     pub store: Store,
-    /// Reads and writes by pages that the application invalidates.
+    /// Reads and writes caused by pages that the application invalidates.
     pub updates: [f64; 2],
-    /// By queries about victims.
+    /// Reads and writes caused by queries about victims.
     pub queries: [f64; 2],
-    /// By erased blocks.
+    /// Reads and writes caused by erased blocks.
     pub erases: [f64; 2],
-    /// Cleaning operations.
+    /// Number of cleaning operations.
     pub cleanings: f64,
     /// Pages of the store in flash at the end.
     pub flash_pages: u64,
-    /// By calculation.
+    /// Calculated write amplification.
     pub calculated: f64,
 }
 
 impl Cost {
-    /// Writes, and reads over delta, for each application write. (Section 5 prints (w + r) / delta; its own value for the
-    /// bitmap, 1 + 1/delta, says that only reads are divided.)
+    /// Returns the writes, plus the reads divided by delta, per application write. (Section 5 prints (w + r) / delta;
+    /// its own value for the bitmap, 1 + 1/delta, shows that only reads are divided.)
     pub fn write_amplification(&self) -> f64 {
         let [reads, writes] = [0, 1].map(|at| self.updates[at] + self.queries[at] + self.erases[at]);
         (writes + reads / DELTA) / INTERVAL
@@ -202,7 +202,7 @@ impl Cost {
         head.into_iter().chain(io).chain([self.flash_pages.to_string()]).chain(tail).collect()
     }
 
-    /// All of them, each beside the bitmap of the same drive, where there is one.
+    /// Returns a table of all costs, each compared with the bitmap on the same drive, if it was measured.
     pub fn table(costs: &[Cost]) -> Table {
         let mut table = Table::new(&Self::COLUMNS);
         for cost in costs {
@@ -212,7 +212,7 @@ impl Cost {
         table
     }
 
-    /// What a store cost on a drive, which must have been measured.
+    /// Returns the cost of a store on a drive, which must have been measured.
     pub fn find(costs: &[Cost], drive: Drive, store: Store) -> &Cost {
         let found = costs.iter().find(|cost| cost.drive == drive && cost.store == store);
         found.unwrap_or_else(|| panic!("{} was not measured on {drive:?}", store.name()))
@@ -221,7 +221,7 @@ impl Cost {
 
 type Log = LogStore<Probe, PageTable, Box<dyn VictimPolicy>, Frontiers>;
 
-/// A drive that is written to, with stores that watch.
+/// A drive under writes, with attached stores.
 struct Bench {
     log: Log,
     random: Random,
@@ -266,7 +266,7 @@ impl Bench {
         batch
     }
 
-    /// Writes uniformly random pages, at least this many drive writes; how many pages.
+    /// Writes uniformly random pages, at least this many drive writes; returns the number of pages.
     fn write(&mut self, drive_writes: f64) -> Result<u64, Failure> {
         let batches = (drive_writes * f64::from(self.logical_pages) / BATCH as f64).ceil() as u64;
         let mut next = self.draw();
@@ -275,7 +275,7 @@ impl Bench {
             batch.iter().for_each(|page| self.log.foresee(*page, true));
             let mut sorted = batch;
             sorted.sort_unstable();
-            // A page that is twice in a batch dies twice, which the probe hears of only in batches of their own.
+            // A page that occurs twice in a batch is invalidated twice; the probe notices both only in separate batches.
             let is_distinct = sorted.windows(2).all(|pair| pair[0] != pair[1]);
             for part in batch.chunks(if is_distinct { BATCH } else { 1 }) {
                 self.log.write(part, no_data(part.len()), 0)?;
@@ -289,11 +289,11 @@ impl Bench {
     }
 }
 
-/// What the stores of each of `drives` cost on it, one drive after the other in the answer.
+/// Returns the costs of the stores of each of `drives`, one drive after the other.
 ///
 /// # Errors
 ///
-/// As of one drive, and [`crate::session::Interrupted`].
+/// As for one drive, and [`crate::session::Interrupted`].
 pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<Vec<Cost>, Failure> {
     let of_drive = |(drive, stores): &(Drive, Vec<Store>)| -> Result<_, Failure> {
         Ok((*drive, stores.clone(), Length::of(session, drive)?))
@@ -304,11 +304,11 @@ pub fn measure_all(session: &Session, drives: &[(Drive, Vec<Store>)]) -> Result<
     Ok(found.concat())
 }
 
-/// Fills the drive in order, writes random pages, and measures at the end what each store cost.
+/// Fills the drive in order, writes random pages, and measures the cost of each store at the end.
 ///
 /// # Errors
 ///
-/// Sizes that the drive or a store cannot have.
+/// Returns an error for sizes that the drive or a store does not support.
 fn measure(drive: Drive, stores: &[Store], length: Length) -> Result<Vec<Cost>, Failure> {
     let mut bench = Bench::new(&drive, stores)?;
     bench.fill()?;
@@ -347,9 +347,9 @@ mod tests {
 
     const SMALL: Drive = Drive { log2_blocks: 8, pages_per_block: 64, load: 0.8 };
 
-    /// The engine's own table of pages, block by block, beside what the stores say is not invalid.
+    /// Compares the engine's page table, block by block, with the stores' invalid pages.
     #[test]
-    fn stores_know_the_valid_pages_that_the_engine_knows() {
+    fn stores_agree_with_the_engine_about_valid_pages() {
         let two_way = Store::Gecko { size_ratio: 3, partitions: 1, multiway: false };
         let stores = [Store::Bitmap, Store::gecko(2), Store::gecko(64), two_way];
         let mut bench = Bench::new(&SMALL, &stores).unwrap();

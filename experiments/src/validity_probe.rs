@@ -1,5 +1,5 @@
-//! Flash with validity stores beside it: they hear of each page that dies and are asked about each victim of cleaning, and
-//! the flash operations that this costs them are counted.
+//! Flash with attached validity stores: they are notified of each invalidated page and queried about each victim of
+//! cleaning, and their flash operations are counted.
 
 use wearwell_base::config::ConfigError;
 use wearwell_base::units::{BlockId, Lpn, Slot};
@@ -19,18 +19,18 @@ pub struct FlashIo {
     pub writes: u64,
 }
 
-/// What a store did, by what it was called for.
+/// Operations of a store, by the reason of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Telling it of pages that writes of the host invalidate.
+    /// Notifications of pages that host writes invalidate.
     pub updates: FlashIo,
-    /// Asking it which pages of a victim are invalid.
+    /// Queries for the invalid pages of a victim.
     pub queries: FlashIo,
-    /// Telling it that a block was erased.
+    /// Notifications of erased blocks.
     pub erases: FlashIo,
 }
 
-/// A store, its flash, and what it did there.
+/// A store, its flash, and its operations.
 pub struct Tracked {
     store: Box<dyn PageValidity>,
     flash: MemoryFlash,
@@ -38,27 +38,27 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// A store that has been told nothing.
+    /// Returns a store without any recorded invalid pages.
     pub fn new(store: Box<dyn PageValidity>) -> Self {
         Tracked { store, flash: MemoryFlash::new(), spent: Spent::default() }
     }
 
-    /// What it did so far.
+    /// Returns its operations so far.
     pub fn spent(&self) -> Spent {
         self.spent
     }
 
-    /// Pages of it that are in flash.
+    /// Returns the number of its pages in flash.
     pub fn flash_pages(&self) -> u64 {
         self.flash.live_pages()
     }
 
-    /// Adds the invalid pages of a block to `invalid`, at no cost.
+    /// Adds the invalid pages of a block to `invalid`, without counting operations.
     pub fn peek(&self, block: BlockId, invalid: &mut PageSet) {
         self.store.peek(block, &self.flash, invalid);
     }
 
-    /// Calls the store and adds what it does to the part of `spent` that `part` names.
+    /// Calls the store and adds its operations to the part of `spent` that `part` selects.
     fn call(
         &mut self,
         part: impl FnOnce(&mut Spent) -> &mut FlashIo,
@@ -72,31 +72,31 @@ impl Tracked {
     }
 }
 
-/// Flash whose log is watched. Pages that cleaning moves are not told of: their block is erased.
+/// Flash that observes its log. Pages that cleaning moves are not reported, because their block is erased.
 ///
-/// A page that occurs twice in one run of the log is told of but once; writes must come in batches without such pages.
+/// A page that occurs twice in one run of the log is reported only once; batches must not contain such pages.
 pub struct Probe {
     nand: Nand<()>,
     tracked: Vec<Tracked>,
     invalid: PageSet,
-    /// Live pages that cleaning has read since the last erase.
+    /// Number of valid pages that cleaning has read since the last erase.
     live: u32,
     erases: u64,
 }
 
 impl Probe {
-    /// Stores beside erased flash.
+    /// Attaches stores to erased flash.
     pub fn new(nand: Nand<()>, tracked: Vec<Tracked>) -> Self {
         let invalid = PageSet::new(nand.pages_per_block());
         Probe { nand, tracked, invalid, live: 0, erases: 0 }
     }
 
-    /// The stores.
+    /// Returns the stores.
     pub fn tracked(&self) -> &[Tracked] {
         &self.tracked
     }
 
-    /// Blocks erased so far, each after a query.
+    /// Returns the number of blocks erased so far, each after a query.
     pub fn erases(&self) -> u64 {
         self.erases
     }
@@ -109,7 +109,7 @@ impl Medium for Probe {
 
     const READS_BY_PAGE: bool = false;
 
-    /// Erases a victim after each store was asked about it, as an FTL would; they must know how many of its pages are invalid.
+    /// Erases a victim after querying each store about it, as an FTL would; checks the number of invalid pages.
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), MediumError> {
         let live = std::mem::take(&mut self.live);
         for tracked in &mut self.tracked {
@@ -202,7 +202,7 @@ impl Medium for Probe {
     }
 }
 
-/// No layer lies below; the stores hear what one would.
+/// There is no layer below; the stores receive its notifications.
 impl LayerBelow for Probe {
     fn hears_of_deaths(&self) -> bool {
         !self.tracked.is_empty()

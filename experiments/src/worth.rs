@@ -1,5 +1,5 @@
-//! What merging by cleaning is worth, by theory and simulated: drives drawn at random, whose requests are of one page, and the
-//! stand-ins of the FIU traces, whose requests are not.
+//! Benefit of merging by cleaning, by theory and by simulation: random drives with requests of one page, and the
+//! synthetic FIU traces, which have longer requests.
 
 use crate::Failure;
 use crate::cagc::{Assumed, CAGC, Drive as TraceDrive, NONE, OVER_PROVISIONING, Scheme, TRACES, WATERMARK};
@@ -12,27 +12,27 @@ use wearwell_theory::selection::{DChoices, GreedyLimit, Selection};
 use wearwell_theory::{Classes, Drive};
 use wearwell_workload::{ContentConfig, FIU_TRACES, FiuTrace, SINGLES};
 
-/// Drives drawn.
+/// Number of random drives.
 pub const POINTS: usize = 60;
 
-/// What the draws begin with, and how fine they are.
+/// Seed of the random drives, and resolution of the drawn numbers.
 const SEED: u64 = 16;
 const STEPS: u64 = 1 << 32;
 
-/// Blocks of the drives, and pages of a block: Table I on 128 MiB.
+/// Number of blocks of the drives, and pages per block: the drive of Table I, reduced to 128 MiB.
 const BLOCKS: u32 = 512;
 const PAGES_PER_BLOCK: u32 = 64;
 
-/// Erased blocks at which cleaning starts where no share is given.
+/// Number of erased blocks at which cleaning starts if no share is given.
 const FEWEST_ERASED: f64 = 4.0;
 
-/// Least spare space that is left beside the erased blocks, as a share.
+/// Least share of spare space in addition to the erased blocks.
 const LEAST_SPARE: f64 = 0.04;
 
-/// Drive writes to warm up and to measure.
+/// Drive writes of warm-up and of measurement.
 const DRIVE_WRITES: f64 = 10.0;
 
-/// Shares in use of the stand-ins, each with the share of blocks at which cleaning starts.
+/// Shares in use for the synthetic traces, each with the share of blocks at which cleaning starts.
 pub const READINGS: [(f64, f64); 9] = [
     (0.6, 0.0),
     (0.7, 0.0),
@@ -45,50 +45,50 @@ pub const READINGS: [(f64, f64); 9] = [
     (0.84, WATERMARK),
 ];
 
-/// A drive, its load, and what is written to it.
+/// A drive with its load and contents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// What it is called.
+    /// Name of the point.
     pub name: String,
-    /// A stand-in, or nothing.
+    /// Name of a synthetic trace; `None` for a random drive.
     pub trace: Option<&'static str>,
     /// Share of the user space in use.
     pub used: f64,
-    /// Share of the blocks at which cleaning starts; 0: four blocks.
+    /// Share of the blocks at which cleaning starts; 0 means four blocks.
     pub watermark: f64,
     /// `(r, f)`.
     pub load: (f64, f64),
-    /// What is written.
+    /// Contents of written pages.
     pub content: ContentConfig,
     /// Blocks drawn for a victim; greedy unless given.
     pub choices: Option<u32>,
 }
 
-/// What theory says of a point.
+/// Predictions of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Predicted {
     /// Write amplification without deduplication.
     pub none: f64,
-    /// The same with moved pages in blocks of their own.
+    /// Write amplification without deduplication, with moved pages in separate blocks.
     pub none_apart: f64,
-    /// With CAGC.
+    /// Write amplification with CAGC.
     pub cagc: f64,
-    /// Without it, but with the room that it makes.
+    /// Write amplification without CAGC, but with the space that it frees.
     pub twin: f64,
-    /// That with moved pages in blocks of their own, and no fewer hot pages than without merging.
+    /// Like `twin`, with moved pages in separate blocks, and with as many hot pages as without merging.
     pub twin_apart: f64,
-    /// Logical pages for each stored one.
+    /// Logical pages per stored page.
     pub sharing: f64,
 }
 
 impl Predicted {
-    /// Erases that CAGC saves, percent.
+    /// Returns the erases that CAGC saves, per cent.
     pub fn saving(&self) -> f64 {
         100.0 * (1.0 - self.cagc / self.none)
     }
 }
 
-/// The drives drawn at random.
+/// Returns the random drives.
 pub fn drawn() -> Vec<Point> {
     let mut random = Seed(SEED).random();
     let mut from = |low: f64, high: f64| low + (high - low) * below(&mut random, STEPS) as f64 / STEPS as f64;
@@ -115,7 +115,7 @@ pub fn drawn() -> Vec<Point> {
     (0..POINTS).map(point).collect()
 }
 
-/// The stand-ins in every reading.
+/// Returns the synthetic traces in every reading.
 pub fn stand_ins() -> Vec<Point> {
     let of = |(used, watermark): (f64, f64)| {
         TRACES.map(|(trace, _)| {
@@ -139,23 +139,23 @@ fn published(trace: &str) -> &'static FiuTrace {
 }
 
 impl Point {
-    /// Pages that the workload sees.
+    /// Returns the number of pages that the workload uses.
     fn logical_pages(&self) -> f64 {
         f64::from(BLOCKS * PAGES_PER_BLOCK) * self.used / (1.0 + OVER_PROVISIONING)
     }
 
-    /// Spare factor without the blocks that wait erased.
+    /// Returns the spare factor without the blocks that are kept erased.
     fn spare_factor(&self) -> f64 {
         let erased = (self.watermark * f64::from(BLOCKS)).round().max(FEWEST_ERASED);
         1.0 - self.logical_pages() / ((f64::from(BLOCKS) - erased) * f64::from(PAGES_PER_BLOCK))
     }
 
-    /// What theory says. Requests of several pages are taken for blocks of so many fewer pages as a request has on average: a
-    /// makeshift, for they do not die as a whole.
+    /// Returns the predictions. Requests of several pages are approximated by smaller blocks, divided by the mean
+    /// number of pages of a request; this is inexact, because a request is not invalidated as a whole.
     ///
     /// # Errors
     ///
-    /// What the theory refuses.
+    /// Returns an error for parameters that the theory does not support.
     pub fn predicted(&self) -> Result<Predicted, Failure> {
         let Some(trace) = self.trace else { return self.in_blocks_of(PAGES_PER_BLOCK) };
         let lengths = published(trace).request_pages;
@@ -164,7 +164,7 @@ impl Point {
         let pages = f64::from(PAGES_PER_BLOCK) / mean;
         let (low, high) =
             (self.in_blocks_of(pages.floor() as u32)?, self.in_blocks_of(pages.floor() as u32 + 1)?);
-        // Amplification is linear in the inverse of the size of blocks.
+        // Amplification is linear in the inverse of the block size.
         let inverse = |pages: f64| 1.0 / pages;
         let part = (inverse(pages) - inverse(pages.floor()))
             / (inverse(pages.floor() + 1.0) - inverse(pages.floor()));
@@ -224,7 +224,8 @@ impl Point {
         })
     }
 
-    /// The drive under a scheme, in TOML; with a watermark that is kept by cleaning on until there are more erased blocks, or is not.
+    /// Returns the drive under a scheme, in TOML; with `keeps_watermark`, cleaning continues until more blocks than the
+    /// watermark are erased.
     pub fn toml(&self, assumed: &Assumed, scheme: &Scheme, keeps_watermark: bool, length: f64) -> String {
         let victim = self.choices.map_or("\"greedy\"".to_owned(), |choices| {
             format!("{{ policy = \"d_choices\", choices = {choices} }}")
@@ -280,14 +281,14 @@ impl Point {
     }
 }
 
-/// The schemes that are predicted.
+/// Predicted schemes.
 pub const SCHEMES: [Scheme; 2] = [NONE, CAGC];
 
-/// What theory says of all points.
+/// Returns the predictions of all points.
 ///
 /// # Errors
 ///
-/// As of [`Point::predicted`].
+/// As for [`Point::predicted`].
 pub fn predict(session: &Session, points: &[Point]) -> Result<Vec<Predicted>, Failure> {
     session.each("equal pages", points, Point::predicted)
 }

@@ -1,4 +1,4 @@
-"""What the tests share: a stack so small that a run takes milliseconds."""
+"""Fixtures shared by the tests: a stack so small that a run takes milliseconds."""
 
 from pathlib import Path
 

@@ -42,12 +42,12 @@ TREE = {
 }
 
 
-def test_merge_trees_are_advised_in_their_own_words_and_at_their_price():
+def test_merge_tree_advice_has_rocksdb_options_and_costs():
     table = ww.advise(TREE, only=["merge_tree"], replicas=2, depth=1)
     tiered = table[table.change.str.contains("tiered with 4")].iloc[0]
     assert "+compaction_style=kCompactionStyleUniversal" in tiered.options
     assert tiered.price.startswith("capacity -")
-    # Held against the tree as it is, of the same capacity.
+    # Compared with the unchanged tree of the same capacity.
     assert tiered.saving == pytest.approx(
         1 - tiered.write_amplification / tiered.reference_write_amplification, abs=0.01
     )
@@ -55,7 +55,7 @@ def test_merge_trees_are_advised_in_their_own_words_and_at_their_price():
     assert run.write_amplification == tiered.first_write_amplification
 
 
-def test_what_cannot_be_advised():
+def test_unknown_families_and_wrong_numbers_are_refused():
     with pytest.raises(ww.ScenarioError, match="one of segments, capacity"):
         ww.advise(STACK, only=["segmets"])
     with pytest.raises(ww.ScenarioError, match="at least 1"):

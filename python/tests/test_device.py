@@ -42,7 +42,7 @@ def test_a_device_holds_what_was_written(page_bytes):
     assert counters["nand"]["programs"] == sum(cause.get("write", 0) for cause in layer["outgoing"].values())
 
 
-def test_a_log_on_the_device():
+def test_stacked_log_holds_what_was_written():
     small = {"blocks_per_plane": 64, "pages_per_block": 8, "page_size": 4096, "spare_factor": 0.25}
     device = ww.LiveDevice({"device": small, "log": [{"segment_size": 65536, "spare_factor": 0.4}]})
     for turn in range(5):

@@ -9,7 +9,7 @@ SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 SHEET = {"capacity": "1.92 TB", "raw_capacity": "2 TiB", "tbw": 3504, "warranty_years": 5, "cells": "tlc"}
 
 
-def test_a_data_sheet_comes_to_what_the_page_says():
+def test_data_sheet_figures_agree_with_the_document():
     found = ww.drive.sheet(**SHEET, gb_per_day=800, pages_per_block=16)
     assert found.rating.dwpd == pytest.approx(1.0)
     assert found.write_amplification_limit == pytest.approx(3000 * 2**41 / 3504e12)
@@ -18,7 +18,7 @@ def test_a_data_sheet_comes_to_what_the_page_says():
     assert found == ww.drive.sheet(**(SHEET | {"tbw": None, "dwpd": 1}), gb_per_day=800, pages_per_block=16)
 
 
-def test_reports_are_read_from_files_and_from_what_is_in_them():
+def test_reports_are_read_from_files_and_from_dictionaries():
     june, july = SAMPLES / "nvme-june.json", str(SAMPLES / "nvme-july.json")
     seen = ww.drive.smart(july, since=june, pages_per_block=4)
     assert seen.between.write_amplification.value == pytest.approx(3.18, abs=1e-4)
@@ -49,7 +49,7 @@ def test_a_scenario_of_the_drive_runs():
     assert summary["write_amplification_limit"] == result.rating.write_amplification_limit
 
 
-def test_misuse_is_said_with_the_figure_or_the_file():
+def test_errors_name_the_figure_or_the_file():
     for figures, key in [
         ({}, "capacity"),
         ({"capacity": "1 TB", "over_provisioning": float("inf")}, None),

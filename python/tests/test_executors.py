@@ -1,4 +1,5 @@
-"""One table, whoever makes its runs: threads, processes, a Dask cluster, the command line; and what if one is lost."""
+"""Tests of executors: threads, processes, a Dask cluster and the command line give the same table; lost workers and
+schedulers."""
 
 import contextlib
 import json
@@ -21,7 +22,7 @@ from wearwell import _executors
 ROOT = Path(__file__).parents[2]
 VARY = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", "fifo"]}
 
-# Dask has warnings of its own, which are not about us.
+# Dask emits warnings of its own, which do not concern this package.
 dasks = pytest.mark.filterwarnings("default")
 
 
@@ -36,7 +37,7 @@ def expected(small):
 
 @pytest.fixture
 def long(small):
-    """A scenario of which a dozen runs take several times as long as what may be lost, on any machine."""
+    """A scenario of which a dozen runs take several times as long as the work that a kill may lose, on any machine."""
     return small.to_dict() | {"measure": {"warm_up": 2.0, "drive_writes": 3200.0}}
 
 
@@ -45,7 +46,7 @@ def processes(count):
 
 
 class Cluster:
-    """A scheduler and workers in processes of their own."""
+    """A scheduler and workers in separate processes."""
 
     def __init__(self, folder, workers):
         pytest.importorskip("distributed")
@@ -101,7 +102,7 @@ def cluster(tmp_path):
 
 
 class After:
-    """Does something once so many runs are finished."""
+    """Progress callback that runs an action once a number of runs is finished."""
 
     def __init__(self, finished, action):
         self.finished, self.action, self.done = finished, action, False
@@ -119,7 +120,7 @@ def test_processes_make_the_same_table(small, expected):
     assert text(ww.sweep(small, VARY, replicas=2, threads=2)) == expected
 
 
-def test_a_failed_run_is_a_row_whoever_makes_it(small, samples):
+def test_failed_run_is_a_row_with_any_executor(small, samples):
     trace = {"path": str(samples / "no-such-file"), "format": "msr"}
     scenario = {**small.to_dict(), "workload": None, "trace": trace}
     with processes(1) as executor:
@@ -156,7 +157,7 @@ def test_a_killed_worker_of_a_cluster_costs_nothing_but_time(long, tmp_path, clu
 
 
 @dasks
-def test_a_lost_scheduler_is_told_and_the_sweep_goes_on_without(long, tmp_path, cluster):
+def test_lost_scheduler_is_reported_and_sweep_continues_locally(long, tmp_path, cluster):
     seeds, store = {"seed": list(range(1, 13))}, tmp_path / "store"
     kill = After(3, lambda: cluster.scheduler.send_signal(signal.SIGKILL))
     begin = time.monotonic()
@@ -171,7 +172,7 @@ def test_a_lost_scheduler_is_told_and_the_sweep_goes_on_without(long, tmp_path, 
     assert text(table) == text(ww.sweep(long, seeds))
 
 
-def test_a_killed_process_is_told_and_the_sweep_goes_on(long, tmp_path):
+def test_killed_process_is_reported_and_sweep_continues(long, tmp_path):
     seeds, store = {"seed": list(range(1, 9))}, tmp_path / "store"
     with processes(2) as executor:
         executor.submit(os.getpid).result()
@@ -184,7 +185,7 @@ def test_a_killed_process_is_told_and_the_sweep_goes_on(long, tmp_path):
     assert text(table) == text(ww.sweep(long, seeds))
 
 
-def test_an_executor_that_takes_nothing_is_told(small):
+def test_closed_executor_is_reported(small):
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     with pytest.raises(ww.ExecutorError, match="takes no runs"):
@@ -192,7 +193,7 @@ def test_an_executor_that_takes_nothing_is_told(small):
 
 
 class Elsewhere(ThreadPoolExecutor):
-    """An executor whose workers find that the work is for another version."""
+    """Executor whose workers receive work for another version."""
 
     def submit(self, work, version, *more):
         return super().submit(work, "9.9.9", *more)
@@ -211,14 +212,14 @@ def test_a_cluster_with_another_version_makes_no_run(small, cluster, monkeypatch
 
 
 @dasks
-def test_a_scheduler_that_is_not_there_is_told(small, monkeypatch):
+def test_missing_scheduler_is_reported(small, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(_executors, "CONNECT_S", 1)
     with pytest.raises(ww.ExecutorError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1"):
         ww.sweep(small, VARY, executor="tcp://127.0.0.1:1")
 
 
-def test_advice_is_the_same_whoever_makes_the_runs(small, tmp_path):
+def test_advice_is_the_same_with_any_executor(small, tmp_path):
     options = {"only": ["victim"], "replicas": 2, "depth": 1, "quick": True}
     here = ww.advise(small, **options)
     with processes(2) as executor:
@@ -226,7 +227,7 @@ def test_advice_is_the_same_whoever_makes_the_runs(small, tmp_path):
     assert text(there) == text(here)
     kept = len(ww.read_store(tmp_path / "store"))
     assert kept > 4
-    # All is known now: an executor that takes nothing is not asked.
+    # All runs are in the store, so the closed executor is not used.
     assert text(ww.advise(small, **options, executor=executor, store=tmp_path / "store")) == text(here)
     (tmp_path / "empty").mkdir()
     with pytest.raises(ww.ExecutorError, match="takes no runs"):
@@ -248,12 +249,12 @@ def test_several_writers_fill_one_store(small, tmp_path):
     assert json.loads(table.result[0])["scenario"]["seed"] == 1
 
 
-def test_others_read_a_store(small, tmp_path):
+def test_stores_are_readable_by_other_programs(small, tmp_path):
     duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     store = tmp_path / "store"
     vary = {"device.spare_factor": [0.2, 0.3], "victim": ["greedy", {"policy": "d_choices", "choices": 3}]}
     expected = ww.sweep(small, vary, replicas=2, store=store)
-    # One file more, of another study.
+    # A file of another study.
     ww.sweep(small, {"seed": [7]}, store=store)
     files = f"{store}/*.parquet"
     rows = f"read_parquet('{files}', union_by_name = true)"
@@ -265,7 +266,7 @@ def test_others_read_a_store(small, tmp_path):
     assert len(set(frame["point"])) == 9
 
 
-def test_damaged_files_are_warned_of_and_made_again(small, tmp_path):
+def test_damaged_files_cause_a_warning_and_runs_are_repeated(small, tmp_path):
     store = tmp_path / "store"
     table = ww.sweep(small, VARY, store=store)
     [file] = store.glob("*.parquet")

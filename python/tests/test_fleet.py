@@ -35,7 +35,8 @@ def test_a_fleet_is_tables(tmp_path):
     assert list(found.tenants.drives) == [40.0, 20.0]
     assert list(found.years.year) == [1, 2, 3]
     assert found.what_if.wear_difference.iloc[0] < 0
-    # As by hand: what is written a day times its amplification, over what the flash endures.
+    # Calculated by hand: daily writes times write amplification, divided by the endurance of the
+    # flash.
     row = found.tenants.iloc[0]
     expected = 40 * 365.25 * row.write_amplification / (1000 / 0.8)
     assert row.wear_drives_per_year == pytest.approx(expected)
@@ -51,7 +52,7 @@ def test_some_drives_are_simulated():
     assert sorted(seen) == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_what_cannot_be_is_told(tmp_path):
+def test_invalid_fleets_are_refused(tmp_path):
     with pytest.raises(ww.ScenarioError, match=r"group\[0\].drives: is 0"):
         ww.fleet({**FLEET, "group": [{**FLEET["group"][0], "drives": 0}]})
     path = tmp_path / "fleet.toml"

@@ -1,4 +1,4 @@
-"""A drive beside its limit."""
+"""Tests of the comparison of a drive with its lower bound."""
 
 import json
 
@@ -20,7 +20,7 @@ def test_rows_stand_above_the_bound_and_losses_add_up():
     placements = ["double", "single", '{"kind":"sepbit"}', "oracle"]
     assert pairs == [*((placement, "greedy") for placement in placements), ("double", "fifo")]
     run = table[table["problem"].isna()]
-    # It has more streams than this drive has blocks to spare.
+    # One placement is not run: it needs more streams than this drive has spare blocks.
     assert len(run) == len(table) - 1
     assert "8 streams need at least" in table["problem"][3]
     assert (run["above_lower_bound"] >= 0).all()
@@ -43,7 +43,7 @@ def test_seeds_give_intervals_and_one_store_serves_all(tmp_path):
     pd.testing.assert_frame_equal(ww.limit(DRIVE, replicas=3, **both), table)
 
 
-def test_a_drive_beside_its_limit_is_drawn(tmp_path):
+def test_comparison_with_the_limit_is_drawn(tmp_path):
     page = tmp_path / "limit.html"
     ww.report(page, ww.limit(DRIVE, placements=[], victims=["fifo"], quick=True))
     text = page.read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def test_a_drive_beside_its_limit_is_drawn(tmp_path):
         ({"threads": 1, "executor": "tcp://x"}, TypeError, "threads: .* give one of them"),
     ],
 )
-def test_what_cannot_be_held_against_a_limit(settings, error, words):
+def test_invalid_policies_and_drives_are_refused(settings, error, words):
     with pytest.raises(error, match=words):
         ww.limit(DRIVE, **settings)
 

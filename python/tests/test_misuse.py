@@ -1,4 +1,4 @@
-"""What people do by mistake: each mistake has an exception that says what is wrong, of a class that is documented."""
+"""Tests of typical mistakes: each raises a documented exception that explains the mistake."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ class Greedy:
         ({"device": 3}, ww.ScenarioError, "device: invalid type: integer `3`"),
     ],
 )
-def test_what_is_no_scenario(scenario, error, message):
+def test_values_that_are_no_scenario_are_refused(scenario, error, message):
     with pytest.raises(error, match=message):
         ww.run(scenario)
 
@@ -69,7 +69,7 @@ def test_wrong_settings(small, given, message):
         ww.Scenario.from_dict({"device": {"capcity": 3}})
 
 
-def test_results_that_are_none(small, tmp_path):
+def test_invalid_results_are_refused(small, tmp_path):
     path = tmp_path / "a.json"
     for text in ("", "{", "[]", "3", "{}", '{"scenario": 1}'):
         path.write_text(text)
@@ -141,7 +141,7 @@ def test_wrong_arguments(small, call, error, message):
         (("write", [1], 1 << 16), ValueError, "not 65536"),
     ],
 )
-def test_items_of_a_workload_that_are_none(small, item, error, message):
+def test_invalid_items_of_a_workload_are_refused(small, item, error, message):
     def own(_):
         yield item
 
@@ -231,7 +231,7 @@ def test_a_policy_is_kept_as_long_as_it_is_needed(small):
     assert [each() for each in seen] == [None]
 
 
-def test_what_makes_a_part_may_fail(small):
+def test_exception_in_a_part_constructor_is_raised_with_a_note(small):
     class Demanding(Greedy):
         def __init__(self, size):
             self.size = size
@@ -242,7 +242,7 @@ def test_what_makes_a_part_may_fail(small):
     assert ww.run(small, victim=lambda: Demanding(3)).nand == ww.run(small, victim=Greedy).nand
 
 
-def test_a_sweep_of_own_parts(small, tmp_path):
+def test_sweep_accepts_own_parts(small, tmp_path):
     def quarter(pages, seed):
         random = np.random.default_rng(seed)
         while True:
@@ -253,7 +253,7 @@ def test_a_sweep_of_own_parts(small, tmp_path):
     assert list(table.victim) == ["greedy"] * 4 + ["Greedy"] * 4
     assert list(table.workload) == ["uniform", "uniform", "quarter", "quarter"] * 2
     assert table.error.isna().all()
-    # Each replica draws anew.
+    # Each replica draws different numbers.
     assert table.programs.nunique() == 8
     one = ww.run(small, victim=Greedy, workload=quarter, seed=int(table.seed.iloc[-1]))
     assert one.nand.programs == table.programs.iloc[-1]
@@ -278,7 +278,7 @@ def test_an_exception_in_one_run_ends_the_sweep(small):
 
 
 def test_runs_in_threads_go_on_at_the_same_time(small):
-    """Each waits in the middle for the other, which could not come if one run kept the other from running."""
+    """Each run waits in the middle for the other, so neither may block the other."""
     meet = threading.Barrier(2, timeout=60)
     scenario = {**small.to_dict(), "measure": {"warm_up": 0.0, "drive_writes": 1000.0, "window": 10.0}}
 
@@ -315,7 +315,7 @@ class Greedy:
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_in_other_processes(method, tmp_path):
+def test_results_are_equal_in_other_processes(method, tmp_path):
     program = f"""{SCENARIO}
 import multiprocessing, warnings
 warnings.simplefilter("ignore")
@@ -454,7 +454,7 @@ def test_ctrl_c_ends_it_within_a_second(what):
         textwrap.dedent(SCENARIO)
         + ENDLESS[what]
         + """
-# Whoever runs the tests in the background may have set it to be ignored.
+# The signal may be set to be ignored, if the tests run in the background.
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
@@ -474,7 +474,7 @@ except KeyboardInterrupt:
             assert process.communicate(timeout=60)[0] == "interrupted\n"
         finally:
             process.kill()
-        # By the clock of a machine that has better things to do, a second is longer.
+        # Measured by wall time on a busy machine, so the limit is generous.
         assert os.times().elapsed - before.elapsed < 10
     assert process.returncode == 0
 

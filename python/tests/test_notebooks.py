@@ -1,4 +1,4 @@
-"""The notebooks of the documents are executed again, and print and show the numbers that stand in them."""
+"""Executes the notebooks of the documentation again, and compares their numbers with the stored ones."""
 
 import re
 import runpy
@@ -16,9 +16,9 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def numbers(cell):
-    """Return the numbers that a cell printed or showed, whatever words and blanks are between them.
+    """Return the numbers that a cell printed or showed, ignoring words and blanks.
 
-    Of objects that show themselves as HTML, and have all of their arrays as text, none.
+    Objects with an HTML form are left out: their text has complete arrays.
     """
     texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs]
     shown = [text for text in texts if not re.match(r"<Figure|<Axes|SteadyState", text)]
@@ -26,7 +26,7 @@ def numbers(cell):
 
 
 def figures(cell):
-    """Return how many figures a cell shows."""
+    """Return the number of figures that a cell shows."""
     return sum("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
@@ -55,7 +55,7 @@ def test_a_notebook_shows_what_it_showed(path):
 
 
 def test_the_picture_of_the_readme_is_drawn_from_runs():
-    """A smaller drive and fewer points than in the picture: what was simulated lies on the curves."""
+    """Uses a smaller drive and fewer points than the picture: the simulated points must lie on the curves."""
     path = ROOT / "docs" / "images" / "readme.py"
     program = runpy.run_path(str(path))
     scenario = program["SCENARIO"] | {"device": program["SCENARIO"]["device"] | {"capacity": "512 MiB"}}

@@ -44,7 +44,7 @@ def test_fifo_in_python_is_fifo_in_other_stacks(small, placement, reclaim):
     assert figures(own) == figures(built_in)
 
 
-def test_a_policy_hears_of_blocks_that_wear_levelling_takes(small):
+def test_policy_is_notified_of_blocks_taken_by_wear_levelling(small):
     class Counting(Fifo):
         taken_blocks = 0
 
@@ -198,7 +198,8 @@ def test_exceptions_in_a_workload_end_the_run(small):
 
 
 class WindowedGreedy(Fifo):
-    """Fewest valid pages among the ten blocks closed longest ago; among equals the one closed first."""
+    """Selects the block with the fewest valid pages among the ten blocks closed longest ago; for equal
+    numbers, the one closed first."""
 
     def select(self, blocks):
         window = list(self.queue)[:10]
@@ -208,7 +209,7 @@ class WindowedGreedy(Fifo):
 
 
 class CostBenefit:
-    """The first of the blocks of least cost over benefit."""
+    """Selects the first block with the lowest ratio of cost to benefit."""
 
     def select(self, blocks):
         valid, whole = blocks.valid_pages.astype(float), blocks.pages_per_block
@@ -222,7 +223,7 @@ class CostBenefit:
     [(WindowedGreedy, {"policy": "windowed_greedy", "window": 10}), (CostBenefit, "cost_benefit")],
 )
 @pytest.mark.parametrize("wear", ["none", {"kind": "scan", "scans_per_write": 3, "threshold": 0}])
-def test_policies_in_python_are_those_in_rust(small, own, built_in, wear):
+def test_python_policies_equal_rust_policies(small, own, built_in, wear):
     given = {"workload": {"kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2}, "ftl__wear": wear}
     ours, theirs = (ww.run(small, victim=victim, **given) for victim in (own, built_in))
     leave_out = {"warnings", "final_draw"}
@@ -233,7 +234,7 @@ def test_policies_in_python_are_those_in_rust(small, own, built_in, wear):
 
 
 class Xoshiro:
-    """Xoshiro256++ begun by SplitMix64 (Blackman and Vigna 2021), from a seed split by names with FNV-1a."""
+    """Xoshiro256++ started by SplitMix64 (Blackman and Vigna 2021), from a seed split by names with FNV-1a."""
 
     MASK = (1 << 64) - 1
 
@@ -262,7 +263,7 @@ class Xoshiro:
 
 
 @pytest.mark.parametrize("seed", [1, 99])
-def test_a_workload_drawn_in_python_is_that_in_rust(small, seed):
+def test_python_workload_equals_rust_workload(small, seed):
     def drawn(pages, seed):
         random = Xoshiro(seed, "workload", "addresses")
         while True:

@@ -1,4 +1,4 @@
-"""Placements written in Python, beside the same in Rust."""
+"""Tests of placements written in Python, compared with the same placements in Rust."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ class Double:
 
 
 class AgeClasses:
-    """SepBIT as `age_classes` has it, by its documentation."""
+    """SepBIT as in `age_classes`, implemented from its documentation."""
 
     streams = 6
     bounds = (4.0, 16.0)
@@ -60,7 +60,7 @@ def mixed(small):
 
 
 @pytest.mark.parametrize(("own", "name"), [(Double, "double"), (AgeClasses, "age_classes")])
-def test_a_placement_in_python_is_that_in_rust(mixed, own, name):
+def test_python_placement_equals_rust_placement(mixed, own, name):
     theirs = ww.run(mixed, placement=name)
     for given in (own, own(), lambda: own()):
         result = ww.run(mixed, placement=given)
@@ -71,13 +71,13 @@ def test_a_placement_in_python_is_that_in_rust(mixed, own, name):
 
 
 @pytest.mark.parametrize("structure", ["dftl", "gecko"])
-def test_it_is_the_same_on_other_drives(mixed, structure):
+def test_python_placement_equals_rust_placement_on_other_ftls(mixed, structure):
     mixed["device"] |= {"spare_factor": 0.4, "blocks_per_plane": 256}
     mixed["ftl"] = {"structure": structure}
     assert counted(ww.run(mixed, placement=Double)) == counted(ww.run(mixed, placement="double"))
 
 
-def test_it_is_the_same_with_the_clock_and_wear_levelling(mixed):
+def test_python_placement_equals_rust_placement_with_timing_and_wear_levelling(mixed):
     timing = {"read_us": 50, "program_us": 600, "erase_us": 3000, "channel_mb_per_s": 400}
     given = {"timing": timing, "ftl__wear": {"kind": "scan", "scans_per_write": 3, "threshold": 0}}
     own, theirs = (ww.run(mixed, placement=placement, **given) for placement in (AgeClasses, "age_classes"))
@@ -179,13 +179,13 @@ def test_exceptions_in_a_placement_come_out_with_its_name(mixed, method):
         ({"power__at_end": True}, "power", "can be built anew after a cut"),
     ],
 )
-def test_where_there_can_be_none_it_is_refused(small, given, key, message):
+def test_placement_is_refused_where_none_is_possible(small, given, key, message):
     with pytest.raises(ww.ScenarioError, match=message) as caught:
         ww.run(small, placement=Double, **given)
     assert caught.value.key == key
 
 
 def test_the_scenario_names_no_placement_that_was_not_used(small):
-    # An oracle of a workload without one would be refused, were it asked.
+    # The unused placement `oracle` would be refused for a workload without temperatures.
     own = ww.run(small, placement=Double, ftl__reclaim="free_pool")
     assert counted(own) == counted(ww.run({**small.to_dict(), "ftl": {"placement": "oracle"}}, placement=Double))

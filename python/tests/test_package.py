@@ -1,4 +1,4 @@
-"""The stubs, the types and the documentation say what is there."""
+"""Checks that stubs, types and documentation agree with the package."""
 
 import ast
 import contextlib
@@ -24,7 +24,7 @@ def own_names(thing):
     return {name for name in vars(thing) if not name.startswith("_") or name in special}
 
 
-def test_the_stubs_name_all_there_is():
+def test_stubs_name_every_function():
     definitions = (ast.FunctionDef, ast.ClassDef)
     named = {node.name: node for node in STUBS.body if isinstance(node, definitions)}
     exported = {name for name in dir(_core) if not name.startswith("__")}
@@ -74,9 +74,9 @@ def test_there_are_documents_with_programs():
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_programs_of_the_documents_run(document, tmp_path, monkeypatch):
-    """The blocks of a document are one program, run in a directory of its own with the repository's files in place.
+    """Run the blocks of a document as one program, in a copy of the repository.
 
-    A block of text below `<!-- printed -->` is what the block before it prints.
+    A block of text below `<!-- printed -->` is the expected output of the block before it.
     """
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)

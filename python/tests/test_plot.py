@@ -1,4 +1,4 @@
-"""Figures, and results as notebooks show them."""
+"""Tests of figures, and of results in notebooks."""
 
 import re
 import subprocess
@@ -44,7 +44,7 @@ def test_means_have_the_interval_of_students_t(table):
     assert list(means.runs) == [3] * 4
     first = table.iloc[:3].write_amplification
     assert means.write_amplification[0] == pytest.approx(first.mean(), rel=1e-12)
-    # The quantile of Student's t for two degrees of freedom, from tables.
+    # Quantile of Student's t for two degrees of freedom, from tables.
     assert means.write_amplification_ci95[0] == pytest.approx(4.302653 * first.std() / np.sqrt(3), rel=1e-6)
     assert means.victim[1] == VARY["victim"][1]
 
@@ -147,7 +147,7 @@ def test_figures_are_saved_as_vectors_and_always_alike(table, tmp_path):
     assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
     root = ET.parse(tmp_path / "a.svg").getroot()
     assert root.get("width") == f"{3.4 * 72:g}pt"
-    # Text stays text.
+    # Text is stored as text, not as outlines.
     assert "write amplification" in "".join(root.itertext())
 
 
@@ -199,7 +199,8 @@ def test_importing_the_package_imports_no_plots():
 
 
 def shown(thing):
-    """What a notebook shows, which must be well-formed and bring neither script nor colours."""
+    """Return the HTML for a notebook, after checking that it is well-formed and has neither scripts
+    nor colours."""
     text = thing._repr_html_()
     assert not re.search(r"<script|javascript:|\bon[a-z]+=|#[0-9a-f]{3}|https?://(?!www\.w3\.org/2000/svg)", text)
     return ET.fromstring(f"<div>{text}</div>")

@@ -1,4 +1,5 @@
-"""Points of reproductions, answered by the programs of workers: the same tables; and what if one of them fails."""
+"""Tests of reproductions on a cluster: workers' programs compute the points and give the same tables; failures of
+programs."""
 
 import contextlib
 import json
@@ -31,7 +32,7 @@ def answering(tmp_path, program, monkeypatch):
 
 
 def left(output):
-    """Give what an item leaves, but for its record, which says what it took."""
+    """Return the outputs of an item, without the record of its cost."""
     files = sorted(path for path in (output / ITEM).iterdir() if path.name != "item.json")
     return {path.name: path.read_bytes() for path in files}
 
@@ -48,7 +49,7 @@ def points(output):
 
 @contextlib.contextmanager
 def once_there_are(count, output, action):
-    """Do something once so many points are kept."""
+    """Run an action once a number of points is stored."""
 
     def wait():
         begin = time.monotonic()
@@ -80,7 +81,7 @@ def test_a_cluster_reproduces_the_same_also_if_a_worker_is_killed(tmp_path, answ
 
 
 @dasks
-def test_after_a_lost_scheduler_the_same_command_goes_on_here(tmp_path, answering, program):
+def test_same_command_continues_locally_after_a_lost_scheduler(tmp_path, answering, program):
     there, words = tmp_path / "there", [*WORDS, "--output", tmp_path / "there"]
     with once_there_are(2, there, lambda: answering.scheduler.send_signal(signal.SIGKILL)):
         lost = command(program, *words, "--dask", answering.address)
@@ -101,7 +102,7 @@ def test_after_a_lost_scheduler_the_same_command_goes_on_here(tmp_path, answerin
 
 
 def script(folder, text):
-    """Give a program of our own that says it is one."""
+    """Write a script that acts as the program."""
     path = folder / "wearwell"
     path.write_text(f"#!{sys.executable}\nimport os, sys, time\n{text}\n")
     path.chmod(0o755)
@@ -134,7 +135,7 @@ def test_workers_with_another_build_answer_nothing(tmp_path, program, monkeypatc
         (SAYS, "ended with code 0"),
     ],
 )
-def test_a_program_that_does_not_answer_is_told_with_its_own_words(text, problem, tmp_path, monkeypatch):
+def test_error_output_of_a_failed_program_is_reported(text, problem, tmp_path, monkeypatch):
     path = script(tmp_path, text)
     monkeypatch.setenv(_program.PROGRAM, str(path))
     with pytest.raises(ww.ExecutorError, match=problem) as told:
@@ -142,7 +143,7 @@ def test_a_program_that_does_not_answer_is_told_with_its_own_words(text, problem
     assert str(path) in str(told.value)
 
 
-def test_what_it_says_is_handed_on_as_it_stands(tmp_path, monkeypatch):
+def test_answer_of_the_program_is_passed_on_unchanged(tmp_path, monkeypatch):
     answer = '{"found":{"x":1e-07,"y":18446744073709551615},"core_seconds":0.10}'
     monkeypatch.setenv(_program.PROGRAM, str(script(tmp_path, f"{SAYS}print({answer!r})")))
     assert _program.Point(3, "{}", "0.0.9 ab").attempt() == (3, answer, None)
@@ -152,7 +153,7 @@ def test_what_it_says_is_handed_on_as_it_stands(tmp_path, monkeypatch):
         _program.Point(3, "{}", "1 c").attempt()
 
 
-def test_a_program_that_is_not_there_is_named(tmp_path, monkeypatch):
+def test_missing_program_is_reported_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv(_program.PROGRAM, raising=False)
     with pytest.raises(ww.ExecutorError, match=r"there is no program wearwell on .*, or WEARWELL_PROGRAM name it"):
@@ -160,14 +161,14 @@ def test_a_program_that_is_not_there_is_named(tmp_path, monkeypatch):
 
 
 def alive(process):
-    """Say whether a process of this number runs, or is still waited for."""
+    """Return whether a process runs or still has not ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
 
-def test_a_program_ends_with_the_worker_that_wants_to_know(program, monkeypatch):
+def test_program_ends_when_its_worker_is_killed(program, monkeypatch):
     monkeypatch.setenv(_program.PROGRAM, program)
     version, _, digest = _program.build().partition(" ")
     assert version == ww.__version__
@@ -182,7 +183,7 @@ def test_a_program_ends_with_the_worker_that_wants_to_know(program, monkeypatch)
     worker = subprocess.Popen([sys.executable, "-c", attempt])
     children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
     seen, since = "", time.monotonic()
-    # One that only says its build comes first.
+    # The first process only reports its build.
     while time.monotonic() - since < 4:
         assert worker.poll() is None
         if (now := children.read_text().strip()) != seen:

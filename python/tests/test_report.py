@@ -1,4 +1,4 @@
-"""Pages of results, sweeps and advice."""
+"""Tests of pages of results, sweeps and advice."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def test_advice_is_drawn_beside_a_result(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [3, pd.DataFrame({"a": [1]}), None])
-def test_what_is_no_result_is_refused(tmp_path, wrong):
+def test_values_that_are_no_result_are_refused(tmp_path, wrong):
     with pytest.raises(TypeError, match="or a table of wearwell"):
         ww.report(tmp_path / "x.html", wrong)
     with pytest.raises(TypeError, match="found"):

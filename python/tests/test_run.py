@@ -69,7 +69,7 @@ def long(small):
     return {**small.to_dict(), "measure": {"warm_up": 0.0, "drive_writes": 1000.0, "window": 10.0}}
 
 
-def test_progress_is_told_and_may_stop_the_run(small):
+def test_progress_is_reported_and_may_stop_the_run(small):
     seen = []
     ww.run(long(small), progress=seen.append, measure__drive_writes=2000.0)
     assert all(isinstance(each, ww.Progress) for each in seen)
@@ -114,7 +114,7 @@ def test_ctrl_c_ends_a_run(call):
     program = f"""
         import signal
         import wearwell as ww
-        # Whoever runs the tests in the background may have set it to be ignored.
+        # The signal may be set to be ignored, if the tests run in the background.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         scenario = {{
             "device": {{"blocks_per_plane": 64, "spare_factor": 0.2, "pages_per_block": 32, "page_size": 4096}},

@@ -22,7 +22,7 @@ choices = 3
 
 
 def layers_of(schema):
-    """The keys of all kinds of layers, none of which every kind has."""
+    """Return the keys of all kinds of layers; no kind has all of them."""
     forms = [form for name in ("FtlConfig", "LayerConfig") for form in schema["$defs"][name]["anyOf"]]
     tables = [form["properties"] for form in forms if "properties" in form]
     return {"properties": {key: {} for table in tables for key in table}}
@@ -147,7 +147,7 @@ def test_numpy_values_are_plain_numbers(small):
 
 
 def test_an_ftl_may_be_a_name_alone():
-    # What an FTL needs for its metadata and its reserve is more than a tenth of so small a drive.
+    # Metadata and reserve of such an FTL take more than a tenth of so small a drive.
     text = TEXT.replace('[ftl.victim]\npolicy = "d_choices"\nchoices = 3\n', "").replace("0.1", "0.3", 1)
     scenario = ww.Scenario.from_toml(f'ftl = "gecko"\n{text}')
     assert scenario.ftl.structure == "gecko"

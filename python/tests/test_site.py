@@ -1,4 +1,4 @@
-"""What the documentation site adds to the documents; `make site` builds all of it."""
+"""Tests of the additions of the documentation site to the documents; `make site` builds all of it."""
 
 import re
 import runpy
@@ -53,6 +53,6 @@ def test_the_gallery_has_every_figure_that_a_page_of_results_shows():
         ('<link rel="stylesheet" href="_static/a.css"><script src="_static/a.js"></script>', 0),
     ],
 )
-def test_what_a_browser_would_fetch_from_others_is_refused(text, refused, tmp_path):
+def test_resources_of_other_sites_are_refused(text, refused, tmp_path):
     (tmp_path / "page.html").write_text(text)
     assert len(OFFLINE["fetched"](tmp_path)) == refused

@@ -39,7 +39,7 @@ def test_a_sweep_goes_on_where_it_stopped(small, tmp_path):
     assert resumed[0] == len(kept)
     assert table.equals(ww.sweep(small, VARY))
     files = sorted(store.glob("*.parquet"))
-    # By its earlier name, and all of it is there.
+    # The store is complete, and `path` is its earlier name.
     assert table.equals(ww.sweep(small, VARY, path=store))
     assert sorted(store.glob("*.parquet")) == files
     rows = ww.read_store(store)
@@ -50,7 +50,7 @@ def test_a_sweep_goes_on_where_it_stopped(small, tmp_path):
         ww.compact_store(tmp_path / "none")
 
 
-def test_a_file_of_somebody_else_is_left_alone(small, tmp_path):
+def test_unrelated_file_is_not_touched(small, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes")
     with pytest.raises(ww.StoreError, match=r"notes\.txt: is a file"):
@@ -68,7 +68,7 @@ def test_all_points_are_checked_first(small, tmp_path):
         ww.sweep(small, {"victim": []})
 
 
-def test_a_failed_run_hinders_no_other(small, samples):
+def test_failed_run_does_not_stop_the_others(small, samples):
     trace = {"path": str(samples / "no-such-file"), "format": "msr"}
     table = ww.sweep({**small.to_dict(), "workload": None, "trace": trace}, {"seed": [1, 2]})
     assert table.error.str.contains("no-such-file").all()

@@ -1,4 +1,4 @@
-"""Calculated write amplification: published rows, shapes, laws of one's own, refusals."""
+"""Tests of calculated write amplification: published values, shapes, user-defined laws, refusals."""
 
 import doctest
 import inspect
@@ -19,7 +19,7 @@ HOT = {"hot_writes": 0.8, "hot_space": 0.2}
 
 
 def nine_choices(masses, mean_valid_pages):
-    """``S_j ** 9 - S_{j + 1} ** 9``, without the difference."""
+    """Calculate ``S_j ** 9 - S_{j + 1} ** 9`` without the difference."""
     above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(above > 0, above**9 * np.expm1(9 * np.log1p(masses / above)), masses**9)
@@ -60,7 +60,7 @@ def test_shapes():
     assert theory.double(8, []).shape == (0,)
     assert theory.double(8, np.empty((0, 3)), [1, 2, 3]).shape == (0, 3)
     assert theory.single(8, pd.Series([0.1, 0.2])).shape == (2,)
-    # Any strides, and no writing to the caller's arrays.
+    # Checks unusual strides and read-only arrays.
     frozen = np.linspace(0.1, 0.6, 6)[::-2]
     frozen.flags.writeable = False
     assert theory.fifo(8, frozen).shape == (3,)
@@ -86,7 +86,7 @@ def test_one_by_one_or_all_at_once():
     for function, columns in calls.items():
         rows = [function(*(value.item() for value in row)) for row in zip(*columns, strict=True)]
         assert all(isinstance(row, float) for row in rows)
-        # The same bits: no result depends on the number of cores.
+        # Bitwise equal: no result depends on the number of cores.
         assert function(*columns).tolist() == rows, function.__name__
 
 
@@ -115,13 +115,13 @@ def test_policies():
 
 
 @pytest.mark.parametrize("function", [theory.single, theory.double])
-def test_a_law_of_ones_own(function):
+def test_user_defined_law(function):
     spare = [[0.1], [0.3]]
     own = function([8, 32], spare, **HOT, policy=nine_choices)
     assert own == pytest.approx(function([8, 32], spare, 9, **HOT), rel=1e-9)
 
 
-def test_a_law_may_ask_the_theory_itself():
+def test_law_may_call_the_theory():
     inner = []
 
     def law(masses, mean_valid_pages):
@@ -212,7 +212,7 @@ def test_many_classes():
     assert classes.shape[1] == 2
     assert classes.sum(axis=0) == pytest.approx([1, 1])
     found = theory.zipf(0.99, 28_800, 16, 0.1, structure="double")
-    # Simulated: 2,000 blocks, 200 drive writes.
+    # Value of a simulation: 2,000 blocks, 200 drive writes.
     assert found.write_amplification == pytest.approx(3.4818, rel=0.005)
     assert list(found.merged) == [3, 4]
     assert [len(state.classes) for state in found.merged.values()] == [3, 4]
@@ -222,7 +222,8 @@ def test_many_classes():
 
 
 def test_other_threads_go_on():
-    """Without forced switches another thread runs only while this one has let go of the interpreter."""
+    """With a huge switch interval, another thread runs only if this one releases the interpreter's
+    lock."""
     count, end = 0, threading.Event()
 
     def work():
@@ -280,7 +281,7 @@ def test_several_threads_at_once():
     ids=["array", "single drive", "path", "own law", "closed form"],
 )
 def test_interrupts(call):
-    # A shell starts what is in its background with the signal ignored.
+    # A shell starts background jobs with the signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

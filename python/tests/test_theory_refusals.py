@@ -1,4 +1,4 @@
-"""What the theory refuses, and how it says so."""
+"""Tests of refused parameters and their messages."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_laws_that_fail(law, error, message):
 
 def test_a_law_without_a_steady_state_is_not_solved():
     def law(masses, _):
-        # Whole levels come and go: nothing smooth.
+        # Discontinuous: whole levels appear and disappear.
         victims = np.zeros_like(masses)
         victims[np.nonzero(masses > 0.01)[0][0]] = 1
         return victims
@@ -99,7 +99,7 @@ def test_refusals_name_the_parameter_and_the_element(call, message, parameter, i
 
 
 @pytest.mark.parametrize("value", [True, "32", 1j, None, [object()]])
-def test_what_is_no_number(value):
+def test_values_that_are_no_numbers_are_refused(value):
     with pytest.raises(TypeError, match="spare_factor"):
         theory.single(32, value)
 

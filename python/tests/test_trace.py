@@ -25,7 +25,7 @@ def test_batches_are_arrays(samples):
         assert np.array_equal(whole[name], np.concatenate([batch[name] for batch in batches]))
 
 
-def test_digests_come_along(samples):
+def test_digests_are_included(samples):
     batch = next(trace.open(samples / "fiu.blkparse", "fiu"))
     assert batch["digests"].shape[1] == 16
     assert batch["digest_ends"][-1] == len(batch["digests"])
@@ -104,7 +104,7 @@ def test_errors(samples, tmp_path):
         trace.convert(samples / "msr.csv", tmp_path / "x", "nothing", format="msr")
 
 
-def test_a_reader_knows_where_it_is(samples):
+def test_reader_reports_its_position(samples):
     reader = trace.open(samples / "msr.csv", "msr")
     assert reader.format == "msr"
     assert reader.total_bytes == (samples / "msr.csv").stat().st_size

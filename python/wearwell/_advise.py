@@ -1,4 +1,4 @@
-"""What would make a stack wear well."""
+"""Changes that reduce the write amplification of a stack."""
 
 from __future__ import annotations
 
@@ -34,43 +34,43 @@ def advise(
     Parameters
     ----------
     scenario : Scenario, dict, Result, path or TOML text
-        What to improve.
+        Stack to improve.
     only : sequence of str
         Families of changes to try, such as ``"segments"``; all if empty.
     replicas : int
-        Runs of each change; each has a seed of its own, the same for all changes.
+        Runs of each change; each has a separate seed, common to all changes.
     depth : int
-        Changes to combine at most; 1 tries none together.
+        Largest number of changes to combine; 1 tries no combinations.
     quick : bool
         Shorter runs, for a rough answer.
     threads : int
-        Runs at a time; as many as there are cores unless given. No result depends on it.
+        Runs at a time; number of cores unless given. No result depends on it.
     progress : callable
         Called with the numbers of runs finished and of all runs planned so far.
     store : str or PathLike
-        A folder in which finished runs are kept and found, as in `sweep`.
+        Folder in which finished runs are stored and found, as in `sweep`.
     executor : concurrent.futures.Executor, distributed.Client or str
-        Who makes the runs, in place of threads of this process, as in `sweep`.
+        Executor of the runs, instead of threads of this process, as in `sweep`.
 
     Returns
     -------
     pandas.DataFrame
-        A row for the stack as it is, then the changes, best first, then the combinations. ``saving`` is a share of
-        write amplification, ``saving_family_ci95`` the half-width of the intervals that hold for all changes at once,
-        ``verdict`` what that comes to, and ``settings`` the overrides that make the change. ``price`` is what the
-        change costs besides wear, ``options`` the same change as a diff of the options of RocksDB, F2FS, NILFS2 or
-        fatcache, and ``reference_write_amplification`` what a change that takes capacity was held against.
-        ``attrs["skipped"]`` lists
-        the changes that do not fit the stack, with their reasons. `report` draws the table on a page.
+        A row for the unchanged stack, then the changes, best first, then the combinations. ``saving`` is a share of
+        write amplification, ``saving_family_ci95`` the half-width of intervals that hold for all changes at once,
+        ``verdict`` the conclusion, and ``settings`` the overrides that make the change. ``price`` is the cost of the
+        change besides wear. ``options`` is the same change as a diff of the options of RocksDB, F2FS, NILFS2 or
+        fatcache. ``reference_write_amplification`` is the reference value for a change that reduces the capacity.
+        ``attrs["skipped"]`` lists the changes that do not fit the stack, with their reasons. `report` draws the table
+        on a page.
 
     Raises
     ------
     ScenarioError
         If the scenario cannot be run, or there is no such family.
     ExecutorError
-        If `executor` cannot make the runs.
+        If `executor` cannot execute the runs.
     StoreError
-        If finished runs cannot be kept.
+        If finished runs cannot be stored.
     """
     import pandas as pd
 
@@ -94,6 +94,6 @@ def advise(
     settings += [{each["key"]: each["value"] for each in change} for change in advice["settings"]]
     table["settings"] = pd.Series(settings, dtype=object)
     table.attrs["skipped"] = advice["skipped"]
-    # A text, for pandas copies what is in it with each table that is made of this one.
+    # Stored as text, because pandas copies the attributes to every derived table.
     table.attrs["advice"] = json.dumps(advice["advice"] | {"scenario": json.loads(_core.resolve(given))})
     return table

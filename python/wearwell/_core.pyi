@@ -1,4 +1,5 @@
-"""The compiled half. Scenarios, results and listings are JSON text here; see the modules around it."""
+"""Interface of the compiled half. Scenarios, results and listings are JSON text here; the modules that use it
+describe them."""
 
 from collections.abc import Callable, Iterator
 from os import PathLike
@@ -102,10 +103,10 @@ def theory_zipf_classes(exponent: float, logical_pages: int) -> list[NDArray[np.
 
 @final
 class Blocks:
-    """The blocks of a layer, as a victim policy sees them; usable only during the call to ``select``.
+    """Blocks of a layer, for a victim policy; usable only during the call to ``select``.
 
     Every array is a fresh copy with one value for each block. Candidates are full, closed blocks; erased, open and
-    bad blocks are none.
+    bad blocks are not candidates.
     """
 
     def __len__(self) -> int:
@@ -113,7 +114,7 @@ class Blocks:
 
     @property
     def pages_per_block(self) -> int:
-        """Pages in each block."""
+        """Pages per block."""
 
     @property
     def logical_pages(self) -> int:
@@ -121,7 +122,7 @@ class Blocks:
 
     @property
     def now(self) -> int:
-        """Host pages written to the layer so far, the clock of ``age``."""
+        """Host pages written to the layer so far; the clock of ``age``."""
 
     @property
     def valid_pages(self) -> NDArray[np.uint32]:
@@ -129,7 +130,7 @@ class Blocks:
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
-        """Whether each block may be selected."""
+        """True for each block that may be selected."""
 
     @property
     def age(self) -> NDArray[np.uint64]:
@@ -141,7 +142,7 @@ class Blocks:
 
 @final
 class PageContext:
-    """What a placement is told about a page that is about to be written or moved."""
+    """Context of a page that is about to be written or moved, for a placement."""
 
     @property
     def page(self) -> int:
@@ -149,27 +150,27 @@ class PageContext:
 
     @property
     def moved(self) -> bool:
-        """Whether it is moved, and not written by the host."""
+        """True if the page is moved, instead of written by the host."""
 
     @property
     def cause(self) -> str:
-        """Why: ``"host"``, ``"cleaning"``, ``"wear_levelling"`` and so on."""
+        """Reason for the write: ``"host"``, ``"cleaning"``, ``"wear_levelling"`` and so on."""
 
     @property
     def now(self) -> int:
-        """Host pages written to the layer before."""
+        """Host pages written to the layer before this page."""
 
     @property
     def from_stream(self) -> int | None:
-        """The stream of the block that it is moved from; None for a host write."""
+        """Stream of the block that the page is moved from; None for a host write."""
 
     @property
     def hint(self) -> int:
-        """The host's stream hint; 0 where it gives none."""
+        """Stream hint of the host; 0 if there is none."""
 
 @final
 class Store:
-    """The sizes of the layer that a policy is for, as its ``begin`` is told them."""
+    """Sizes of the layer that a policy is built for, passed to its ``begin``."""
 
     @property
     def blocks(self) -> int:
@@ -177,15 +178,15 @@ class Store:
 
     @property
     def pages_per_block(self) -> int:
-        """Pages in each block."""
+        """Pages per block."""
 
     @property
     def logical_pages(self) -> int:
-        """Logical pages shown above."""
+        """Logical pages that the layer offers."""
 
     @property
     def seed(self) -> int:
-        """The seed of the scenario, for generators of random numbers: each replica of a sweep has its own."""
+        """Seed of the scenario, for generators of random numbers: each replica of a sweep has a different one."""
 
 @final
 class ResultStore:

@@ -1,7 +1,7 @@
-"""Stands between the command line and a Dask cluster: ``python3 -m wearwell._dask ADDRESS``.
+"""Connect the command line to a Dask cluster: ``python3 -m wearwell._dask ADDRESS``.
 
-A line of JSON on standard input says the version, each line after it is a run or a point of a reproduction; on
-standard output there is a line as each ends.
+The first line of JSON on standard input has the version, each line after it is a run or a point of a
+reproduction. Standard output has a line for each when it ends.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ._program import Point
 
 
 def main(address: str, given: TextIO, said: TextIO) -> int:
-    """Have made what is given, and say what comes of it."""
+    """Execute the given runs or points, and print their results."""
 
     def say(text: str) -> None:
         said.write(text + "\n")
         said.flush()
 
-    # What of it matters is said in a sentence by who waits for the runs.
+    # The waiting process reports errors in its own words.
     logging.disable(logging.CRITICAL)
     head = json.loads(given.readline())
     try:
@@ -44,13 +44,13 @@ def main(address: str, given: TextIO, said: TextIO) -> int:
                     if result is None:
                         say(line(done={"number": number, "error": error}))
                     else:
-                        # The result is JSON already.
+                        # The result is already JSON.
                         say(f'{{"done":{{"number":{number},"result":{result}}}}}')
     except (ExecutorError, ImportError) as error:
         say(line(lost={"problem": str(error)}))
         return 1
     except (KeyboardInterrupt, BrokenPipeError):
-        # Who asked for the runs has gone, or goes.
+        # The waiting process has ended, or is about to end.
         return 130
     return 0
 
@@ -60,7 +60,7 @@ def _given(head: dict[str, Any], given: TextIO) -> Iterator[Work]:
     for text in given:
         job = json.loads(text)
         if points:
-            # The way is JSON already.
+            # The value is already JSON.
             asked = f'{{"way":{points["way"]},"point":{json.dumps(job["point"])}}}'
             yield Point(job["number"], asked, points["build"])
         else:

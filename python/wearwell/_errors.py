@@ -1,10 +1,10 @@
-"""What can go wrong."""
+"""Exceptions of the package."""
 
 from __future__ import annotations
 
 
 class WearwellError(Exception):
-    """The base of all errors of this package."""
+    """Base class of all exceptions of this package."""
 
 
 class ScenarioError(WearwellError, ValueError):
@@ -13,7 +13,7 @@ class ScenarioError(WearwellError, ValueError):
     Attributes
     ----------
     key : str or None
-        The key that is wrong, such as ``"ftl.victim.choices"``, where there is one.
+        Key that is wrong, such as ``"ftl.victim.choices"``, if the error concerns one.
     """
 
     def __init__(self, message: str, key: str | None = None) -> None:
@@ -26,14 +26,14 @@ class TraceError(WearwellError):
 
 
 class ReportError(WearwellError, ValueError):
-    """A drive's SMART report that cannot be read, or two that do not belong together.
+    """SMART report of a drive that cannot be read, or two reports that do not belong together.
 
     Attributes
     ----------
     file : str or None
-        Of which file.
+        Name of the file.
     key : str or None
-        Which counter, where it is about one.
+        Counter, if the error concerns one.
     """
 
     def __init__(self, message: str, file: str | None = None, key: str | None = None) -> None:
@@ -43,29 +43,29 @@ class ReportError(WearwellError, ValueError):
 
 
 class RunError(WearwellError, RuntimeError):
-    """A run that could not go on: a dead drive, no space to clean, or a policy that named a wrong victim."""
+    """Run that could not continue: a dead drive, no space to clean, or a policy that selected an invalid victim."""
 
 
 class ExecutorError(WearwellError, RuntimeError):
-    """Runs that could not be made where they were to be: a cluster is not there, or workers have another version.
+    """Runs that could not be executed: a cluster is unreachable, or workers have another version.
 
-    What was finished is in the store, and the same call goes on from there.
+    Finished runs are in the store, and the same call continues from there.
     """
 
 
 class StoreError(WearwellError, OSError):
-    """Finished runs that cannot be kept or read; those that were stored before stay."""
+    """Finished runs that cannot be stored or read; earlier stored runs stay."""
 
 
 class ParameterError(WearwellError, ValueError):
-    """A parameter that a model of `wearwell.theory` refuses, or a figure that no data sheet of a drive can have.
+    """Invalid parameter of a model of `wearwell.theory`, or figure that no data sheet of a drive can have.
 
     Attributes
     ----------
     parameter : str or None
-        Its name, such as ``"spare_factor"``.
+        Name of the parameter, such as ``"spare_factor"``.
     index : tuple of int, int or None
-        Where the first wrong element is in arrays broadcast to one shape, or which class of a list it is.
+        Position of the first wrong element in arrays broadcast to one shape, or of the class in its list.
     """
 
     def __init__(self, message: str, parameter: str | None = None, index: tuple[int, ...] | int | None = None) -> None:
@@ -75,12 +75,12 @@ class ParameterError(WearwellError, ValueError):
 
 
 class ConvergenceError(WearwellError, RuntimeError):
-    """Equations of `wearwell.theory` that were not solved: no number is better than a wrong one.
+    """Equations of `wearwell.theory` that were not solved.
 
     Attributes
     ----------
     index : tuple of int, int or None
-        Where the parameters are in arrays broadcast to one shape.
+        Position of the parameters in arrays broadcast to one shape.
     """
 
     def __init__(self, message: str, index: tuple[int, ...] | int | None = None) -> None:

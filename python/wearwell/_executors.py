@@ -1,4 +1,4 @@
-"""Runs that are made elsewhere: by any executor, or by the workers of a Dask cluster."""
+"""Execution of runs by an executor, or by the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ ExecutorLike: TypeAlias = "Executor | Any | str"
 """A `concurrent.futures.Executor`, a `distributed.Client`, or the address of a Dask scheduler."""
 
 MOST_WAITING = 1000
-"""Runs that are handed out and have not ended: as many as clusters have threads, and no more than memory holds."""
+"""Largest number of runs submitted at a time: as many as clusters have threads, but limited for memory."""
 
 LOOK_S = 0.1
-"""Between two looks at whoever may want to end it."""
+"""Interval between checks for a request to end, in seconds."""
 
 CONNECT_S = 10
-"""How long a scheduler may take to answer."""
+"""Timeout for the connection to a scheduler, in seconds."""
 
 
 Outcome: TypeAlias = tuple[int, str | None, str | None]
-"""A run that has ended: its number, its result as JSON, or what went wrong with it, which would again."""
+"""A run that has ended: its number, its result as JSON, or its error, which a repetition would give again."""
 
 Outcomes: TypeAlias = Generator[Outcome | None, None, None]
-"""Runs as they end, in any order; ``None`` now and then while none does."""
+"""Runs as they end, in any order; ``None`` at intervals while none ends."""
 
 
 def one_place(threads: object, executor: object) -> None:
-    """Refuse threads of this process beside an executor."""
+    """Refuse a number of threads together with an executor."""
     if threads is not None and executor is not None:
         raise TypeError("threads: these are of this process, and executor names another place; give one of them")
 
 
 class Work(Protocol):
-    """What is to be made: a run, or a point of a reproduction."""
+    """Unit of work: a run, or a point of a reproduction."""
 
     @property
     def number(self) -> int:
-        """By which its outcome is known."""
+        """Identify the outcome."""
 
     def attempt(self) -> Outcome:
-        """Make it here."""
+        """Execute the unit in this process."""
 
 
 class Job(NamedTuple):
-    """A run that is to be made."""
+    """A run to be executed."""
 
     number: int
     scenario: str
@@ -62,7 +62,7 @@ class Job(NamedTuple):
     windows: bool = False
 
     def attempt(self, progress: Callable[..., object] | None = None) -> Outcome:
-        """Make it here."""
+        """Execute the run in this process."""
         try:
             parts = {role: made(role, part, self.seed) for role, part in self.own.items()}
             return self.number, _core.run(self.scenario, progress=progress, windows=self.windows, **parts), None
@@ -71,18 +71,18 @@ class Job(NamedTuple):
 
 
 def work(version: str, job: Work) -> Outcome | str:
-    """Make a run on a worker, if that is of the same build; else give its own."""
+    """Execute a job on a worker of the same build; return the worker's build if it differs."""
     return job.attempt() if _core.__build__ == version else _core.__build__
 
 
 def version() -> str:
-    """Give the version and build of a worker."""
+    """Return the version and build of a worker."""
     return _core.__build__
 
 
 @contextmanager
 def opened(executor: ExecutorLike, build: str | None = None) -> Iterator[Crew]:
-    """Give what makes the runs, by programs of a build if they need one; what was made for that goes in the end."""
+    """Yield an executor of runs, with programs of a build if needed, and close it at the end."""
     if isinstance(executor, str):
         distributed = need("distributed", "dask")
         try:
@@ -98,7 +98,7 @@ def opened(executor: ExecutorLike, build: str | None = None) -> Iterator[Crew]:
         try:
             yield Crew(cluster, lambda: client.status in {"running", "connecting"}, _size(client))
         finally:
-            # What nobody waits for any more need not be made.
+            # Results of these runs are no longer needed.
             cluster.shutdown(wait=False)
     elif callable(getattr(executor, "submit", None)):
         yield Crew(executor, lambda: True, None)
@@ -108,7 +108,7 @@ def opened(executor: ExecutorLike, build: str | None = None) -> Iterator[Crew]:
 
 
 def _check_workers(client: Any, build: str | None) -> None:
-    """Refuse a cluster that has workers of another version or build, or none of ours."""
+    """Refuse a cluster with workers of another version or build, or without workers that have the package."""
     versions = client.run(version, on_error="return")
     for address, found in versions.items():
         if isinstance(found, ImportError | AttributeError):
@@ -141,7 +141,7 @@ def _first_line(error: BaseException) -> str:
 
 
 class Crew:
-    """Makes runs by an executor."""
+    """Executes runs by an executor."""
 
     def __init__(self, executor: Any, is_there: Callable[[], bool], size: tuple[int, int] | None) -> None:
         self._executor = executor
@@ -149,7 +149,7 @@ class Crew:
         self.size = size
 
     def outcomes(self, jobs: Iterable[Work]) -> Outcomes:
-        """Make runs, and give each as it ends, in any order; ``None`` now and then while none does."""
+        """Execute runs, and yield each as it ends, in any order; yield ``None`` at intervals while none ends."""
         left = iter(jobs)
         pending: dict[Future[Outcome | str], int] = {}
         try:
@@ -194,7 +194,7 @@ class Crew:
 
 
 def making(executor: ExecutorLike) -> Callable[[list[tuple[int, str]]], Outcomes]:
-    """Give what the core calls with the numbers and scenarios of the runs of each round."""
+    """Return the function that the core calls with the numbers and scenarios of the runs of each round."""
 
     def make(jobs: list[tuple[int, str]]) -> Outcomes:
         with opened(executor) as crew:
@@ -204,5 +204,5 @@ def making(executor: ExecutorLike) -> Callable[[list[tuple[int, str]]], Outcomes
 
 
 def line(**said: Any) -> str:
-    """Give what is said to the command line, on one line."""
+    """Return a message for the command line, on one line."""
     return json.dumps(said, separators=(",", ":"))

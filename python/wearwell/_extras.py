@@ -1,4 +1,4 @@
-"""Packages that are wanted only by some."""
+"""Optional dependencies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def need(module: str, extra: str) -> Any:
-    """Import a module of an optional package; the error says how it is installed."""
+    """Import a module of an optional package; the error explains how to install the package."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

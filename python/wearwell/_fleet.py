@@ -1,4 +1,4 @@
-"""Thousands of drives: when they wear out, what each tenant costs, what would be otherwise."""
+"""Predictions for fleets of drives: when drives wear out, what each tenant costs, and the effect of changes."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ def fleet(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Record:
-    """Foresee a fleet of drives, by theory where it has a model.
+    """Predict a fleet of drives, by theory where a model exists.
 
     Parameters
     ----------
     fleet : dict or path
-        Groups of drives, tenants and what might be otherwise, or the file that has them; tables of SMART reports that
-        it names count from its folder, those of a dictionary from the current one.
+        Groups of drives, tenants and what-ifs, or the file that describes them. Paths of SMART report tables are
+        relative to the file, or to the current folder for a dictionary.
     check : int
-        Drives that are simulated, and held against theory.
+        Number of drives that are simulated, and compared with theory.
     check_blocks : int
-        Blocks of the small drives that stand for them; ``"all"`` simulates whole drives.
+        Number of blocks of the small drives that represent them; ``"all"`` simulates whole drives.
     tolerance : float
-        How far off theory may be to be trusted, as a share.
+        Largest relative error at which theory is trusted.
     threads : int
-        As many as there are cores unless given. No result depends on it.
+        Number of threads; number of cores unless given. No result depends on it.
     progress : callable
         Called with the numbers of simulated drives that are finished and of all.
 
     Returns
     -------
     Record
-        Data frames ``years``, ``life``, ``groups``, ``tenants``, ``what_if``, ``basis`` and, if it was asked for,
-        ``check``; each figure with its interval in columns ``_ci95``, ``_low`` and ``_high``. ``drives`` is their
-        number, ``share_by_theory`` the share of them that rests on theory, ``fleet`` the fleet with every default.
+        Data frames ``years``, ``life``, ``groups``, ``tenants``, ``what_if``, ``basis`` and, if requested, ``check``;
+        each figure has its interval in columns ``_ci95``, ``_low`` and ``_high``. ``drives`` is the number of drives,
+        ``share_by_theory`` the share of them that was calculated by theory, ``fleet`` the fleet with every default.
 
     Raises
     ------
     ScenarioError
-        If the fleet cannot be; it names the key, and the line of a file.
+        If the description of the fleet is invalid; names the key, and the line of a file.
     RunError
-        If there is no model for some of the drives, and nothing may be simulated.
+        If there is no model for some of the drives, and simulation is not allowed.
     """
     if not 0 < float(tolerance) < 1:
         raise ValueError(f"tolerance: is {tolerance}; it must be between 0 and 1")
@@ -87,7 +87,7 @@ def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Give a figure with its interval as columns, of which the mean keeps the name."""
+    """Return a figure with its interval as columns; the mean keeps the name of the figure."""
     if isinstance(value, dict):
         return [(name if inner == "mean" else f"{name}_{inner}", each) for inner, each in value.items()]
     if isinstance(value, list):

@@ -1,6 +1,6 @@
-"""Results as notebooks show them: tables and small drawings, in whatever colours the page has.
+"""HTML of results for notebooks: tables and small drawings, in the colours of the page.
 
-There is no script in it, and no colour but the page's own, so that it is as readable in the dark as in the light.
+There are no scripts and no other colours, so that results are readable on dark and on light pages.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import math
 from collections.abc import Iterable, Sequence
 
 WIDTH, HEIGHT = 320, 72
-"""Of a drawing, in CSS pixels."""
+"""Sizes of a drawing, in CSS pixels."""
 
 _RULE = "border-bottom:1px solid color-mix(in srgb, currentColor 25%, transparent)"
 _CELL = f"padding:2px 12px 2px 0;vertical-align:top;{_RULE}"
 
 
 def figures(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Make a table of two columns: what a figure is called, and the figure."""
+    """Make a table of two columns: name and figure."""
     lines = "".join(
         f"<tr><th scope='row' style='text-align:left;font-weight:normal;{_CELL}'>{html.escape(label)}</th>"
         f"<td style='text-align:left;{_CELL}'>{html.escape(value)}</td></tr>"
@@ -53,12 +53,12 @@ def _caption(title: str) -> str:
 
 
 def notes(texts: Iterable[str], label: str) -> str:
-    """Make a paragraph of each text."""
+    """Make a paragraph for each text."""
     return "".join(f"<p style='margin:4px 0'><b>{html.escape(label)}</b> {html.escape(text)}</p>" for text in texts)
 
 
 def line(points: Sequence[tuple[float, float]], text: str) -> str:
-    """Draw a line through the points, from 0 upwards on neither axis but as large as there is room."""
+    """Draw a line through the points; both axes are scaled to the data and need not start at 0."""
     shown = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
     if len(shown) < 2:
         return ""
@@ -68,7 +68,7 @@ def line(points: Sequence[tuple[float, float]], text: str) -> str:
 
 
 def bars(values: Sequence[float], text: str) -> str:
-    """Draw a bar for each value, the highest as high as there is room."""
+    """Draw a bar for each value, scaled to the highest one."""
     most = max(values, default=0.0)
     if not most > 0:
         return ""

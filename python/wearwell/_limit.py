@@ -1,4 +1,4 @@
-"""How far a drive is from the best possible."""
+"""Comparison of a drive with the lower bound on write amplification."""
 
 from __future__ import annotations
 
@@ -30,49 +30,50 @@ def limit(
     store: str | os.PathLike[str] | None = None,
     executor: ExecutorLike | None = None,
 ) -> pd.DataFrame:
-    """Hold a drive, and every placement and victim policy, against the best possible.
+    """Compare a drive, and every placement and victim policy, with the lower bound on write amplification.
 
     Parameters
     ----------
     scenario : Scenario, dict, Result, path or TOML text
-        The drive and what it is written. Layers, deduplication, power cuts and tenants have no limit.
+        Drive and its writes. Layers, deduplication, power cuts and tenants are not supported.
     placements, victims : sequence of str or mapping
-        What to hold against the limit, names or tables; all there are unless given.
+        Parts to compare with the bound, names or tables; all available ones unless given.
     all_pairs : bool
-        Run each placement with each victim policy, and not only with that of the scenario.
+        Run each placement with each victim policy, not only with that of the scenario.
     replicas : int
-        Runs of each with different seeds, the same for all.
+        Runs of each with different seeds, common to all.
     quick : bool
         Shorter runs, for a rough answer.
     threads : int
-        Runs at a time; as many as there are cores unless given. No result depends on it.
+        Runs at a time; number of cores unless given. No result depends on it.
     progress : callable
         Called with the numbers of runs finished and of all runs planned so far.
     store : str or PathLike
-        A folder in which finished runs are kept and found, as in `sweep`.
+        Folder in which finished runs are stored and found, as in `sweep`.
     executor : concurrent.futures.Executor, distributed.Client or str
-        Who makes the runs, in place of threads of this process, as in `sweep`.
+        Executor of the runs, instead of threads of this process, as in `sweep`.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each placement and victim policy, that of the scenario first; of a drive that has neither, one for
-        itself. ``lower_bound`` is what nothing that writes the same gets below, ``foreseeing_write_amplification`` the
-        best of what knows the future, ``above_lower_bound`` and ``above_foreseeing`` the distances from both, in pages
-        for each of the host's; ``lost_by_placement``, ``lost_by_victim`` and ``lost_by_block_size`` add up to all that
-        is rewritten. ``problem`` says why a row was not run. With several seeds, ``write_amplification_ci95`` and
-        ``above_foreseeing_ci95`` are half-widths of 95 % intervals over them. `report` draws the table on a page.
+        A row for each placement and victim policy, that of the scenario first; a single row for a drive that has
+        neither. ``lower_bound`` is a proven bound for the same writes. ``foreseeing_write_amplification`` is the best
+        result of policies that know the future. ``above_lower_bound`` and ``above_foreseeing`` are the distances from
+        both, in pages per host page. ``lost_by_placement``, ``lost_by_victim`` and ``lost_by_block_size`` add up to
+        all rewritten pages. ``problem`` is the reason why a row was not run. With several seeds,
+        ``write_amplification_ci95`` and ``above_foreseeing_ci95`` are half-widths of 95 % intervals. `report` draws
+        the table on a page.
 
     Raises
     ------
     ScenarioError
-        If the scenario cannot be run or has no limit, or something is no placement and no victim policy.
+        If the scenario cannot be run or has no bound, or a name is neither a placement nor a victim policy.
     RunError
-        If the drive as it is cannot be run to its end.
+        If the run of the unchanged drive cannot be completed.
     ExecutorError
-        If `executor` cannot make the runs.
+        If `executor` cannot execute the runs.
     StoreError
-        If finished runs cannot be kept.
+        If finished runs cannot be stored.
     """
     import pandas as pd
 
@@ -92,13 +93,13 @@ def limit(
         )
     found = json.loads(text)
     table = pd.DataFrame(found["rows"], columns=found["columns"])
-    # A text, for pandas copies what is in it with each table that is made of this one.
+    # Stored as text, because pandas copies the attributes to every derived table.
     table.attrs["limit"] = json.dumps(found["limit"])
     return table
 
 
 def _listed(name: str, values: Sequence[str | Mapping[str, Any]] | None) -> str | None:
-    """Give names and tables as JSON."""
+    """Return names and tables as JSON."""
     if values is None:
         return None
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):

@@ -1,4 +1,4 @@
-"""What there is to choose from."""
+"""Listings of available parts."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ def _list(what: str) -> list[dict[str, Any]]:
 
 
 def list_victims() -> list[dict[str, Any]]:
-    """All victim policies: ``name``, ``help`` and ``source`` of each."""
+    """List all victim policies: ``name``, ``help`` and ``source`` of each."""
     return _list("victims")
 
 
 def list_placements() -> list[dict[str, Any]]:
-    """All placements: ``name``, ``help`` and ``source`` of each."""
+    """List all placements: ``name``, ``help`` and ``source`` of each."""
     return _list("placements")
 
 
 def list_workloads() -> list[dict[str, Any]]:
-    """All synthetic workloads: ``name``, ``help``, ``source`` and ``keys`` of each."""
+    """List all synthetic workloads: ``name``, ``help``, ``source`` and ``keys`` of each."""
     return _list("workloads")
 
 
 def list_formats() -> list[dict[str, Any]]:
-    """All trace formats: ``name``, ``help``, ``columns`` with their units, ``options`` and more of each."""
+    """List all trace formats: ``name``, ``help``, ``columns`` with their units, ``options`` and more."""
     return _list("formats")
 
 
 def list_presets() -> list[dict[str, Any]]:
-    """All device presets: ``name``, ``help``, ``source`` and the figures of each."""
+    """List all device presets: ``name``, ``help``, ``source`` and the figures of each."""
     return _list("presets")
 
 
 def list_dedups() -> list[dict[str, Any]]:
-    """All ways to store equal pages once: ``name``, ``help`` and ``source`` of each."""
+    """List all methods of deduplication: ``name``, ``help`` and ``source`` of each."""
     return _list("dedups")
 
 
 def list_ftls() -> list[dict[str, Any]]:
-    """All flash translation layers: ``name``, ``help`` and ``source`` of each."""
+    """List all flash translation layers: ``name``, ``help`` and ``source`` of each."""
     return _list("ftls")
 
 
 def list_validities() -> list[dict[str, Any]]:
-    """All ways to keep which pages are valid: ``name``, ``help`` and ``source`` of each."""
+    """List all stores of page validity: ``name``, ``help`` and ``source`` of each."""
     return _list("validities")

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OWN_INTERVALS = {"write_amplification": "write_amplification_ci95"}
-"""Figures for which each run knows an interval of its own, by batch means."""
+"""Figures with an interval by batch means in each single run."""
 
 
 def settings_of(table: pd.DataFrame) -> list[str]:
-    """Give the columns of a sweep's table that say what was varied: those before ``replica``."""
+    """Return the columns of a sweep's table with varied settings: those before ``replica``."""
     columns = [str(column) for column in table.columns]
     if "replica" not in columns:
         raise ParameterError("table: has no column replica; a table of wearwell.sweep is wanted", "table")
@@ -25,7 +25,7 @@ def settings_of(table: pd.DataFrame) -> list[str]:
 
 
 def figures_of(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Give the names, all of which must be columns of numbers."""
+    """Return the names, after checking that all are numeric columns."""
     from pandas.api.types import is_numeric_dtype
 
     settings = settings_of(table)
@@ -37,7 +37,7 @@ def figures_of(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def means(table: pd.DataFrame, *figures: str) -> pd.DataFrame:
-    """Give means over the replicas of each combination in a sweep's table, with their confidence intervals.
+    """Return means over the replicas of each combination in a sweep's table, with confidence intervals.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ def means(table: pd.DataFrame, *figures: str) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a combination of settings, which are its first columns, in the order of the table. Of each figure it has
-        the mean and, with ``_ci95`` after its name, the half-width of the 95 % confidence interval by Student's t; of a
-        single run that of its own batch means, where it has one. ``runs`` says how many runs the means rest on: those
-        that failed are left out.
+        One row per combination of settings, in the order of the table; the settings are the first columns. Each figure
+        has its mean and, with ``_ci95`` after its name, the half-width of the 95 % confidence interval by Student's t;
+        for a single run, that of its batch means, if there is one. ``runs`` is the number of runs in the means; failed
+        runs are excluded.
 
     Raises
     ------
     ParameterError
-        If the table is no sweep's, or has no such figure.
+        If the table is not that of a sweep, or has no such figure.
     """
     import pandas as pd
 
@@ -65,7 +65,7 @@ def means(table: pd.DataFrame, *figures: str) -> pd.DataFrame:
     settings = settings_of(table)
     groups: dict[tuple[str, ...], tuple[list[Any], list[int]]] = {}
     for at, values in enumerate(table[settings].itertuples(index=False, name=None)):
-        # Settings may be tables, which are told apart by their text.
+        # Settings may be tables, which are compared by their text.
         groups.setdefault(tuple(map(repr, values)), (list(values), []))[1].append(at)
     rows = []
     for chosen, places in groups.values():
@@ -79,7 +79,7 @@ def means(table: pd.DataFrame, *figures: str) -> pd.DataFrame:
 
 
 def _mean(group: pd.DataFrame, name: str) -> tuple[float, float]:
-    """Give the mean and the half-width of its interval; not a number where there is none."""
+    """Return the mean and the half-width of its interval; NaN if there is none."""
     values = [float(value) for value in group[name] if value is not None and not math.isnan(value)]
     if not values:
         return math.nan, math.nan

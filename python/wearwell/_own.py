@@ -21,7 +21,7 @@ class VictimPolicy(Protocol):
     """
 
     def select(self, blocks: _core.Blocks, /) -> int:
-        """Name the block to be cleaned next, one of ``blocks.candidates``."""
+        """Return the number of the block to clean next, one of ``blocks.candidates``."""
 
 
 class Placement(Protocol):
@@ -35,42 +35,42 @@ class Placement(Protocol):
         """Number of streams, 1 to 255."""
 
     def place(self, page: _core.PageContext, /) -> int:
-        """Name the stream that the page goes to, 0 to one below ``streams``."""
+        """Return the number of the page's stream, below ``streams``."""
 
 
 Item: TypeAlias = "NDArray[np.integer[Any]] | Iterable[int] | tuple[Any, ...]"
-"""What a workload yields: page numbers to write, or a tuple of operation, pages and perhaps a hint."""
+"""Item of a workload: page numbers to write, or a tuple of operation, pages and optionally a hint."""
 
 VictimLike: TypeAlias = str | Mapping[str, Any] | VictimPolicy | Callable[[], VictimPolicy] | None
 PlacementLike: TypeAlias = str | Mapping[str, Any] | Placement | Callable[[], Placement] | None
 WorkloadLike: TypeAlias = str | Mapping[str, Any] | Iterable[Item] | Callable[[int], Iterable[Item]] | None
 
 KEYS = {"ftl.victim": "victim", "ftl.placement": "placement", "workload": "workload"}
-"""Keys of the scenario that an object may take the place of, and what the run calls it."""
+"""Keys of the scenario that an object may replace, with the names of the arguments of the run."""
 
 METHODS = {"victim": "select", "placement": "place"}
-"""What makes an object such a part; what has no such method, and can be called, makes one."""
+"""Method that identifies an object as a part; a callable without this method is called to make one."""
 
 
 def is_own(key: str, value: object) -> bool:
-    """Tell whether the value is an object that takes the place of what the scenario names."""
+    """Return whether the value is an object that replaces a part of the scenario."""
     return key in KEYS and value is not None and not isinstance(value, str | Mapping)
 
 
 def name_of(part: object) -> str:
-    """Give the name of a part: that of its class, or of the function that it is."""
+    """Return the name of a part: that of its class, or of the function itself."""
     return getattr(part, "__name__", None) or type(part).__name__
 
 
 def is_made_anew(role: str, part: object) -> bool:
-    """Tell whether each run has a part of its own: a class, or a function that makes it."""
+    """Return whether each run gets a separate part: true for a class, or a function that makes a part."""
     if role == "workload":
         return callable(part)
     return isinstance(part, type) or (callable(part) and not hasattr(part, METHODS[role]))
 
 
 def made(role: str, part: Any, seed: int) -> Any:
-    """Give the part for one run; classes and functions make one. A workload's is called by the run, with its pages."""
+    """Return the part for one run; calls classes and functions. The run itself calls a function for a workload."""
     if role == "workload":
         return _workload(part, seed)
     if not is_made_anew(role, part):
@@ -90,7 +90,7 @@ def _workload(part: Any, seed: int) -> Any:
 
         seeded.__name__ = name_of(part)
         return seeded
-    # One array is one item, and not one for each of its numbers.
+    # A one-dimensional array is a single item.
     return [part] if getattr(part, "ndim", None) == 1 else part
 
 

@@ -1,4 +1,4 @@
-"""What all parts of a scenario have in common."""
+"""Base class of all parts of a scenario."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from ._errors import ScenarioError
 from ._plain import did_you_mean, plain
 
 Named: TypeAlias = str | Mapping[str, Any]
-"""A part by its name, or as a table with its name and settings: ``{"policy": "d_choices", "choices": 4}``."""
+"""A part given by its name, or as a table with its name and settings: ``{"policy": "d_choices", "choices":
+4}``."""
 
 Size: TypeAlias = int | str
 """Bytes: a number, or text with a unit."""
 
 
 class Part:
-    """What all parts of a scenario can do."""
+    """Base class of all parts of a scenario."""
 
     _parts: ClassVar[dict[str, type[Part]]] = {}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that was given, as plain dictionaries, lists, numbers and text."""
+        """Return all given values as plain dictionaries, lists, numbers and text."""
         return {name: plain(value, name) for name, value in self._given().items() if value is not None and value != []}
 
     def _given(self) -> dict[str, Any]:
@@ -30,12 +31,12 @@ class Part:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], key: str = "") -> Self:
-        """Take what ``to_dict`` gives, or the content of a scenario file.
+        """Build the part from the output of ``to_dict``, or from the contents of a scenario file.
 
         Raises
         ------
         ScenarioError
-            For an unknown key.
+            If a key is unknown.
         """
         known = [item.name for item in fields(cls)]  # type: ignore[arg-type]
         unknown = [name for name in values if name not in known]

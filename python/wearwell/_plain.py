@@ -1,4 +1,4 @@
-"""From anything that describes a scenario to plain values that become JSON."""
+"""Conversion of descriptions of a scenario to plain values for JSON."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from . import _core
 from ._errors import ScenarioError
 
 SOURCES = ("workload", "trace", "tenant")
-"""Keys that say who writes; a scenario has one of them."""
+"""Keys of the sources of writes; a scenario has one of them."""
 
 
 MOST = 1_000_000
-"""Replicas, and changes at once."""
+"""Largest numbers of replicas and of combined changes."""
 
 
 def whole(name: str, value: Any, least: int = 1, most: int = (1 << 63) - 1) -> int:
-    """Give an argument that must be a whole number in a range."""
+    """Return an argument that must be a whole number in a range."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}: a {type(value).__name__} is no whole number")
     number = operator.index(value)
@@ -34,20 +34,20 @@ def whole(name: str, value: Any, least: int = 1, most: int = (1 << 63) - 1) -> i
 
 
 def words(name: str, value: Any) -> list[str]:
-    """Give an argument that must be several names, and not one that is text itself."""
+    """Return an argument that must be a list of names, not a single string."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise TypeError(f"{name}: a list of names is wanted, not {value!r}")
     return list(value)
 
 
 def named(key: str, name: str) -> Any:
-    """Give the table that the name of a part at ``key`` stands for, or the name where it stands for none."""
+    """Return the table that a plain name at ``key`` is short for, or the name itself if there is none."""
     tag = _core.short_form(key)
     return name if tag is None else {tag: name}
 
 
 def name_workloads(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Turn workloads that are given by name alone into tables, the tenants' too."""
+    """Replace workloads that are given by name alone by tables, also in tenants."""
     tenants = scenario.get("tenant")
     for holder in [scenario, *(tenants if isinstance(tenants, list) else [])]:
         if isinstance(holder, dict) and isinstance(holder.get("workload"), str):
@@ -56,7 +56,7 @@ def name_workloads(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any, key: str) -> Any:
-    """Give the value as dictionaries, lists, text, numbers and booleans; keys without a value are left out."""
+    """Return the value as dictionaries, lists, text, numbers and booleans; keys without a value are omitted."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -92,7 +92,7 @@ def _text(value: str, key: str) -> str:
 
 
 def did_you_mean(message: str) -> str:
-    """Add to a message that lists what there is the name that was probably meant."""
+    """Extend a message that lists valid names by the name that was probably meant."""
     wrong = re.search(
         r'(?:unknown (?:field|variant) `([^`]*)`|"([^"]*)" is unknown|called "([^"]*)"|no such key)', message
     )
@@ -112,7 +112,7 @@ def set_key(scenario: dict[str, Any], key: str, value: Any) -> None:
     if not all(steps):
         raise ScenarioError(f"{key}: is no key; write for example device.capacity or log[0].victim", key)
     if key in SOURCES:
-        # One source of writes takes the others' place.
+        # A source of writes replaces the others.
         for other in SOURCES:
             if other != key:
                 scenario.pop(other, None)
@@ -149,7 +149,7 @@ def _index(table: list[Any], name: str, key: str) -> Any:
 
 
 def option_text(value: Any) -> str:
-    """Give an option of a trace format as text; a dictionary of columns as ``time=ts:us,op=type``."""
+    """Return an option of a trace format as text; a dictionary of columns as ``time=ts:us,op=type``."""
     if isinstance(value, Mapping):
         return ",".join(f"{name}={part}" for name, part in value.items())
     return str(value)

@@ -1,4 +1,4 @@
-"""Points of reproductions: each is answered by the program ``wearwell`` of a worker, of one build everywhere."""
+"""Points of reproductions, computed by the program ``wearwell`` of each worker, which must have the same build."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import IO, Any, NamedTuple
 from ._errors import ExecutorError
 
 PROGRAM = "WEARWELL_PROGRAM"
-"""Names the program where it is not the `wearwell` of the ``PATH``."""
+"""Environment variable with the name of the program, if it is not the `wearwell` in ``PATH``."""
 
 
 class Point(NamedTuple):
-    """A point that is to be answered."""
+    """A point to be computed."""
 
     number: int
     asked: str
     build: str
 
     def attempt(self) -> tuple[int, str | None, str | None]:
-        """Have it answered here."""
+        """Compute the point on this machine."""
         with _started() as program:
             if program.build != self.build:
                 raise ExecutorError(f"a worker has {other_build(program.build, self.build)}")
@@ -36,13 +36,13 @@ class Point(NamedTuple):
 
 
 def build() -> str:
-    """Give the build of the program that is here."""
+    """Return the build of the local program."""
     with _started() as program:
         return program.build
 
 
 def other_build(found: str, wanted: str) -> str:
-    """Say that a build is not the one that is wanted."""
+    """Return the message about a build that differs from the wanted one."""
     return f"the program wearwell {found}, and this is {wanted}: install the same build everywhere"
 
 
@@ -57,7 +57,7 @@ class _Program:
         self.build = found
 
     def ask(self, asked: str) -> tuple[str, dict[str, Any]]:
-        """Give what it says of a point, as it says it and read."""
+        """Send a point, and return the answer as text and parsed."""
         to = self._process.stdin
         assert to is not None
         try:
@@ -82,7 +82,7 @@ class _Program:
         return text.rstrip("\n"), said
 
     def _end(self) -> str:
-        """Say how it ended, which it has, or is about to."""
+        """Describe the end of the process; waits for it if necessary."""
         code = self._process.wait()
         self._complaints.seek(0)
         complaint = self._complaints.read().strip()
@@ -93,7 +93,7 @@ class _Program:
 
 @contextmanager
 def _started() -> Iterator[_Program]:
-    """Start the program; the end of its input ends it, also if this process is killed."""
+    """Start the program. It ends with its input, even if this process is killed."""
     name = os.environ.get(PROGRAM) or "wearwell"
     path = shutil.which(name)
     at = f"on {platform.node()}"

@@ -1,4 +1,4 @@
-"""Showing how a run goes on."""
+"""Progress of a run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MOST = 100
 
 
 class Progress(NamedTuple):
-    """How far a run has come.
+    """Progress of a run.
 
     Attributes
     ----------
     phase : {"read_trace", "fill", "overwrite", "warm_up", "measure"}
-        What it is doing.
+        Current phase.
     done : float
         Share of the phase that is done; during an open-ended warm-up, the share of its limit.
     drive_writes : float
@@ -37,7 +37,7 @@ _Report: TypeAlias = Callable[[str, float, float, float | None], object]
 
 @contextmanager
 def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
-    """Give what a run reports to."""
+    """Yield the function that a run reports its progress to."""
     if progress is None or progress is False:
         yield None
     elif callable(progress):
@@ -53,7 +53,7 @@ def reporting(progress: ProgressLike) -> Iterator[_Report | None]:
 
 @contextmanager
 def bar(total: int, unit: str) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar by tqdm, or lines on standard error where it is not installed."""
+    """Show a progress bar with tqdm, or lines on standard error if it is not installed."""
     tqdm = _tqdm()
     if tqdm is None:
         last = None
@@ -70,7 +70,7 @@ def bar(total: int, unit: str) -> Iterator[Callable[[int, str], None]]:
 
         def update(done: int, text: str) -> None:
             shown.set_description(text, refresh=False)
-            # A run has several phases, and each begins at 0 again.
+            # A run has several phases, and the count starts at 0 in each.
             shown.n = done
             shown.refresh()
 

@@ -1,4 +1,4 @@
-"""Pages that show what was found."""
+"""HTML pages of results."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ Found: TypeAlias = Union[Result, "pd.DataFrame"]
 def report(path: str | os.PathLike[str], *found: Found, title: str | None = None) -> None:
     """Draw results, sweeps, advice and limits on a page for a browser.
 
-    It has figures, their data as tables, warnings and scenarios.
+    The page has figures, their data as tables, warnings and scenarios.
 
-    The page is one file below 2 MB, which fetches nothing, as that of ``wearwell report``. It appears whole or
+    The page is a self-contained file below 2 MB, like that of ``wearwell report``. It is written completely or
     not at all.
 
     Parameters
     ----------
     path : str or PathLike
-        The page.
+        File of the page.
     *found : Result or pandas.DataFrame
-        What `run` gave, or tables of `sweep`, `advise` and `limit`. Several results stand side by side first.
+        Results of `run`, or tables of `sweep`, `advise` and `limit`. Several results are shown side by side first.
     title : str
-        What the page is called; by what is on it unless given.
+        Title of the page; derived from its contents unless given.
 
     Raises
     ------
     TypeError
-        If something is no result, and no table of `sweep`, `advise` or `limit`.
+        If an argument is neither a result nor a table of `sweep`, `advise` or `limit`.
     """
     if not found:
         raise TypeError(f"found: {WANTED}")
@@ -50,7 +50,7 @@ def report(path: str | os.PathLike[str], *found: Found, title: str | None = None
 
 
 def _document(found: Found, at: int) -> tuple[str, str]:
-    """Give a name and JSON."""
+    """Return the name and the JSON of a document."""
     if isinstance(found, Result):
         data = found.to_dict()
         return str(data["scenario"].get("name") or f"Run {at}"), json.dumps(data)
@@ -65,7 +65,7 @@ def _document(found: Found, at: int) -> tuple[str, str]:
 
 
 def _sweep(table: pd.DataFrame) -> dict[str, Any]:
-    """Give a row for each combination of settings, as the command line does, and what failed."""
+    """Return a row for each combination of settings, as the command line does, and the errors."""
     settings = settings_of(table)
     good = table[table["error"].isna()] if "error" in table else table
     failures = [str(error) for error in table["error"].dropna()] if "error" in table else []
@@ -73,7 +73,7 @@ def _sweep(table: pd.DataFrame) -> dict[str, Any]:
     intervals: list[float] = means(good)["write_amplification_ci95"].tolist() if len(good) else []
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, values in enumerate(good[settings].itertuples(index=False, name=None)):
-        # Settings may be tables, which are told apart by their text.
+        # Settings may be tables, which are compared by their text.
         groups.setdefault(tuple(map(repr, values)), []).append(place)
     for places, interval in zip(groups.values(), intervals, strict=True):
         group = good.iloc[places]
@@ -85,7 +85,7 @@ def _sweep(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _together(values: list[Any]) -> Any:
-    """Give one value for those of all replicas: whether all are true, the mean of numbers, all texts."""
+    """Combine the values of all replicas: booleans by "and", numbers by their mean, texts by joining."""
     plain = [_plain(value) for value in values]
     if all(isinstance(value, bool) for value in plain):
         return all(plain)
@@ -96,7 +96,7 @@ def _together(values: list[Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Give what JSON has a word for."""
+    """Return a value that JSON can represent; NaN and infinity become None."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

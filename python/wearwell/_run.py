@@ -1,4 +1,4 @@
-"""Running one scenario."""
+"""Execution of a single scenario."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ def run(
     workload: WorkloadLike = None,
     **overrides: Any,
 ) -> Result:
-    """Run a scenario: on the clock if it has ``timing``, else counting alone.
+    """Run a scenario: timed if it has ``timing``, otherwise only counting operations.
 
-    Other threads go on meanwhile, and Ctrl-C ends the run with ``KeyboardInterrupt``.
+    Other threads run at the same time, and Ctrl-C ends the run with ``KeyboardInterrupt``.
 
     Parameters
     ----------
     scenario : Scenario, dict, Result, path or TOML text
-        What to run.
+        Scenario to run.
     progress : bool or callable
-        ``True`` shows a bar; a callable is called with a `Progress` about once for every million pages and,
-        while a pipe with a trace says nothing, many times a second; it may raise an exception to end the run.
+        ``True`` shows a bar; a callable is called with a `Progress` about once per million pages and, while the run
+        waits for a pipe with a trace, many times a second. It may raise an exception to end the run.
     victim : str, dict or object with a method ``select``
-        The FTL's victim policy: one of `list_victims`, or one of your own, for prototyping. ``select(blocks)`` is
-        passed a `Blocks` and returns the number of a candidate block. If the object has them, ``begin(store)`` is
-        called first, with the sizes of the `Store`; ``closed(block)`` for every block that becomes a candidate;
-        ``invalidated(block, valid)`` for every page that dies, leaving its block with so many valid pages; and
-        ``taken(block)`` for every candidate that the drive empties for a reason of its own, as wear levelling does: it
-        is none any more.
+        Victim policy of the FTL: one of `list_victims`, or your own object, for prototyping. ``select(blocks)``
+        receives a `Blocks` and returns the number of a candidate block. These methods are optional: ``begin(store)``
+        is called first, with the sizes of the `Store`; ``closed(block)`` for every block that becomes a candidate;
+        ``invalidated(block, valid)`` for every page that is invalidated, with the number of valid pages left in its
+        block; and ``taken(block)`` for every candidate that is erased for another reason, such as wear levelling, and
+        is no longer a candidate.
     placement : str, dict or object with ``streams`` and a method ``place``
-        The FTL's placement: one of `list_placements`, or one of your own. ``place(page)`` is passed a `PageContext` for
-        each page that is written or moved, and returns the number of its stream, below ``streams``. If the object has
-        them, ``begin(store)`` is called first, ``reclaimed(stream, opened_at, now, valid_pages)`` for every victim, and
-        ``trimmed(page)`` for every page that is trimmed.
+        Placement of the FTL: one of `list_placements`, or your own object. ``place(page)`` receives a `PageContext`
+        for each page that is written or moved, and returns the number of its stream, below ``streams``. These methods
+        are optional: ``begin(store)`` is called first, ``reclaimed(stream, opened_at, now, valid_pages)`` for every
+        victim, and ``trimmed(page)`` for every page that is trimmed.
     workload : str, dict, iterable or callable
-        One of `list_workloads`, or one of your own: arrays of page numbers to write, one page each, or tuples
-        ``(op, pages)`` and ``(op, pages, hint)`` with ``op`` one of read, write, trim and flush. A function is called
-        with the number of logical pages, and with the scenario's ``seed`` if it has a parameter of that name, and
-        returns the iterable; it is called again at its end.
+        One of `list_workloads`, or your own iterable of items: arrays of page numbers to write, one page each, or
+        tuples ``(op, pages)`` and ``(op, pages, hint)`` with ``op`` one of read, write, trim and flush. A function is
+        called with the number of logical pages, and with the scenario's ``seed`` if it has a parameter of that name,
+        and returns the iterable; at the end of the iterable it is called again.
     **overrides
         Keys of the scenario to replace. Two underscores stand for the dot: ``device__spare_factor=0.2``.
 
@@ -65,16 +65,16 @@ def run(
     TraceError
         If its trace cannot be read, or does not fit on the drive.
     RunError
-        If the run cannot go on, or a policy of your own names a block that is no candidate, or a stream that is none.
+        If the run cannot continue, or your own policy returns a block that is not a candidate, or an invalid stream.
 
-    What a part of your own raises comes out as it is, with a note that says where it was raised.
+    An exception raised in your own part is passed on unchanged, with a note about its origin.
 
     Notes
     -----
-    A victim policy or a placement is an object, or a class or function without parameters, which then makes one for
-    the run. Parts written in Python are slow: the engine calls back into the interpreter for every victim, every
-    closed block and, if a policy has ``invalidated`` or there is a placement, every page. They are for prototypes; one
-    that proves its worth belongs into a file of ``crates/engine/src``.
+    A victim policy or a placement is an object, or a class or function without parameters, which then makes one for the
+    run. Parts written in Python are slow: the engine calls back into the interpreter for every victim, every closed
+    block and, if a policy has ``invalidated`` or there is a placement, every page. They are meant for prototypes; a
+    useful part should be rewritten in a file of ``crates/engine/src``.
     """
     given = {"ftl.victim": victim, "ftl.placement": placement, "workload": workload}
     given |= {full_key(key): value for key, value in overrides.items()}

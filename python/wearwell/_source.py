@@ -1,4 +1,4 @@
-"""Whatever describes a scenario, made into one."""
+"""Conversion of all descriptions of a scenario to one form."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ScenarioLike: TypeAlias = "Scenario | Mapping[str, Any] | Result | str | PathLik
 """A scenario, a dictionary of the same shape, a result to repeat, the path of a scenario or result file, or TOML."""
 
 SHORT = {"victim": "ftl.victim", "placement": "ftl.placement"}
-"""Tables that may be written without the one they are in: ``victim``, ``victim.choices``."""
+"""Tables whose keys may be given without the enclosing table: ``victim``, ``victim.choices``."""
 
 
 def scenario_dict(scenario: ScenarioLike, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Give the scenario as plain values, with some keys replaced."""
+    """Return the scenario as plain values, with some keys replaced."""
     values: dict[str, Any] = plain(_read(scenario), "")
     for key, value in (overrides or {}).items():
         name = full_key(key)
@@ -34,7 +34,7 @@ def scenario_dict(scenario: ScenarioLike, overrides: Mapping[str, Any] | None = 
 
 
 def full_key(key: str) -> str:
-    """Give the key of the scenario that an argument or an axis of a sweep stands for."""
+    """Return the key of the scenario for an argument or an axis of a sweep."""
     name = key.replace("__", ".")
     head, dot, rest = name.partition(".")
     return SHORT.get(head, head) + dot + rest
@@ -65,7 +65,7 @@ def _read(scenario: ScenarioLike) -> Mapping[str, Any]:
 
 @contextmanager
 def blame(scenario: ScenarioLike) -> Iterator[None]:
-    """Let errors in a scenario file say which file it is."""
+    """Add the name of the file to errors in a scenario file."""
     try:
         yield
     except ScenarioError as error:

@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 def read_store(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read all runs of this version that a store holds.
 
-    A store is the folder that `sweep` and `advise` are given, and ``--store`` of the command line.
+    A store is the folder given to `sweep`, `advise` and ``--store`` of the command line.
 
     Parameters
     ----------
     path : str or PathLike
-        The folder.
+        Folder of the store.
 
     Returns
     -------
     pandas.DataFrame
-        One row a run: its settings, ``replica``, the figures of `Result.summary` as the command line has them, and
-        ``result``, the whole result as JSON text. Rows stand in the order of their settings.
+        One row per run: its settings, ``replica``, the figures of `Result.summary` as on the command line, and
+        ``result``, the whole result as JSON text. Rows are sorted by their settings.
 
     Raises
     ------
     StoreError
-        If there is no such folder, or it cannot be read.
+        If the folder does not exist or cannot be read.
 
     Warns
     -----
     UserWarning
-        Of files that are damaged, and of runs that another version made: neither is in the table.
+        For damaged files, and for runs of another version: neither is in the table.
     """
     import pandas as pd
 
@@ -56,35 +56,36 @@ def read_store(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 class Compacted(NamedTuple):
-    """What became of the files of a store."""
+    """Result of `compact_store`."""
 
     runs: int
-    """Runs of this version, each once."""
+    """Number of runs of this version, each counted once."""
     files_before: int
-    """Files of the store before."""
+    """Number of files before."""
     files_after: int
-    """Files of the store afterwards."""
+    """Number of files afterwards."""
 
 
 def compact_store(path: str | os.PathLike[str]) -> Compacted:
-    """Put the runs of a store from many files into few.
+    """Merge the many files of a store into a few.
 
-    It may be ended at any moment: nothing is removed before it is safe in another file. Others may read and write the
-    store meanwhile. Runs of other versions and damaged files stay as they are.
+    The call may be interrupted at any time: no file is removed before its runs are safe in another file. Other
+    processes may read and write the store at the same time. Runs of other versions and damaged files stay as they
+    are.
 
     Parameters
     ----------
     path : str or PathLike
-        The folder.
+        Folder of the store.
 
     Returns
     -------
     Compacted
-        How many runs there are, and how many files hold them.
+        Numbers of runs and of files.
 
     Raises
     ------
     StoreError
-        If there is no such folder, or it cannot be read, written or cleared: all runs are still there.
+        If the folder does not exist, or cannot be read, written or cleared: no run is lost.
     """
     return Compacted(*_core.compact_store(os.fspath(path)))

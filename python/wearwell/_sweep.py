@@ -1,4 +1,4 @@
-"""Many runs over a grid of settings."""
+"""Execution of a scenario over a grid of settings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Point:
 
 
 class _Stopped(BaseException):
-    """The sweep ends; this run is to end as well."""
+    """Raised in a run that must end because the sweep ends."""
 
 
 def sweep(
@@ -61,24 +61,25 @@ def sweep(
     Parameters
     ----------
     scenario : Scenario, dict, Result, path or TOML text
-        What to run.
+        Scenario to run.
     vary : dict of str to sequence
-        Keys of the scenario, such as ``"device.spare_factor"`` or ``"victim"``, and the values each one takes. The
-        last key varies fastest. Of ``victim``, ``placement`` and ``workload`` a value may be one of your own, as in
-        `run`, but for objects that only one run can use: give the class, or a function that makes one.
+        Keys of the scenario, such as ``"device.spare_factor"`` or ``"victim"``, with the values of each. The last key
+        varies fastest. For ``victim``, ``placement`` and ``workload`` a value may be your own part, as in `run`. An
+        object that only one run can use must be given as a class, or as a function that makes one.
     replicas : int
-        Runs of each combination; each has a seed of its own, and replica 0 that of the scenario.
+        Runs of each combination; each has a separate seed, and replica 0 that of the scenario.
     threads : int
-        Runs at a time; as many as there are cores unless given. No result depends on it.
+        Runs at a time; number of cores unless given. No result depends on it.
     path : str or PathLike
-        The same as `store`, by its earlier name.
+        Same as `store`: its earlier name.
     progress : bool or callable
         ``True`` shows a bar; a callable is called with the numbers of runs finished and of all runs.
     store : str or PathLike
-        A folder of Parquet files in which finished runs are kept. Runs found there are not repeated, so that an
-        interrupted sweep goes on where it stopped; several sweeps may use it, also at once. `read_store` reads it.
+        Folder of Parquet files in which finished runs are stored. Runs found there are not repeated, so an interrupted
+        sweep continues where it stopped; several sweeps may use the folder, even at the same time. `read_store` reads
+        it.
     executor : concurrent.futures.Executor, distributed.Client or str
-        Who makes the runs, in place of threads of this process: any executor, a client of a Dask cluster, or the
+        Executor of the runs, instead of threads of this process: any executor, a client of a Dask cluster, or the
         address of its scheduler, such as ``"tcp://scheduler:8786"``. No result depends on it.
     **overrides
         Keys of the scenario to replace in all runs, as in `run`.
@@ -86,28 +87,27 @@ def sweep(
     Returns
     -------
     pandas.DataFrame
-        One row a run, in the order of the grid: the settings, ``replica``, the figures of `Result.summary`, and
-        ``error``, which holds the message of a run that failed (for example because its drive died). `means` makes one
-        row of the replicas of a combination.
+        One row per run, in the order of the grid: the settings, ``replica``, the figures of `Result.summary`, and
+        ``error``, the message of a run that failed (for example because its drive died). `means` combines the replicas
+        of a combination into one row.
 
     Raises
     ------
     ScenarioError
         If a combination cannot be run; all are checked before the first one starts.
     ExecutorError
-        If `executor` cannot make the runs: a worker died or has another version, or a scheduler is lost.
+        If `executor` cannot execute the runs: a worker died or has another version, or a scheduler is lost.
     StoreError
-        If finished runs cannot be kept. Those that were stored before stay.
+        If finished runs cannot be stored. Earlier stored runs stay.
 
     Warns
     -----
     UserWarning
-        Of files in the store that are damaged, and of runs in it that another version made: both are made again.
+        For damaged files in the store, and for runs of another version: both are repeated.
 
     See Also
     --------
-    read_store : All runs that a store holds.
-    means : Means over the replicas, with their confidence intervals.
+    read_store : All runs that a store holds. means : Means over the replicas, with their confidence intervals.
     wearwell.plot.sweep : The table as a figure.
     """
     import pandas as pd
@@ -137,7 +137,7 @@ def sweep(
 
 
 def open_store(path: str | os.PathLike[str], settings: Iterable[Mapping[str, Any]] = ()) -> _core.ResultStore:
-    """Open a store, and warn of what in it is left out."""
+    """Open a store, and warn about its unusable files and runs."""
     store = _core.ResultStore(os.fspath(path))
     for complaint in store.complaints():
         warnings.warn(complaint, stacklevel=3)
@@ -151,7 +151,7 @@ def _rows(
     store: _core.ResultStore | None,
     report: Callable[[int, int], object] | None,
 ) -> list[dict[str, Any]]:
-    """Give a row for each point, in their order, whoever makes the runs."""
+    """Return a row for each point, in order, for any executor."""
     known = [store.find(point.scenario) if store is not None else None for point in points]
     rows = [_row(point, text, None) if text is not None else {} for point, text in zip(points, known, strict=True)]
     new = [number for number, text in enumerate(known) if text is None]
@@ -186,7 +186,7 @@ def _row(point: _Point, text: str | None, error: str | None) -> dict[str, Any]:
 
 
 def _axes(vary: Mapping[str, Sequence[Any]], replicas: int) -> dict[str, list[Any]]:
-    """Give the values of each key, after a look at how many runs that makes."""
+    """Return the values of each key, after a check of the number of runs."""
     if not isinstance(vary, Mapping):
         raise TypeError(f"vary: a dictionary of keys and their values is wanted, not a {type(vary).__name__}")
     axes: dict[str, list[Any]] = {}
@@ -196,7 +196,7 @@ def _axes(vary: Mapping[str, Sequence[Any]], replicas: int) -> dict[str, list[An
             raise TypeError(f"vary: {key!r} is no key of a scenario, which is text")
         if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
             raise TypeError(f"{key}: a list of the values that it takes is wanted, not {values!r}")
-        # Of what has no length, or too many values, no more than is needed to say so.
+        # If the length is unknown or too large, read only as many values as needed for the error.
         axes[key] = list(itertools.islice(values, MOST_POINTS + 1))
         count *= len(axes[key])
     if not 0 < count <= MOST_POINTS:
@@ -218,7 +218,7 @@ def _plan(
         named, own = _split(overrides, settings)
         shown = {key: _shown(key, value) for key, value in settings.items()}
         if "workload" in own:
-            # The run takes it away again; without one a scenario would be refused.
+            # The run replaces this value; without it, the scenario would be refused.
             named["workload"] = "uniform"
         try:
             resolved = json.loads(_core.resolve(json.dumps(scenario_dict(scenario, named))))
@@ -234,7 +234,7 @@ def _plan(
 
 
 def _split(overrides: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tell what the scenario can say from parts of the program's own."""
+    """Separate plain settings of the scenario from the program's own parts."""
     given = {full_key(key): value for key, value in [*overrides.items(), *settings.items()]}
     own = {KEYS[key]: value for key, value in given.items() if is_own(key, value)}
     return {key: value for key, value in given.items() if not is_own(key, value)}, own
@@ -245,7 +245,7 @@ def _shown(key: str, value: Any) -> Any:
 
 
 def _refuse_shared(points: list[_Point]) -> None:
-    """Refuse objects that several runs would use, each of which leaves them as no other expects them."""
+    """Refuse an object that several runs would share: each run changes its state."""
     users = Counter((role, id(part)) for point in points for role, part in point.own.items())
     for role, part in (item for point in points for item in point.own.items()):
         is_used_up = isinstance(part, Iterator) if role == "workload" else not is_made_anew(role, part)
@@ -255,7 +255,7 @@ def _refuse_shared(points: list[_Point]) -> None:
 
 
 class _Threads:
-    """The threads of this process as who makes runs: they are interrupted in the midst of one."""
+    """Executor with threads of this process, which can be interrupted in the middle of a run."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -263,7 +263,7 @@ class _Threads:
         self._in_python: set[int] = set()
 
     def outcomes(self, jobs: list[Job]) -> Outcomes:
-        """Make runs, and give each as it ends, in any order; ``None`` now and then while none does."""
+        """Execute runs, and yield each as it ends, in any order; yield ``None`` at intervals while none ends."""
         with ThreadPoolExecutor(self._count) as pool:
             try:
                 pending = {pool.submit(self._one, job) for job in jobs}
@@ -274,7 +274,7 @@ class _Threads:
                     if not done:
                         yield None
             except BaseException:
-                # Ctrl-C comes to the caller's thread alone; the runs ask for it at their next report.
+                # Only the caller's thread receives Ctrl-C; the runs check for the event at their next report.
                 self._stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 self._end_own_parts()
@@ -282,11 +282,11 @@ class _Threads:
                 raise
 
     def _end_own_parts(self) -> None:
-        """End parts written in Python that go on for ever, and with them the runs that wait for them."""
+        """End endless parts written in Python, and thereby the runs that wait for them."""
         stop = ctypes.py_object(_Stopped)
         while self._in_python:
             for thread in list(self._in_python):
-                # No thread of that number is one that has come to its end already.
+                # The thread has already ended if its number is unknown.
                 if ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), stop) == 0:
                     self._in_python.discard(thread)
             time.sleep(0.05)
@@ -296,7 +296,7 @@ class _Threads:
         try:
             if job.own:
                 self._in_python.add(thread)
-            # Asked after the thread is known, so that it is either stopped here or from outside.
+            # Checked after the thread is registered, so that the thread stops either here or from outside.
             self._heed()
             return job.attempt(self._heed)
         finally:

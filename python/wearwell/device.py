@@ -1,4 +1,4 @@
-"""A stack that holds data."""
+"""A stack in memory that holds data."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class LiveDevice:
     Parameters
     ----------
     scenario : Scenario, dict, path or TOML text
-        The stack. Its workload, trace and measuring do not matter here. Pages (the device's mapping unit) may have
-        512, 4096, 8192 or 16384 bytes.
+        Stack of the device. Workload, trace and measurement settings are ignored. Pages (the device's mapping unit)
+        may have 512, 4096, 8192 or 16384 bytes.
     max_bytes : int
-        Bytes of flash that may be held in memory; larger devices are refused.
+        Limit of flash bytes held in memory; larger devices are refused.
     **overrides
         Keys of the scenario to replace, as for `run`.
 
@@ -42,12 +42,12 @@ class LiveDevice:
 
     @property
     def logical_pages(self) -> int:
-        """Pages that the device shows."""
+        """Number of pages of the device."""
         return self._core.logical_pages
 
     @property
     def page_bytes(self) -> int:
-        """Bytes of a page."""
+        """Bytes per page."""
         return self._core.page_bytes
 
     @property
@@ -57,7 +57,7 @@ class LiveDevice:
 
     def write(self, page: int, data: Buffer) -> None:
         """Write whole pages from `page` on."""
-        # A number would be as many zeros, and a list of numbers its bytes.
+        # Converted here, because bytes() of a number would be that many zeros.
         self._core.write(self._number(page), memoryview(data).tobytes())
 
     def read(self, page: int, count: int = 1) -> bytes:
@@ -65,11 +65,11 @@ class LiveDevice:
         return self._core.read(self._number(page), self._number(count))
 
     def trim(self, page: int, count: int = 1) -> None:
-        """Forget `count` pages from `page` on."""
+        """Discard `count` pages from `page` on."""
         self._core.trim(self._number(page), self._number(count))
 
     def _number(self, value: int) -> int:
-        """Give a number of a page or of pages: in the range of the compiled half, which looks at it more closely."""
+        """Return a page number or count, limited to the range of the compiled half, which checks it further."""
         number = operator.index(value)
         if not -1 << 62 < number < 1 << 62:
             raise IndexError(f"there is no such page; the device has pages 0 to {self.logical_pages - 1}")
@@ -80,7 +80,7 @@ class LiveDevice:
         self._core.flush()
 
     def counters(self) -> dict[str, Any]:
-        """Give the traffic since the device was made: ``layers``, from the top, and ``nand``.
+        """Return the traffic since the device was made: ``layers``, from the top, and ``nand``.
 
         Each layer has ``name``, ``write_amplification``, ``incoming`` pages by operation and ``outgoing`` pages
         (blocks, for erases) by cause and operation.
@@ -88,5 +88,5 @@ class LiveDevice:
         return json.loads(self._core.counters())  # type: ignore[no-any-return]
 
     def check(self) -> None:
-        """Recount everything that the stack counts; an error is a defect of Wearwell."""
+        """Recount everything that the stack counts; an exception means a defect of Wearwell."""
         self._core.check()

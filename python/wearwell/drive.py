@@ -1,6 +1,6 @@
-"""A drive that you have: what its data sheet comes to, and what its own SMART counters say of its use.
+"""Evaluation of a real drive: its data sheet, and the SMART counters of its use.
 
-Everything is worked out by theory; nothing is simulated. `scenario` makes the drive one that can be run.
+Everything is calculated by theory, without simulation. `scenario` makes a scenario of the drive for simulation.
 
 >>> import wearwell as ww
 >>> found = ww.drive.sheet(capacity="1.92 TB", raw_capacity="2 TiB", dwpd=1, warranty_years=5, cells="tlc")
@@ -26,30 +26,30 @@ __all__ = ["Figures", "Report", "scenario", "sheet", "smart"]
 
 
 class Figures(TypedDict, total=False):
-    """What is on a data sheet; all of it may be left out but for what is asked.
+    """Figures of a data sheet; all are optional, except those that the result needs.
 
     Parameters
     ----------
     capacity : int or str
-        What the drive shows, decimal as on the label: ``"1.92 TB"``.
+        Capacity of the drive, decimal as on the label: ``"1.92 TB"``.
     raw_capacity : int or str
-        The flash in it: ``"2 TiB"``. Or `over_provisioning`, (T - U) / U, or `spare_factor`, (T - U) / T; the next
-        power of two unless one of them is given.
+        Raw flash capacity: ``"2 TiB"``. Alternatively `over_provisioning`, (T - U) / U, or `spare_factor`, (T - U) /
+        T; the next power of two unless one of them is given.
     tbw : float
         Terabytes, of 10^12 bytes, that the host may write.
     dwpd, warranty_years : float
-        Drive writes per day, and over how many years of 365 days.
+        Drive writes per day, and the length of the warranty in years of 365 days.
     cells : str
-        The preset with the cells' endurance, such as ``"tlc"``; `endurance_cycles` says it, and
-        `rated_write_amplification` works it out of `tbw`.
+        Preset with the cells' endurance, such as ``"tlc"``; `endurance_cycles` sets the endurance directly, and
+        `rated_write_amplification` derives it from `tbw`.
     gb_per_day : float
-        What the host writes a day, in units of 10^9 bytes.
+        Host writes per day, in units of 10^9 bytes.
     sequential_write : int or str
         Bytes a second of sequential writes.
     random_write_iops : float
         Random writes of 4 KiB a second, sustained.
     interface : int or str
-        Bytes a second that the interface carries, for a scenario.
+        Transfer rate of the interface in bytes per second, for a scenario.
     hot_writes, hot_space : float
         Shares of the writes and of the pages that are hot in the model of hot and cold pages; 0.8 and 0.2.
     pages_per_block : int
@@ -76,11 +76,11 @@ class Figures(TypedDict, total=False):
 
 
 Report: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-"""A SMART report: the path of a file in JSON, or what is in it."""
+"""A SMART report: the path of a JSON file, or its contents."""
 
 
 def sheet(**figures: Unpack[Figures]) -> Record:
-    """Work out what a data sheet comes to.
+    """Evaluate a data sheet.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def sheet(**figures: Unpack[Figures]) -> Record:
     Returns
     -------
     Record
-        A dictionary whose entries are attributes as well, as ``wearwell drive --format json`` has it: ``rating`` (TBW,
+        A dictionary whose entries are also attributes, as ``wearwell drive --format json`` prints it: ``rating`` (TBW,
         DWPD, warranty), ``spare_space``, ``media_tb``, ``write_amplification_limit``, ``predictions``, ``usage``,
         ``interface_rates``.
 
     Raises
     ------
     ParameterError
-        If a figure cannot be, or contradicts another.
+        If a figure is impossible, or contradicts another.
     """
     return _record(_core.drive_sheet(_text(figures)))
 
@@ -105,7 +105,7 @@ def sheet(**figures: Unpack[Figures]) -> Record:
 def smart(
     report: Report, *, since: Report | None = None, days: float | None = None, **figures: Unpack[Figures]
 ) -> Record:
-    """Say what a drive's own counters tell of its use.
+    """Evaluate the SMART counters of a drive.
 
     Parameters
     ----------
@@ -113,16 +113,16 @@ def smart(
         ``nvme smart-log -o json``, with the documents of ``nvme ocp smart-add-log``, ``endurance-log``, ``id-ctrl`` and
         ``id-ns`` as there are, or ``smartctl -a -j``.
     since : path, dict or list of dict
-        An earlier report of the same drive: what happened in between is told, too.
+        An earlier report of the same drive: the time in between is also evaluated.
     days : float
-        Days between the two, or in service, where the reports do not say it rightly.
+        Days between the two reports, or in service, if the reports lack them or are wrong.
     **figures
-        What else is known of the drive, see `Figures`. The capacity is the report's unless given.
+        Other known figures of the drive, see `Figures`. The capacity is that of the report unless given.
 
     Returns
     -------
     Record
-        A dictionary whose entries are attributes as well: ``since_new`` and ``between`` (``write_amplification``,
+        A dictionary whose entries are also attributes: ``since_new`` and ``between`` (``write_amplification``,
         ``gb_per_day`` and so on, each with ``value``, ``low`` and ``high``), ``life``, ``effective`` (the spare space
         that explains the write amplification by each model) and ``notes``.
 
@@ -131,7 +131,7 @@ def smart(
     ReportError
         If a report cannot be read, or the two do not belong together.
     ParameterError
-        If a figure cannot be, or contradicts another.
+        If a figure is impossible, or contradicts another.
     """
     later = _named(report, "report")
     earlier = None if since is None else _named(since, "since")
@@ -144,14 +144,15 @@ def scenario(*, scaled_to: Size | None = None, **figures: Unpack[Figures]) -> Sc
     Parameters
     ----------
     scaled_to : int or str
-        What it shows instead: a smaller drive with the same share of spare space, and TBW in proportion, behaves alike.
+        Capacity of the drive in the scenario: a smaller drive with the same share of spare space, and TBW in
+        proportion, behaves alike.
     **figures
         See `Figures`; `capacity` and `cells` are needed.
 
     Raises
     ------
     ParameterError
-        If a figure cannot be, or contradicts another.
+        If a figure is impossible, or contradicts another.
     """
     shown = None if scaled_to is None else json.dumps(scaled_to)
     return Scenario.from_toml(_core.drive_scenario(_text(figures), shown))
@@ -166,7 +167,7 @@ def _record(text: str) -> Record:
 
 
 def _named(report: Report, name: str) -> tuple[str, str]:
-    """Give the report's name in messages, and its text."""
+    """Return the report's name for messages, and its text."""
     if isinstance(report, str | PathLike):
         path = fspath(report)
         try:

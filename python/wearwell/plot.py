@@ -1,8 +1,8 @@
-"""Figures for papers: of the right width, as vectors, and readable in grey and to the colour-blind.
+"""Figures for papers: vector graphics of standard widths, readable in grey and for colour-blind readers.
 
-Each function draws on `ax`, or in a new figure as wide as a column of a paper, and gives the axes, on which everything
-can be changed: ``ax.set_ylim(1, 4)``, ``ax.figure``. `save` writes the figure. It needs matplotlib:
-``pip install 'wearwell[plot]'``.
+Each function draws on `ax`, or in a new figure as wide as a column of a paper, and returns the axes, on which
+everything can be changed: ``ax.set_ylim(1, 4)``, ``ax.figure``. `save` writes the figure. It needs matplotlib: ``pip
+install 'wearwell[plot]'``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ WIDTHS = {"column": 3.4, "page": 7.0}
 """Widths of figures, inches: of one column, and of both."""
 
 COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Colours that the colour-blind tell apart (Okabe and Ito 2008), the dark ones first, so that they differ in grey."""
+"""Colours that colour-blind readers can distinguish (Okabe and Ito 2008), dark ones first, so that they differ in
+grey."""
 
 Width: TypeAlias = str | float
 
@@ -70,7 +71,7 @@ _NAMES = {
 
 @contextmanager
 def style(width: Width = "column") -> Iterator[None]:
-    """Draw with matplotlib as the figures here are drawn: ``with wearwell.plot.style(): ...``.
+    """Apply the style of this module to matplotlib: ``with wearwell.plot.style(): ...``.
 
     Parameters
     ----------
@@ -101,11 +102,11 @@ def style(width: Width = "column") -> Iterator[None]:
         "lines.linewidth": 1.1,
         "lines.markersize": 3.5,
         "errorbar.capsize": 2,
-        # Outlines that can be searched and edited, and that publishers take.
+        # Outline fonts that can be searched and edited, as publishers require.
         "pdf.fonttype": 42,
         "ps.fonttype": 42,
         "svg.fonttype": "none",
-        # The same figure is the same file.
+        # Equal figures give identical files.
         "svg.hashsalt": "wearwell",
     }
     is_interactive = mpl.is_interactive()
@@ -116,12 +117,12 @@ def style(width: Width = "column") -> Iterator[None]:
             finally:
                 is_interactive = mpl.is_interactive()
     finally:
-        # The first figure of a notebook loads the backend, which turns this on for all figures after it.
+        # Loading the backend for the first figure of a notebook would change this setting for all later figures.
         mpl.interactive(is_interactive)
 
 
 def save(figure: Figure | Axes, *paths: str | os.PathLike[str]) -> None:
-    """Write a figure to files, by their ends ``.pdf``, ``.svg`` and so on: the same figure as the same bytes.
+    """Write a figure to files of the kinds ``.pdf``, ``.svg`` and so on; equal figures give identical files.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ def save(figure: Figure | Axes, *paths: str | os.PathLike[str]) -> None:
         dates: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
         for path in paths:
             end = os.fspath(path).rpartition(".")[2].lower()
-            # The layout settles at the second time, to the last digit.
+            # The layout is stable only after the second drawing.
             for target in (io.BytesIO(), path):
                 whole.savefig(target, format=end, metadata=dates.get(end), dpi=300)
 
@@ -145,14 +146,14 @@ def course(
 ) -> Axes:
     """Draw write amplification over the drive writes of one or several runs, from the fresh drive on.
 
-    Of a single run the part that was measured is shaded, and its mean drawn with the 95 % confidence interval.
+    For a single run, the measured part is shaded, and its mean is drawn with the 95 % confidence interval.
 
     Parameters
     ----------
     results : Result, sequence of Result or dict of str to Result
-        The runs, by the names that the legend gives them; those of their scenarios, if they are given as a sequence.
+        Runs, by their names in the legend; a sequence is labelled with the names of the scenarios.
     ax : matplotlib Axes
-        Where to draw; in a new figure unless given.
+        Axes to draw on; a new figure unless given.
     width : {"column", "page"} or float
         Width of a new figure, by name or in inches.
     """
@@ -162,7 +163,7 @@ def course(
         for name, result in named.items():
             windows = result.windows
             reached = windows.host_pages / result.device.logical_pages
-            # Where nothing was cleaned yet there is no value.
+            # There is no value before the first cleaning.
             values = windows.write_amplification.astype(float)
             ax.plot(reached, values, label=name, marker="none")
         if len(named) == 1:
@@ -174,7 +175,7 @@ def course(
 
 
 def _measured(ax: Axes, result: Result) -> None:
-    """Shade the part that was measured, and draw its mean."""
+    """Shade the measured part, and draw its mean."""
     windows = result.windows
     end = float(windows.host_pages.iloc[-1]) / result.device.logical_pages
     begin = end - result.course.measured_drive_writes
@@ -203,17 +204,17 @@ def sweep(
     table : pandas.DataFrame
         A table of `wearwell.sweep`, or some of its rows.
     x : str
-        The setting on the horizontal axis; what is no number gets equal distances.
+        Setting on the horizontal axis; values that are not numbers are spaced equally.
     y : str
-        The figure on the vertical axis.
+        Figure on the vertical axis.
     by : str or sequence of str
-        Settings of which each combination is a line of its own; all others that were varied unless given.
+        Settings whose combinations are drawn as separate lines; all other varied settings unless given.
     ax, width
-        Those of `course`.
+        As for `course`.
 
     Notes
     -----
-    Error bars are those of `wearwell.means`: by Student's t over the replicas, or the interval of the only run.
+    Error bars are those of `wearwell.means`: by Student's t over the replicas, or the interval of a single run.
     """
     settings = settings_of(table)
     if x not in settings:
@@ -241,7 +242,7 @@ def sweep(
             across = [places_of[_word(value)] for value in group[x]]
             points = sorted(zip(across, group[y].astype(float), group[f"{y}_ci95"].astype(float), strict=True))
             across, heights, half_widths = ([point[at] for point in points] for at in range(3))
-            # Where there is no interval there is no bar, and not one of no length.
+            # Without an interval there is no error bar, instead of one of length 0.
             ax.errorbar(across, heights, yerr=half_widths, label=name)
         if not is_number:
             ax.set_xticks(list(places_of.values()), list(places_of))
@@ -265,13 +266,13 @@ def curves(
     Parameters
     ----------
     x : array_like
-        The parameter on the horizontal axis.
+        Parameter on the horizontal axis.
     values : dict of str to array_like, or array_like
         The curves by their names, each as long as `x`; or one without a name.
     xlabel, ylabel : str
-        What the axes say, if they say nothing yet.
+        Labels of the axes, if they have none yet.
     ax, width
-        Those of `course`. On the axes of a `sweep` the curves stand beside what was simulated.
+        As for `course`. On the axes of a `sweep`, the curves are drawn over the simulated points.
     """
     import numpy as np
 
@@ -292,14 +293,14 @@ def curves(
 
 
 def shares(state: SteadyState, ax: Axes | None = None, *, width: Width = "column") -> Axes:
-    """Draw how many blocks, and how many victims, have so many valid pages in a steady state of the theory.
+    """Draw the distribution of valid pages over blocks, and over victims, in a steady state of the theory.
 
     Parameters
     ----------
     state : SteadyState
-        An answer of `wearwell.theory.steady_state`.
+        Result of `wearwell.theory.steady_state`.
     ax, width
-        Those of `course`.
+        As for `course`.
     """
     levels = range(len(state.valid_pages))
     columns = {"blocks": state.valid_pages, "victims": state.victim_valid_pages}
@@ -313,16 +314,16 @@ def response_times(
     *,
     width: Width = "column",
 ) -> Axes:
-    """Draw the percentiles of the response times of timed runs: which share of the requests took longer.
+    """Draw the percentiles of the response times of timed runs: the share of the requests that took longer.
 
     Parameters
     ----------
     results : Result, sequence of Result or dict of str to Result
-        The runs, as for `course`.
+        Runs, as for `course`.
     kind : str
-        The kind of requests: a row of ``result.response_times``.
+        Kind of requests: a row of ``result.response_times``.
     ax, width
-        Those of `course`.
+        As for `course`.
     """
     named = _named(results)
     with style(width):
@@ -342,7 +343,7 @@ def response_times(
 
 
 def label(key: str) -> str:
-    """Give what an axis says of a setting or a figure: in words, with its unit."""
+    """Return the label of an axis for a setting or a figure: in words, with its unit."""
     name = key.replace("__", ".").rpartition(".")[2]
     if name in _NAMES:
         return _NAMES[name]
@@ -362,7 +363,7 @@ def _named(results: Result | Mapping[str, Result] | Sequence[Result]) -> dict[st
     else:
         given = list(results)
         names = [str(getattr(result, "scenario", {}).get("name") or f"run {at}") for at, result in enumerate(given, 1)]
-        # Equal names would be one line.
+        # Lines with equal names would be merged.
         numbered = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
         named = dict(zip(numbered, given, strict=True))
     wrong = [result for result in named.values() if not isinstance(result, Result)]
@@ -393,7 +394,7 @@ def _frame(ax: Axes, xlabel: str, ylabel: str) -> None:
 
 
 def _legend(settings: Sequence[str], values: Sequence[Any]) -> str:
-    """Give the name of a line: the values, with what they are where they are numbers."""
+    """Return the name of a line: the values, and their settings if they are numbers."""
     parts = []
     for name, value in zip(settings, values, strict=True):
         is_name = isinstance(value, str | Mapping)
@@ -402,5 +403,5 @@ def _legend(settings: Sequence[str], values: Sequence[Any]) -> str:
 
 
 def _word(value: Any) -> str:
-    """Give a setting in a word or two; of a table, its values."""
+    """Return a setting in a word or two; for a table, its values."""
     return " ".join(map(str, value.values())) if isinstance(value, Mapping) else str(value)

@@ -1,4 +1,4 @@
-"""What a run gives."""
+"""Results of runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Record(dict[str, Any]):
-    """A dictionary whose entries are attributes as well."""
+    """A dictionary whose entries are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -42,9 +42,9 @@ class Result:
     """The result of one run.
 
     Every entry of the result is an attribute: ``result.write_amplification``, ``result.wear.erases_max``,
-    ``result.lifetime.tbw`` (10^12 bytes), ``result.course.steady``, ``result.warnings``. A figure that would mean
-    nothing, such as the write amplification of a run in which nothing was cleaned, is ``None``, and a warning says
-    why. All but ``performance`` is a function of the scenario; equality leaves it out.
+    ``result.lifetime.tbw`` (10^12 bytes), ``result.course.steady``, ``result.warnings``. A meaningless figure, such
+    as the write amplification of a run without cleaning, is ``None``, and a warning gives the reason. Everything
+    except ``performance`` is a function of the scenario; comparisons ignore ``performance``.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -58,7 +58,7 @@ class Result:
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a result that `to_json` or the command line wrote; a ``ValueError`` if the file is none."""
+        """Read a result that `to_json` or the command line wrote; raises ``ValueError`` for other files."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_record)
         except ValueError as error:
@@ -68,11 +68,11 @@ class Result:
         return cls(data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the whole result as plain dictionaries and lists."""
+        """Return the whole result as plain dictionaries and lists."""
         return json.loads(json.dumps(self._data))  # type: ignore[no-any-return]
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to a file, which appears whole or not at all."""
+        """Write the result to a file, completely or not at all."""
         path = Path(path)
         with tempfile.NamedTemporaryFile(
             "w", dir=path.parent, prefix=".wearwell-", encoding="utf-8", delete=False
@@ -87,14 +87,14 @@ class Result:
                 raise
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
-        """Draw the result on a page for a browser, one file that fetches nothing; `wearwell.report` draws several."""
+        """Draw the result on a self-contained page for a browser; `wearwell.report` draws several."""
         from ._report import report
 
         report(path, self, title=title)
 
     @property
     def windows(self) -> pd.DataFrame:
-        """The time series, from the fresh drive on: one row a window.
+        """The time series, from the fresh drive on: one row per window.
 
         Columns: ``phase``, ``host_pages`` (since the drive was new), ``window_host_pages``, ``programs`` (pages),
         ``erases`` (blocks), ``write_amplification``, ``mapped_share``.
@@ -105,7 +105,7 @@ class Result:
 
     @property
     def layers(self) -> pd.DataFrame:
-        """The layers over the measured part, from the top: one row a layer, indexed by name.
+        """The layers over the measured part, from the top: one row per layer, indexed by name.
 
         Counts of pages (blocks, for erases) are in columns such as ``incoming_write`` and
         ``outgoing_cleaning_write``.
@@ -116,7 +116,7 @@ class Result:
 
     @property
     def response_times(self) -> pd.DataFrame:
-        """Response times of a timed run: one row a kind of request, indexed by kind.
+        """Response times of a timed run: one row per kind of request, indexed by kind.
 
         Columns: ``requests``, ``pages``, ``mean_ns``, ``max_ns``, for each percentile ``p99_ns`` and
         ``p99_cleaning_share`` and so on, and the mean of each part of the response time, such as ``die_wait_ns``.
@@ -127,7 +127,7 @@ class Result:
 
     @property
     def timeline(self) -> pd.DataFrame:
-        """The course of a timed run's measurement: one row for each of its equal parts that time reached.
+        """The course of a timed run's measurement: one row for each of its equal parts that was reached.
 
         Columns: ``time_ns`` (its beginning, from that of the measurement), ``requests``, ``response_mean_ns``,
         ``response_max_ns``, ``cleaning_share`` (of the dies' time; it marks the periods of cleaning) and ``victims``.
@@ -137,7 +137,7 @@ class Result:
         return pd.DataFrame(self._timeline_rows())
 
     def timed(self) -> Record:
-        """Give the timing of a timed run; of another it is an error that says so."""
+        """Return the timing of a timed run; raises an error for other runs."""
         timing = self._data.get("timing")
         if timing is None:
             raise ValueError("the run was not timed; give the scenario `timing`")
@@ -170,7 +170,7 @@ class Result:
         ]
 
     def to_polars(self, table: str = "windows") -> pl.DataFrame:
-        """Give ``"windows"``, ``"layers"``, ``"response_times"`` or ``"timeline"`` as a Polars frame."""
+        """Return ``"windows"``, ``"layers"``, ``"response_times"`` or ``"timeline"`` as a Polars frame."""
         need("polars", "polars")
         import polars as pl
 
@@ -182,7 +182,7 @@ class Result:
         return pl.DataFrame(rows[table])
 
     def layer(self, name: str) -> Record:
-        """Give everything about one layer, `victim_valid_pages` included."""
+        """Return all results of one layer, including `victim_valid_pages`."""
         for layer in self._data.layers:
             if layer.name == name:
                 return layer  # type: ignore[no-any-return]
@@ -198,11 +198,11 @@ class Result:
                 row |= {f"outgoing_{cause}_{op}": amount for op, amount in amounts.items()}
             rows.append(row)
         names = dict.fromkeys(name for row in rows for name in row)
-        # A cause that a layer does not have sent nothing.
+        # A missing cause means that nothing was sent.
         return [{name: row.get(name, 0 if name.startswith("outgoing_") else None) for name in names} for row in rows]
 
     def summary(self) -> dict[str, Any]:
-        """Give the figures of the result as one flat row, as in a sweep's table."""
+        """Return the figures of the result as one flat row, as in a sweep's table."""
         data = self._data
         estimate = data.write_amplification_estimate or {}
         lifetime, worn_out = data.lifetime or {}, data.worn_out or {}

@@ -1,8 +1,8 @@
-"""Scenarios as dataclasses: what is run, on which drive, and how it is measured.
+"""Scenarios as dataclasses: workload, drive and measurement.
 
-The fields have the names, meanings and defaults of a scenario file. ``None`` means "not given": Wearwell fills in
-its own default, and the result shows which. Sizes are bytes, as a number or as text with a unit: ``4096``,
-``"4 KiB"``, ``"1.92 TB"``.
+The fields have the names, meanings and defaults of a scenario file. ``None`` means "not given": Wearwell uses its
+default, and the result shows the value. Sizes are bytes, as a number or as text with a unit: ``4096``, ``"4 KiB"``,
+``"1.92 TB"``.
 """
 
 from __future__ import annotations
@@ -25,51 +25,51 @@ from .timing import Timing
 
 @dataclass(kw_only=True)
 class Device(Part):
-    """The drive: a preset, a size, and whatever differs from the preset.
+    """The drive: a preset, a size, and settings that differ from the preset.
 
     Of the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the spare space
-    between them (`spare_factor`, `over_provisioning`, `alpha` or `load`), give two; a preset supplies the spare
-    space when it is not given. With T physical and U logical pages:
+    between them (`spare_factor`, `over_provisioning`, `alpha` or `load`), give two; a preset supplies the spare space
+    when it is not given. With T physical and U logical pages:
 
     Parameters
     ----------
     preset : str
-        Device preset, see `list_presets`. Without one, every field of the geometry counts as 1 unless given.
+        Device preset, see `list_presets`. Without a preset, every field of the geometry is 1 unless given.
     capacity, raw_capacity : int or str
         Logical and physical capacity, bytes.
     blocks_per_plane : int
         Erase blocks of each plane.
     fit : bool or dict
-        Whether the logical size is made to fit the trace that is replayed, which is read through once for it; a result
-        has here what the trace touches.
+        True if the logical size is fitted to the trace that is replayed, which is read once for that; a result has the
+        extent of the trace here.
     spare_factor, over_provisioning, alpha, load : float
         (T - U) / T, (T - U) / U, T / U, U / T.
     channels, ways, dies, planes, pages_per_block : int
         The geometry: chips on each channel, dies in each chip and so on.
     unused_blocks : int
-        Of the blocks of all planes, so many are not used: that many planes have one less.
+        Number of blocks that are not used: this many planes have one block less.
     superblock_blocks : int
         Erase blocks of different planes that are filled and erased together; 1 unless given.
     page_size, spare_size : int or str
         User and spare bytes of a flash page.
     mapping_unit : int or str
-        The unit in which the drive maps data, bytes, at most a flash page; what results call a page.
+        Unit in which the drive maps data, bytes, at most a flash page; called a page in results.
     endurance_cycles : int
         Program/erase cycles that a block endures.
     tbw : float
-        Terabytes, of 10^12 bytes, that the data sheet lets the host write.
+        Rated terabytes written, in units of 10^12 bytes.
     dwpd : float
-        Drive writes per day that the data sheet allows over the warranty.
+        Rated drive writes per day over the warranty.
     endurance_spread : float
         Half-width of the uniform spread of the blocks' endurance, as a share of `endurance_cycles`.
     wears_out : bool
-        Whether blocks go bad once they reach their endurance.
+        True if blocks go bad once they reach their endurance.
     factory_bad_blocks : int
         Blocks bad from the factory.
     program_failure_rate : float
         Probability that programming a page fails.
     read_disturb_limit : int
-        Page reads that a block endures before its pages are written anew; any number unless given.
+        Number of page reads after which the pages of a block are rewritten; unlimited unless given.
     """
 
     preset: str | None = None
@@ -108,43 +108,43 @@ class Log(Part):
     Parameters
     ----------
     name : str
-        The layer's name in results.
+        Name of the layer in results.
     structure : str or dict
-        What the layer is, see docs/scenario.md; a log-structured store unless given. Of an FTL, see `list_ftls`.
+        Kind of layer, see docs/scenario.md; a log-structured store unless given. For an FTL, see `list_ftls`.
     victim : str or dict
-        Which block is cleaned next, see `list_victims`.
+        Policy that selects the next block to clean, see `list_victims`.
     placement : str or dict
-        Which stream a page goes to, see `list_placements`.
+        Policy that selects the stream of a page, see `list_placements`.
     reclaim : {"free_pool", "in_place"}
-        Whether erased blocks wait in a pool, or the erased victim is the new frontier.
+        Erased blocks wait in a pool (free_pool), or the erased victim becomes the new frontier (in_place).
     free_blocks_low, free_blocks_high : int
         Erased blocks at which cleaning starts and stops (free_pool).
     free_share_low : float
-        The same as free_blocks_low as a share of all blocks, in place of it.
+        Alternative to free_blocks_low: a share of all blocks.
     free_blocks_deferred : int
-        Erased blocks at which cleaning starts while a log above cleans; not put off unless given.
+        Erased blocks at which cleaning starts while a log above cleans; not deferred unless given.
     free_blocks_idle : int
         Erased blocks up to which idle time is used for cleaning (timed mode).
     copy_order : {"oldest", "random"}
-        Which live pages fill up a block that has not room for all of a victim's.
+        Order in which live pages fill up a block that does not have room for all of a victim's pages.
     evict : bool
-        Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
+        True if cleaning drops the live pages of a victim instead of moving them, as a cache may.
     dedup : str or dict
-        FTL only: how pages that hold the same are stored once, see `list_dedups`; none unless given.
+        FTL only: method that stores equal pages once, see `list_dedups`; none unless given.
     wear : str or dict
-        FTL only: how wear is levelled: "none", "scan" or "start_gap"; not at all unless given.
+        FTL only: method of wear levelling: "none", "scan" or "start_gap"; none unless given.
     directory : {"auto", "page", "block"}
-        What the simulation keeps of each page.
+        Data that the simulation stores about each page.
     on : str
-        Stacked logs only: name of the layer it stands on; the next log unless given, for the last one the FTL.
+        Stacked logs only: name of the layer below; the next log unless given, the FTL for the last one.
     share : float
-        Stacked logs only: share of that layer's logical pages that it gets; all of them if nothing else stands there.
+        Stacked logs only: share of the logical pages of the layer below; all of them if there is no other user.
     align : bool
-        Stacked logs only: whether its partition ends on a whole block (segment) of the layer below.
+        Stacked logs only: true if its partition ends on a whole block (segment) of the layer below.
     segment_size : int or str
         Stacked logs only: the log's erase block, bytes.
     segment_blocks : int
-        Stacked logs only: the same in blocks (segments) of the layer below.
+        Stacked logs only: alternative to segment_size: number of blocks (segments) of the layer below.
     first_hint : int
         Stacked logs only: stream hint of its first stream's writes to the layer below.
     spare_factor : float
@@ -152,7 +152,7 @@ class Log(Part):
     trim : bool or dict
         Stacked logs only: whether and how a cleaned segment is trimmed on the layer below.
     metadata : str or dict
-        Stacked logs only: what the log writes for itself; nothing unless given.
+        Stacked logs only: layout of the log's own metadata writes; none unless given.
     """
 
     name: str | None = None
@@ -188,27 +188,27 @@ class Trace(Part):
     Parameters
     ----------
     path : str or PathLike
-        The file, plain or compressed (gzip, xz, zstd).
+        File of the trace, plain or compressed (gzip, xz, zstd).
     format : str
-        Its format, see `list_formats`; may be left out where the content is unmistakable.
+        Format of the trace, see `list_formats`; may be left out if the content is unambiguous.
     options : dict
         Options of the format. ``columns`` reads any table, as text or as a dictionary, see `trace.open`.
     skip_bad : bool
-        Count lines that cannot be read and go on, instead of stopping at the first.
+        Count and skip lines that cannot be read, instead of stopping at the first.
     volumes : list of int
         Volumes to replay; all unless given.
     volume_rule : {"single", "side_by_side", "overlay"}
-        What to do with more than one volume.
+        Treatment of more than one volume.
     address : {"direct", "wrap", "scale", "compact"}
-        How the trace's addresses become pages of the device.
+        Conversion of the trace's addresses to pages of the device.
     trim : bool
-        Whether discards are passed on as TRIM.
+        True if discards are passed on as TRIM.
     missing_digests : {"error", "unique"}
-        What to do with a written request whose digests do not say what it writes.
+        Treatment of a write request whose digests do not cover its contents.
     repeat_contents : bool
-        Whether each pass writes the contents of the pass before.
+        True if each pass writes the same contents as the pass before.
     backwards : {"error", "clamp", "sort"}
-        What to do with a request that arrives before the one in front of it.
+        Treatment of a request whose time is earlier than that of the request before.
     """
 
     path: str | Path
@@ -224,34 +224,34 @@ class Trace(Part):
     backwards: str = "error"
 
     def __post_init__(self) -> None:
-        """Give options as the text that they are in a scenario file."""
+        """Convert options to text, as in a scenario file."""
         self.options = {name: option_text(value) for name, value in self.options.items()}
 
 
 @dataclass(kw_only=True)
 class Tenant(Part):
-    """One of several that write at the same time.
+    """One of several tenants that write at the same time.
 
     Parameters
     ----------
     name : str
-        Its name in results, from which its seed is taken.
+        Name of the tenant in results; its seed is derived from the name.
     on : str
-        Name of the layer it writes to; the topmost unless given, if there is only one.
+        Name of the layer below; the topmost unless given, if there is only one.
     share : float
-        Share of that layer's logical pages that it gets; all of them if nothing else stands there.
+        Share of that layer's logical pages; all of them if there is no other user.
     align : bool
-        Whether its partition ends on a whole block (segment) of the layer.
+        True if its partition ends on a whole block (segment) of the layer.
     first_hint : int
-        Added to the stream hints of its writes.
+        Offset that is added to the stream hints of its writes.
     rate : float
-        Pages it writes, in proportion to the other tenants' rates.
+        Relative write rate, in pages; only the ratios between tenants matter.
     workload : str or dict
         A synthetic workload, see `list_workloads`; either this or `trace`.
     trace : Trace
         A trace to replay; either this or `workload`.
     content : str or dict
-        What written pages hold; for a trace instead of its digests.
+        Contents of written pages; for a trace, replaces its digests.
     """
 
     _parts: ClassVar[dict[str, type[Part]]] = {"trace": Trace}
@@ -269,25 +269,25 @@ class Tenant(Part):
 
 @dataclass(kw_only=True)
 class Power(Part):
-    """Power cuts, for FTLs that come back from their flash.
+    """Power cuts, for FTLs that recover from their flash.
 
-    Of `every`, `random` and `at_operation` one may be given. After each cut what was acknowledged is read back.
+    Only one of `every`, `random` and `at_operation` may be given. After each cut, acknowledged writes are read back.
 
     Parameters
     ----------
     at_end : bool
-        Whether power is cut when the run is over; the recovery is then in the result.
+        True if power is cut at the end of the run; the recovery is then in the result.
     every : int
-        Power is cut after each so many programs and erases while measuring.
+        Power is cut after each N programs and erases while measuring.
     random : int
-        Power is cut at so many random operations while measuring.
+        Power is cut at this many random operations while measuring.
     at_operation : str
         Power is cut at these operations: ``"4711"`` before one, ``"4711t"`` in the middle of it.
     recovery_cut_probability : float
-        Probability that a recovery is cut, too.
+        Probability that power is also cut during a recovery.
     cut_again_probability : float, optional
-        Probability that power is cut again within 64 operations after a recovery, and nothing is read back in
-        between; 0 unless given, below 1.
+        Probability that power is cut again within 64 operations after a recovery, without reading back in between; 0
+        unless given, below 1.
     read_us, program_us, spare_read_us, erase_us : float
         Microseconds of flash operations, for the time of recoveries.
     off_ms : float
@@ -309,14 +309,14 @@ class Power(Part):
 
 @dataclass(kw_only=True)
 class Precondition(Part):
-    """What is written before anything counts.
+    """Writes before the warm-up.
 
     Parameters
     ----------
     fill : {"sequential", "none"}
-        How the logical space is filled first.
+        Method of the first fill of the logical space.
     random_overwrites : float
-        Uniformly random page writes after it, in multiples of the logical capacity.
+        Uniformly random page writes after the fill, in multiples of the logical capacity.
     """
 
     fill: str = "sequential"
@@ -325,26 +325,26 @@ class Precondition(Part):
 
 @dataclass(kw_only=True)
 class Measure(Part):
-    """How long to warm up and to measure, in drive writes: multiples of the logical capacity.
+    """Length of warm-up and measurement, in drive writes: multiples of the logical capacity.
 
     Parameters
     ----------
     warm_up : float
-        Drive writes before measuring, rounded up to whole windows; left out, the run warms up until it is steady.
+        Drive writes before measuring, rounded up to whole windows; if not given, the run warms up until it is steady.
     max_warm_up : float
-        Drive writes after which an unsteady run is measured all the same, with a warning.
+        Drive writes after which an unsteady run is measured nevertheless, with a warning.
     tolerance : float
-        By what share write amplification may still change in a steady state.
+        Largest relative change of write amplification in a steady state.
     drive_writes : float
         Drive writes to measure, rounded up to whole windows.
     passes : int
-        Traces only: whole passes to measure, at least.
+        Traces only: least number of whole passes to measure.
     window : float
         Drive writes in one window of the time series.
     until_worn_out_blocks : int
         Run until this many blocks have worn out; needs `Device.wears_out`.
     warranty_years : float
-        Years over which drive writes per day are stated.
+        Years to which drive writes per day refer.
     """
 
     warm_up: float | None = None
@@ -359,16 +359,16 @@ class Measure(Part):
 
 @dataclass(kw_only=True)
 class Scenario(Part):
-    """A stack, what is done to it, and how it is measured.
+    """A stack, its workload, and its measurement.
 
     Parameters
     ----------
     device : Device
-        The drive.
+        Drive at the bottom of the stack.
     name : str
-        A title for results and tables.
+        Title for results and tables.
     seed : int
-        The root seed. Equal scenarios with equal seeds give equal results, bit for bit.
+        Root seed. Equal scenarios with equal seeds give equal results, bit for bit.
     ftl : Log
         The flash translation layer on the drive.
     log : list of Log
@@ -378,19 +378,19 @@ class Scenario(Part):
     trace : Trace
         A trace to replay; either this, `workload` or `tenant`.
     content : str or dict
-        What written pages hold; for a trace instead of its digests.
+        Contents of written pages; for a trace, replaces its digests.
     tenant : list of Tenant
-        Several workloads and traces at once, each on a layer of its choice.
+        Several workloads and traces at the same time, each on a layer of its choice.
     top : dict
-        A file system that does the writing, with its own workload.
+        File system that does the writing, with its own workload.
     timing : Timing
-        Timed mode; without it a run only counts.
+        Timed mode; without it, a run only counts operations.
     power : Power
-        Power cuts; none without it.
+        Power cuts; none unless given.
     precondition : Precondition
-        What is written before anything counts.
+        Writes before the warm-up.
     measure : Measure
-        How long to warm up and to measure.
+        Length of warm-up and measurement.
 
     Examples
     --------
@@ -430,7 +430,7 @@ class Scenario(Part):
     measure: Measure = field(default_factory=Measure)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that was given, as plain dictionaries, lists, numbers and text."""
+        """Return all given values as plain dictionaries, lists, numbers and text."""
         return name_workloads(super().to_dict())
 
     @classmethod
@@ -446,13 +446,13 @@ class Scenario(Part):
         Parameters
         ----------
         source : str or Path
-            A path, or TOML text, which is told by its line breaks or equals signs. A trace's path is relative to the
-            file.
+            A path, or TOML text, which is recognised by its line breaks or equals signs. The path of a trace is
+            relative to the file.
         """
         return cls.from_dict(read_toml(source))
 
     def to_toml(self) -> str:
-        """Write what was given as the text of a scenario file."""
+        """Return the given values as the text of a scenario file."""
         return tomli_w.dumps(self.to_dict())
 
     def resolve(self) -> Scenario:
@@ -461,7 +461,7 @@ class Scenario(Part):
         Raises
         ------
         ScenarioError
-            For a scenario that cannot be run.
+            If the scenario cannot be run.
         """
         return Scenario.from_dict(json.loads(_core.resolve(json.dumps(self.to_dict()))))
 

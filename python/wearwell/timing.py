@@ -1,4 +1,4 @@
-"""How long everything takes."""
+"""Durations of operations in timed runs."""
 
 from __future__ import annotations
 
@@ -11,51 +11,52 @@ from ._part import Part, Size
 
 @dataclass(kw_only=True)
 class Timing(Part):
-    """Timed mode: response times, throughput, and what cleaning does to them.
+    """Timed mode: response times, throughput, and the effect of cleaning on them.
 
-    Times of the flash come from the device's preset unless given.
+    Flash times are those of the device's preset unless given.
 
     Parameters
     ----------
     queue_depth : int
-        Requests that the drive works on at once.
+        Number of requests that the drive works on at once.
     arrivals : {"open", "closed"}
-        Whether requests arrive when they are due, or each as soon as the queue has room.
+        Requests arrive at their times (open), or each as soon as the queue has room (closed).
     requests : dict
         Open arrivals of synthetic workloads: ``requests_per_second`` and ``spacing``.
     speed_up : float
-        Times between requests are divided by this.
+        Divisor for the times between requests.
     read_us, spare_read_us, program_us, erase_us, command_us : float
-        Microseconds of the flash's operations (a spare area read without its page among them), and of each command on
-        the channel.
+        Microseconds of flash operations (``spare_read_us``: a spare area without its page), and of each command on the
+        channel.
     channel_mb_per_s, host_mb_per_s : float
-        10^6 bytes a second of a channel and of the link to the host.
+        Transfer rates of a channel and of the link to the host, in 10^6 bytes per second.
     contention : {"channel", "die"}
-        Whether operations wait for die and channel, or for the die alone.
+        Operations wait for die and channel (``"channel"``), or for the die alone (``"die"``).
     priority : {"fcfs", "read_first"}
-        What a die takes next.
+        Order in which a die executes operations.
     suspend_erase, suspend_program : bool
-        Whether a host's read interrupts them.
+        True if a host's read suspends the operation.
     suspend_us, resume_us : float
-        Microseconds that interrupting and going on take.
+        Microseconds of suspending and resuming.
     striping : {"block", "drive"}
-        Which planes the pages of a block lie on; ``"drive"``, all of them, with a preset.
+        Planes that the pages of a block lie on; ``"drive"`` means all planes, and is the default with a preset.
     multi_plane, copyback : bool
-        Operations on several planes at once; moves within a plane without the channel.
+        Operations on several planes at once; moves within a plane that do not use the channel.
     erase_ahead : bool
-        Whether so much is kept erased that no page waits for the erase of its own block; true with
+        True if enough blocks are kept erased that no page waits for the erase of its own block; default with
         ``controller="drive"``.
     cleaning : {"foreground", "background"}
-        Whether a write waits for the cleaning that it had to do; in the background with ``controller="drive"``.
+        A write waits for the cleaning that it caused (foreground), or does not (background); the default with
+        ``controller="drive"`` is background.
     controller : {"ideal", "drive"}
-        What stands between the host and the flash: nothing but what is given, or link, controller and write buffer of
-        the drive that the preset is modelled on; ``"drive"`` with such a preset.
+        Components between the host and the flash: only those that are given (``"ideal"``), or link, controller and
+        write buffer of the drive that the preset models (``"drive"``, the default with such a preset).
     controller_read_us, controller_write_us : float
-        Microseconds that the controller works on each read and each write, one request after the other.
+        Microseconds of controller time for each read and each write; requests are processed one after the other.
     write_buffer : int or str
-        Room for written pages in the drive's RAM, bytes.
+        Size of the write buffer in the drive's RAM, bytes.
     hash_engines : int
-        Hash engines.
+        Number of hash engines.
     """
 
     queue_depth: int | None = None

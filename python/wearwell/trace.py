@@ -1,4 +1,4 @@
-"""Block traces: read as NumPy arrays, described, converted.
+"""Block traces: reading as NumPy arrays, description, conversion.
 
 Offsets and lengths are bytes, times nanoseconds on the trace's own clock.
 """
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["OPS", "Reader", "columns", "convert", "describe", "formats", "open"]
 
 OPS = ("read", "write", "trim", "flush")
-"""The operations, by their number in the column ``op``."""
+"""The operations, indexed by their number in the column ``op``."""
 
 
 class Reader:
     """A trace that is being read, batch by batch; never loaded whole.
 
-    Iterating gives dictionaries of equally long arrays: ``time_ns`` (uint64), ``op`` (uint8, an index into `OPS`),
-    ``volume`` (uint32), ``offset_bytes`` (uint64), ``length_bytes`` (uint64) and ``hint`` (uint16). The arrays are
-    the reader's own memory, handed over without a copy. Formats with digests of written content add ``digests``
-    (uint8, one row of 16 a digest), ``digest_ends`` (one past the last digest of each request) and ``digest_bytes``.
+    Iteration yields dictionaries of equally long arrays: ``time_ns`` (uint64), ``op`` (uint8, an index into `OPS`),
+    ``volume`` (uint32), ``offset_bytes`` (uint64), ``length_bytes`` (uint64) and ``hint`` (uint16). The arrays use the
+    reader's own memory, without a copy. Formats with digests of written content add ``digests`` (uint8, one row of 16 a
+    digest), ``digest_ends`` (the end of each request's digests) and ``digest_bytes``.
     """
 
     def __init__(self, core: _core.TraceReader) -> None:
@@ -46,12 +46,12 @@ class Reader:
 
     @property
     def format(self) -> str:
-        """The trace's format."""
+        """Format of the trace."""
         return self._core.format
 
     @property
     def bytes_read(self) -> int:
-        """Bytes taken from the file so far, before decompression."""
+        """Bytes read from the file so far, before decompression."""
         return self._core.bytes_read
 
     @property
@@ -61,21 +61,21 @@ class Reader:
 
     @property
     def skipped(self) -> int:
-        """Bad lines passed over so far, with ``skip_bad``."""
+        """Number of bad lines skipped so far, with ``skip_bad``."""
         return self._core.skipped
 
     @property
     def skipped_messages(self) -> list[str]:
-        """What was wrong with the first few of them."""
+        """Errors of the first few skipped lines."""
         return self._core.skipped_messages
 
     @property
     def volume_names(self) -> dict[int, str]:
-        """What the volumes seen so far are called, in formats that name them."""
+        """Names of the volumes seen so far, in formats that have names."""
         return dict(self._core.volume_names)
 
     def to_frame(self) -> pd.DataFrame:
-        """Give all that is left of the trace as one pandas frame; operations by name."""
+        """Return the rest of the trace as one pandas frame; operations by name."""
         import numpy as np
         import pandas as pd
 
@@ -85,7 +85,7 @@ class Reader:
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """Give all that is left of the trace as one Polars frame; operations by name."""
+        """Return the rest of the trace as one Polars frame; operations by name."""
         need("polars", "polars")
         import polars as pl
 
@@ -124,15 +124,15 @@ def open(  # noqa: A001 - trace.open says what it is
     Parameters
     ----------
     path : str or PathLike
-        The file.
+        File of the trace.
     format : str
-        Its format, see `formats`; may be left out where the content is unmistakable.
+        Format of the trace, see `formats`; may be left out if the content is unambiguous.
     skip_bad : bool
-        Count lines that cannot be read and go on, instead of stopping at the first.
+        Count and skip lines that cannot be read, instead of stopping at the first.
     volumes : sequence of int
         Read these volumes only.
     batch_requests : int
-        Requests in a batch, at most.
+        Largest number of requests in a batch.
     **options
         Options of the format. ``columns`` reads any table, as ``"time=ts:us,op=type,offset=lba:512,size=len:512"`` or
         as a dictionary, ``{"time": "ts:us", "op": "type", ...}``; see `columns`.
@@ -140,7 +140,7 @@ def open(  # noqa: A001 - trace.open says what it is
     Raises
     ------
     TraceError
-        If the file cannot be read; the message names file, line, column and what was expected.
+        If the file cannot be read; the message has file, line, column and the expected content.
     """
     core = _core.TraceReader(
         path,
@@ -169,7 +169,7 @@ def describe(
     path, format, **options
         As for `open`.
     page_bytes : int
-        Page size, bytes, in which everything in pages is counted.
+        Page size, bytes, for everything that is counted in pages.
     stack_distance : bool
         True to find how many distinct pages were written between two writes of a page.
     sample : float, optional
@@ -207,15 +207,15 @@ def convert(
     Parameters
     ----------
     source : str, PathLike or Reader
-        The trace; a reader is read to its end.
+        Trace to convert; a reader is read to its end.
     target : str or PathLike
-        The new file, compressed if the name ends in .gz, .xz or .zst. It appears whole or not at all.
+        New file, compressed if the name ends in .gz, .xz or .zst. It is written completely or not at all.
     to : str
-        The format to write.
+        Format to write.
     format, options
-        Format of the source, and options to read it with (those of `open` as well).
+        Format of the source, and options for reading it (also those of `open`).
     write_options : dict
-        Options of the format that is written.
+        Options of the written format.
     drop_inexpressible : bool
         Leave out requests that the format cannot hold, instead of stopping at the first.
     requests, time_ns, bytes : tuple of int
@@ -224,12 +224,13 @@ def convert(
     ops, volumes : sequence
         Keep only these operations or volumes.
     rebase_time : bool
-        Let the first request that is kept be at time 0.
+        Shift times so that the first request that is kept is at time 0.
 
     Returns
     -------
     dict
-        ``requests`` written, ``dropped`` ones, and ``first_dropped``, the reason for the first.
+        ``requests`` is the number of written requests, ``dropped`` that of dropped ones, ``first_dropped`` the reason
+        for the first.
     """
     reader = source if isinstance(source, Reader) else open(source, format, **(options or {}))
     unknown = [op for op in ops or () if op not in OPS]
@@ -251,16 +252,17 @@ def convert(
 
 
 def columns(path: str | PathLike[str]) -> dict[str, Any] | None:
-    """Suggest how to name the columns of a table.
+    """Suggest names for the columns of a table.
 
-    What a header says is taken from it; the rest is guessed from the first rows. Nothing is read in this way by itself.
+    Names come from the header, if there is one, and are otherwise guessed from the first rows. The suggestion is never
+    applied automatically.
 
     Returns
     -------
     dict or None
         ``separator``, ``has_header``, ``columns`` (``name``, ``field``, ``unit`` of each), the first ``rows``, the
-        ``option`` to be given to `open` as ``columns``, and ``doubts``, what should be looked at before. None if the
-        file is no table.
+        ``option`` to be given to `open` as ``columns``, and ``doubts``, a list of points to check before. None if the
+        file is not a table.
     """
     return json.loads(_core.trace_columns(path))  # type: ignore[no-any-return]
 

@@ -1,5 +1,5 @@
-//! What every configurable part shares: errors that name the key, the sizes a part is built for, and the two
-//! forms in which a part is picked from its table: `"greedy"` or `{ policy = "d_choices", choices = 10 }`.
+//! Common parts of all configurations: errors that name the key, the sizes that a part is built for, and the
+//! two forms that select a part from its table: `"greedy"` or `{ policy = "d_choices", choices = 10 }`.
 
 use crate::seed::Seed;
 use schemars::Schema;
@@ -8,33 +8,33 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A setting that cannot be used: which key, and what is wrong with it.
+/// Error in a setting: the key and the problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ConfigError {
     /// Path of the key, such as `ftl.victim.choices`.
     pub key: String,
-    /// What is wrong and what is allowed.
+    /// Problem, and the values that are allowed.
     pub problem: String,
 }
 
 impl ConfigError {
-    /// `key` has `problem`, in which numbers of hundreds of digits are written with an exponent.
+    /// Returns the error that `key` has `problem`. Numbers with very many digits are written with an exponent.
     pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
         ConfigError { key: key.into(), problem: with_short_numbers(problem.into()) }
     }
 
-    /// The same error, its key being part of `parent`.
+    /// Prefixes the key of the error with `parent`.
     pub fn within(mut self, parent: &str) -> Self {
         self.key = format!("{parent}.{}", self.key);
         self
     }
 }
 
-/// More digits than any number has that somebody means.
+/// Longer digit strings are shortened: no reasonable value has so many digits.
 const MOST_DIGITS: usize = 25;
 
-/// `text` with longer numbers as a power of ten.
+/// Returns `text` with longer numbers as a power of ten.
 fn with_short_numbers(text: String) -> String {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let mut short = String::new();
@@ -42,7 +42,7 @@ fn with_short_numbers(text: String) -> String {
     while let Some(start) = rest.find(is_digit) {
         let digits = rest[start..].find(|c| !is_digit(c)).unwrap_or(rest.len() - start);
         let (before, number) = (&rest[..start], &rest[start..start + digits]);
-        // The last point may end the sentence.
+        // A final point may be the end of the sentence.
         let digits = number.trim_end_matches('.').len().max(1);
         let number = &number[..digits];
         short += before;
@@ -55,40 +55,40 @@ fn with_short_numbers(text: String) -> String {
     short + rest
 }
 
-/// The sizes of the store that a policy is built for.
+/// Sizes of the store that a policy is built for.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreSize {
     /// Erase blocks (segments) of the medium.
     pub blocks: u32,
-    /// Pages in each.
+    /// Pages per erase block.
     pub pages_per_block: u32,
-    /// Logical pages shown above.
+    /// Logical pages that the store offers.
     pub logical_pages: u32,
-    /// The store's seed; a part takes its own from it by name.
+    /// Seed of the store; a part derives its own seed from it by name.
     pub seed: Seed,
 }
 
 impl StoreSize {
-    /// A page in a block: for whoever asks a configuration what does not depend on the size.
+    /// A block of one page, for queries of a configuration that do not depend on the size.
     pub const LEAST: StoreSize = StoreSize { blocks: 1, pages_per_block: 1, logical_pages: 1, seed: Seed(0) };
 }
 
-/// What a part says about itself in listings: its name in scenarios, a line of help, and its source.
+/// Listing entry of a part: its name in scenarios, a line of help, and its source.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The name used in scenarios.
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// The paper or document it is taken from.
+    /// Paper or document that describes the part.
     pub source: &'static str,
 }
 
-/// Reads a part in either form: its name alone, every setting being left at its default, or a table
-/// whose key `tag` holds the name.
+/// Reads a part in either form: its name alone, with all settings at their defaults, or a table whose key
+/// `tag` holds the name.
 ///
-/// `T` reads the table. A visitor that looks at what comes first, unlike an untagged enum, keeps `T`'s own
-/// errors, which name the key and list the choices.
+/// `T` reads the table. Unlike an untagged enum, this visitor dispatches on the type of the input, so errors
+/// of `T` are kept: they name the key and list the choices.
 pub fn named_or_table<'de, D, T>(
     deserializer: D,
     what: &'static str,
@@ -127,10 +127,9 @@ where
     deserializer.deserialize_any(Form { what, tag, table: PhantomData })
 }
 
-/// Completes the schema of a part: each table gets its help line and its second name, and the names alone
-/// are allowed, too.
+/// Completes the schema of a part: each table gets its help line and its second name, and names alone are also allowed.
 ///
-/// `aliases` are pairs of a second name and the entry's own.
+/// `aliases` are pairs of a second name and the name that it stands for.
 pub fn complete_schema(schema: &mut Schema, tag: &str, entries: &[Entry], aliases: &[(&str, &str)]) {
     let Some(forms) = schema.get_mut("oneOf").and_then(|forms| forms.as_array_mut()) else { return };
     for (form, entry) in forms.iter_mut().zip(entries) {
@@ -147,10 +146,10 @@ pub fn complete_schema(schema: &mut Schema, tag: &str, entries: &[Entry], aliase
     }));
 }
 
-/// Writes the configuration of a part as an enum over its table, and the listing of the table.
+/// Defines the configuration of a part as an enum over its table, and the listing of the table.
 ///
 /// A line is a variant and the type of its settings; the variant's name in snake case is the name in
-/// scenarios, and `#[serde(alias = "...")]` gives it a second one.
+/// scenarios, and `#[serde(alias = "...")]` adds a second name.
 #[macro_export]
 macro_rules! named_config {
     (
@@ -177,7 +176,7 @@ macro_rules! named_config {
         pub static $ALIASES: &[(&str, &str)] = &[$($(($alias, <$Settings as $Part>::ENTRY.name),)?)*];
 
         impl $Config {
-            /// The entry in the listing.
+            /// Returns the entry in the listing.
             pub fn entry(&self) -> &'static $crate::config::Entry {
                 match self { $(Self::$Variant(_) => &<$Settings as $Part>::ENTRY,)* }
             }
@@ -204,7 +203,7 @@ macro_rules! named_config {
 }
 pub use named_config;
 
-/// What every configuration over a table must keep, for the tests of each.
+/// Checks for the tests of every configuration over a table.
 pub mod checks {
     use super::Entry;
     use schemars::JsonSchema;
@@ -212,20 +211,20 @@ pub mod checks {
     use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
 
-    /// A configuration over a table, with what its macro was given.
+    /// A configuration over a table, with the arguments of its macro.
     pub struct NamedConfig<C: 'static> {
-        /// The key that holds the name.
+        /// Key that holds the name.
         pub tag: &'static str,
-        /// The table.
+        /// Entries of the table.
         pub entries: &'static [Entry],
         /// Second names, each with the name that it stands for.
         pub aliases: &'static [(&'static str, &'static str)],
-        /// The entry of a configuration.
+        /// Returns the entry of a configuration.
         pub entry_of: fn(&C) -> &'static Entry,
     }
 
     impl<C: Serialize + DeserializeOwned + JsonSchema + PartialEq + std::fmt::Debug> NamedConfig<C> {
-        /// Panics where the configuration does not read, write or describe itself as the others do.
+        /// Panics if the configuration violates a rule for reading, writing or describing itself.
         pub fn check(&self) {
             for entry in self.entries {
                 self.check_name(entry.name, entry.name);
@@ -241,7 +240,7 @@ pub mod checks {
             json!({ self.tag: name })
         }
 
-        /// Both forms mean the entry `name`, and what is written reads back.
+        /// Checks that both forms select the entry `name`, and that the written form can be read back.
         fn check_name(&self, given: &str, name: &str) {
             let short: C = serde_json::from_value(json!(given)).unwrap();
             assert_eq!((self.entry_of)(&short).name, name);
@@ -282,7 +281,7 @@ mod tests {
     use super::ConfigError;
 
     #[test]
-    fn numbers_of_hundreds_of_digits_are_told_with_an_exponent() {
+    fn numbers_of_hundreds_of_digits_are_shown_with_an_exponent() {
         let of = |problem: String| ConfigError::new("key", problem).problem;
         assert_eq!(of(format!("is {}, not {}.", 1e300, -1e-300)), "is 1e300, not -1e-300.");
         for plain in ["is 18446744073709551615 of 0.30000000000000004; at most 1.", "é 5", "", "..", "1.2.3"]

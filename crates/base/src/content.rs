@@ -1,13 +1,13 @@
-//! The name of what a page holds.
+//! Identifiers of page contents.
 
-/// What a page holds, by name: two pages with equal names hold the same bytes.
+/// Identifier of the contents of a page: two pages with equal identifiers hold the same bytes.
 ///
-/// The name 0 stands for content that is like no other's, as that of pages a log writes for itself.
+/// Identifier 0 stands for contents that equal no other, such as those of pages that a log writes for itself.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Content(pub u64);
 
 impl Content {
-    /// Content that nothing is known of.
+    /// Contents about which nothing is known.
     pub const UNKNOWN: Content = Content(0);
 }

@@ -1,33 +1,34 @@
-//! What will be written, where that is known: when the version of a page that a write makes dies.
+//! Knowledge of future writes: the time at which each page version is invalidated.
 
 use crate::config::{ConfigError, StoreSize};
 use crate::units::Lpn;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A page that the host writes or trims.
+/// Operation of the host on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostOp {
-    /// It is written.
+    /// Write of the page.
     Write(Lpn),
-    /// It is trimmed.
+    /// Trim of the page.
     Trim(Lpn),
 }
 
-/// What a host will do, from the fresh drive on.
+/// Sequence of all future operations of a host, starting with the fresh drive.
 pub trait Future: Send {
-    /// Shows `see` the next operations, in order; false if there are no more, or nobody can say.
+    /// Passes the next operations to `see`, in order; returns false if there are no more, or if the future is unknown.
     fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool;
 }
 
-/// Knows of each page when what it holds dies, as far as that is within reach.
+/// Oracle for the invalidation time of the contents of each page, up to a limited distance (`reach`).
 ///
-/// Time is counted in pages that the host wrote: its writes are numbered from 0 on a fresh drive, and a version dies with the write
-/// that overwrites it or, trimmed, with the next write after that. What is known at write `now` are the deaths up to write `now +
-/// reach`, and no more, however the future is read.
+/// Time is counted in host page writes: writes are numbered from 0 on a fresh drive. A version is invalidated by the
+/// write that overwrites it or, if it is trimmed, by the next write after the TRIM. At write `now`, invalidations up to
+/// write `now + reach` are known, and no later ones, however the future is read.
 ///
-/// The future is read once, as far ahead as the reach, and forgotten as the host comes up to it: 4 bytes a write within reach, and
-/// 8 bytes a logical page. Clones share what they know; whoever has one tells it of every host write, more than once if need be.
+/// The future is read once, as far ahead as `reach`, and past operations are dropped. Memory: 4 bytes per write within
+/// reach, and 8 bytes per logical page. Clones share this state; each user reports every host write, and repeated
+/// reports of a write are allowed.
 #[derive(Clone)]
 pub struct Foresight {
     known: Arc<Mutex<Known>>,
@@ -43,13 +44,13 @@ impl std::fmt::Debug for Foresight {
 const POISON: &str = "nobody panics while holding what is known";
 
 impl Foresight {
-    /// Sees so many host writes of `future` ahead, on a drive of so many pages.
+    /// Returns an oracle that sees `reach` host writes of `future` ahead, on a drive of `logical_pages` pages.
     pub fn new(future: Box<dyn Future>, logical_pages: u32, reach: u64) -> Self {
         let reach = reach.clamp(1, LONGEST_REACH);
         Foresight { known: Arc::new(Mutex::new(Known::new(future, logical_pages, reach))), reach }
     }
 
-    /// Knows nothing at all: for whoever builds a part only to ask it for its size.
+    /// Returns an oracle without knowledge, for a part that is built only to query its size.
     pub fn none() -> Self {
         struct Nothing;
         impl Future for Nothing {
@@ -60,33 +61,33 @@ impl Foresight {
         Foresight::new(Box::new(Nothing), 0, 1)
     }
 
-    /// The same, that sees no further than `reach` host writes ahead.
+    /// Returns the same oracle, limited to `reach` host writes ahead.
     pub fn within(&self, reach: u64) -> Self {
         Foresight { known: Arc::clone(&self.known), reach: reach.min(self.reach) }
     }
 
-    /// Host writes that it sees ahead.
+    /// Returns the number of host writes that the oracle sees ahead.
     pub fn reach(&self) -> u64 {
         self.reach
     }
 
-    /// Write number `now` of the host is to `page`: the write with which this version dies, if that is within reach.
+    /// Records that host write number `now` is to `page`. Returns the write that will invalidate this version, if it is within reach.
     pub fn write(&self, page: Lpn, now: u64) -> Option<u64> {
         let mut known = self.lock();
         known.write(page, now);
         self.within_reach(known.death(page, now + 1), now)
     }
 
-    /// The write with which what `page` holds dies, before write number `now` has been done, if that is within reach.
+    /// Returns the write that will invalidate the current contents of `page`, seen before write number `now`, if it is within reach.
     pub fn death(&self, page: Lpn, now: u64) -> Option<u64> {
         let mut known = self.lock();
         known.read_up_to(now);
-        // The host is in the middle of writing this very page, and what it held is still where it was.
+        // During the host's write of this very page, the old contents are still in place.
         let death = if known.latest == Some((page, now)) { Some(now) } else { known.death(page, now) };
         self.within_reach(death, now)
     }
 
-    /// Bytes that reading the future so far ahead takes, on a drive of so many pages.
+    /// Returns the bytes of memory for a `reach` on a drive of `logical_pages` pages.
     pub fn memory_bytes(logical_pages: u32, reach: u64) -> u64 {
         reach.saturating_mul(4).saturating_add(8 * u64::from(logical_pages))
     }
@@ -100,7 +101,7 @@ impl Foresight {
     }
 }
 
-/// That nobody can say what will be written, which the part `name` has to know; `key` is the one that names it.
+/// Returns the error that future writes are unknown, although the part `name` needs them; `key` is the key that selects the part.
 pub fn unforeseen(key: &str, name: &str) -> ConfigError {
     let problem = format!(
         "{name} needs a workload or a trace of the scenario's own, whose writes can be known beforehand; here the program's \
@@ -109,13 +110,13 @@ pub fn unforeseen(key: &str, name: &str) -> ConfigError {
     ConfigError::new(key, problem)
 }
 
-/// Drive writes that can be looked ahead.
+/// Largest look-ahead, in drive writes.
 const MOST_DRIVE_WRITES: f64 = 1e4;
 
-/// Host writes of so many drive writes, of the setting `look_ahead`.
+/// Converts the setting `look_ahead` from drive writes to host page writes.
 ///
 /// # Errors
-/// Not above 0, or more than 10,000.
+/// Returns an error if the value is not above 0, or above 10,000.
 pub fn look_ahead(drive_writes: f64, size: &StoreSize) -> Result<u64, ConfigError> {
     if !(drive_writes > 0.0 && drive_writes <= MOST_DRIVE_WRITES) {
         let problem = format!("is {drive_writes}; it must be above 0 and at most 10,000 drive writes");
@@ -124,44 +125,44 @@ pub fn look_ahead(drive_writes: f64, size: &StoreSize) -> Result<u64, ConfigErro
     Ok(pages_ahead(drive_writes, size))
 }
 
-/// The same of a number that is yet to be checked; none of one that will be refused.
+/// Converts a look-ahead that has not been checked yet; returns 0 for a value that will be rejected.
 pub fn pages_ahead(drive_writes: f64, size: &StoreSize) -> u64 {
     let known = if drive_writes <= MOST_DRIVE_WRITES { drive_writes } else { 0.0 };
     (known * f64::from(size.logical_pages)).ceil() as u64
 }
 
-/// Times are places in a ring, of 32 bits.
+/// Times are positions in a ring, stored in 32 bits.
 const LONGEST_REACH: u64 = 1 << 31;
 
-/// No death is known, or no write is to come.
+/// No invalidation, or no future write, is known.
 const NONE: u32 = u32::MAX;
-/// What is to come last of a page, as far as the future was read, is that it is trimmed.
+/// The last known future operation on the page is a TRIM.
 const TRIMMED: u32 = u32::MAX - 1;
 
 struct Known {
     future: Box<dyn Future>,
-    /// Operations shown, but further ahead than the reach.
+    /// Operations received, but further ahead than the reach.
     shown: VecDeque<HostOp>,
     is_over: bool,
     reach: u64,
-    /// Host writes read so far.
+    /// Number of host writes read so far.
     read: u64,
-    /// By place of a write in the ring: how many writes later its version dies.
+    /// By ring position of a write: number of writes until its version is invalidated.
     lives: Vec<u32>,
-    /// By page: the place of its last write that was read and that the host has not come to.
+    /// By page: ring position of the last known write that lies in the future.
     last: Vec<u32>,
-    /// By page: the place of the write with which what it holds dies.
+    /// By page: ring position of the write that invalidates the current contents.
     deaths: Vec<u32>,
-    /// The host write told of last.
+    /// Host write that was reported last.
     latest: Option<(Lpn, u64)>,
-    /// By place in the ring: the page written, for a check.
+    /// By ring position: page that is written, as a check.
     #[cfg(debug_assertions)]
     pages: Vec<Lpn>,
 }
 
 impl Known {
     fn new(future: Box<dyn Future>, logical_pages: u32, reach: u64) -> Self {
-        // From the write that is being made up to the last within reach.
+        // From the write in progress to the last one within reach.
         let places = reach as usize + 2;
         Known {
             future,
@@ -182,7 +183,7 @@ impl Known {
         (write % self.lives.len() as u64) as u32
     }
 
-    /// Reads the future up to the last write that is within reach of write `now`.
+    /// Reads the future up to the last write within reach of write `now`.
     fn read_up_to(&mut self, now: u64) {
         while self.read <= now + self.reach && !self.is_over {
             match self.shown.pop_front() {
@@ -195,7 +196,7 @@ impl Known {
         }
     }
 
-    /// The next operation of the future.
+    /// Records the next operation of the future.
     fn note(&mut self, op: HostOp) {
         let place = self.place(self.read);
         let (HostOp::Write(page) | HostOp::Trim(page)) = op;
@@ -241,7 +242,7 @@ impl Known {
         };
     }
 
-    /// When what `page` holds dies, seen from before write `now`.
+    /// Returns the write that invalidates the contents of `page`, seen before write `now`.
     fn death(&self, page: Lpn, now: u64) -> Option<u64> {
         let place = *self.deaths.get(page.index())?;
         let places = self.lives.len() as u64;
@@ -264,7 +265,7 @@ mod tests {
         }
     }
 
-    /// When the version dies that is there before write `now`, by looking through all that is to come from operation `from` on.
+    /// Finds the invalidation of the version before write `now` by a scan of all operations from `from` on, as a reference.
     fn naive(ops: &[HostOp], from: usize, page: Lpn, now: u64) -> Option<u64> {
         let mut number = now;
         for &op in &ops[from..] {
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn deaths_are_those_that_come() {
+    fn invalidations_match_a_naive_scan() {
         let mut random = Seed(3).random();
         for (pages, reach, at_once) in [(5u32, 3u64, 1), (7, 20, 13), (30, 200, 64), (3, 1000, 7)] {
             let ops: Vec<HostOp> = (0..600)
@@ -302,7 +303,7 @@ mod tests {
                     HostOp::Write(page) => {
                         let dies = naive(&ops, at + 1, page, now + 1).filter(|&death| death <= now + reach);
                         assert_eq!(foresight.write(page, now), dies, "{page:?} with {now}");
-                        // In the middle of the write, its old place is yet to die.
+                        // During the write, the old version is not yet invalidated.
                         assert_eq!(foresight.death(page, now), Some(now));
                         assert_eq!(foresight.write(page, now), dies, "told twice");
                         (held[page.index()], now) = (true, now + 1);
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_knows_nothing_says_so() {
+    fn oracle_without_knowledge_returns_none() {
         let nothing = Foresight::none();
         assert_eq!(nothing.death(Lpn(0), 0), None);
         let ended = Foresight::new(Box::new(Listed(vec![HostOp::Write(Lpn(1))].into_iter(), 1)), 2, 10);

@@ -1,4 +1,4 @@
-//! What the floors of the house share: units, seeds, settings that are picked by name, tables, requests.
+//! Foundations of all other crates: units, seeds, settings that are selected by name, tables, requests.
 
 pub mod config;
 pub mod content;

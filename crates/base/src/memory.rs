@@ -1,6 +1,6 @@
-//! How much memory there is to be had.
+//! Memory that is available to the process.
 
-/// Bytes of memory that this process may take, where that can be found out: the machine's, or less where it is limited.
+/// Returns the bytes of memory that this process may use, if known: those of the machine, or less under a limit.
 pub fn available_bytes() -> Option<u64> {
     [machine(), process_limit(), group_limit()].into_iter().flatten().min()
 }
@@ -11,13 +11,13 @@ fn machine() -> Option<u64> {
     Some(info.totalram as u64 * u64::from(info.mem_unit))
 }
 
-/// As `ulimit -v` sets it.
+/// Returns the limit set by `ulimit -v`.
 #[cfg(target_os = "linux")]
 fn process_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
-/// Of the control group, as containers have it. None in the root group, whose file is not there or says `max`.
+/// Returns the limit of the control group, as containers have it. `None` in the root group, whose file is missing or contains `max`.
 #[cfg(target_os = "linux")]
 fn group_limit() -> Option<u64> {
     std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
@@ -41,7 +41,7 @@ fn group_limit() -> Option<u64> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     #[test]
-    fn there_is_some_memory_and_not_more_than_the_machine_has() {
+    fn available_memory_is_positive_and_at_most_that_of_the_machine() {
         let available = super::available_bytes().unwrap();
         assert!(available > 1 << 20 && available <= super::machine().unwrap());
     }

@@ -1,6 +1,6 @@
-//! What every trace format is read into and written from: requests in bytes and nanoseconds.
+//! Common form of requests for all trace formats, in bytes and nanoseconds.
 
-/// What a request asks for.
+/// Type of a request.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -14,25 +14,25 @@ pub enum Op {
     Flush = 3,
 }
 
-/// The digest of a piece of content as a trace records it (an MD5 in the FIU formats).
+/// Digest of a piece of content as recorded in a trace (an MD5 in the FIU formats).
 pub type Digest = [u8; 16];
 
-/// MD5 of 512 and of 4096 zero bytes, as they occur in the FIU traces.
+/// MD5 of 512 and of 4096 zero bytes, as found in the FIU traces.
 const ZERO_DIGESTS: [(u32, u128); 2] =
     [(512, 0xbf61_9eac_0cdf_3f68_d496_ea93_4413_7e8b), (4096, 0x620f_0b67_a91f_7f74_151b_c5be_745b_7110)];
 
-/// Whether `digest` is the MD5 of `digest_bytes` zeros, for 512 and 4096 of them.
+/// True if `digest` is the MD5 of `digest_bytes` zeros, for 512 and 4096 of them.
 pub fn is_zero_digest(digest: &Digest, digest_bytes: u32) -> bool {
     let number = u128::from_be_bytes(*digest);
     ZERO_DIGESTS.iter().any(|&(bytes, zero)| bytes == digest_bytes && zero == number)
 }
 
-/// One digest for a page whose parts have one each: a single digest stays as it is.
+/// Combines the digests of the parts of a page into one; a single digest is returned unchanged.
 ///
-/// Equal pages get equal digests, and different ones different digests as surely as MD5 itself tells them
-/// apart; this is no MD5 of the page.
+/// Equal pages get equal digests. Different pages get different digests, as reliably as MD5 distinguishes
+/// them. The result is not the MD5 of the page.
 pub fn page_digest(parts: &[Digest]) -> Digest {
-    /// Odd, so that multiplication by it loses nothing.
+    /// Odd, so that the multiplication is invertible.
     const MULTIPLIER: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
     if let [only] = parts {
         return *only;
@@ -44,12 +44,12 @@ pub fn page_digest(parts: &[Digest]) -> Digest {
     parts.iter().fold(parts.len() as u128, mix).to_be_bytes()
 }
 
-/// One request. The digests of its content, where the format carries them, stand beside it in a batch.
+/// A request. Digests of its content, if the format has them, are stored next to it in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Arrival, in nanoseconds on the trace's own clock.
+    /// Arrival time, in nanoseconds on the trace's own clock.
     pub time_ns: u64,
-    /// What is asked for.
+    /// Type of the request.
     pub op: Op,
     /// Volume (disk, device, ASU, LUN) number; 0 where the format has none.
     pub volume: u32,
@@ -61,11 +61,11 @@ pub struct Request {
     pub hint: u16,
 }
 
-/// Requests as columns, in trace order: the unit in which traces are read, written and shown to Python.
+/// Requests as columns, in trace order: the unit for reading, writing and passing traces to Python.
 ///
 /// All columns have the same length. `digests` is flat: the digests of request `i` are
-/// `digests[digest_ends[i - 1]..digest_ends[i]]`, each covering `digest_bytes` of content.
-/// `digest_ends` is empty and `digest_bytes` 0 when the format carries no digests.
+/// `digests[digest_ends[i - 1]..digest_ends[i]]`, each covering `digest_bytes` of content. `digest_ends`
+/// is empty and `digest_bytes` 0 when the format carries no digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestBatch {
     /// Arrival times, ns.
@@ -82,24 +82,24 @@ pub struct RequestBatch {
     pub hint: Vec<u16>,
     /// All digests, flat.
     pub digests: Vec<Digest>,
-    /// One past the last digest of each request; empty without digests.
+    /// End of each request's digests in `digests`; empty without digests.
     pub digest_ends: Vec<u32>,
-    /// Content under each digest, bytes; 0 without digests.
+    /// Bytes of content per digest; 0 without digests.
     pub digest_bytes: u32,
 }
 
 impl RequestBatch {
-    /// Number of requests.
+    /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.op.len()
     }
 
-    /// Whether the batch holds no request.
+    /// True if the batch holds no request.
     pub fn is_empty(&self) -> bool {
         self.op.is_empty()
     }
 
-    /// Forgets all requests, keeping the memory.
+    /// Removes all requests and keeps the memory.
     pub fn clear(&mut self) {
         self.time_ns.clear();
         self.op.clear();
@@ -114,7 +114,7 @@ impl RequestBatch {
 
     /// Appends a request with the digests of its content, each over `digest_bytes` of it.
     ///
-    /// All requests of a batch have the same `digest_bytes`; a request may still come without any digest.
+    /// All requests of a batch have the same `digest_bytes`; a request without digests is still allowed.
     pub fn push_with_digests(&mut self, request: &Request, digests: &[Digest], digest_bytes: u32) {
         self.push(request);
         self.digests.extend_from_slice(digests);
@@ -122,7 +122,7 @@ impl RequestBatch {
         self.digest_bytes = digest_bytes;
     }
 
-    /// The digests of request `index`; none in a batch without digests.
+    /// Returns the digests of request `index`; empty in a batch without digests.
     pub fn digests_of(&self, index: usize) -> &[Digest] {
         let Some(&end) = self.digest_ends.get(index) else { return &[] };
         let start = if index == 0 { 0 } else { self.digest_ends[index - 1] };
@@ -147,7 +147,7 @@ impl RequestBatch {
         self.hint.push(request.hint);
     }
 
-    /// Request `index`, as one value.
+    /// Returns request `index` as a single value.
     pub fn get(&self, index: usize) -> Request {
         Request {
             time_ns: self.time_ns[index],

@@ -1,17 +1,18 @@
-//! One root seed, split by component name, so that a component added later disturbs no other.
+//! A root seed from which components derive their own seeds by name, so that a new component does
+//! not change the random numbers of existing ones.
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The generator every random component draws from (Blackman and Vigna, 2021).
+/// Generator of all random components (Blackman and Vigna, 2021).
 pub type Random = Xoshiro256PlusPlus;
 
-/// A seed from which components take their own by name.
+/// A seed from which components derive their own by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The seed of the component called `name`: FNV-1a over the name, begun from this seed.
+    /// Returns the seed of the component called `name`: FNV-1a over the name, started from this seed.
     ///
     /// Xoshiro's own seeding (SplitMix64) spreads nearby seeds, so a simple hash is enough here.
     pub fn of(self, name: &str) -> Seed {
@@ -22,15 +23,15 @@ impl Seed {
         )
     }
 
-    /// A generator begun from this seed.
+    /// Returns a generator started from this seed.
     pub fn random(self) -> Random {
         Random::seed_from_u64(self.0)
     }
 }
 
-/// An integer drawn uniformly from `0..bound`, by the high half of a 128-bit product.
+/// Draws an integer uniformly from `0..bound`: the high half of a 128-bit product.
 ///
-/// The bias is below `bound / 2^64`: nothing a run could ever notice, and no branch.
+/// The bias is below `bound / 2^64`, far too small to affect a run, and there is no branch.
 #[inline(always)]
 pub fn below(random: &mut impl rand::RngCore, bound: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64

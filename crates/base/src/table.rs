@@ -4,26 +4,26 @@ mod aligned;
 
 pub use aligned::Table;
 
-/// Tables from this size on ask for huge pages: two of them, below which there is nothing to gain.
+/// Least size of a table that requests huge pages: two of them, below which there is no benefit.
 #[cfg(target_os = "linux")]
 const HUGE_FROM_BYTES: usize = 4 << 20;
 
-/// The largest page that Linux is built with, a multiple of all others. To ask the system would end a run under valgrind.
+/// The largest page that Linux is built with, a multiple of all others. A call that asks the system fails under valgrind.
 #[cfg(target_os = "linux")]
 const LARGEST_PAGE_BYTES: usize = 64 << 10;
 
-/// `len` copies of `value`, on huge pages where the table is large and the system has them.
+/// Returns `len` copies of `value`, on huge pages if the table is large and the system has them.
 ///
-/// Every access to a table of gigabytes misses the address-translation cache too; 2 MiB pages make random access to
-/// 1.4 GiB more than twice as fast. Linux gives them only on request by default. The request comes before the
-/// first write, which is what allocates the pages.
+/// Every access to a table of gigabytes also misses the address-translation cache; 2 MiB pages make random access
+/// to 1.4 GiB more than twice as fast. By default, Linux provides them only on request. The request comes before
+/// the first write, which allocates the pages.
 pub fn filled<T: Copy>(len: usize, value: T) -> Vec<T> {
     let mut table = room(len);
     table.resize(len, value);
     table
 }
 
-/// Room for `len` values, on huge pages as [`filled`] says.
+/// Returns an empty vector with room for `len` values, on huge pages as in [`filled`].
 pub fn room<T>(len: usize) -> Vec<T> {
     let mut table = Vec::with_capacity(len);
     ask_for_huge_pages(&mut table);
@@ -56,7 +56,7 @@ fn advise_huge_pages(_start: *mut u8, _bytes: usize) {}
 #[cfg(not(target_os = "linux"))]
 fn ask_for_huge_pages<T>(_table: &mut Vec<T>) {}
 
-/// Brings the line at `address` into the cache for writing; any address is allowed.
+/// Prefetches the cache line at `address` for writing; any address is allowed.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

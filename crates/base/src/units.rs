@@ -1,8 +1,8 @@
-//! The quantities everything else is stated in: page and block numbers, and how full a device is.
+//! Basic quantities: page and block numbers, and measures of spare space.
 
 use serde::{Deserialize, Serialize};
 
-/// A logical page number, as a layer's user sees it.
+/// A logical page number, as seen by the user of a layer.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lpn(pub u32);
@@ -13,7 +13,7 @@ pub struct Lpn(pub u32);
 pub struct Slot(pub u32);
 
 impl Slot {
-    /// Marks a logical page that is stored nowhere.
+    /// Marker for a logical page that is not stored.
     pub const NONE: Slot = Slot(u32::MAX);
 }
 
@@ -22,13 +22,13 @@ impl Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(pub u32);
 
-/// One of a layer's append streams.
+/// An append stream of a layer.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct StreamId(pub u8);
 
 impl Lpn {
-    /// As an index into a table.
+    /// Returns the number as an index into a table.
     #[inline(always)]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -36,7 +36,7 @@ impl Lpn {
 }
 
 impl BlockId {
-    /// As an index into a table.
+    /// Returns the number as an index into a table.
     #[inline(always)]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -44,16 +44,17 @@ impl BlockId {
 }
 
 impl StreamId {
-    /// As an index into a table.
+    /// Returns the number as an index into a table.
     #[inline(always)]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// How much more a device holds than it shows, in the four measures in use.
+/// Spare space of a device in its four usual measures.
 ///
-/// With `T` physical and `U` logical pages. The field mixes these freely, so every result prints all four.
+/// `T` is the number of physical pages, `U` that of logical pages. The literature mixes these measures, so every result
+/// prints all four.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverProvisioning {
     /// `alpha = T / U`.
@@ -67,13 +68,13 @@ pub struct OverProvisioning {
 }
 
 impl OverProvisioning {
-    /// The four measures by name.
+    /// Names of the four measures.
     pub const NAMES: [&str; 4] = ["spare_factor", "over_provisioning", "alpha", "load"];
 
-    /// One of [`Self::NAMES`].
+    /// Returns the measure with one of [`Self::NAMES`].
     ///
     /// # Panics
-    /// Another name.
+    /// Panics for another name.
     pub fn named(&self, name: &str) -> f64 {
         match name {
             "spare_factor" => self.spare_factor,
@@ -84,11 +85,11 @@ impl OverProvisioning {
         }
     }
 
-    /// The spare factor that `value` of the measure `name`, one of [`Self::NAMES`], amounts to; outside of 0 to 1 where no drive
-    /// is like that.
+    /// Returns the spare factor that corresponds to `value` of the measure `name`, one of [`Self::NAMES`]; outside of 0
+    /// to 1 if no drive has such a value.
     ///
     /// # Panics
-    /// Another name.
+    /// Panics for another name.
     pub fn spare_factor_of(name: &str, value: f64) -> f64 {
         match name {
             "spare_factor" => value,
@@ -99,7 +100,7 @@ impl OverProvisioning {
         }
     }
 
-    /// From page counts; `logical_pages` must be positive and at most `physical_pages`.
+    /// Calculates the measures from page counts; `logical_pages` must be positive and at most `physical_pages`.
     pub fn from_pages(physical_pages: u64, logical_pages: u64) -> Self {
         let (t, u) = (physical_pages as f64, logical_pages as f64);
         OverProvisioning {
@@ -110,7 +111,7 @@ impl OverProvisioning {
         }
     }
 
-    /// From the spare factor, which must lie strictly between 0 and 1.
+    /// Calculates the measures from the spare factor, which must lie strictly between 0 and 1.
     pub fn from_spare_factor(spare_factor: f64) -> Self {
         let load = 1.0 - spare_factor;
         OverProvisioning { alpha: 1.0 / load, spare_factor, over_provisioning: spare_factor / load, load }
@@ -119,9 +120,9 @@ impl OverProvisioning {
 
 /// Exact division of 32-bit numbers by a number fixed at set-up.
 ///
-/// A slot is turned into its block on every overwrite, and blocks of real flash (576 or 1152 pages)
-/// are no powers of two. Multiplies by a 63-bit reciprocal rounded up: the result is exact as long as
-/// `dividend * divisor < 2^63`, hence for every dividend when the divisor stays below 2^31.
+/// Every overwrite converts a slot to its block, and block sizes of real flash (576 or 1152 pages) are not powers of
+/// two. Multiplies by a 63-bit reciprocal that is rounded up: the result is exact if `dividend * divisor < 2^63`, hence
+/// for every dividend if the divisor is below 2^31.
 #[derive(Clone, Copy, Debug)]
 pub struct Divider {
     reciprocal: u64,
@@ -129,33 +130,33 @@ pub struct Divider {
 }
 
 impl Divider {
-    /// Divides by `divisor`, from 1 to 2^31.
+    /// Returns a divider by `divisor`, which is from 1 to 2^31.
     pub fn new(divisor: u32) -> Self {
         assert!((1..=1 << 31).contains(&divisor), "a divisor of {divisor}");
         Divider { reciprocal: (1u64 << 63) / u64::from(divisor) + 1, divisor }
     }
 
-    /// `dividend / divisor`.
+    /// Returns `dividend / divisor`.
     #[inline(always)]
     pub fn quotient(self, dividend: u32) -> u32 {
         ((u128::from(dividend) * u128::from(self.reciprocal)) >> 63) as u32
     }
 
-    /// The number divided by.
+    /// Returns the divisor.
     #[inline(always)]
     pub fn divisor(self) -> u32 {
         self.divisor
     }
 }
 
-/// Pages at the beginning of the list that follow each other without a gap; 0 for an empty list.
+/// Returns the number of consecutive pages at the beginning of the list; 0 for an empty list.
 #[inline]
 pub fn run_length(pages: &[Lpn]) -> usize {
     let first = pages.first().map_or(0, |page| page.0);
     leading(pages, |at, page| page.0 == first.wrapping_add(at))
 }
 
-/// The first and the last of the pages, if all others lie between them, as those of rising numbers do; `None` of an empty list.
+/// Returns the first and the last page if all others lie between them, as in a rising list; `None` for an empty list.
 #[inline]
 pub fn ends(pages: &[Lpn]) -> Option<(Lpn, Lpn)> {
     let (first, last) = (*pages.first()?, *pages.last()?);
@@ -164,18 +165,18 @@ pub fn ends(pages: &[Lpn]) -> Option<(Lpn, Lpn)> {
     pages.iter().fold(true, |all, page| all & is_between(page)).then_some((first, last))
 }
 
-/// Runs of consecutive pages that a list is made of.
+/// Returns the number of runs of consecutive pages in the list.
 pub fn count_runs(pages: &[Lpn]) -> usize {
     let Some((_, others)) = pages.split_first() else { return 0 };
-    // In the width of pages, so that vector code adds them up.
+    // In the width of page numbers, so that vector code can add the gaps up.
     let gap = |(page, next): (&Lpn, &Lpn)| u32::from(next.0 != page.0.wrapping_add(1));
     1 + pages.iter().zip(others).map(gap).sum::<u32>() as usize
 }
 
-/// Items at the beginning of the list of which `holds` holds, told their position, too.
+/// Returns the length of the prefix whose items satisfy `holds`, which also receives the position.
 ///
-/// Sixteen at a time without a branch, which the compiler turns into vector code: most lists are long runs. But where
-/// they are not, most end soon, and the first few are looked at one by one.
+/// Checks sixteen items at a time without a branch, which the compiler turns into vector code: most lists are long
+/// runs. Most other lists end their run early, so the first few items are checked one by one.
 #[inline(always)]
 pub fn leading<T: Copy>(items: &[T], holds: impl Fn(u32, T) -> bool) -> usize {
     const STEP: usize = 16;
@@ -195,7 +196,7 @@ pub fn leading<T: Copy>(items: &[T], holds: impl Fn(u32, T) -> bool) -> usize {
     length + rest.take_while(|&(at, &item)| holds(at, item)).count()
 }
 
-/// The runs of consecutive pages that a list is made of, in order.
+/// Returns the runs of consecutive pages of the list, in order.
 #[inline]
 pub fn runs(mut pages: &[Lpn]) -> impl Iterator<Item = &[Lpn]> {
     std::iter::from_fn(move || {
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_list_are_those_that_all_others_lie_between() {
+    fn ends_exist_if_all_other_pages_lie_between_them() {
         let pages = |numbers: &[u32]| numbers.iter().map(|&number| Lpn(number)).collect::<Vec<_>>();
         let ends = |numbers: &[u32]| super::ends(&pages(numbers)).map(|(first, last)| (first.0, last.0));
         assert_eq!(ends(&[]), None);

@@ -1,7 +1,8 @@
-//! Runs, and points of reproductions, on a Dask cluster, by a Python process that stands between: Dask's protocol is Python's.
+//! Execution of runs, and of points of reproductions, on a Dask cluster. Dask's protocol needs Python, so a Python
+//! process connects the two.
 //!
-//! The process, `python3 -m wearwell._dask`, gets a line of JSON for each and answers with one as each ends. It is of the
-//! environment that `python3` means here, so that an activated one decides which package and which Dask are used.
+//! The process, `python3 -m wearwell._dask`, receives one line of JSON per job and answers with one line when the job ends.
+//! `python3` is resolved in the current environment, so an activated environment decides which package and which Dask are used.
 
 use crate::tell::tell;
 use serde::Deserialize;
@@ -15,44 +16,45 @@ use std::time::Duration;
 use wearwell_stack::RunResult;
 use wearwell_study::{Executor, ExecutorError, Foreman, Job};
 
-/// Between two looks at Ctrl-C.
+/// Interval between checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Schemes of addresses that Dask's schedulers have.
+/// Address schemes of Dask schedulers.
 const SCHEMES: [&str; 3] = ["tcp://", "tls://", "ucx://"];
 
-/// A cluster.
+/// A Dask cluster, named by the address of its scheduler.
 #[derive(Debug)]
 pub struct Dask {
     address: String,
-    /// Its workers and their threads, as the user was last told.
+    /// Numbers of workers and threads last shown to the user.
     told: Mutex<Option<(u64, u64)>>,
 }
 
-/// What has ended, by its number: what came of it, or what went wrong, which would again.
+/// A job that has ended: its number, and its result or its error. An error is final: repeating the job gives the same error.
 type Ended = (usize, Result<Value, String>);
 
-/// Takes what ends, and is asked now and then while nothing does whether to go on. What it cannot take ends all.
+/// Callback that receives each job that ends, and `None` at intervals while no job ends. It decides whether to
+/// continue; an error ends the whole study.
 type Heed<'a> = &'a mut dyn FnMut(Option<Ended>) -> Result<ControlFlow<()>, String>;
 
-/// What the process says, a line of JSON each.
+/// Messages of the Python process, one line of JSON each.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Said {
-    /// The cluster is there, with so many workers and threads.
+    /// The cluster is connected, with these numbers of workers and threads.
     Ready { workers: u64, threads: u64 },
-    /// What was handed out has come to its end.
+    /// A job has ended.
     Done { number: usize, result: Option<Value>, error: Option<String> },
-    /// Nothing goes on.
+    /// No more jobs can run.
     Lost { problem: String },
 }
 
 impl Dask {
-    /// The cluster whose scheduler is at `address`.
+    /// Returns the cluster whose scheduler is at `address`.
     ///
     /// # Errors
     ///
-    /// What is no address, in one sentence.
+    /// Returns a message if `address` is not the address of a scheduler.
     pub fn new(address: &str) -> Result<Dask, String> {
         let is_address =
             SCHEMES.iter().any(|scheme| address.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
@@ -76,7 +78,7 @@ impl Dask {
             .map_err(|error| self.failed(format_args!("cannot start `python3 -m wearwell._dask`: {error}")))
     }
 
-    /// Has all `jobs` done, of the kind that `head` says.
+    /// Runs all `jobs`; `head` states their kind.
     fn make(
         &self,
         head: Value,
@@ -91,7 +93,7 @@ impl Dask {
             scope.spawn(|| hand_out(head, jobs, to));
             scope.spawn(move || hear(from, &hand_on));
             let ended = self.listen(&heard, left, heed);
-            // Ends the threads as well, which wait for it.
+            // Closing the pipes also ends both threads.
             let _ = child.kill();
             ended
         });
@@ -99,7 +101,7 @@ impl Dask {
         ended
     }
 
-    /// Listens until all that is `left` has ended, or nothing goes on.
+    /// Receives messages until all jobs that are `left` have ended or the process reports a failure.
     fn listen(&self, heard: &Receiver<String>, mut left: usize, heed: Heed) -> Result<(), ExecutorError> {
         while left > 0 {
             let line = match heard.recv_timeout(LOOK) {
@@ -135,7 +137,7 @@ impl Dask {
         Ok(())
     }
 
-    /// Tells the size of the cluster, which is asked for what there is to do time and again, once.
+    /// Shows the size of the cluster, unless it was already shown. The process reports the size at each start.
     fn tell(&self, workers: u64, threads: u64) {
         let now = Some((workers, threads));
         if self.told.lock().expect("nothing panics while it holds the lock").replace((workers, threads))
@@ -146,7 +148,7 @@ impl Dask {
     }
 }
 
-/// Hands out `jobs`, as fast as they are taken. Who no longer takes them says why on its other line.
+/// Sends `jobs` as fast as the process reads them. A write error is ignored: the process reports its reason on its own output.
 fn hand_out(mut head: Value, mut jobs: impl Iterator<Item = Value>, to: ChildStdin) {
     let mut to = BufWriter::new(to);
     head["version"] = json!(wearwell_study::BUILD);
@@ -179,14 +181,14 @@ impl Executor for Dask {
             };
             Ok(foreman.done(number, outcome))
         });
-        // Ctrl-C ends the process in between as well, which is then not what went wrong.
+        // Ctrl-C also ends the Python process; its end is then not an error.
         if foreman.keep_going().is_break() { Ok(()) } else { ended }
     }
 }
 
 #[cfg(all(target_os = "linux", feature = "reproduce"))]
 mod points {
-    //! Points are answered by the program `wearwell` that each worker has, which must be of the same build.
+    //! Points run in the `wearwell` program of each worker, which must be of the same build.
 
     use super::Dask;
     use serde_json::json;
@@ -201,7 +203,7 @@ mod points {
             points: &[String],
             heed: &mut dyn FnMut(Option<Ended>) -> ControlFlow<()>,
         ) -> Result<(), Lost> {
-            // As text, for Python hands it on and need not read it.
+            // Sent as text: Python forwards the value without parsing it.
             let way = serde_json::to_string(way).expect("plain data");
             let head = json!({ "points": { "build": build(), "way": way } });
             let asked = points.iter().enumerate();

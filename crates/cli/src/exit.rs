@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well.
+//! Failures of a command and their exit codes.
 
 use crate::interrupt::EXIT_CODE;
 use crate::tell::tell;
@@ -8,16 +8,16 @@ use wearwell_study::limit::LimitError;
 use wearwell_study::{MeasureError, SweepError};
 use wearwell_theory::TheoryError;
 
-/// Why a command failed; decides the exit code.
+/// Reason for the failure of a command; determines the exit code.
 #[derive(Debug)]
 pub enum Failure {
     /// The run failed: 1.
     Run(String),
     /// The command line or the scenario is wrong: 2.
     Usage(String),
-    /// The result would mean nothing or is not steady, and `--strict` was given: 3.
+    /// The result is meaningless or not steady, and `--strict` was given: 3.
     NotMeaningful(String),
-    /// What a check found, or why it could not be made: a code of its own, as fsck(8) has them.
+    /// Result of a check that found errors or could not run; has its own exit code, as in fsck(8).
     #[cfg_attr(
         not(any(feature = "nvmfs", feature = "serve")),
         expect(dead_code, reason = "only file systems and images are checked so")
@@ -25,22 +25,22 @@ pub enum Failure {
     Checked(u8, String),
     /// Ctrl-C: 130.
     Interrupted,
-    /// Whoever read our output has gone, as `head` does: nothing to say, and no fault.
+    /// The process that reads our output has closed the pipe, as `head` does: ends quietly, without an error.
     ReaderLeft,
 }
 
 impl Failure {
-    /// The run failed with `error`.
+    /// Returns the failure of a run with `error`.
     pub fn run(error: impl Display) -> Self {
         Failure::Run(error.to_string())
     }
 
-    /// The command line or the scenario is wrong, as `error` says.
+    /// Returns the failure for a wrong command line or scenario.
     pub fn usage(error: impl Display) -> Self {
         Failure::Usage(error.to_string())
     }
 
-    /// A failed run of what `draft` describes.
+    /// Returns the failure of a run of `draft`.
     pub fn of_run(error: RunError, draft: &Draft) -> Self {
         match error {
             RunError::Config(error) => draft.explain(&error).into(),
@@ -49,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// What `draft` describes has no limit, or the runs beside it cannot go on.
+    /// Returns the failure of the lower bound of `draft`, or of the runs for it.
     pub fn of_limit(error: LimitError, draft: &Draft) -> Self {
         match error {
             LimitError::Draft(error) => (*error).into(),
@@ -60,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// Tells the user and gives the exit code.
+    /// Prints the failure and returns the exit code.
     pub fn report(self) -> u8 {
         let (code, message) = match self {
             Failure::Run(message) => (1, message),
@@ -97,10 +97,10 @@ impl From<MeasureError> for Failure {
 }
 
 impl From<TheoryError> for Failure {
-    /// A parameter is shown as the option that gives it.
+    /// Names the option of a parameter in the message.
     fn from(error: TheoryError) -> Self {
         match error {
-            // The library's advice is for programs.
+            // The hint of the library is for programs only.
             TheoryError::Parameter { parameter: "classes", problem } => {
                 let problem = problem.split(';').next().unwrap_or_default();
                 Failure::Usage(format!("--class, --zipf-classes: {problem}; give fewer"))
@@ -113,7 +113,7 @@ impl From<TheoryError> for Failure {
     }
 }
 
-/// The option that gives a parameter of the theory.
+/// Returns the option that sets a parameter of the theory.
 fn option_of(parameter: &str) -> String {
     match parameter {
         "write_share" | "space_share" => format!("--class, {}", parameter.replace('_', " ")),

@@ -1,20 +1,20 @@
-//! Help that fits the terminal: an example too long for a line is continued as a shell reads it, and never cut in
-//! mid-command.
+//! Help that fits the terminal: an example that is too long for a line continues on the next line with a backslash, as
+//! a shell reads it.
 
 use crate::report::terminal_width;
 use clap::Command;
 
-/// Width of help where no terminal says otherwise, and the most that is read with ease.
+/// Width of help without a terminal, and largest width for readability.
 const WIDTH: usize = 100;
 
-/// How examples begin, or go on where another program feeds them; and what stands between a command and what is said of it.
+/// Prefixes of examples (the second follows a pipe), and the gap between a command and its explanation.
 const INDENT: &str = "  ";
 const COMMAND: &str = "  wearwell ";
 const PIPED: &str = " | wearwell ";
 const GAP: &str = "   ";
 const CONTINUED: &str = "      ";
 
-/// `command` with help for the terminal at hand.
+/// Returns `command` with help fitted to the width of the terminal.
 pub fn fitted(command: Command) -> Command {
     let width = terminal_width().map_or(WIDTH, |width| usize::from(width).min(WIDTH));
     of_width(command.term_width(width), width)
@@ -31,7 +31,7 @@ fn of_width(command: Command, width: usize) -> Command {
     }
 }
 
-/// A line of help, over several lines if it is a command that is too long.
+/// Splits a line of help into several lines if the line is a command that is too long.
 fn example(line: &str, width: usize) -> String {
     let is_command = line.starts_with(COMMAND) || line.starts_with(INDENT) && line.contains(PIPED);
     if line.chars().count() <= width || !is_command {
@@ -45,7 +45,7 @@ fn example(line: &str, width: usize) -> String {
     };
     let mut present = indent.to_owned();
     for word in words(command) {
-        // Room for what says that the command goes on.
+        // Room for the backslash.
         let is_full = present.chars().count() + 1 + word.chars().count() + 2 > width;
         if is_full && !present.trim().is_empty() {
             text += &format!("{present} \\\n");
@@ -58,7 +58,7 @@ fn example(line: &str, width: usize) -> String {
     text + &present
 }
 
-/// The words of a command; what is quoted is one.
+/// Splits a command into words; a quoted string is one word.
 fn words(command: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut start, mut quote) = (0, None);
@@ -85,7 +85,7 @@ mod tests {
         "  wearwell nvmfs mkfs --nvram /dev/shm/n --size '256 MiB' --ssd ssd.img   a file system";
 
     #[test]
-    fn what_fits_stays_and_what_does_not_goes_on_as_a_shell_reads_it() {
+    fn long_examples_are_continued_with_backslash() {
         assert_eq!(example(LINE, 100), LINE);
         let expected = "  # a file system\n  wearwell nvmfs mkfs --nvram /dev/shm/n \\\n      --size '256 MiB' --ssd ssd.img";
         assert_eq!(example(LINE, 44), expected);

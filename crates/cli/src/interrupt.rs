@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: ask the command to stop, and end it if it does not; a second one ends it at once.
+//! Ctrl-C and SIGTERM: request the end of the command, and end the process if the command does not end; a second signal
+//! ends it at once.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -8,22 +9,22 @@ use std::time::Duration;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the command ends by itself, however long that takes.
+/// True if the process waits for the command to end, for any length of time.
 static PATIENT: AtomicBool = AtomicBool::new(false);
 
-/// How long a command may take to tidy up. What waits for a pipe, or calculates without asking, is ended then.
+/// Time for a command to clean up. After it, a command that waits for a pipe or calculates without checking is ended.
 const PATIENCE: Duration = Duration::from_millis(800);
 
-/// How a command ends that was interrupted.
+/// Exit code of an interrupted command.
 pub const EXIT_CODE: u8 = 130;
 
-/// Begins to listen.
+/// Installs the signal handler.
 pub fn listen() {
-    // Without a handler Ctrl-C still ends the process, only less tidily.
+    // Without a handler, Ctrl-C still ends the process, but without cleaning up.
     let _ = ctrlc::set_handler(interrupt);
 }
 
-/// Asks the command to stop, as Ctrl-C does.
+/// Requests the end of the command, as Ctrl-C does.
 pub fn interrupt() {
     if INTERRUPTED.swap(true, Ordering::SeqCst) {
         exit(EXIT_CODE.into());
@@ -37,24 +38,24 @@ pub fn interrupt() {
     });
 }
 
-/// From now on the command is not ended but by itself, or by a second Ctrl-C: a file system or a device that is served has to
-/// be closed.
+/// Protects the clean-up of a file system or a device that is served: from now on, only a second Ctrl-C ends the
+/// process by force.
 #[cfg(any(feature = "nvmfs", feature = "serve"))]
 pub fn be_patient() {
     PATIENT.store(true, Ordering::SeqCst);
 }
 
-/// Whether Ctrl-C was pressed.
+/// True if Ctrl-C was pressed.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Whether to go on.
+/// Returns `Break` if Ctrl-C was pressed.
 pub fn flow() -> ControlFlow<()> {
     if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// A source that fails once Ctrl-C was pressed, so that whoever reads it stops and tidies up.
+/// Reader that fails once Ctrl-C was pressed, so that its user stops and cleans up.
 pub struct Interruptible<R>(pub R);
 
 impl<R: Read> Read for Interruptible<R> {

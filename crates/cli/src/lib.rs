@@ -1,4 +1,4 @@
-//! The command line of Wearwell, as a library: a test calls it as often as it likes within one process.
+//! The command line of Wearwell as a library: a test can call it many times within one process.
 
 mod cluster;
 mod commands;
@@ -26,8 +26,8 @@ use std::process::ExitCode;
 
 /// A laboratory for flash storage stacks
 ///
-/// Describe a drive, what runs on it and a workload or a real trace; get back what that does to the flash: write
-/// amplification by layer and cause, erases and wear, lifetime.
+/// Describe a drive, its software and a workload or a real trace; the result shows the effect on the flash:
+/// write amplification by layer and cause, erases and wear, lifetime.
 #[derive(Parser)]
 #[command(name = "wearwell", version, arg_required_else_help = true, after_help = HELP)]
 struct Cli {
@@ -122,12 +122,12 @@ impl Default for Program {
 }
 
 impl Program {
-    /// The commands and what each takes.
+    /// Returns the commands with their arguments.
     pub fn commands(&self) -> &clap::Command {
         &self.0
     }
 
-    /// Runs the command that `arguments` give, of which the first is the program's name, and says how it ended.
+    /// Runs the command that `arguments` give, of which the first is the program's name, and returns the exit code.
     pub fn run(&mut self, arguments: impl IntoIterator<Item = OsString>) -> u8 {
         let parsed = self.0.try_get_matches_from_mut(arguments);
         match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
@@ -137,7 +137,7 @@ impl Program {
     }
 }
 
-/// Prints what the parser has to say, which is help or the version as well.
+/// Prints the message of the parser, which can also be help or the version.
 fn told(error: &clap::Error) -> u8 {
     let code = u8::try_from(error.exit_code()).unwrap_or(1);
     match error.print() {
@@ -179,7 +179,7 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// The program as a process: its arguments, its signals, its exit code.
+/// Runs the program as a process, with its arguments, signals and exit code.
 pub fn main() -> ExitCode {
     interrupt::listen();
     ExitCode::from(Program::default().run(std::env::args_os()))

@@ -1,4 +1,4 @@
-//! Runs in a program that was built without NVMFS: nothing but workloads and traces can write.
+//! Runs in a program that was built without NVMFS: only workloads and traces can write.
 
 use serde_json::Value;
 use wearwell_base::config::ConfigError;
@@ -16,7 +16,7 @@ pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     wearwell_stack::resolve(scenario)
 }
 
-/// The JSON Schema of scenarios.
+/// Returns the JSON Schema of scenarios.
 pub fn schema() -> Value {
     wearwell_stack::scenario::schema().clone()
 }

@@ -1,4 +1,4 @@
-//! Standard output, and files that are there as a whole or not at all.
+//! Standard output, and files that are written completely or not at all.
 
 use crate::exit::Failure;
 use std::fs::{File, Permissions};
@@ -14,7 +14,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     written.map_err(|error| failed(&error))
 }
 
-/// What it means that standard output could not be written.
+/// Returns the failure for an error while writing to standard output.
 pub fn failed(error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::BrokenPipe => Failure::ReaderLeft,
@@ -22,7 +22,7 @@ pub fn failed(error: &io::Error) -> Failure {
     }
 }
 
-/// Kinds of result files, by the ends of their names.
+/// Kinds of result files, by the endings of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// `.json`
@@ -33,16 +33,16 @@ pub enum FileKind {
     Parquet,
 }
 
-/// A result file that will be written in the end; whether that is possible was checked in the beginning.
+/// A result file to be written at the end; the path was checked at the start.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// What the user called it.
+    /// Path as given by the user.
     pub path: PathBuf,
-    /// What belongs in it.
+    /// Kind of the file.
     pub kind: FileKind,
 }
 
-/// Refuses to write over one of the files that the command reads.
+/// Refuses to overwrite one of the files that the command reads.
 pub fn keep_apart(output: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     let identity =
         |path: &Path| path.metadata().ok().filter(|of| of.is_file()).map(|of| (of.dev(), of.ino()));
@@ -57,7 +57,7 @@ pub fn keep_apart(output: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
-/// Checks that the directory of `path` takes files.
+/// Checks that files can be created in the directory of `path`.
 pub fn place_is_free(path: &Path) -> Result<(), Failure> {
     if is_special(path) {
         return Ok(());
@@ -67,7 +67,7 @@ pub fn place_is_free(path: &Path) -> Result<(), Failure> {
 }
 
 impl OutputFile {
-    /// Checks that `path` has a known ending, that its directory takes files, and that it is none of the `inputs`.
+    /// Checks that `path` has a known ending, that files can be created in its directory, and that it is none of the `inputs`.
     pub fn new(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failure> {
         keep_apart(path, inputs)?;
         let kind = match path.extension().and_then(|extension| extension.to_str()) {
@@ -92,7 +92,7 @@ impl OutputFile {
         Failure::run(format!("{}: {error}", self.path.display()))
     }
 
-    /// Writes the file by `write`; if that fails, what was there before stays.
+    /// Writes the file with `write`; if that fails, the previous file stays.
     pub fn write<E: std::fmt::Display>(
         &self,
         write: impl FnOnce(&mut dyn WriteSend) -> Result<(), E>,
@@ -101,22 +101,22 @@ impl OutputFile {
     }
 }
 
-/// Writes a text to the file at `path`, whole or not at all.
+/// Writes a text to the file at `path`, completely or not at all.
 pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
     write_bytes(path, text.as_bytes())
 }
 
-/// The same of bytes.
+/// Writes bytes to the file at `path`, completely or not at all.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = write_whole(path, |out| out.write_all(bytes));
     written.map_err(|problem| Failure::run(format!("{}: {problem}", path.display())))
 }
 
-/// What result files are written through.
+/// Writer for result files.
 pub trait WriteSend: Write + Send {}
 impl<W: Write + Send> WriteSend for W {}
 
-/// Writes the file at `path` under another name first and renames it when it is complete.
+/// Writes to a temporary file first and renames it to `path` when it is complete.
 fn write_whole<E: std::fmt::Display>(
     path: &Path,
     write: impl FnOnce(&mut dyn WriteSend) -> Result<(), E>,
@@ -127,7 +127,7 @@ fn write_whole<E: std::fmt::Display>(
         write(&mut file).map_err(|error| error.to_string())?;
         return file.flush().map_err(text);
     }
-    // A link keeps pointing at the file it names.
+    // A symbolic link stays; the file that it names is replaced.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut file = BufWriter::new(temporary(&target).map_err(text)?);
     write(&mut file).map_err(|error| error.to_string())?;
@@ -135,14 +135,14 @@ fn write_whole<E: std::fmt::Display>(
     file.persist(&target).map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Whether there is a pipe or a device under this name, which must not be replaced by a file.
+/// True if `path` is a pipe or a device, which must not be replaced by a file.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file())
 }
 
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The process's mask takes away from these permissions, as for any new file.
+    // The process's umask restricts these permissions, as for any new file.
     tempfile::Builder::new()
         .prefix(".wearwell-")
         .permissions(Permissions::from_mode(0o666))

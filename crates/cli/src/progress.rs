@@ -1,4 +1,4 @@
-//! How far a run or a sweep has come, on standard error.
+//! Progress of a run or a sweep, on standard error.
 
 use crate::interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -15,25 +15,25 @@ const LINE_INTERVAL: Duration = Duration::from_secs(5);
 /// Steps of a bar.
 const STEPS: u64 = 1000;
 
-/// What the user wants to see.
+/// Options for the display of progress.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct ProgressArgs {
     /// Show no progress
     #[arg(long, short, conflicts_with = "progress")]
     pub quiet: bool,
-    /// Where standard error is no terminal, print a plain line of progress every few seconds
+    /// Without a terminal, print a plain line of progress every few seconds
     #[arg(long)]
     pub progress: bool,
 }
 
-/// A bar on a terminal, lines elsewhere if they are asked for.
+/// Progress display: a bar on a terminal, lines elsewhere if requested.
 pub struct Display {
     bar: ProgressBar,
     lines: Option<Mutex<Instant>>,
 }
 
 impl Display {
-    /// A display whose bar has `steps` steps and shows `{msg}` before and `{prefix}` behind it.
+    /// Returns a display whose bar has `steps` steps and shows `{msg}` before and `{prefix}` behind it.
     fn new(args: ProgressArgs, steps: u64, template: &str) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let target =
@@ -56,7 +56,7 @@ impl Display {
         }
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -72,16 +72,16 @@ fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-/// The display of one run.
+/// Progress of one run.
 pub struct RunProgress(Display);
 
 impl RunProgress {
-    /// Begins to show a run.
+    /// Starts the display of a run.
     pub fn new(args: ProgressArgs) -> Self {
         RunProgress(Display::new(args, STEPS, "{spinner} {msg:11} [{bar:32}] {prefix} {elapsed}"))
     }
 
-    /// Shows `progress` and says whether to go on.
+    /// Shows `progress` and returns whether to continue.
     pub fn show(&self, progress: &Progress) -> ControlFlow<()> {
         let name = phase_name(progress.phase);
         let amplification =
@@ -94,20 +94,20 @@ impl RunProgress {
         interrupt::flow()
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub fn clear(&self) {
         self.0.clear();
     }
 }
 
-/// The display of a sweep, with what it will have cost.
+/// Progress of a sweep, with an estimate of its cost.
 pub struct SweepProgress {
     display: Display,
     began: Instant,
     cost: Mutex<Cost>,
 }
 
-/// What runs took that were made now and not before.
+/// Cost of the runs made now, without those found in the store.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     runs: u32,
@@ -115,20 +115,19 @@ struct Cost {
 }
 
 impl SweepProgress {
-    /// Begins to show a sweep of `points` runs.
+    /// Starts the display of a sweep of `points` runs.
     pub fn new(args: ProgressArgs, points: usize) -> Self {
         let template = "{spinner} [{bar:32}] {pos} of {len} runs {elapsed}{prefix}";
         let display = Display::new(args, points as u64, template);
         SweepProgress { display, began: Instant::now(), cost: Mutex::default() }
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub fn clear(&self) {
         self.display.clear();
     }
 
-    /// How long it will take and what it will have cost, after the runs that were made: those that are left are taken to be like
-    /// them.
+    /// Estimates the remaining time and the total cost. The remaining runs are assumed to cost as much as the finished ones.
     fn estimate(&self, left: usize) -> String {
         let cost = *self.cost.lock().expect("nothing panics while it adds");
         if cost.runs == 0 || left == 0 {
@@ -145,7 +144,7 @@ impl SweepProgress {
     }
 }
 
-/// Seconds for people.
+/// Formats seconds for people.
 fn duration(seconds: f64) -> String {
     match seconds {
         few if few < 90.0 => format!("{few:.0} s"),
@@ -174,7 +173,7 @@ impl SweepObserver for SweepProgress {
     }
 
     fn finished(&self, finished: usize, points: usize) {
-        // What is combined is only known once the changes were tried alone.
+        // The number of combinations is known only after single changes were tried.
         let bar = &self.display.bar;
         bar.set_length(points as u64);
         bar.set_position(finished as u64);
@@ -184,13 +183,13 @@ impl SweepObserver for SweepProgress {
     }
 }
 
-/// The display of an item whose points are run.
+/// Progress of an item whose points are run.
 #[cfg(all(target_os = "linux", feature = "reproduce"))]
 pub struct PointProgress(Display);
 
 #[cfg(all(target_os = "linux", feature = "reproduce"))]
 impl PointProgress {
-    /// Begins to show an item.
+    /// Starts the display of an item.
     pub fn new(args: ProgressArgs, item: &str) -> Self {
         let display =
             Display::new(args, 0, "{spinner} {msg} [{bar:32}] {pos} of {len} points {elapsed} (eta {eta})");
@@ -198,7 +197,7 @@ impl PointProgress {
         PointProgress(display)
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub fn clear(&self) {
         self.0.clear();
     }
@@ -233,11 +232,11 @@ impl wearwell_experiments::session::Watch for PointProgress {
     }
 }
 
-/// The display of a file that is read.
+/// Progress of reading a file.
 pub struct ReadProgress(Display);
 
 impl ReadProgress {
-    /// Begins to show how a file of `bytes` bytes is read.
+    /// Starts the display for a file of `bytes` bytes.
     pub fn new(args: ProgressArgs, bytes: u64) -> Self {
         ReadProgress(Display::new(
             args,
@@ -251,7 +250,7 @@ impl ReadProgress {
         self.0.bar.wrap_read(source)
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub fn clear(&self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! Results that were written before, read again.
+//! Reading of results that were written before.
 
 use crate::exit::Failure;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use wearwell_report::Document;
 use wearwell_stack::RunResult;
 
-/// The results in these files.
+/// Reads the results in these files.
 pub fn read_all(paths: &[PathBuf]) -> Result<Vec<RunResult>, Failure> {
     paths.iter().map(|path| read(path)).collect()
 }
@@ -16,12 +16,12 @@ fn read(path: &Path) -> Result<RunResult, Failure> {
         .map_err(|error| failed(path, format!("this is no result of `wearwell run --output`: {error}")))
 }
 
-/// What the commands gave that wrote these files, or left these folders, for a page.
+/// Reads files and folders that commands wrote, as documents for a page.
 pub fn documents(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     let document = |(path, name): (&PathBuf, &String)| {
         let found = match (path.is_dir(), path.parent()) {
             (true, _) => Document::reproduced(name, path),
-            // The plots of an item lie beside what is said of it.
+            // The plots of an item are in the same folder as its description.
             (false, Some(folder)) if path.ends_with("item.json") => {
                 let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
                 Document::reproduced(name, folder)
@@ -33,7 +33,7 @@ pub fn documents(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     paths.iter().zip(&names(paths)).map(document).collect()
 }
 
-/// The JSON in a file.
+/// Reads the JSON in a file.
 pub fn json(path: &Path) -> Result<Value, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| failed(path, error))?;
     serde_json::from_str(&text).map_err(|error| failed(path, format!("this is no JSON: {error}")))
@@ -43,7 +43,7 @@ fn failed(path: &Path, problem: impl std::fmt::Display) -> Failure {
     Failure::Usage(format!("{}: {problem}", path.display()))
 }
 
-/// The files' names, or, where two are called alike, their paths.
+/// Returns the files' names, or their paths where two names are equal.
 pub fn names(paths: &[PathBuf]) -> Vec<String> {
     let stem = |path: &PathBuf| path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let stems: Vec<String> = paths.iter().map(stem).collect();

@@ -1,4 +1,4 @@
-//! Which scenario a command is about, and what the command line changes in it.
+//! Scenario of a command, and its changes by the command line.
 
 use crate::exit::Failure;
 use crate::progress::{ProgressArgs, RunProgress};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use wearwell_stack::{ByteSize, Draft, Fit, Progress, fitted, parse_value};
 
-/// The scenario that runs when none is named.
+/// Scenario that runs by default.
 pub const CANONICAL: &str = include_str!("../../../scenarios/canonical.toml");
 
-/// Reads a number of bytes, with or without a unit, as scenarios have it.
+/// Parses a number of bytes, with or without a unit, as in scenarios.
 pub fn size(text: &str) -> Result<ByteSize, String> {
     let value = text.parse::<u64>().map_or_else(|_| json!(text), |bytes| json!(bytes));
     serde_json::from_value(value).map_err(|error| error.to_string())
@@ -18,8 +18,7 @@ pub fn size(text: &str) -> Result<ByteSize, String> {
 /// A scenario and its overrides.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct ScenarioArgs {
-    /// Scenario (TOML or JSON), or the JSON result of an earlier run, which is then repeated; the canonical scenario
-    /// unless given
+    /// Scenario (TOML or JSON), or the JSON result of an earlier run, which is then repeated; the canonical scenario unless given
     #[arg(value_name = "SCENARIO")]
     pub file: Option<PathBuf>,
     #[command(flatten)]
@@ -30,14 +29,14 @@ pub struct ScenarioArgs {
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Settings that replace those of the scenario")]
 pub struct Overrides {
-    /// Any key; the value is TOML, or a bare word
+    /// Set any key; the value is TOML, or a bare word
     ///
     /// For example --set ftl.victim.choices=4, --set 'log[0].segment_size=2 MiB', --set measure.warm_up=10.0. Setting
-    /// one of several keys that say the same thing (spare_factor, over_provisioning, alpha, load) drops the others.
+    /// one of several equivalent keys (spare_factor, over_provisioning, alpha, load) removes the others.
     #[allow(rustdoc::broken_intra_doc_links, reason = "`log[0]` is shown in the help as it stands here")]
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Removes a key, so that its default holds
+    /// Remove a key, so that its default applies
     #[arg(long, value_name = "KEY")]
     pub unset: Vec<String>,
     /// Root seed: `seed`
@@ -52,16 +51,16 @@ pub struct Overrides {
     /// Logical capacity, such as "8 GiB": `device.capacity`
     #[arg(long, value_name = "SIZE")]
     pub capacity: Option<String>,
-    /// A drive that fits the trace, which is read through once for it: `device.fit`
+    /// Fit the drive to the trace, which is read once for that: `device.fit`
     ///
-    /// Its logical size is what the trace reads and writes, rounded up to what the geometry makes; addresses that leave gaps
-    /// are compacted. The result says so.
+    /// The logical size is that of the addresses that the trace uses, rounded up to the geometry; addresses with gaps
+    /// are compacted. The result reports it.
     #[arg(long, conflicts_with = "capacity")]
     pub fit: bool,
     /// Spare factor, (T - U) / T for T physical and U logical pages: `device.spare_factor`
     #[arg(long, value_name = "SHARE")]
     pub spare_factor: Option<f64>,
-    /// Another kind of workload, with --set for what it needs: `workload.kind`; see `wearwell list workloads`
+    /// Kind of workload, with --set for its parameters: `workload.kind`; see `wearwell list workloads`
     #[arg(long, value_name = "NAME", conflicts_with = "trace")]
     pub workload: Option<String>,
     /// Trace to replay instead of the workload: `trace.path`
@@ -81,7 +80,7 @@ pub struct Overrides {
 }
 
 impl ScenarioArgs {
-    /// The scenario with its overrides.
+    /// Returns the scenario with its overrides.
     pub fn draft(&self) -> Result<Draft, Failure> {
         let mut draft = match &self.file {
             Some(path) => Draft::from_file(path)?,
@@ -91,14 +90,14 @@ impl ScenarioArgs {
         Ok(draft)
     }
 
-    /// The files that a command reads which is about this scenario: its own, if it has one, and those of its traces.
+    /// Returns the files that a command reads for this scenario: its own file, if there is one, and its traces.
     pub fn inputs(&self, draft: &Draft) -> Vec<PathBuf> {
         let tenants = draft.value().get("tenant").and_then(Value::as_array).into_iter().flatten();
         let traces = tenants.chain([draft.value()]).filter_map(|user| user.pointer("/trace/path")?.as_str());
         self.file.iter().cloned().chain(traces.map(PathBuf::from)).collect()
     }
 
-    /// The words that say the same on another command line.
+    /// Returns the same arguments as words of a command line.
     pub fn words(&self) -> Vec<String> {
         let file = self.file.iter().map(|path| path.display().to_string());
         file.chain(self.overrides.words()).collect()
@@ -133,7 +132,7 @@ impl Overrides {
         value.map_err(|problem| Failure::Usage(format!("--capacity: {problem}")))
     }
 
-    /// Changes `draft`: removals first, then named flags, then `--set` in its order, and `--fit` at last.
+    /// Changes `draft`: removals first, then named flags, then `--set` in the given order, and `--fit` last.
     pub fn apply(&self, draft: &mut Draft) -> Result<(), Failure> {
         for key in &self.unset {
             draft.unset(key)?;
@@ -161,7 +160,7 @@ impl Overrides {
             let (key, value) = key_and_value(setting)?;
             Ok(draft.set(key, value)?)
         })?;
-        // A drive that is set as a whole is still made to fit.
+        // `--fit` also applies to a drive that is set as a whole.
         if self.fit {
             draft.set("device.fit", Value::Bool(true))?;
         }
@@ -169,8 +168,7 @@ impl Overrides {
     }
 }
 
-/// Makes the drive of `draft` fit its traces, where that is asked for, so that what follows need not read them for it; ends at
-/// Ctrl-C.
+/// Fits the drive of `draft` to its traces, if requested, so that later steps need not read the traces for it; ends at Ctrl-C.
 pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
     let scenario = draft.scenario()?;
     if scenario.device.fit != Fit::Wanted(true) {
@@ -182,7 +180,7 @@ pub fn fit(draft: &mut Draft, progress: ProgressArgs) -> Result<(), Failure> {
     Ok(draft.keep_fit(&outcome.map_err(|error| Failure::of_run(error, draft))?)?)
 }
 
-/// The two sides of `KEY=VALUE`.
+/// Splits `KEY=VALUE`.
 pub fn key_and_value(setting: &str) -> Result<(&str, Value), Failure> {
     let (key, value) =
         setting.split_once('=').ok_or_else(|| Failure::Usage(format!("--set {setting}: write KEY=VALUE")))?;

@@ -1,4 +1,4 @@
-//! Who makes the runs of a study, and where finished ones are kept.
+//! Options of a study: executor of the runs, and store of finished runs.
 
 use crate::cluster::Dask;
 use crate::exit::Failure;
@@ -14,24 +14,24 @@ pub use wearwell_store::ResultStore;
 #[cfg(not(feature = "parquet"))]
 pub use without::ResultStore;
 
-/// Who makes runs.
+/// Options that select the executor of runs.
 #[derive(clap::Args)]
 pub struct CrewArgs {
-    /// Runs at a time; as many as there are cores unless given
+    /// Runs at a time; number of cores unless given
     #[arg(long, alias = "jobs", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// Make the runs on a Dask cluster, whose scheduler is at tcp://HOST:PORT; needs Python with wearwell and distributed
+    /// Run on a Dask cluster with its scheduler at tcp://HOST:PORT; needs Python with wearwell and distributed
     #[arg(long, value_name = "ADDRESS", conflicts_with = "threads", help_heading = "Elsewhere")]
     dask: Option<String>,
 }
 
 impl CrewArgs {
-    /// Runs at a time that were asked for.
+    /// Returns the requested number of parallel runs.
     pub fn threads(&self) -> Option<usize> {
         self.threads.map(usize::from)
     }
 
-    /// The cluster, if there is to be one.
+    /// Returns the cluster, if one was requested.
     pub fn dask(&self) -> Result<Option<Dask>, Failure> {
         self.dask.as_deref().map(Dask::new).transpose().map_err(Failure::Usage)
     }
@@ -42,27 +42,27 @@ impl CrewArgs {
 pub struct StudyArgs {
     #[command(flatten)]
     crew: CrewArgs,
-    /// Keep finished runs in a folder of Parquet files, and make none that is there
+    /// Keep finished runs in a folder of Parquet files, and skip runs that are there
     #[arg(long, value_name = "DIR", help_heading = "Elsewhere")]
     store: Option<PathBuf>,
 }
 
-/// What the options come to.
+/// Resources for a study, opened as the options request.
 pub struct StudyPlace {
     threads: Option<usize>,
     dask: Option<Dask>,
     store: Option<ResultStore>,
-    /// A store that goes once its runs are in a table.
+    /// Store that is removed once its runs are in a table.
     transient: Option<PathBuf>,
 }
 
 impl StudyArgs {
-    /// Whether the user named a store.
+    /// True if the user named a store.
     pub fn has_store(&self) -> bool {
         self.store.is_some()
     }
 
-    /// Makes ready what was asked for; without a store of the user's own, finished runs are kept in `beside` until
+    /// Opens the requested resources. Without a store of the user's own, finished runs are kept in `beside` until
     /// [`StudyPlace::tidy`].
     pub fn place(&self, beside: Option<&Path>) -> Result<StudyPlace, Failure> {
         let dask = self.crew.dask()?;
@@ -77,7 +77,7 @@ impl StudyArgs {
 }
 
 impl StudyPlace {
-    /// As a study takes it.
+    /// Returns the options for a study.
     pub fn options(&self, beside_theory: bool, keep_windows: bool) -> SweepOptions<'_> {
         SweepOptions {
             store: self.store.as_ref().map(|store| store as &dyn Store),
@@ -89,14 +89,14 @@ impl StudyPlace {
         }
     }
 
-    /// Removes the finished runs of a study that is complete and whose runs nobody else has.
+    /// Removes the temporary store of a complete study, whether or not its runs are in a table.
     pub fn remove(self) {
         if let (Some(_), Some(store)) = (self.transient, self.store) {
             remove(store);
         }
     }
 
-    /// Removes the finished runs of a study that is complete, `identities` of which are in a table now, unless there are others.
+    /// Removes the temporary store of a complete study, unless it holds runs other than `identities`.
     pub fn tidy(self, identities: &[String]) {
         let (Some(folder), Some(store)) = (self.transient, self.store) else { return };
         let others = others(&store, identities);
@@ -110,14 +110,14 @@ impl StudyPlace {
     }
 }
 
-/// Runs that stay are no more than unneeded: the study is done.
+/// Removes the store. An error is only reported, because the study is complete and the runs are no longer needed.
 fn remove(store: ResultStore) {
     if let Err(error) = store.remove() {
         tell(error);
     }
 }
 
-/// Finished runs beside the file at `output`.
+/// Returns the path of the store next to the file at `output`.
 pub fn beside(output: &Path) -> PathBuf {
     let mut folder = output.as_os_str().to_owned();
     folder.push(".runs");
@@ -131,7 +131,7 @@ fn open(folder: &Path) -> Result<ResultStore, Failure> {
     Ok(store)
 }
 
-/// What `store` held besides runs of these identities as it was opened, rows that nobody can read among it.
+/// Returns the number of runs in `store`, as it was opened, other than `identities`; unreadable rows count.
 #[cfg(feature = "parquet")]
 fn others(store: &ResultStore, identities: &[String]) -> usize {
     let found = store.found();
@@ -151,7 +151,7 @@ fn others(_: &ResultStore, _: &[String]) -> usize {
     0
 }
 
-/// What stands in for stores in a program that was built without Parquet files.
+/// Replacement for stores in a program that was built without Parquet files.
 #[cfg(not(feature = "parquet"))]
 mod without {
     use serde_json::Value;
@@ -159,12 +159,12 @@ mod without {
     use wearwell_stack::RunResult;
     use wearwell_study::{PointResult, Store, StoreError};
 
-    /// There is none.
+    /// Type without values.
     #[derive(Debug)]
     pub enum ResultStore {}
 
     impl ResultStore {
-        /// Nothing is removed.
+        /// Never called.
         pub fn remove(self) -> Result<(), StoreError> {
             match self {}
         }

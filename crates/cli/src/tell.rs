@@ -1,9 +1,9 @@
-//! What is said on standard error.
+//! Messages on standard error.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Says something to the user, beside what the command prints. A terminal that is gone, or a full disk, is no reason to fail.
+/// Prints a message to standard error. A closed terminal or a full disk is not an error.
 pub fn tell(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Advice on a stack, watched from Python.
+//! Advice on a stack, with progress and Ctrl-C for Python.
 
 use crate::errors::{self, ScenarioError};
 use crate::store::ResultStore;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use wearwell_study::advise::{self as core, Advice, AdviseError, AdviseOptions};
 
-/// Tries changes to a scenario; the advice as JSON.
+/// Tries changes to a scenario and returns the advice as JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, only, replicas, depth, quick, threads=None, progress=None, store=None, executor=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
@@ -31,7 +31,7 @@ pub fn advise(
     Ok(as_json(&advice.map_err(from_advise)?))
 }
 
-/// Rows as lists under their columns, the settings of each, what was not tried, and all of it as it is.
+/// Returns the columns with their rows, the settings of each row, skipped changes, and the complete advice.
 fn as_json(advice: &Advice) -> String {
     let (columns, rows) = study::table(&advice.rows());
     let tried = advice.changes.iter().chain(&advice.combinations);

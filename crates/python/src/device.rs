@@ -1,4 +1,4 @@
-//! A stack that holds data.
+//! A stack in memory that holds data.
 
 use crate::errors::{self, RunError, ScenarioError};
 use crate::scenario;
@@ -12,7 +12,7 @@ use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::{Bytes, LayerError, Reports};
 use wearwell_stack::{Scenario, Stack};
 
-/// A stack of whatever page size.
+/// A stack of any page size.
 trait Store: Send {
     fn write(&mut self, first: u32, data: &[u8]) -> Result<(), LayerError>;
     fn read(&mut self, first: u32, count: u32) -> Result<Vec<u8>, LayerError>;
@@ -56,7 +56,7 @@ impl<const N: usize> Store for Stack<Bytes<N>> {
     }
 }
 
-/// A stack that holds data.
+/// A stack in memory that holds data.
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct LiveDevice {
     store: Mutex<Box<dyn Store>>,
@@ -86,7 +86,7 @@ impl LiveDevice {
         work: impl FnOnce(&mut dyn Store) -> Result<T, LayerError> + Send,
     ) -> PyResult<T> {
         let done = py.detach(|| {
-            // Between two calls the store is whole, whatever became of a thread that used it.
+            // Between two calls the store is consistent, even if a thread that used it panicked.
             work(&mut **self.store.lock().unwrap_or_else(PoisonError::into_inner))
         });
         done.map_err(|error| RunError::new_err(error.to_string()))
@@ -112,7 +112,7 @@ impl LiveDevice {
     fn new(py: Python<'_>, scenario: &str, max_bytes: u64) -> PyResult<Self> {
         let scenario = scenario::parse(scenario)?;
         py.detach(|| {
-            // A stack that counts tells the sizes before memory is taken for data.
+            // A stack without data gives the sizes before memory is allocated for data.
             let counting =
                 wearwell_stack::build::<()>(&mut scenario.clone()).map_err(|error| errors::from_config(&error))?;
             if counting.targets.len() > 1 {

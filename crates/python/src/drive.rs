@@ -7,7 +7,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_stack::ByteSize;
 use wearwell_study::drive::{self as core, DataSheet, DriveError, SmartReport};
 
-/// What a data sheet comes to, both as JSON.
+/// Evaluates a data sheet; input and output are JSON.
 #[pyfunction]
 pub fn drive_sheet(py: Python<'_>, sheet: &str) -> PyResult<String> {
     let sheet = parse(sheet)?.resolve().map_err(from_sheet)?;
@@ -15,7 +15,7 @@ pub fn drive_sheet(py: Python<'_>, sheet: &str) -> PyResult<String> {
     as_json(&found.map_err(from_drive)?)
 }
 
-/// What one report says, or two of one drive, each by name and text; as JSON.
+/// Evaluates one SMART report, or two of the same drive; each is a pair of name and text. Returns JSON.
 #[pyfunction]
 #[pyo3(signature = (sheet, later, earlier=None, days=None))]
 pub fn drive_smart(
@@ -36,7 +36,7 @@ pub fn drive_smart(
     as_json(&found.map_err(from_drive)?)
 }
 
-/// A scenario of the drive, TOML; of one that shows `scaled_to`, if that is given, a size as JSON.
+/// Returns a scenario of the drive as TOML; with `scaled_to` (a size as JSON), one of that capacity.
 #[pyfunction]
 #[pyo3(signature = (sheet, scaled_to=None))]
 pub fn drive_scenario(sheet: &str, scaled_to: Option<&str>) -> PyResult<String> {
@@ -52,7 +52,7 @@ pub fn drive_scenario(sheet: &str, scaled_to: Option<&str>) -> PyResult<String> 
 
 fn parse(sheet: &str) -> PyResult<DataSheet> {
     serde_json::from_str(sheet).map_err(|error| {
-        // The place in a text that nobody wrote says nothing.
+        // The position is dropped, because it refers to a text that the user did not write.
         let text = error.to_string();
         let problem = text.split(" at line ").next().unwrap_or_default().to_owned();
         ParameterError::new_err((problem, Option::<String>::None))

@@ -1,4 +1,4 @@
-//! Errors on their way to Python.
+//! Conversion of errors to Python exceptions.
 
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
@@ -29,21 +29,21 @@ pub fn from_run(error: &wearwell_stack::RunError) -> PyErr {
     }
 }
 
-/// A parameter that has no such value, where there are only `names`.
+/// Returns the error for an unknown name of a parameter; `names` are the valid names.
 pub fn no_such(parameter: &'static str, name: &str, names: &[&str]) -> PyErr {
     wrong(parameter, &format!("there is no {name:?}; there are {}", names.join(", ")))
 }
 
-/// A parameter that has a problem.
+/// Returns the error for a parameter with a problem.
 pub fn wrong(parameter: &'static str, problem: &str) -> PyErr {
     ParameterError::new_err((format!("{parameter}: {problem}"), parameter))
 }
 
-/// What a core message advises by Rust's names, and what it is called here.
+/// Advice in messages of the core with names from Rust, and the replacement with names from Python.
 const ADVICE: (&str, &str) =
     ("merge classes (Classes::merged) or extrapolate (ManyClasses)", "see wearwell.theory.many_classes");
 
-/// `index` is that of the question in its column, or of a class in their list.
+/// Converts an error of the theory; `index` is the row of the question, or the position of a class in its list.
 pub fn from_theory(error: &wearwell_theory::TheoryError, index: Option<usize>) -> PyErr {
     match error {
         wearwell_theory::TheoryError::Parameter { parameter, problem } => {
@@ -56,10 +56,10 @@ pub fn from_theory(error: &wearwell_theory::TheoryError, index: Option<usize>) -
     }
 }
 
-/// The first exception that a part written in Python raised.
+/// First exception raised by a part written in Python.
 ///
-/// The engine's parts cannot fail, so a part that did keeps its exception here and goes on harmlessly until the
-/// run's observer is asked and stops.
+/// Parts of the engine cannot fail. A part that fails therefore stores its exception here and continues with
+/// harmless values until the run's observer is called and stops the run.
 #[derive(Clone, Default)]
 pub struct Failure(Arc<OnceLock<PyErr>>);
 
@@ -69,7 +69,7 @@ impl Failure {
         let _ = self.0.set(error);
     }
 
-    /// Does something in Python unless something went wrong before; what goes wrong now is recorded.
+    /// Calls Python, unless an earlier call failed; records an exception of this call.
     pub fn attempt<T>(&self, action: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.is_set() {
             return None;

@@ -1,4 +1,4 @@
-//! Runs that are made by an executor of Python's.
+//! Execution of runs by a Python executor.
 
 use crate::errors::Failure;
 use pyo3::prelude::*;
@@ -6,11 +6,11 @@ use pyo3::types::PyIterator;
 use wearwell_stack::RunResult;
 use wearwell_study::{Executor, ExecutorError, Foreman, Job};
 
-/// A run that has come to its end: its number, its result as JSON, or what went wrong.
+/// A run that has ended: its number, its result as JSON, or its error.
 type Ended = (usize, Option<String>, Option<String>);
 
-/// What is called with the numbers and scenarios of runs, and gives an iterator over those that have ended; nothing in between,
-/// many times a second.
+/// Wraps a Python function that takes the numbers and scenarios of runs and returns an iterator. The iterator yields
+/// runs as they end and, many times per second, `None` in between.
 #[derive(Debug)]
 pub struct PythonExecutor {
     make: Py<PyAny>,
@@ -26,7 +26,7 @@ impl std::fmt::Debug for PythonFailure {
 }
 
 impl PythonExecutor {
-    /// What `make` raises is recorded in `failure`.
+    /// Returns an executor that calls `make`; exceptions are recorded in `failure`.
     pub fn new(make: Py<PyAny>, failure: Failure) -> Self {
         PythonExecutor { make, failure: PythonFailure(failure) }
     }
@@ -39,7 +39,7 @@ impl PythonExecutor {
         Python::attach(|py| Ok(self.make.bind(py).call1((jobs,))?.try_iter()?.unbind()))
     }
 
-    /// What ended next; outside nothing once all have, inside nothing while none does.
+    /// Returns the next run that ended. The outer `None` means that all have ended, the inner one that none ended yet.
     fn next(&self, ended: &Py<PyIterator>) -> PyResult<Option<Option<Ended>>> {
         Python::attach(|py| match ended.bind(py).clone().next() {
             None => Ok(None),
@@ -70,7 +70,7 @@ impl Executor for PythonExecutor {
                 Some((number, None, error)) => foreman.done(number, Err(error.unwrap_or_default())),
             };
             if flow.is_break() {
-                // Cancels what is still to be made.
+                // Cancels the remaining runs.
                 let closed = Python::attach(|py| ended.bind(py).call_method0("close").map(drop));
                 return closed.map_err(|error| self.failed(error));
             }

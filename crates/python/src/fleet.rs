@@ -8,7 +8,7 @@ use wearwell_stack::Draft;
 use wearwell_study::SweepOptions;
 use wearwell_study::fleet::{self as core, CheckOptions, FleetError, FleetOptions};
 
-/// What becomes of the fleet of a file or, where there is none, of a JSON text whose tables count from the current folder; as JSON.
+/// Predicts the fleet in a file or, without a file, in a JSON text whose paths are relative to the current folder; returns JSON.
 #[pyfunction]
 #[pyo3(signature = (path, text, *, check=None, check_blocks, tolerance, threads=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]

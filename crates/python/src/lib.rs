@@ -1,8 +1,7 @@
 //! The compiled half of the Python package: `wearwell._core`.
 //!
-//! Scenarios, results and listings cross the border as JSON, so that Rust's own checks and names hold on both
-//! sides; pages, requests and parameters of the theory cross it as NumPy arrays. What the functions mean is said in
-//! `_core.pyi`.
+//! Scenarios, results and listings are passed as JSON, so that Rust's checks and names apply on both sides; pages,
+//! requests and parameters of the theory are passed as NumPy arrays. `_core.pyi` documents the functions.
 
 mod advise;
 mod device;

@@ -1,4 +1,4 @@
-//! A drive beside its limit, watched from Python.
+//! Comparison of a drive with its lower bound, with progress and Ctrl-C for Python.
 
 use crate::errors::{self, ScenarioError};
 use crate::store::ResultStore;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use wearwell_study::limit::{LimitError, LimitOptions, Policies, policies};
 
-/// Holds placements and victim policies, JSON lists of names and tables, against the limit; what was found as JSON.
+/// Compares placements and victim policies, given as JSON lists of names and tables, with the lower bound; returns JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, placements=None, victims=None, all_pairs, replicas, quick, threads=None, progress=None, store=None, executor=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
@@ -38,7 +38,7 @@ fn listed(json: &str) -> Vec<Value> {
     serde_json::from_str(json).expect("the package gives a list")
 }
 
-/// Rows as lists under their columns, and all of it as it is.
+/// Returns the columns with their rows, and the complete comparison.
 fn as_json(found: &Policies) -> String {
     let (columns, rows) = study::table(&found.rows());
     json!({ "columns": columns, "rows": rows, "limit": found.to_value() }).to_string()

@@ -1,4 +1,4 @@
-//! What there is to choose from.
+//! Listings of available parts.
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -12,7 +12,8 @@ use wearwell_stack::FTLS;
 use wearwell_trace::{FORMATS, Format};
 use wearwell_workload::WORKLOADS;
 
-/// Victim policies, placements, workloads, trace formats, ways to deduplicate, FTLs, validity stores and device presets, as JSON.
+/// Returns victim policies, placements, workloads, trace formats, deduplication methods, FTLs, validity stores and
+/// device presets as JSON.
 #[pyfunction]
 pub fn listing() -> String {
     let workloads = WORKLOADS.iter().map(|workload| {

@@ -1,10 +1,10 @@
-//! Pages that show what was found.
+//! HTML pages of results.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use wearwell_report::Document;
 
-/// A page, as HTML, of JSON under names.
+/// Returns an HTML page of named JSON documents.
 #[pyfunction]
 pub fn page(py: Python<'_>, title: &str, documents: Vec<(String, String)>) -> PyResult<String> {
     let page = py.detach(|| {

@@ -1,20 +1,20 @@
-//! What all parts of a run that are written in Python have in common.
+//! Common code for all parts of a run that are written in Python.
 
 use crate::errors::Failure;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 
-/// The sizes of the store that a policy is for.
+/// Sizes of the store that a policy is built for.
 #[pyclass(frozen, get_all, module = "wearwell._core")]
 pub struct Store {
     /// Erase blocks.
     blocks: u32,
-    /// Pages in each.
+    /// Pages per erase block.
     pages_per_block: u32,
-    /// Logical pages shown above.
+    /// Logical pages that the store offers.
     logical_pages: u32,
-    /// The seed of the run, for generators of random numbers.
+    /// Seed of the run, for generators of random numbers.
     seed: u64,
 }
 
@@ -34,7 +34,7 @@ impl Store {
     }
 }
 
-/// What was returned, as an error shows it: no more than a line of it.
+/// Formats a returned value for an error message, shortened to one line.
 pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     const MOST: usize = 60;
     let text = value.repr()?.to_string();
@@ -46,11 +46,11 @@ pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     })
 }
 
-/// A Python object that plays a part in a run.
+/// A Python object used as a part of a run.
 pub struct Part {
-    /// Its class, or its own name if it is a function, by which errors name it.
+    /// Name of its class, or of the function itself, for error messages.
     class: String,
-    /// What it is in the run: `victim policy`.
+    /// Role of the part in the run, such as `victim policy`.
     role: &'static str,
     failure: Failure,
 }
@@ -71,12 +71,12 @@ impl Part {
         Ok(Part { class, role, failure })
     }
 
-    /// The name of its class, or of the function that it is.
+    /// Returns the name of its class, or of the function itself.
     pub fn class(&self) -> &str {
         &self.class
     }
 
-    /// A method that the object may have.
+    /// Returns an optional method of the object.
     pub fn optional(&self, object: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Option<Method>> {
         let Some(method) = object.getattr_opt(name)? else { return Ok(None) };
         if !method.is_callable() {
@@ -87,7 +87,7 @@ impl Part {
         Ok(Some(Method { name, bound: method.unbind() }))
     }
 
-    /// A method without which it is no such part.
+    /// Returns a required method of the object.
     pub fn required(
         &self,
         object: &Bound<'_, PyAny>,
@@ -102,12 +102,12 @@ impl Part {
         })
     }
 
-    /// What a method is called in errors.
+    /// Returns the name of a method for error messages.
     pub fn name(&self, method: &Method) -> String {
         format!("{}.{}", self.class, method.name)
     }
 
-    /// Calls the method; its exception says where it came from.
+    /// Calls the method; adds a note with its name to an exception.
     pub fn call<'py, A: PyCallArgs<'py>>(
         &self,
         py: Python<'py>,
@@ -118,23 +118,23 @@ impl Part {
         called.map_err(|error| self.blame(py, &self.name(method), error))
     }
 
-    /// The exception with a note of where it came from.
+    /// Adds a note with the origin to an exception.
     pub fn blame(&self, py: Python<'_>, place: &str, error: PyErr) -> PyErr {
-        // Ctrl-C only happened to come there.
+        // Ctrl-C is not caused by the part.
         if error.is_instance_of::<PyException>(py) {
             let note = format!("in {place}, the {} of this run", self.role);
-            // An exception that takes no notes is still the exception.
+            // If the exception takes no notes, raise it without one.
             let _ = error.value(py).call_method1("add_note", (note,));
         }
         error
     }
 
-    /// Does something in Python unless something went wrong before; what goes wrong now ends the run.
+    /// Calls Python, unless an earlier call failed; an exception of this call ends the run.
     pub fn attempt<T>(&self, action: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         self.failure.attempt(action)
     }
 
-    /// Tells the object something, if it has a method for it.
+    /// Calls the method, if the object has it.
     pub fn tell<A: for<'py> PyCallArgs<'py>>(&self, method: &Option<Method>, arguments: A) {
         let Some(method) = method else { return };
         self.attempt(|py| self.call(py, method, arguments).map(drop));

@@ -1,7 +1,7 @@
-//! Work that Ctrl-C ends: in another thread, while that of the caller looks after Ctrl-C.
+//! Work that Ctrl-C can end: it runs in another thread while the caller's thread checks for Ctrl-C.
 //!
-//! A run is not done so. Parts written in Python belong to the caller's thread, which therefore looks after Ctrl-C by itself, between
-//! its steps and, by [`wearwell_trace::while_waiting`], while it waits for a pipe.
+//! Runs are different: parts written in Python belong to the caller's thread. A run therefore checks for Ctrl-C itself,
+//! between its steps and, through [`wearwell_trace::while_waiting`], while it waits for a pipe.
 
 use crate::errors::Failure;
 use pyo3::prelude::*;
@@ -10,15 +10,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks at Ctrl-C.
+/// Interval between checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long work may take to end by itself.
+/// Time that work has to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Does what may have to wait for a file in another thread, while this one looks after Ctrl-C.
+/// Runs work that may wait for a file in another thread, while this one checks for Ctrl-C.
 ///
-/// Nothing ends the wait for a pipe that nobody writes to: interrupted, the other thread is left to itself.
+/// Waiting for a silent pipe cannot be interrupted: on Ctrl-C, the other thread is abandoned.
 pub fn patiently<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -26,7 +26,7 @@ pub fn patiently<T: Send + 'static>(
     watched(py, work, |_| Duration::ZERO)
 }
 
-/// The same with work that asks `failure` whether to go on, and is left to itself only if it does not end by itself.
+/// Runs work that checks `failure` for a request to end, and abandons it only if it does not end by itself.
 pub fn gently<T: Send + 'static>(
     py: Python<'_>,
     failure: &Failure,
@@ -38,7 +38,7 @@ pub fn gently<T: Send + 'static>(
     })
 }
 
-/// Does `work` in another thread until Ctrl-C; `end` then asks it to end, and says how long to wait for that.
+/// Runs `work` in another thread until Ctrl-C; `end` then requests its end, and returns the time to wait for it.
 fn watched<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -46,7 +46,7 @@ fn watched<T: Send + 'static>(
 ) -> PyResult<T> {
     let (answer, answered) = channel();
     let worker = thread::spawn(move || {
-        // Nobody listens any more after an interruption.
+        // After an interruption the receiver no longer exists.
         let _ = answer.send(work());
     });
     let answered = Mutex::new(answered);
@@ -59,7 +59,7 @@ fn watched<T: Send + 'static>(
         }
         if let Err(interrupt) = py.check_signals() {
             let grace = end(&interrupt);
-            // What it still answers nobody wants.
+            // The late answer is discarded.
             let _ = py.detach(|| wait(grace));
             return Err(interrupt);
         }

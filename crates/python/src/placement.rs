@@ -10,20 +10,20 @@ use wearwell_engine::counters::Cause;
 use wearwell_engine::placement::{self, Placement};
 use wearwell_stack::OwnPlacement;
 
-/// What a placement is told about a page that is about to be appended.
+/// Context of a page that is about to be appended, for a placement.
 #[pyclass(frozen, get_all, module = "wearwell._core")]
 pub struct PageContext {
     /// The page's number.
     page: u32,
-    /// Whether it is moved, and not written by the host.
+    /// True if the page is moved, instead of written by the host.
     moved: bool,
-    /// Why it is appended: `host`, `cleaning`, `wear_levelling` and so on.
+    /// Reason for the write: `host`, `cleaning`, `wear_levelling` and so on.
     cause: &'static str,
-    /// Host pages written to the layer before this one.
+    /// Number of host pages written to the layer before this one.
     now: u64,
-    /// The stream of the block that it is moved from; `None` for a host write.
+    /// Stream of the block that the page is moved from; `None` for a host write.
     from_stream: Option<u8>,
-    /// The host's stream hint.
+    /// Stream hint of the host.
     hint: u16,
 }
 
@@ -38,7 +38,7 @@ impl PageContext {
     }
 }
 
-/// A placement that asks a Python object.
+/// A placement that calls a Python object.
 pub struct PythonPlacement {
     part: Part,
     streams: u8,
@@ -61,7 +61,7 @@ impl PythonPlacement {
         })
     }
 
-    /// The placement as what a run takes: it begins when it is known how large the store is.
+    /// Returns the placement in the form that a run takes; `begin` is called when the size of the store is known.
     pub fn own(placement: &Bound<'_, PyAny>, seed: u64, failure: Failure) -> PyResult<OwnPlacement> {
         let placement = PythonPlacement::new(placement, failure)?;
         let streams = placement.streams;
@@ -98,7 +98,7 @@ impl PythonPlacement {
     }
 }
 
-/// The attribute that says how many streams there are.
+/// Reads the attribute with the number of streams.
 fn streams(part: &Part, placement: &Bound<'_, PyAny>) -> PyResult<u8> {
     let class = part.class();
     let Some(streams) = placement.getattr_opt("streams")? else {
@@ -123,7 +123,7 @@ impl Placement for PythonPlacement {
     }
 
     fn place(&mut self, context: &placement::PageContext) -> StreamId {
-        // Stream 0 for the few pages between an exception and the end of the run.
+        // Stream 0 is used for the few pages between an exception and the end of the run.
         self.part.attempt(|py| self.ask(py, context)).unwrap_or(StreamId(0))
     }
 

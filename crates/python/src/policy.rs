@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard};
 use wearwell_base::units::BlockId;
 use wearwell_engine::victim::{self, Needs, VictimPolicy};
 
-/// The block table, lent to Python for the length of a call.
+/// The block table, accessible from Python during a call.
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct Blocks {
     lent: Mutex<Option<&'static victim::Blocks>>,
@@ -20,23 +20,23 @@ impl Blocks {
         self.lent.lock().expect("nothing panics while the table is looked at")
     }
 
-    /// Lends `blocks` until the guard is dropped.
+    /// Makes `blocks` accessible until the guard is dropped.
     fn lend<'a>(&'a self, blocks: &'a victim::Blocks) -> Lent<'a> {
-        // SAFETY: only the lifetime changes. The guard, which does not outlive `blocks`, is dropped before the
-        // caller returns and takes the reference back; all use of it happens under the lock that this needs.
+        // SAFETY: only the lifetime changes. The guard does not outlive `blocks`; it is dropped before the
+        // caller returns, and removes the reference. All accesses hold the lock that the removal needs.
         *self.slot() =
             Some(unsafe { std::mem::transmute::<&'a victim::Blocks, &'static victim::Blocks>(blocks) });
         Lent(self)
     }
 
-    /// Looks at the table. `look` must not call Python, which might come back here.
+    /// Reads the table. `look` must not call Python, which might call this function again.
     fn look<T>(&self, look: impl FnOnce(&victim::Blocks) -> T) -> PyResult<T> {
         self.slot().map(look).ok_or_else(|| {
             PyRuntimeError::new_err("blocks can be looked at only during the call that they were passed to")
         })
     }
 
-    /// One value for every block.
+    /// Returns an array with one value per block.
     fn column<'py, T: numpy::Element>(
         &self,
         py: Python<'py>,
@@ -48,7 +48,7 @@ impl Blocks {
     }
 }
 
-/// Takes the table back.
+/// Guard that removes the reference when dropped.
 struct Lent<'a>(&'a Blocks);
 
 impl Drop for Lent<'_> {
@@ -99,12 +99,12 @@ impl Blocks {
     }
 }
 
-/// A policy that asks a Python object.
+/// A policy that calls a Python object.
 pub struct PythonPolicy {
     part: Part,
     seed: u64,
     view: Py<Blocks>,
-    /// Told the sizes before anything else; `None` once it was.
+    /// Method that receives the sizes before any other call; `None` once called.
     begin: Option<Method>,
     select: Method,
     closed: Option<Method>,
@@ -127,7 +127,7 @@ impl PythonPolicy {
         })
     }
 
-    /// Whatever the store tells first, it shows its blocks with it.
+    /// Calls the method, unless it was called before. Every entry point calls this function, because each has the blocks.
     fn begin(&mut self, blocks: &victim::Blocks) {
         let Some(begin) = self.begin.take() else { return };
         let store = Store::new(blocks.len(), blocks.pages_per_block(), blocks.logical_pages(), self.seed);
@@ -160,7 +160,7 @@ impl PythonPolicy {
     }
 }
 
-/// Any sensible victim, for the few pages between an exception and the end of the run.
+/// Returns a reasonable victim, for the few pages between an exception and the end of the run.
 fn fewest_valid(blocks: &victim::Blocks) -> BlockId {
     let candidates = blocks.iter_candidates();
     candidates.min_by_key(|&block| blocks.valid_pages(block)).expect("select is only called with a candidate")

@@ -1,4 +1,4 @@
-//! Running a scenario, watched from Python.
+//! Execution of a scenario, with progress and Ctrl-C for Python.
 
 use crate::errors::{self, Failure};
 use crate::placement::PythonPlacement;
@@ -14,7 +14,7 @@ use wearwell_stack::{Observer, Parts, Phase, Progress};
 use wearwell_study::beside;
 use wearwell_workload::Workload;
 
-/// Runs a scenario; the result as JSON.
+/// Runs a scenario and returns the result as JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, victim=None, placement=None, workload=None, progress=None, windows=true))]
 pub fn run(
@@ -28,7 +28,7 @@ pub fn run(
 ) -> PyResult<String> {
     let scenario = scenario::parse(scenario)?;
     let failure = Failure::default();
-    // Of a part of the caller's own theory knows nothing.
+    // Theory has no model of the caller's own parts.
     let has_own_parts = victim.is_some() || placement.is_some() || workload.is_some();
     let victim =
         victim.map(|policy| PythonPolicy::new(policy, scenario.seed, failure.clone())).transpose()?;
@@ -49,7 +49,7 @@ pub fn run(
         let goes_on = move || waiting.goes_on();
         wearwell_trace::while_waiting(goes_on, || top::run_with(&scenario, parts, &mut Watcher(watch)))
     });
-    // What went wrong in Python comes first: the run's own end is its consequence.
+    // An exception in Python has priority: the error of the run is its consequence.
     if let Some(error) = failure.get(py) {
         return Err(error);
     }
@@ -63,11 +63,11 @@ pub fn run(
     Ok(serde_json::to_string(&result).expect("results are plain data"))
 }
 
-/// Passes progress on, and stops the run on Ctrl-C or when something in Python failed.
+/// Passes progress on, and stops the run on Ctrl-C or after an exception in Python.
 struct Watch {
     progress: Option<Py<PyAny>>,
     failure: Failure,
-    /// What was passed on last.
+    /// Progress that was passed on last.
     last: Mutex<Progress>,
 }
 
@@ -79,11 +79,11 @@ impl Watch {
     }
 
     fn last(&self) -> MutexGuard<'_, Progress> {
-        // Progress is as good after a panic elsewhere as before.
+        // Progress is valid even after a panic elsewhere.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether to go on, asked while the run waits: there is nothing new to tell, but whoever is told may end the run.
+    /// Returns true if the run may continue; called while the run waits. There is no new progress, but the callback may end the run.
     fn goes_on(&self) -> bool {
         let last = *self.last();
         self.failure.attempt(|py| self.tell(py, &last)).is_some()

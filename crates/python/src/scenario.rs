@@ -7,10 +7,10 @@ use wearwell_base::seed::Seed;
 use wearwell_nvmfs::top;
 use wearwell_stack::{Scenario, steady};
 
-/// Bits of a replica's seed, few enough for every program that reads JSON numbers as floating point.
+/// Number of bits of a replica's seed: JSON numbers stay exact in programs that read them as floating point.
 const SEED_BITS: u32 = 53;
 
-/// Reads a scenario; the error names the key.
+/// Parses a scenario; an error names the key.
 pub fn parse(text: &str) -> PyResult<Scenario> {
     let value = serde_json::from_str(text)
         .map_err(|error| ScenarioError::new_err((error.to_string(), None::<String>)))?;
@@ -22,7 +22,7 @@ pub fn parse(text: &str) -> PyResult<Scenario> {
     })
 }
 
-/// The scenario with every default filled in.
+/// Returns the scenario with every default filled in.
 #[pyfunction]
 pub fn resolve(py: Python<'_>, scenario: &str) -> PyResult<String> {
     let scenario = parse(scenario)?;
@@ -31,25 +31,25 @@ pub fn resolve(py: Python<'_>, scenario: &str) -> PyResult<String> {
     Ok(serde_json::to_string(&resolved).expect("scenarios are plain data"))
 }
 
-/// The key inside of the table at `key` that a name alone stands for, such as `policy` for `ftl.victim`.
+/// Returns the key in the table at `key` that a plain name sets, such as `policy` for `ftl.victim`.
 #[pyfunction]
 pub fn short_form(key: &str) -> Option<&'static str> {
     wearwell_stack::short_form(key)
 }
 
-/// The JSON Schema of scenarios.
+/// Returns the JSON Schema of scenarios.
 #[pyfunction]
 pub fn scenario_schema() -> String {
     serde_json::to_string(&top::schema()).expect("schemas are plain data")
 }
 
-/// Half-width of the 95 % confidence interval of the values' mean; none of fewer than two.
+/// Returns the half-width of the 95 % confidence interval of the values' mean; `None` for fewer than two values.
 #[pyfunction]
 pub fn ci95_half_width(values: Vec<f64>) -> Option<f64> {
     steady::ci95_half_width(&values)
 }
 
-/// The seed of a sweep's replica; replica 0 keeps the scenario's own.
+/// Returns the seed of a sweep's replica; replica 0 keeps the scenario's own.
 #[pyfunction]
 pub fn replica_seed(seed: u64, replica: u32) -> u64 {
     match replica {

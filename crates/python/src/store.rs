@@ -14,7 +14,7 @@ use wearwell_study::{PointResult, Store, identity, summary};
 pub struct ResultStore(wearwell_store::ResultStore);
 
 impl ResultStore {
-    /// As a study takes it.
+    /// Returns the store in the form that a study takes.
     pub fn as_store(&self) -> &dyn Store {
         &self.0
     }
@@ -32,31 +32,31 @@ fn failed(error: wearwell_study::StoreError) -> PyErr {
 
 #[pymethods]
 impl ResultStore {
-    /// Opens the store in a folder, which is made if it is not there.
+    /// Opens the store in a folder, which is created if missing.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| wearwell_store::ResultStore::open(&path)).map(ResultStore).map_err(failed)
     }
 
-    /// What somebody should know who goes on from here.
+    /// Returns messages about damaged files and other problems in the store.
     fn complaints(&self) -> Vec<String> {
         self.0.found().complaints()
     }
 
-    /// Says what the runs that will be kept vary, each a JSON object.
+    /// Declares the settings that the stored runs vary, each a JSON object.
     fn expect(&self, settings: Vec<String>) -> PyResult<()> {
         let settings: Vec<Settings> = settings.iter().map(|text| parsed(text)).collect::<PyResult<_>>()?;
         self.0.expect(&mut settings.iter());
         Ok(())
     }
 
-    /// The result of a resolved scenario that was there when the store was opened, as JSON.
+    /// Returns the stored result of a resolved scenario as JSON, if it was there when the store was opened.
     fn find(&self, scenario: &str) -> PyResult<Option<String>> {
         let found = self.0.find(&identity(&scenario::parse(scenario)?));
         Ok(found.map(|result| serde_json::to_string(&result).expect("results are plain data")))
     }
 
-    /// Keeps a finished run.
+    /// Stores a finished run.
     fn keep(&self, py: Python<'_>, settings: &str, replica: u32, result: &str) -> PyResult<()> {
         let result = serde_json::from_str(result).and_then(RunResult::read);
         let result = result.map_err(|error| errors::wrong("result", &error.to_string()))?;
@@ -64,13 +64,13 @@ impl ResultStore {
         py.detach(|| self.0.keep(&point)).map_err(failed)
     }
 
-    /// Makes safe what was kept.
+    /// Makes the stored runs durable.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.flush()).map_err(failed)
     }
 }
 
-/// All runs in a store, as JSON: their settings, replica, summary and result, and what somebody should know of the rest.
+/// Returns all runs in a store as JSON: settings, replica, summary and result, and messages about problems.
 #[pyfunction]
 pub fn read_store(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let stored = py.detach(|| wearwell_store::read(&path)).map_err(failed)?;
@@ -84,7 +84,7 @@ pub fn read_store(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(json!({ "rows": rows, "complaints": stored.found.complaints() }).to_string())
 }
 
-/// Puts the runs of this build from many files into few; how many runs, and files before and afterwards.
+/// Merges the many files with runs of this build into a few; returns the numbers of runs, and of files before and after.
 #[pyfunction]
 pub fn compact_store(py: Python<'_>, path: PathBuf) -> PyResult<(usize, usize, usize)> {
     let done = py.detach(|| wearwell_store::compact(&path)).map_err(failed)?;

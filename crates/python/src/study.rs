@@ -1,4 +1,4 @@
-//! What studies of many runs share when Python asks for them.
+//! Common code for studies of many runs.
 
 use crate::errors::{self, Failure, ScenarioError};
 use crate::executor::PythonExecutor;
@@ -13,7 +13,7 @@ use wearwell_stack::{Draft, DraftError, Progress};
 use wearwell_study::advise::shortened;
 use wearwell_study::{Executor, Row, SweepError, SweepObserver, SweepOptions};
 
-/// The scenario that a study is of, for shorter runs if it is to be `quick`.
+/// Returns the draft of a study's scenario, with shorter runs if `quick`.
 pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
     scenario::parse(scenario)?;
     let mut draft = Draft::from_value(serde_json::from_str(scenario).expect("parsed before"));
@@ -25,7 +25,7 @@ pub fn draft(scenario: &str, quick: bool) -> PyResult<Draft> {
     Ok(draft)
 }
 
-/// Who makes the runs, and where finished ones are kept.
+/// Returns the options of a study: number of threads, store of finished runs, executor.
 pub fn options<'a>(
     threads: Option<usize>,
     store: Option<&'a Py<ResultStore>>,
@@ -40,7 +40,8 @@ pub fn options<'a>(
     }
 }
 
-/// What comes of a study that is watched, and whose runs `executor` makes if there is one; what failed in Python meanwhile goes before it.
+/// Runs a study with progress, and with the runs made by `executor`, if there is one. An exception in Python has
+/// priority over the result.
 pub fn watched<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -57,19 +58,19 @@ pub fn watched<T: Send + 'static>(
     }
 }
 
-/// The columns of a table, and its rows as lists under them.
+/// Returns the columns of a table with their rows.
 pub fn table(rows: &[Row]) -> (Value, Value) {
     let columns: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
     let values: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|(_, value)| value).collect()).collect();
     (json!(columns), json!(values))
 }
 
-/// An error in a scenario, with its key.
+/// Converts an error in a scenario, with its key.
 pub fn from_draft(error: &DraftError) -> PyErr {
     ScenarioError::new_err((error.to_string(), error.key.clone()))
 }
 
-/// Why runs could not go on.
+/// Converts an error that ended the runs.
 pub fn from_sweep(error: &SweepError) -> PyErr {
     match error {
         SweepError::Store { .. } => errors::StoreError::new_err(error.to_string()),
@@ -78,14 +79,14 @@ pub fn from_sweep(error: &SweepError) -> PyErr {
     }
 }
 
-/// Passes on how many runs are finished, and stops where something in Python failed.
+/// Passes on the number of finished runs, and stops after an exception in Python.
 pub struct Watch {
     progress: Option<Py<PyAny>>,
     failure: Failure,
 }
 
 impl Watch {
-    /// Calls `progress` with the numbers of finished and of all runs; what fails in it is recorded in `failure`.
+    /// Calls `progress` with the numbers of finished and of all runs; an exception is recorded in `failure`.
     pub fn new(progress: Option<Py<PyAny>>, failure: Failure) -> Self {
         Watch { progress, failure }
     }

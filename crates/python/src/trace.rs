@@ -15,14 +15,14 @@ use wearwell_trace::{
     WriteOptions,
 };
 
-/// Requests between two looks at Ctrl-C.
+/// Number of requests between checks for Ctrl-C.
 const BATCH_REQUESTS: usize = 1 << 16;
 
 /// A trace that is being read.
 #[pyclass(frozen, module = "wearwell._core")]
 pub struct TraceReader {
     reader: Arc<Mutex<wearwell_trace::TraceReader>>,
-    /// Whether a thread that Ctrl-C cut short may still have the reader.
+    /// True if a thread that was abandoned on Ctrl-C may still hold the reader.
     interrupted: AtomicBool,
     batch_requests: usize,
 }
@@ -37,11 +37,11 @@ impl TraceReader {
 
     fn with<T>(&self, look: impl FnOnce(&mut wearwell_trace::TraceReader) -> T) -> PyResult<T> {
         self.check()?;
-        // A reader is as usable after a panic elsewhere as before.
+        // The reader is usable after a panic elsewhere.
         Ok(look(&mut self.reader.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// The same with what may have to wait for the file.
+    /// Runs work on the reader that may have to wait for the file.
     fn read<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -128,11 +128,11 @@ impl TraceReader {
     }
 }
 
-/// The batch's own memory as arrays; nothing is copied.
+/// Returns the batch's own memory as arrays, without a copy.
 fn columns(py: Python<'_>, batch: RequestBatch) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     columns.set_item("time_ns", batch.time_ns.into_pyarray(py))?;
-    // Collected in place: an operation is a byte already.
+    // Collected in place, because an operation is already a byte.
     let op: Vec<u8> = batch.op.into_iter().map(|op| op as u8).collect();
     columns.set_item("op", op.into_pyarray(py))?;
     columns.set_item("volume", batch.volume.into_pyarray(py))?;
@@ -149,7 +149,7 @@ fn columns(py: Python<'_>, batch: RequestBatch) -> PyResult<Bound<'_, PyDict>> {
     Ok(columns)
 }
 
-/// What the columns of a table may be, as JSON; null if the file is no table.
+/// Suggests the columns of a table, as JSON; null if the file is not a table.
 #[pyfunction]
 pub fn trace_columns(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let name = path.display().to_string();
@@ -178,7 +178,7 @@ pub fn describe_trace(
     let mut describer = Describer::new(&DescribeOptions { page_bytes, stack_distance, sample });
     let mut batch = RequestBatch::default();
     loop {
-        // The batch goes to and fro, so that its memory is taken once.
+        // The batch is passed back and forth, so that its memory is allocated once.
         let (read, filled) = trace.read(py, move |reader| {
             let read = reader.read_batch(&mut batch, BATCH_REQUESTS);
             (read, batch)
@@ -200,7 +200,7 @@ pub fn describe_trace(
     Ok(serde_json::to_string(&description).expect("descriptions are plain data"))
 }
 
-/// Writes what is left of a trace, or a part of it, in another format.
+/// Writes the rest of a trace, or a part of it, in another format.
 #[pyfunction]
 #[pyo3(signature = (
     trace, path, format, *, options=vec![], drop_inexpressible=false, requests=None, time_ns=None, bytes=None,
@@ -243,7 +243,7 @@ pub fn convert_trace<'py>(
         let goes_on = || !stopped.load(Ordering::Relaxed);
         let mut writer = TraceWriter::create(path, &options)?;
         wearwell_trace::cut_while(reader, &mut writer, &cut, goes_on)?;
-        // Unfinished, the new file goes away.
+        // An unfinished file is removed.
         if goes_on() { writer.finish().map(Some) } else { Ok(None) }
     });
     let written = written.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;

@@ -10,7 +10,7 @@ use wearwell_base::units::Lpn;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Workload};
 
-/// Pages of one item that Python yielded, and how far they are used up.
+/// Pages of one item that Python yielded, and the position of the next one.
 struct Piece {
     op: Op,
     hint: u16,
@@ -18,19 +18,19 @@ struct Piece {
     next: usize,
 }
 
-/// Items without a page, flushes among them, that are waited through for one with pages.
+/// Limit of successive items without pages, such as flushes.
 const MOST_EMPTY: u32 = 100_000;
 
-/// A workload that takes its pages from a Python iterable, or from a function that makes one.
+/// A workload that takes its pages from a Python iterable, or from a function that returns one.
 pub struct PythonWorkload {
     part: Part,
     failure: Failure,
     source: Py<PyAny>,
     logical_pages: u32,
     iterator: Option<Py<PyIterator>>,
-    /// Whether the current pass through the source gave any request.
+    /// True if the current pass through the source yielded any request.
     gave: bool,
-    /// Items without a page since the last that had some.
+    /// Number of items without a page since the last item with pages.
     empty: u32,
     piece: Option<Piece>,
 }
@@ -39,7 +39,7 @@ impl PythonWorkload {
     pub fn new(source: &Bound<'_, PyAny>, failure: Failure) -> PyResult<Self> {
         let part = Part::new(source, "workload", failure.clone())?;
         if !source.is_callable() {
-            // Looked at as a whole only once the run needs it.
+            // A full check follows when the run uses the source.
             iterated(source)?;
         }
         Ok(PythonWorkload {
@@ -54,7 +54,7 @@ impl PythonWorkload {
         })
     }
 
-    /// The workload for a stack of so many logical pages.
+    /// Returns the workload for a stack of `logical_pages` pages.
     pub fn on(mut self, logical_pages: u32) -> Self {
         self.logical_pages = logical_pages;
         self
@@ -81,7 +81,7 @@ impl PythonWorkload {
         Ok(iterator)
     }
 
-    /// The next piece, unless something went wrong.
+    /// Returns the next piece, unless there was an error.
     fn another(&mut self) -> Option<Piece> {
         let failure = self.failure.clone();
         failure.attempt(|py| {
@@ -116,7 +116,8 @@ impl PythonWorkload {
         }
     }
 
-    /// An array of page numbers to write, or a tuple of operation, pages and perhaps a hint.
+    /// Reads an item: an array of page numbers to write, or a tuple of operation, pages and
+    /// optionally a hint.
     fn read(&self, item: &Bound<'_, PyAny>) -> PyResult<Piece> {
         let Ok(tuple) = item.cast::<PyTuple>() else {
             return Ok(Piece { op: Op::Write, hint: 0, pages: self.pages(item)?, next: 0 });
@@ -152,14 +153,14 @@ impl PythonWorkload {
             let problem = format!("page numbers of a workload must be integers, not {dtype}");
             return Err(PyTypeError::new_err(problem));
         }
-        // All below 0 by their sign, all others by their value.
+        // Reject negative numbers by their sign, all others by their value.
         match kind == "u" {
             true => self.checked::<u64>(&numpy.call_method1("ascontiguousarray", (array, "uint64"))?),
             false => self.checked::<i64>(&numpy.call_method1("ascontiguousarray", (array, "int64"))?),
         }
     }
 
-    /// The page numbers of a contiguous array, all of which must be of the stack.
+    /// Returns the page numbers of a contiguous array, after checking that all exist on the stack.
     fn checked<T: numpy::Element + Copy + std::fmt::Display + TryInto<u32>>(
         &self,
         array: &Bound<'_, PyAny>,
@@ -177,7 +178,7 @@ impl PythonWorkload {
     }
 }
 
-/// What a workload is taken from.
+/// Returns the iterator of a workload's source.
 fn iterated<'py>(iterable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
     iterable.try_iter().map_err(|error| {
         if !error.is_instance_of::<PyTypeError>(iterable.py()) {

@@ -1,7 +1,7 @@
-//! What each workload costs, in nanoseconds per page: `cargo bench --bench workload`.
+//! Cost of each workload in nanoseconds per page: `cargo bench --bench workload`.
 //!
-//! Fills of 4,096 pages into one batch, at a million pages and at those of a 2 TiB device. Prints the best
-//! and the median of 300 chunks of 64 Ki pages: on a shared machine the best says what the code can do.
+//! Fills of 4,096 pages into one batch, at a million pages and at those of a 2 TiB device. Prints the best and
+//! the median of 300 chunks of 64 Ki pages: on a shared machine the best is the closest to the speed of the code.
 
 use std::time::Instant;
 use wearwell_base::seed::Seed;
@@ -58,7 +58,7 @@ fn main() {
     }
 }
 
-/// Best and median over chunks.
+/// Returns the best and the median over chunks.
 fn nanoseconds_per_page(workload: &mut dyn Workload) -> (f64, f64) {
     let mut batch = PageBatch::default();
     let mut chunk = || {

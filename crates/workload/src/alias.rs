@@ -1,9 +1,9 @@
-//! One of many weighted alternatives from one random number (Walker 1977; Vose's set-up, 1991).
+//! Weighted choice among many alternatives with one random number (alias method: Walker 1977; Vose's set-up, 1991).
 
-/// A table that turns a uniform 64-bit number into an index with the given weights.
+/// Alias table that turns a uniform 64-bit number into an index with the given weights.
 ///
-/// Ours rather than `rand`'s `WeightedAliasIndex`, which draws twice and branches: the pick here is one
-/// multiplication and no branch, and that is most of what makes the Zipf sampler fast.
+/// Replaces `rand`'s `WeightedAliasIndex`, which draws twice and branches: a choice here is one multiplication
+/// without a branch, which accounts for most of the speed of the Zipf sampler.
 #[derive(Clone, Debug)]
 pub(super) struct Alias {
     slots: Vec<Slot>,
@@ -11,21 +11,21 @@ pub(super) struct Alias {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Below it the slot stands for itself.
+    /// Draws below this threshold select the slot itself.
     threshold: u64,
-    /// What it stands for otherwise.
+    /// Index selected by the other draws.
     other: u32,
 }
 
 impl Alias {
-    /// For weights that are finite, not negative and not all zero.
+    /// Builds the table for weights that are finite, not negative and not all zero.
     pub fn new(weights: &[f64]) -> Self {
         let scale = weights.len() as f64 / weights.iter().sum::<f64>();
         let mut left: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
         let mut slots: Vec<Slot> =
             (0..weights.len() as u32).map(|own| Slot { threshold: u64::MAX, other: own }).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..left.len()).partition(|&i| left[i] < 1.0);
-        // Each small slot is filled up from a large one. What rounding leaves over at the end stands for itself.
+        // Fill each small slot from a large one. Slots left over because of rounding select themselves.
         while let (Some(&donor), Some(short)) = (large.last(), small.pop()) {
             slots[short] = Slot { threshold: threshold(left[short]), other: donor as u32 };
             left[donor] -= 1.0 - left[short];
@@ -37,20 +37,20 @@ impl Alias {
         Alias { slots }
     }
 
-    /// The index that the uniform number `draw` stands for.
+    /// Returns the index for the uniform number `draw`.
     #[inline(always)]
     pub fn pick(&self, draw: u64) -> usize {
         let product = u128::from(draw) * self.slots.len() as u128;
         let own = (product >> 64) as usize;
         let slot = self.slots[own];
-        // Spelt out as a mask, for the compiler makes a branch of an `if`, mispredicted every few draws.
+        // Written as a mask, because the compiler turns an `if` into a branch, which is mispredicted every few draws.
         let keeps_own = usize::from((product as u64) < slot.threshold).wrapping_neg();
         let other = slot.other as usize;
         other ^ ((own ^ other) & keeps_own)
     }
 }
 
-/// The bound below which a uniform 64-bit number falls with the given probability.
+/// Returns the bound below which a uniform 64-bit number falls with the given probability.
 ///
 /// For probability 1 it misses one number in 2^64.
 pub(super) fn threshold(probability: f64) -> u64 {
@@ -64,7 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The share of each alternative, added up over the slots, is its weight's.
+        /// Adds up the share of each alternative over the slots, and compares it with its weight.
         #[test]
         fn slots_add_up_to_the_weights(weights in prop::collection::vec(0.0..10.0f64, 1..60)) {
             let sum: f64 = weights.iter().sum();

@@ -1,4 +1,4 @@
-//! A workload on the clock: page operations as timed requests in bytes, for writing traces.
+//! Workloads with arrival times: page operations as timed requests in bytes, for writing traces.
 
 use super::Workload;
 use super::cursor::RequestCursor;
@@ -10,18 +10,18 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::request::{Request, RequestBatch};
 use wearwell_base::seed::{Random, Seed};
 
-/// When requests arrive.
+/// Arrival times of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalConfig {
     /// Mean rate, requests per second, above 0.
     pub requests_per_second: f64,
-    /// How the times between requests are spread.
+    /// Distribution of the times between requests.
     #[serde(default)]
     pub spacing: Spacing,
 }
 
-/// How the times between requests are spread.
+/// Distribution of the times between requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
@@ -32,21 +32,22 @@ pub enum Spacing {
     Exponential,
 }
 
-/// The lowest rate, requests a second: the clock has room for ten million of them.
+/// Lowest rate, in requests per second: the clock has room for ten million requests at this rate.
 const LOWEST_RATE: f64 = 1e-3;
 
-/// Draws arrival times, see [`ArrivalConfig`].
+/// Generator of arrival times, see [`ArrivalConfig`].
 pub struct Arrivals {
     spacing: Spacing,
     mean_gap_ns: f64,
     random: Random,
-    /// Requests so far, and the sum of the gaps in units of the mean gap.
+    /// Number of requests so far, and the sum of the gaps in units of the mean gap.
     requests: u64,
     elapsed: f64,
 }
 
 impl Arrivals {
-    /// From time 0. Errors: a rate that is not a finite number, or below one in a thousand seconds.
+    /// Returns a generator that starts at time 0. Errors: a rate that is not a finite number, or
+    /// below one request in a thousand seconds.
     pub fn new(config: &ArrivalConfig, seed: Seed) -> Result<Self, ConfigError> {
         let rate = config.requests_per_second;
         let allowed = "must be a finite number above 0, and at least one in a thousand seconds";
@@ -60,13 +61,13 @@ impl Arrivals {
         })
     }
 
-    /// When the next request arrives, ns.
+    /// Returns the arrival time of the next request, ns.
     pub fn next_ns(&mut self) -> u64 {
         let gaps = match self.spacing {
-            // Counted and multiplied, not added up: rounding must not drift.
+            // Multiplied instead of accumulated, so that rounding errors do not drift.
             Spacing::Constant => self.requests as f64,
             Spacing::Exponential => {
-                // 53 bits, from above 0 to 1: the logarithm is finite.
+                // 53 bits, above 0 and at most 1: the logarithm is finite.
                 let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / 2f64.powi(53);
                 self.elapsed -= libm::log(uniform);
                 self.elapsed
@@ -77,14 +78,14 @@ impl Arrivals {
     }
 }
 
-/// A workload's requests with arrival times, see [`as_requests`].
+/// Requests of a workload with arrival times, see [`as_requests`].
 pub struct TimedRequests {
     source: RequestCursor,
     page_bytes: u64,
     arrivals: Arrivals,
 }
 
-/// The requests of `workload` in bytes, for pages of `page_bytes`, arriving as `arrivals` says.
+/// Returns the requests of `workload` in bytes, for pages of `page_bytes`, with arrival times by `arrivals`.
 ///
 /// Errors: a rate or a page size that is not positive.
 pub fn as_requests(
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_nothing_is_refused() {
+    fn zero_rate_is_refused() {
         let workload =
             || toml::from_str::<WorkloadConfig>("kind = 'uniform'").unwrap().build(9, Seed(1)).unwrap();
         for requests_per_second in [0.0, -1.0, f64::NAN, f64::INFINITY] {

@@ -1,4 +1,4 @@
-//! Page operations in batches: what a stack's top layer is fed with.
+//! Batches of page operations: the input of a stack's top layer.
 
 use wearwell_base::content::Content;
 use wearwell_base::request::Op;
@@ -10,11 +10,11 @@ use wearwell_base::units::Lpn;
 /// each other share one run, so that a stream of single-page writes is a single run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRun {
-    /// Read, write, trim or flush (a flush has no pages).
+    /// Read, write, trim, or flush (which has no pages).
     pub op: Op,
     /// The host's stream hint; 0 where it gives none.
     pub hint: u16,
-    /// One past the last page of the run in [`PageBatch::pages`].
+    /// End of the run in [`PageBatch::pages`].
     pub end: u32,
     /// Pages of each request in the run.
     pub request_pages: u32,
@@ -28,27 +28,27 @@ impl PageRun {
     }
 }
 
-/// A batch of page operations in order, reused from fill to fill.
+/// A batch of page operations in order, reused for each fill.
 #[derive(Clone, Debug, Default)]
 pub struct PageBatch {
     /// The pages of all runs, one run after the other.
     pub pages: Vec<Lpn>,
-    /// The runs; their ends rise to `pages.len()`.
+    /// The runs; their ends increase up to `pages.len()`.
     pub runs: Vec<PageRun>,
-    /// What each page holds, in a batch whose source knows, as many as pages; else empty. Of pages that are not written it
-    /// means nothing.
+    /// Contents of each page, one per page, if the source knows them; otherwise empty. Entries of pages that are not
+    /// written have no meaning.
     pub contents: Vec<Content>,
 }
 
 impl PageBatch {
-    /// Forgets all operations, keeping the memory.
+    /// Removes all operations and keeps the memory.
     pub fn clear(&mut self) {
         self.pages.clear();
         self.runs.clear();
         self.contents.clear();
     }
 
-    /// Whether there is no operation in the batch.
+    /// True if the batch has no operations.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -59,8 +59,8 @@ impl PageBatch {
         self.push_run(PageRun { op, hint, end: self.pages.len() as u32, request_pages: pages });
     }
 
-    /// Makes a run of the pages that were appended to [`Self::pages`] behind the last run; one-page requests join a last run of such
-    /// requests with the same operation and hint.
+    /// Appends a run for the pages that were appended to [`Self::pages`] after the last run. One-page requests are
+    /// merged into a last run with the same operation and hint.
     #[inline]
     pub fn push_run(&mut self, run: PageRun) {
         match self.runs.last_mut() {
@@ -69,15 +69,15 @@ impl PageBatch {
         }
     }
 
-    /// Appends one-page requests that share an operation and a hint, as [`Self::push_request`] would one by
-    /// one, at no cost beyond that of drawing the pages.
+    /// Appends one-page requests with a common operation and hint. Same result as [`Self::push_request`] for each page,
+    /// at no cost beyond drawing the pages.
     #[inline]
     pub fn extend_single(&mut self, op: Op, hint: u16, pages: impl Iterator<Item = Lpn>) {
         self.pages.extend(pages);
         self.end_single(op, hint);
     }
 
-    /// Makes one-page requests of the pages that were appended to [`Self::pages`] behind the last run.
+    /// Appends one-page requests for the pages that were appended to [`Self::pages`] after the last run.
     #[inline]
     pub fn end_single(&mut self, op: Op, hint: u16) {
         let end = self.pages.len() as u32;
@@ -86,10 +86,10 @@ impl PageBatch {
         }
     }
 
-    /// Gives a content to each page that has none yet, the last ones of the batch; `content` is asked for the pages that
-    /// are written, in their order, and all others get [`Content::UNKNOWN`].
+    /// Adds contents for the pages at the end of the batch that have none. `content` is called for written pages, in
+    /// order; all others get [`Content::UNKNOWN`].
     ///
-    /// A source that knows contents calls this for what it appended, so that there are as many contents as pages.
+    /// A source that knows contents calls this method for the pages that it appended, so that there is one content per page.
     pub fn dress(&mut self, mut content: impl FnMut(Lpn) -> Content) {
         let mut next = self.contents.len();
         let first = self.runs.partition_point(|run| run.end as usize <= next);
@@ -103,14 +103,14 @@ impl PageBatch {
         }
     }
 
-    /// The runs with their pages.
+    /// Returns the runs with their pages.
     pub fn iter(&self) -> impl Iterator<Item = (&PageRun, &[Lpn])> {
         let starts = std::iter::once(0).chain(self.runs.iter().map(|run| run.end as usize));
         self.runs.iter().zip(starts).map(|(run, start)| (run, &self.pages[start..run.end as usize]))
     }
 }
 
-/// How far a source fills a batch.
+/// Number of pages up to which a source fills a batch.
 #[derive(Debug)]
 pub struct Goal {
     until_pages: usize,
@@ -119,17 +119,17 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// So many pages more than are in `batch`.
+    /// Returns a goal of `pages` pages more than are in `batch`.
     pub fn new(batch: &PageBatch, pages: usize) -> Self {
         Goal { until_pages: batch.pages.len() + pages, asked_for_one: pages == 1, runs: batch.runs.len() }
     }
 
-    /// Pages that are missing.
+    /// Returns the number of missing pages.
     pub fn missing(&self, batch: &PageBatch) -> u64 {
         self.until_pages.saturating_sub(batch.pages.len()) as u64
     }
 
-    /// Whether it is met: who asks for one page gets one request, and a flush is one without pages.
+    /// True if the goal is reached. With a goal of one page, a single request is enough, even a flush without pages.
     pub fn is_met(&self, batch: &PageBatch) -> bool {
         let is_flush = |run: &PageRun| run.op == Op::Flush;
         let is_one_flush =
@@ -155,7 +155,7 @@ mod tests {
         };
         batch.push_request(Op::Write, 0, Lpn(7), 1);
         dress(&mut batch);
-        // This page joins the run of the one before, which has its content already.
+        // This page is merged into the run of the page before, which has its content already.
         batch.push_request(Op::Write, 0, Lpn(5), 1);
         batch.push_request(Op::Flush, 0, Lpn(0), 0);
         batch.push_request(Op::Read, 0, Lpn(1), 2);

@@ -1,4 +1,4 @@
-//! The table of workloads, and the configuration that picks one of them.
+//! The table of workloads, and the configuration that selects one of them.
 
 use super::error::require;
 use super::kind::Kind;
@@ -11,10 +11,10 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;
 
-/// Writes the table, and the configuration as an enum over its lines.
+/// Defines the table, and the configuration as an enum with a variant per line.
 macro_rules! workloads {
     ($($name:literal $kind:ident $help:literal $source:literal;)*) => {
-        /// All workloads, by the name that `kind` picks them with.
+        /// All workloads, by the name that selects them in `kind`.
         pub static WORKLOADS: &[Entry] =
             &[$(Entry { name: $name, help: $help, source: $source, keys: keys_of::<$kind> },)*];
 
@@ -26,7 +26,7 @@ macro_rules! workloads {
         }
 
         impl WorkloadConfig {
-            /// The `kind` it is of.
+            /// Returns the `kind` of the workload.
             pub fn name(&self) -> &'static str {
                 match self { $(WorkloadConfig::$kind(_) => $name,)* }
             }
@@ -56,38 +56,38 @@ workloads! {
     "phases" Phases "several workloads one after the other, once or in turns" "as the consecutive jobs of fio; for loads that change";
 }
 
-/// What `wearwell list` says about a workload.
+/// Entry of a workload in `wearwell list`.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The `kind` that picks it.
+    /// Name that selects the workload in `kind`.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in one line.
     pub help: &'static str,
-    /// Where it comes from.
+    /// Source in the literature.
     pub source: &'static str,
     keys: fn() -> Vec<String>,
 }
 
 impl Entry {
-    /// The keys of its configuration, `kind` included, in alphabetical order.
+    /// Returns the keys of its configuration, including `kind`, in alphabetical order.
     pub fn keys(&self) -> Vec<String> {
         (self.keys)()
     }
 }
 
 impl WorkloadConfig {
-    /// The workload on a space of `logical_pages` pages.
+    /// Builds the workload on a space of `logical_pages` pages.
     ///
     /// Equal configurations, sizes and seeds give equal requests. Errors: a value that is out of range, or
-    /// does not go with another or with the size of the space.
+    /// conflicts with another value or with the size of the space.
     pub fn build(&self, logical_pages: u32, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
         self.build_on(&whole(logical_pages, seed)?, seed)
     }
 
-    /// How hot each page of the workload that [`Self::build`] makes of the same arguments is.
+    /// Returns the oracle for the page temperatures of the workload that [`Self::build`] makes with the same arguments.
     ///
-    /// `None` where all pages are alike (uniform, sequential) or change with time (phases). Errors: as
-    /// for `build`.
+    /// `None` if all pages are written equally often (uniform, sequential) or temperatures change with time
+    /// (phases). Errors: as for `build`.
     pub fn temperature(
         &self,
         logical_pages: u32,
@@ -96,26 +96,26 @@ impl WorkloadConfig {
         self.kind().temperature(&whole(logical_pages, seed)?)
     }
 
-    /// Pages written per request, on average; reads and trims are requests too.
+    /// Returns the mean number of pages written per request; reads and trims also count as requests.
     pub fn written_per_request(&self) -> f64 {
         self.kind().written_per_request()
     }
 
-    /// The workload on a part of the space, or for a part of the time.
+    /// Builds the workload on a part of the space, or for a part of the time.
     pub(super) fn build_on(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError> {
         self.kind().build(space, seed)
     }
 }
 
-/// The space of a workload that has all of it.
+/// Returns the space of a workload that uses all of it.
 fn whole(logical_pages: u32, seed: Seed) -> Result<Space, ConfigError> {
     require(logical_pages > 0, "logical_pages", logical_pages, "must be at least 1")?;
     Ok(Space { logical_pages, scatter: seed.of("scatter") })
 }
 
 impl<'de> Deserialize<'de> for WorkloadConfig {
-    /// Looks `kind` up in the table, and checks the keys against it before the values are read: serde's own
-    /// tagged enums do not say which keys there are once some are shared by flattening.
+    /// Looks `kind` up in the table, and checks the keys against it before the values are read: with
+    /// shared, flattened settings, the tagged enums of serde cannot list the valid keys.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
         let names: Vec<&str> = WORKLOADS.iter().map(|entry| entry.name).collect();
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for WorkloadConfig {
     }
 }
 
-/// The keys of a kind's configuration, from its schema.
+/// Returns the keys of a kind's configuration, from its schema.
 fn keys_of<K: JsonSchema>() -> Vec<String> {
     let schema = schemars::schema_for!(K);
     let properties = schema.get("properties").and_then(|properties| properties.as_object());

@@ -1,17 +1,17 @@
-//! A workload read request by request, for those who cannot take it in batches.
+//! Access to a workload request by request instead of in batches.
 
 use super::Workload;
 use super::batch::PageBatch;
 use wearwell_base::request::Op;
 use wearwell_base::units::Lpn;
 
-/// Pages asked of the workload at a time; large enough that the virtual call does not count.
+/// Number of pages per fill; large enough that the cost of the virtual call is negligible.
 const FILL_PAGES: usize = 512;
 
 /// A request on logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// What is asked for.
+    /// Type of the request.
     pub op: Op,
     /// The host's stream hint; 0 where it gives none.
     pub hint: u16,
@@ -21,7 +21,7 @@ pub struct PageRequest {
     pub pages: u32,
 }
 
-/// Hands out a workload's requests one at a time, reading ahead in batches.
+/// Iterator over the requests of a workload, which reads ahead in batches.
 pub struct RequestCursor {
     source: Box<dyn Workload>,
     batch: PageBatch,
@@ -30,12 +30,12 @@ pub struct RequestCursor {
 }
 
 impl RequestCursor {
-    /// At the beginning of `source`.
+    /// Returns a cursor at the beginning of `source`.
     pub fn new(source: Box<dyn Workload>) -> Self {
         RequestCursor { source, batch: PageBatch::default(), run: 0, page: 0 }
     }
 
-    /// Ends the source, see [`Workload::final_draw`].
+    /// Makes the last draw of the source and ends it, see [`Workload::final_draw`].
     pub fn final_draw(&mut self) -> u64 {
         self.source.final_draw()
     }
@@ -44,7 +44,7 @@ impl RequestCursor {
 impl Iterator for RequestCursor {
     type Item = PageRequest;
 
-    /// The next request; `None` only at the end of a finite source.
+    /// Returns the next request; `None` only at the end of a finite source.
     #[inline]
     fn next(&mut self) -> Option<PageRequest> {
         if self.run == self.batch.runs.len() {

@@ -1,14 +1,14 @@
-//! What is wrong with a workload's configuration, key by key.
+//! Errors in a workload's configuration, key by key.
 
 use std::fmt::Display;
 use wearwell_base::config::ConfigError;
 
-/// The error of `key` holding `value` where only `allowed` will do.
+/// Returns the error that `key` has `value` where only `allowed` is valid.
 pub(super) fn refusal(key: impl Into<String>, value: impl Display, allowed: &str) -> ConfigError {
     ConfigError::new(key, format!("is {value}; it {allowed}"))
 }
 
-/// Passes if `holds`, and otherwise blames `key`.
+/// Returns an error about `key` unless `holds`.
 pub(super) fn require(
     holds: bool,
     key: impl Into<String>,
@@ -18,17 +18,17 @@ pub(super) fn require(
     if holds { Ok(()) } else { Err(refusal(key, value, allowed)) }
 }
 
-/// A share that may be anything from 0 to 1.
+/// Requires a share from 0 to 1.
 pub(super) fn require_ratio(key: &str, value: f64) -> Result<(), ConfigError> {
     require((0.0..=1.0).contains(&value), key, value, "must lie from 0 to 1")
 }
 
-/// A share that must not be nothing.
+/// Requires a share above 0.
 pub(super) fn require_share(key: &str, value: f64) -> Result<(), ConfigError> {
     require(value > 0.0 && value <= 1.0, key, value, "must be above 0 and at most 1")
 }
 
-/// Weights of alternatives, any positive multiple of their shares. `table` names the list, `key` the weight.
+/// Checks weights of alternatives, any positive multiple of their shares. `table` names the list, `key` the weight.
 pub(super) fn require_weights(table: &str, weights: &[f64]) -> Result<(), ConfigError> {
     require(!weights.is_empty(), table, "[]", "must have at least one entry")?;
     for (index, &weight) in weights.iter().enumerate() {

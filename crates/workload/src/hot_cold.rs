@@ -1,4 +1,4 @@
-//! Two temperatures: a share of the writes goes to a share of the space.
+//! Workload with two temperatures: a share of the writes goes to a share of the space.
 
 use super::Workload;
 use super::alias::threshold;
@@ -16,7 +16,7 @@ use wearwell_base::seed::{Random, Seed};
 use wearwell_base::temperature::Temperature;
 
 /// Rosenblum's hot and cold pages (Rosenblum and Ousterhout, TOCS 1992, section 3.5): each request goes with
-/// probability `hot_writes` to a uniformly drawn hot page, and else to a uniformly drawn cold one.
+/// probability `hot_writes` to a uniformly drawn hot page, otherwise to a uniformly drawn cold page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HotCold {
@@ -38,7 +38,7 @@ impl HotCold {
         require(self.hot_space < 1.0 || self.hot_writes == 1.0, "hot_space", self.hot_space, allowed)
     }
 
-    /// Number of hot pages.
+    /// Returns the number of hot pages.
     fn hot_pages(&self, space: &Space) -> u32 {
         let most =
             if self.hot_space < 1.0 { space.logical_pages.saturating_sub(1) } else { space.logical_pages };
@@ -53,8 +53,7 @@ impl Kind for HotCold {
         stream(law, &self.requests, space, seed, self.temperature(space)?)
     }
 
-    /// Two classes. Should a page of the space called hot be written less often than one of the other, the
-    /// other has class 0.
+    /// Returns two classes. If a page of the hot set is written less often than a cold page, the cold set is class 0.
     fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         self.check()?;
         self.requests.check(space.logical_pages)?;
@@ -68,42 +67,42 @@ impl Kind for HotCold {
     }
 }
 
-/// Takes the temperature and the page from one 64-bit draw: what is left of the draw above the beginning of
-/// its temperature's range is uniform again, and one multiplication spreads it over the pages.
+/// Draws the temperature and the page from one 64-bit number: the offset of the draw within the range of its
+/// temperature is again uniform, and one multiplication spreads it over the pages.
 struct HotColdLaw {
-    /// Draws below it are hot.
+    /// Draws below this threshold are hot.
     threshold: u64,
-    /// Cold and hot, in a table: an index costs nothing where a branch would be mispredicted.
+    /// Cold and hot, in a table: an index is free, but a branch would often be mispredicted.
     sides: [Side; 2],
 }
 
-/// The pages of one temperature and the draws that go to them.
+/// Pages of one temperature and the draws that select them.
 #[derive(Clone, Copy, Default)]
 struct Side {
     /// First draw.
     draw: u64,
-    /// Places by which draws, counted from the first, are moved up to use all 64 bits.
+    /// Left shift that scales the draws, counted from the first, to all 64 bits.
     shift: u32,
-    /// Pages per draw so moved, times 2^94: as many bits as there is room for.
+    /// Pages per shifted draw, times 2^94: the largest power that fits.
     scale: u64,
     /// First rank.
     rank: u32,
 }
 
 impl Side {
-    /// `pages` pages from `rank` for `draws` draws from `draw`.
+    /// Returns the side with `pages` pages from `rank`, for `draws` draws from `draw`.
     fn new(rank: u32, pages: u32, draw: u64, draws: u128) -> Self {
         if pages == 0 || draws == 0 {
             return Side::default();
         }
-        // All 2^64 draws have a bit more than 64, and need no move either.
+        // The full range of 2^64 draws has 65 bits and needs no shift either.
         let shift = draws.leading_zeros().saturating_sub(64);
-        // Below 2^(32 + 94) over at least 2^63.
+        // Below 2^(32 + 94) divided by at least 2^63.
         let scale = ((u128::from(pages) << 94) / (draws << shift)) as u64;
         Side { draw, shift, scale, rank }
     }
 
-    /// The rank of a draw.
+    /// Returns the rank for a draw.
     #[inline(always)]
     fn rank_of(&self, draw: u64) -> u32 {
         let moved = (draw - self.draw) << self.shift;
@@ -114,7 +113,7 @@ impl Side {
 impl HotColdLaw {
     fn new(hot_writes: f64, hot_pages: u32, logical_pages: u32) -> Self {
         let cold_pages = logical_pages - hot_pages;
-        // Without cold pages every draw is hot, but for the last one, which then falls on page 0.
+        // Without cold pages every draw is hot, except for the last one, which falls on page 0.
         let threshold = if cold_pages == 0 { u64::MAX } else { threshold(hot_writes) };
         let hot = Side::new(0, hot_pages, 0, u128::from(threshold));
         let cold = Side::new(hot_pages, cold_pages, threshold, (1 << 64) - u128::from(threshold));
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_of_a_large_space_has_its_share() {
+    fn parts_of_a_large_space_have_their_shares() {
         let logical_pages = 375_809_664;
         let mut counts = vec![0; 64];
         for page in draw_pages(&config(0.8, 0.25), logical_pages, 300_000) {

@@ -1,4 +1,4 @@
-//! What a workload is to the table of workloads.
+//! Interface between workloads and the table of workloads.
 
 use super::Workload;
 use super::place::Space;
@@ -6,16 +6,17 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;
 
-/// What a kind of workload provides; the fields of its type are its configuration.
+/// A kind of workload; the fields of its type are its configuration.
 pub(super) trait Kind {
-    /// The workload on `space`. Errors: settings that make no workload there.
+    /// Builds the workload on `space`. Errors: settings that are invalid on this space.
     fn build(&self, space: &Space, seed: Seed) -> Result<Box<dyn Workload>, ConfigError>;
 
-    /// The oracle of the workload on `space`; `None` where all pages are alike, or do not stay what they are.
+    /// Returns the temperature oracle of the workload on `space`; `None` if all pages are written equally
+    /// often, or if temperatures change with time.
     fn temperature(&self, _space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         Ok(None)
     }
 
-    /// Pages written per request, on average.
+    /// Returns the mean number of pages written per request.
     fn written_per_request(&self) -> f64;
 }

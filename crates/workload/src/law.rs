@@ -1,11 +1,11 @@
-//! Statistics for tests: do draws fit a law?
+//! Statistical tests of draws against a distribution.
 
 use super::{PageBatch, WorkloadConfig};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use wearwell_base::seed::Seed;
 
-/// Pearson's chi-square test of `counts` against `weights`, any multiple of the expected shares. Cells are
-/// joined until each expects at least ten. Seeds are fixed, so that a pass stays a pass.
+/// Checks `counts` against `weights` (any multiple of the expected shares) by Pearson's chi-square test.
+/// Cells are joined until each expects at least ten. Seeds are fixed, so results are reproducible.
 #[track_caller]
 pub(super) fn assert_fits(counts: &[u64], weights: &[f64]) {
     assert_eq!(counts.len(), weights.len());
@@ -18,7 +18,7 @@ pub(super) fn assert_fits(counts: &[u64], weights: &[f64]) {
         assert!(weight > 0.0 || count == 0, "{count} draws of something impossible");
         counted += count as f64;
         expected += weight * scale;
-        // The last cell takes all the rest, lest it be too small.
+        // The last cell takes all the rest, so that it is not too small.
         if expected >= 10.0 && left - expected >= 10.0 {
             statistic += (counted - expected).powi(2) / expected;
             left -= expected;
@@ -34,7 +34,7 @@ pub(super) fn assert_fits(counts: &[u64], weights: &[f64]) {
     assert!(tail > 1e-4, "chi-square {statistic} on {cells} degrees of freedom has probability {tail}");
 }
 
-/// That the mean of `samples` is within four and a half standard errors of that of the law.
+/// Checks that the mean of `samples` is within four and a half standard errors of `mean`.
 #[track_caller]
 pub(super) fn assert_mean(samples: impl Iterator<Item = f64>, mean: f64, deviation: f64) {
     let (sum, count) = samples.fold((0.0, 0.0), |(sum, count), sample| (sum + sample, count + 1.0));
@@ -43,7 +43,7 @@ pub(super) fn assert_mean(samples: impl Iterator<Item = f64>, mean: f64, deviati
     assert!((found - mean).abs() <= allowed, "mean {found}, where the law has {mean} and allows {allowed}");
 }
 
-/// The first `pages` pages of the workload written as TOML.
+/// Draws the first `pages` pages of the workload given as TOML.
 #[track_caller]
 pub(super) fn draw_pages(config: &str, logical_pages: u32, pages: usize) -> Vec<u32> {
     let config: WorkloadConfig = toml::from_str(config).unwrap();

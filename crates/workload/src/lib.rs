@@ -1,8 +1,8 @@
 //! Synthetic workloads: seeded sources of page operations.
 //!
-//! [`WorkloadConfig`] describes one, [`WorkloadConfig::build`] makes it, and [`WORKLOADS`] lists what there is.
-//! Random numbers come from the run's seed alone, and powers and logarithms from `libm`, so that a stream is
-//! the same on every platform.
+//! [`WorkloadConfig`] describes a workload, [`WorkloadConfig::build`] makes it, and [`WORKLOADS`] lists all kinds.
+//! Random numbers come from the run's seed alone, and powers and logarithms from `libm`, so that a stream is the same
+//! on every platform.
 
 mod alias;
 mod arrivals;
@@ -46,14 +46,14 @@ pub use sequential::Sequential;
 pub use uniform::Uniform;
 pub use zipf::Zipf;
 
-/// Where a source is that knows itself when it is to be measured, and when it has done enough.
+/// Stage of a source that itself determines when it is measured and when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Not to be measured yet.
+    /// Not measured yet.
     WarmUp,
-    /// To be measured.
+    /// Measured.
     Measured,
-    /// Enough was measured.
+    /// Measurement complete.
     Over,
 }
 
@@ -62,35 +62,34 @@ pub enum Stage {
 /// Two sources built from the same configuration and seed give the same operations however their
 /// fills are cut into batches.
 pub trait Workload: Send {
-    /// Appends requests to `batch` until it holds at least `pages` pages more; less only at the end of a
-    /// finite source, or where its [`Stage`] changes. Else an infinite source never returns an empty batch. Asked for one
-    /// page, it appends one request, which may be a flush and have none; see [`Goal`].
+    /// Appends requests to `batch` until it holds at least `pages` more pages; fewer only at the end of a finite
+    /// source, or if its [`Stage`] changes. Otherwise an infinite source never returns an empty batch. With a goal of
+    /// one page, it appends a single request, which may be a flush without pages; see [`Goal`].
     fn fill(&mut self, batch: &mut PageBatch, pages: usize);
 
-    /// Whether all that it ever draws are writes of one page without a hint, so that a fill of so many pages is as many requests.
+    /// True if the source only ever draws writes of one page without a hint, so that a fill of N pages is N requests.
     fn draws_single_writes(&self) -> bool {
         false
     }
 
-    /// A number drawn from the source's generator without changing the course of later fills is not
-    /// possible; this draw therefore ends the source, and two equal runs end with equal draws.
+    /// Draws a last number from the source's generator. The source cannot be used afterwards, because the draw changes
+    /// its state. Two equal runs end with equal draws.
     fn final_draw(&mut self) -> u64;
 
-    /// Why the source cannot go on, if it cannot: the run then ends with this as its error. What was filled last is not
-    /// used.
+    /// Returns the reason if the source cannot continue: the run then ends with this error, and the last fill is discarded.
     fn failure(&self) -> Option<String> {
         None
     }
 
-    /// Where the source is in a course of its own; `None` where it goes on as long as it is asked.
+    /// Returns the stage of a source that has stages; `None` for an endless source.
     fn stage(&self) -> Option<Stage> {
         None
     }
 
-    /// From here on it is measured.
+    /// Informs the source that the measurement begins.
     fn begin_measure(&mut self) {}
 
-    /// What the source has to tell besides its operations, for the result of the run.
+    /// Returns additional data of the source for the result of the run.
     fn report(&self) -> Option<serde_json::Value> {
         None
     }

@@ -1,4 +1,4 @@
-//! Several workloads side by side, each on its own part of the space.
+//! Several concurrent workloads, each on its own part of the space.
 
 use super::Workload;
 use super::alias::Alias;
@@ -17,23 +17,23 @@ use wearwell_base::seed::{Random, Seed};
 use wearwell_base::temperature::Temperature;
 use wearwell_base::units::Lpn;
 
-/// Requests of several workloads, interleaved at random: a sequential log beside random updates.
+/// Requests of several workloads, interleaved at random: for example a sequential log and random updates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mixed {
-    /// The workloads, in the order of their parts of the space. What the parts leave over is not touched.
+    /// The workloads, in the order of their parts of the space. Pages outside of all parts are not accessed.
     pub parts: Vec<Part>,
 }
 
-/// One workload of a mixture.
+/// A workload of a mixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// Share of the requests that come from this workload, 0 or above; weights need not sum to 1.
     pub weight: f64,
-    /// Share of the space that is this workload's own, above 0; the shares sum to at most 1.
+    /// Share of the space for this workload, above 0; the shares sum to at most 1.
     pub space: f64,
-    /// What runs there.
+    /// Workload on this part.
     pub workload: WorkloadConfig,
 }
 
@@ -42,7 +42,7 @@ impl Mixed {
         self.parts.iter().map(|part| part.weight).collect()
     }
 
-    /// One past the last page of each part.
+    /// Returns the end of each part, in pages.
     fn ends(&self, space: &Space) -> Result<Vec<u32>, ConfigError> {
         require_weights("parts", &self.weights())?;
         let (mut sum, mut last) = (0.0, 0);
@@ -51,7 +51,7 @@ impl Mixed {
             let path = format!("parts[{index}]");
             require_share("space", part.space).map_err(|error| error.within(&path))?;
             sum += part.space;
-            // Room for the rounding of ten tenths.
+            // Allows for rounding, as in a sum of ten tenths.
             require(
                 sum <= 1.0 + 1e-9,
                 format!("{path}.space"),
@@ -87,8 +87,8 @@ impl Kind for Mixed {
         }))
     }
 
-    /// A class per part, by the mean rate at which a page of the part is written. Pages of no part belong to
-    /// the coldest class.
+    /// Returns one class per part, ordered by the mean write rate of a page of the part. Pages outside of
+    /// all parts belong to the coldest class.
     fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         let ends = self.ends(space)?;
         let firsts = std::iter::once(0).chain(ends.iter().copied());
@@ -106,7 +106,7 @@ impl Kind for Mixed {
             format!("{} parts", rates.len()),
             "must be fewer than 256 to tell their temperatures",
         )?;
-        // A part's class is the number of parts that are hotter, or as hot and before it.
+        // The class of a part is the number of parts that are hotter, or equally hot with a lower index.
         let mut by_heat: Vec<usize> = (0..rates.len()).collect();
         by_heat.sort_by(|&a, &b| rates[b].total_cmp(&rates[a]));
         let mut classes = vec![0; rates.len() + 1];
@@ -135,7 +135,7 @@ impl Workload for Mixture {
         let goal = Goal::new(batch, pages);
         while !goal.is_met(batch) {
             let (base, requests) = &mut self.parts[self.pick.pick(self.choices.next_u64())];
-            // All synthetic sources are infinite; a finite one would end the mixture.
+            // All synthetic sources are infinite; the end of a finite source would end the mixture.
             let Some(request) = requests.next() else { return };
             batch.push_request(request.op, request.hint, Lpn(*base + request.first.0), request.pages);
         }

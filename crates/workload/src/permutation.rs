@@ -1,4 +1,4 @@
-//! A pseudo-random permutation of `0..n` that is computed and not stored.
+//! A pseudo-random permutation of `0..n` that is computed instead of stored.
 
 use rand::RngCore;
 use wearwell_base::seed::Seed;
@@ -8,21 +8,21 @@ use wearwell_base::units::Divider;
 ///
 /// A Feistel network on mixed radices (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002,
 /// section 5): a number is split into a row and a column of a near-square table of `rows * columns >= n`
-/// cells, and each round shifts one of them, modulo its radix, by a hash of the other. A value that falls
-/// into the cells from `n` on is sent round again. The table is so tight that this happens to less than one
-/// value in sqrt(n), where a network on powers of two would loop for up to every second one.
+/// cells. Each round shifts one of them, modulo its radix, by a hash of the other. A value that lands in a
+/// cell from `n` on goes through the network again. The table is so tight that this happens to less than one
+/// value in sqrt(n); a network on powers of two would repeat up to every second value.
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     n: u32,
     rows: u32,
     columns: u32,
     by_columns: Divider,
-    /// One for each round; four rounds are what makes a Feistel network look random (Luby and Rackoff, 1988).
+    /// One key per round; a Feistel network needs four rounds to look random (Luby and Rackoff, 1988).
     keys: [u64; 4],
 }
 
 impl Permutation {
-    /// The permutation of `0..n` that belongs to `seed`; `n` must not be 0.
+    /// Returns the permutation of `0..n` for `seed`; `n` must not be 0.
     pub fn new(n: u32, seed: Seed) -> Self {
         let rows = f64::from(n).sqrt().ceil() as u32;
         let columns = n.div_ceil(rows);
@@ -31,7 +31,7 @@ impl Permutation {
         Permutation { n, rows, columns, by_columns: Divider::new(columns), keys }
     }
 
-    /// Where `value` goes; it must be below `n`.
+    /// Returns the image of `value`, which must be below `n`.
     #[inline(always)]
     pub fn forward(&self, mut value: u32) -> u32 {
         loop {
@@ -42,7 +42,8 @@ impl Permutation {
                 row = add(row, shift(column, for_row, self.rows), self.rows);
                 column = add(column, shift(row, for_column, self.columns), self.columns);
             }
-            // At most 65,536 rows and columns: the product cannot pass 2^32, nor the value 2^32 - 1.
+            // There are at most 65,536 rows and columns: the product cannot exceed 2^32, nor the value 2^32 -
+            // 1.
             value = row * self.columns + column;
             if value < self.n {
                 return value;
@@ -50,7 +51,7 @@ impl Permutation {
         }
     }
 
-    /// Where `value` came from; it must be below `n`.
+    /// Returns the value whose image is `value`, which must be below `n`.
     pub fn backward(&self, mut value: u32) -> u32 {
         loop {
             let mut row = self.by_columns.quotient(value);
@@ -68,9 +69,9 @@ impl Permutation {
     }
 }
 
-/// How far the cell's other coordinate moves: a hash of `value` under `key`, spread over `0..radix`.
+/// Returns the shift of the cell's other coordinate: a hash of `value` under `key`, spread over `0..radix`.
 ///
-/// Two multiplications: with one, neighbours kept their distance through all four rounds.
+/// Two multiplications are needed: with one, neighbours kept their distance through all four rounds.
 #[inline(always)]
 fn shift(value: u32, key: u64, radix: u32) -> u32 {
     let mixed = (u64::from(value) ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -78,11 +79,12 @@ fn shift(value: u32, key: u64, radix: u32) -> u32 {
     (((mixed >> 32) * u64::from(radix)) >> 32) as u32
 }
 
-/// `a + b` modulo `radix`, for `a < radix` and `b <= radix`.
+/// Returns `a + b` modulo `radix`, for `a < radix` and `b <= radix`.
 #[inline(always)]
 fn add(a: u32, b: u32, radix: u32) -> u32 {
     let sum = a + b;
-    // Below the radix the difference wraps to something huge. Without a branch, as it would be a coin toss.
+    // Below the radix, the difference wraps to a huge number. Without a branch, because it would be
+    // mispredicted half of the time.
     sum.min(sum.wrapping_sub(radix))
 }
 
@@ -121,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Neither do neighbours keep their distance: where the next value goes says nothing of a pattern.
+    /// Neighbours do not keep their distance either: the image of the next value follows no pattern.
     #[test]
     fn distances_of_neighbours_are_spread() {
         for n in [50_000u32, 1_000_003, 370_000_000] {
@@ -137,7 +139,8 @@ mod tests {
         }
     }
 
-    /// A contiguous tenth is spread evenly: its share of each sixty-fourth of the space is binomial.
+    /// Checks that a contiguous tenth is spread evenly: its number in each sixty-fourth of the space is
+    /// binomially distributed.
     #[test]
     fn neighbours_are_spread() {
         let (n, parts) = (1_000_000u32, 64);

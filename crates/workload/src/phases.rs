@@ -1,4 +1,4 @@
-//! Workloads one after the other: a load that changes, a hot set that moves.
+//! Workloads in sequence: a load that changes, a hot set that moves.
 
 use super::Workload;
 use super::batch::{Goal, PageBatch};
@@ -12,16 +12,16 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::request::Op;
 use wearwell_base::seed::Seed;
 
-/// A list of workloads, each for as many page writes as it says.
+/// A sequence of workloads, each for a given number of page writes.
 ///
-/// A phase that comes round again goes on where it stopped. All phases scatter alike: a page of some rank
-/// stays where it is unless the phases differ in `shift`.
+/// A phase that is repeated continues where it stopped. All phases scatter alike: a page of some rank stays
+/// where it is unless the phases differ in `shift`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phases {
     /// The phases, in order; at least one.
     pub phases: Vec<Phase>,
-    /// Whether the first phase follows the last. Otherwise the last one never ends.
+    /// True if the first phase follows the last. Otherwise the last one never ends.
     #[serde(default)]
     pub repeat: bool,
 }
@@ -30,22 +30,22 @@ pub struct Phases {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// How much the phase writes, in multiples of the logical capacity, above 0, rounded to pages. Only a
-    /// last phase that never ends may leave it out; if given there, it has no effect.
+    /// Writes of the phase, in multiples of the logical capacity, above 0, rounded to pages. Only a last
+    /// phase that never ends may omit the value; if given there, it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64")]
     pub writes: Option<f64>,
-    /// What runs.
+    /// Workload of the phase.
     pub workload: WorkloadConfig,
 }
 
 impl Phases {
-    /// Whether phase `index` never ends.
+    /// True if phase `index` never ends.
     fn is_endless(&self, index: usize) -> bool {
         !self.repeat && index + 1 == self.phases.len()
     }
 
-    /// Page writes of phase `index`; `u64::MAX` for ever.
+    /// Returns the page writes of phase `index`; `u64::MAX` for an endless phase.
     fn page_writes(&self, index: usize, space: &Space) -> Result<u64, ConfigError> {
         if self.is_endless(index) {
             return Ok(u64::MAX);
@@ -79,7 +79,7 @@ impl Kind for Phases {
         Ok(Box::new(Sequence { stages, current: 0, left }))
     }
 
-    /// Over the whole course: the pages written in all phases by the requests they take.
+    /// Returns the mean over the whole sequence: the pages written in all phases, divided by the number of requests.
     fn written_per_request(&self) -> f64 {
         let endless = self.phases.last().filter(|_| !self.repeat);
         if let Some(last) = endless {
@@ -102,7 +102,7 @@ struct Stage {
 struct Sequence {
     stages: Vec<Stage>,
     current: usize,
-    /// Page writes until the current stage ends, with the request that reaches it.
+    /// Page writes until the current phase ends, including the request that reaches the end.
     left: u64,
 }
 
@@ -110,8 +110,8 @@ impl Workload for Sequence {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
         let goal = Goal::new(batch, pages);
         while !goal.is_met(batch) {
-            // Asking for no more pages than writes are left cannot run past the request that ends the stage,
-            // however many of them turn out to be reads: the end does not depend on how fills are cut.
+            // A fill of at most `left` pages cannot go beyond the request that ends the phase, even if many
+            // requests are reads. The end therefore does not depend on the sizes of fills.
             let asked = self.left.min(goal.missing(batch)) as usize;
             let (pages_before, runs_before) = (batch.pages.len(), batch.runs.len());
             self.stages[self.current].source.fill(batch, asked);
@@ -128,11 +128,11 @@ impl Workload for Sequence {
     }
 }
 
-/// Pages written by the requests appended to `batch` since it had so many pages and runs.
+/// Returns the pages written by the requests appended to `batch` since it had the given numbers of pages and runs.
 fn written_since(batch: &PageBatch, pages_before: usize, runs_before: usize) -> u64 {
     let mut start = pages_before;
     let mut written = 0;
-    // The last run of before may have grown.
+    // The last earlier run may have grown.
     for run in &batch.runs[runs_before.saturating_sub(1)..] {
         let end = (run.end as usize).max(start);
         if run.op == Op::Write {

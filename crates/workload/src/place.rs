@@ -1,4 +1,4 @@
-//! Where on the logical space the pages that a law ranks lie.
+//! Map from the ranks of a distribution to logical pages.
 
 use super::permutation::Permutation;
 use wearwell_base::seed::Seed;
@@ -7,14 +7,14 @@ use wearwell_base::units::Lpn;
 /// The logical space a workload runs on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Space {
-    /// Its size; addresses run from 0.
+    /// Number of pages; addresses start at 0.
     pub logical_pages: u32,
-    /// What scattering depends on. It is the same for all phases of a workload, so that the same pages stay
-    /// hot from phase to phase unless a `shift` moves them.
+    /// Seed of the scattering, the same for all phases of a workload: the same pages stay hot from phase to
+    /// phase unless a `shift` moves them.
     pub scatter: Seed,
 }
 
-/// The map from rank (0: where the law begins, its hottest page) to page: a shift, then a permutation.
+/// Map from rank (0 is the hottest page, the start of the distribution) to page: a shift, then a permutation.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     logical_pages: u32,
@@ -23,7 +23,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Shifted by `shift` (a share of the space, below 1), and scattered if asked.
+    /// Returns a map with a shift by `shift` (a share of the space, below 1), scattered if requested.
     pub fn new(space: &Space, shift: f64, scatter: bool) -> Self {
         let logical_pages = space.logical_pages;
         let shift = ((f64::from(logical_pages) * shift).round() as u32).min(logical_pages - 1);
@@ -31,12 +31,12 @@ impl Places {
         Places { logical_pages, shift, permutation }
     }
 
-    /// Whether every page lies where its rank says.
+    /// True if every page number equals its rank.
     pub fn is_identity(&self) -> bool {
         self.shift == 0 && self.permutation.is_none()
     }
 
-    /// The page of a rank.
+    /// Returns the page of a rank.
     #[inline(always)]
     pub fn page(&self, rank: u32) -> u32 {
         // Written so that the sum of two 32-bit numbers cannot overflow.
@@ -48,7 +48,7 @@ impl Places {
         }
     }
 
-    /// The rank of a page.
+    /// Returns the rank of a page.
     pub fn rank(&self, page: Lpn) -> u32 {
         let shifted = match &self.permutation {
             None => page.0,

@@ -1,9 +1,9 @@
-//! What configurations are refused, and whether the refusal says what to do.
+//! Tests of rejected configurations and their error messages.
 
 use super::*;
 use wearwell_base::seed::Seed;
 
-/// The error of reading or building `text` on a space of 100 pages.
+/// Returns the error of reading or building `text` on a space of 100 pages.
 #[track_caller]
 fn refusal(text: &str) -> String {
     let config: WorkloadConfig = match toml::from_str(text) {

@@ -1,4 +1,4 @@
-//! What all simple workloads share: how long requests are, and how many read or discard.
+//! Settings that all simple workloads share: lengths of requests, and shares of reads and discards.
 
 use super::alias::{Alias, threshold};
 use super::error::{require, require_ratio, require_weights};
@@ -9,7 +9,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::request::Op;
 use wearwell_base::seed::Random;
 
-/// How long requests are, pages.
+/// Lengths of requests, pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "must be a number of pages, or a list of { pages, weight }")]
 pub enum RequestPages {
@@ -29,31 +29,31 @@ pub struct WeightedPages {
     pub weight: f64,
 }
 
-/// Most of the requests that may flush.
+/// Largest share of flushes.
 const MOST_FLUSHES: f64 = 0.99;
 
-/// By how much three ratios that make up all requests may differ from 1, added up.
+/// Tolerance for the sum of three ratios that make up all requests.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 fn is_zero(ratio: &f64) -> bool {
     *ratio == 0.0
 }
 
-/// What a request tells the device about its data.
+/// Hint that a request gives the device about its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HintRule {
-    /// Nothing: hint 0.
+    /// No hint: 0.
     #[default]
     None,
     /// 1 + the temperature class of the request's first page, so that the hottest pages have hint 1.
     Temperature,
 }
 
-/// The settings that all simple workloads share.
+/// Settings that all simple workloads share.
 ///
-/// Reads and trims draw their addresses from the same law as writes; flushes have none. A request longer than one page is
-/// aligned to its own length around the page drawn, and cut off at the end of the space.
+/// Addresses of reads and trims follow the same distribution as those of writes; flushes have no address. A request
+/// longer than one page is aligned to its own length around the drawn page, and cut off at the end of the space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestConfig {
@@ -64,25 +64,25 @@ pub struct RequestConfig {
     pub read_ratio: f64,
     /// Share of the requests that discard (TRIM), from 0 to 1; with `read_ratio` at most 1.
     pub trim_ratio: f64,
-    /// Share of the requests that flush, from 0 to 0.99: what was acknowledged before is durable then; with the other two at
-    /// most 1.
+    /// Share of the requests that flush, which makes all acknowledged writes durable, from 0 to 0.99; with the other
+    /// two ratios at most 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub flush_ratio: f64,
-    /// Length of discards, pages, given as `request_pages` is, which also is the default.
+    /// Length of discards, pages, in the same form as `request_pages`, which is also the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "RequestPages")]
     pub trim_pages: Option<RequestPages>,
     /// Stream hint of each request: none, or its temperature class.
     pub hint: HintRule,
-    /// Share of the space, from 0 to below 1, by which the law's beginning, its hottest pages, is moved up.
+    /// Share of the space, from 0 to below 1, by which the beginning of the distribution, its hottest pages, is moved up.
     pub shift: f64,
-    /// Whether neighbours in the law (hot pages) are spread over the whole space by a pseudo-random
-    /// permutation instead of lying side by side. A long request then brings along unrelated neighbours.
+    /// True if neighbours in the distribution (hot pages) are spread over the whole space by a pseudo-random
+    /// permutation instead of being adjacent. A long request then includes unrelated neighbours.
     pub scatter: bool,
 }
 
 impl Default for RequestConfig {
-    /// Writes of one page each, no hints, the hottest pages first.
+    /// Returns writes of one page each, no hints, the hottest pages first.
     fn default() -> Self {
         RequestConfig {
             request_pages: RequestPages::Fixed(1),
@@ -119,7 +119,7 @@ impl RequestPages {
         Ok(())
     }
 
-    /// Mean length, pages.
+    /// Returns the mean length, pages.
     fn mean(&self) -> f64 {
         let lengths = self.lengths();
         let weighted: f64 = lengths.iter().map(|length| length.weight * f64::from(length.pages)).sum();
@@ -144,12 +144,12 @@ impl RequestConfig {
         require((0.0..1.0).contains(&self.shift), "shift", self.shift, "must lie from 0 to below 1")
     }
 
-    /// Share of the requests that do not write.
+    /// Returns the share of the requests that do not write.
     fn other_ratio(&self) -> f64 {
         self.read_ratio + self.trim_ratio + self.flush_ratio
     }
 
-    /// Pages written per request, on average.
+    /// Returns the mean number of pages written per request.
     pub fn written_per_request(&self) -> f64 {
         if self.other_ratio() >= 1.0 - ROUNDING {
             return 0.0;
@@ -158,20 +158,20 @@ impl RequestConfig {
     }
 }
 
-/// Draws the operation and the length of each request.
+/// Generator of the operation and the length of each request.
 pub(super) struct Mix {
-    /// Draws below it read.
+    /// Draws below this threshold read.
     reads: u64,
-    /// Draws below it, but not below `reads`, trim.
+    /// Draws from `reads` up to this threshold trim.
     reads_and_trims: u64,
-    /// Draws below it, but not below `reads_and_trims`, flush; all others write.
+    /// Draws from `reads_and_trims` up to this threshold flush; all others write.
     no_writes: u64,
     lengths: Lengths,
     trim_lengths: Lengths,
 }
 
 impl Mix {
-    /// By checked settings.
+    /// Builds the generator from checked settings.
     pub fn new(config: &RequestConfig) -> Self {
         let lengths = Lengths::new(&config.request_pages);
         Mix {
@@ -183,13 +183,13 @@ impl Mix {
         }
     }
 
-    /// Whether all requests write one page.
+    /// True if all requests write one page.
     pub fn is_single_writes(&self) -> bool {
         self.no_writes == 0 && matches!(self.lengths, Lengths::Fixed(1))
     }
 
-    /// The next request's operation and length, pages; a flush has none. How many numbers it takes depends on nothing but
-    /// the settings and the operation drawn.
+    /// Returns the next request's operation and length in pages, 0 for a flush. The number of random numbers used
+    /// depends only on the settings and the drawn operation.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> (Op, u32) {
         let kind = if self.no_writes == 0 { u64::MAX } else { random.next_u64() };

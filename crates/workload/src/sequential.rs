@@ -1,4 +1,4 @@
-//! One page after the other, as a log or a backup writes.
+//! Sequential requests, like the writes of a log or a backup.
 
 use super::Workload;
 use super::error::require;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Random, Seed};
 
-/// Requests in rising order that begin again at page 0 when the space ends.
+/// Requests in rising order that start again at page 0 at the end of the space.
 ///
-/// With `scatter`, requests begin at the pages of a pseudo-random permutation instead: every page once
+/// With `scatter`, requests start at the pages of a pseudo-random permutation instead: every page once
 /// before any page again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -21,8 +21,8 @@ pub struct Sequential {
     /// First page, from 0; must be inside the space.
     #[serde(default)]
     pub start: u32,
-    /// Pages from the beginning of a request to that of the next, from 1, modulo the space. Left out, a
-    /// request begins where the last one ended.
+    /// Distance in pages between the starts of successive requests, from 1, modulo the space. If unset,
+    /// a request starts at the end of the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32")]
     pub stride: Option<u32>,
@@ -67,7 +67,7 @@ impl Addresses for SequentialLaw {
         let first = self.next;
         let left = self.logical_pages - first;
         self.next = match self.stride {
-            // The request is cut off at the end of the space, so that every pass begins at page 0.
+            // The request is cut off at the end of the space, so that every pass starts at page 0.
             None if length >= left => 0,
             None => first + length,
             Some(stride) if stride >= left => stride - left,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn scattered_it_is_an_order_without_repetition() {
+    fn scattered_pass_visits_every_page_once() {
         let mut pages = draw_pages("kind = 'sequential'\nscatter = true", 1000, 1000);
         assert!(!pages.is_sorted());
         pages.sort_unstable();

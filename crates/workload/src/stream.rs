@@ -1,4 +1,4 @@
-//! The engine of all simple workloads: addresses drawn from a law, dressed as requests.
+//! Engine of all simple workloads: turns addresses of a distribution into requests.
 
 use super::Workload;
 use super::batch::{Goal, PageBatch};
@@ -12,18 +12,18 @@ use wearwell_base::seed::{Random, Seed};
 use wearwell_base::temperature::Temperature;
 use wearwell_base::units::Lpn;
 
-/// The law by which a workload picks the pages it touches.
+/// Distribution of the pages that a workload accesses.
 pub(super) trait Addresses: Send {
-    /// Whether a request longer than a page begins at a multiple of its own length. A law that says where
-    /// each request begins, as a sequential one does, says no.
+    /// True if a request longer than a page starts at a multiple of its own length. False for a
+    /// distribution that gives exact starts, such as a sequential one.
     const ALIGNED: bool = true;
 
-    /// The rank (0: where the law begins, its hottest page) that the next request, `length` pages long,
-    /// is about.
+    /// Draws the rank of the next request, `length` pages long; rank 0 is the hottest page, the start of
+    /// the distribution.
     fn draw(&mut self, random: &mut Random, length: u32) -> u32;
 }
 
-/// A law whose ranks do not lie at the pages of the same number.
+/// A distribution whose ranks differ from page numbers.
 struct Placed<A> {
     law: A,
     places: Places,
@@ -38,8 +38,8 @@ impl<A: Addresses> Addresses for Placed<A> {
     }
 }
 
-/// Requests by a law. Addresses and the choice of operations and lengths have a generator each, so that
-/// a change of the read ratio does not change where requests go.
+/// Requests by a distribution. Addresses on the one hand, operations and lengths on the other, have
+/// separate generators, so that a change of the read ratio does not change the addresses.
 struct Stream<A> {
     law: A,
     addresses: Random,
@@ -49,10 +49,10 @@ struct Stream<A> {
     hints: Option<Box<dyn Temperature>>,
 }
 
-/// The workload of a law on `space` with the request settings of `config`.
+/// Builds the workload of a distribution on `space` with the request settings of `config`.
 ///
-/// `temperature` is the law's oracle, if its pages differ in temperature. Errors: settings that are out of
-/// range or need a temperature where there is none.
+/// `temperature` is the oracle of the distribution, if its pages differ in temperature. Errors: settings
+/// that are out of range or need a temperature where there is none.
 pub(super) fn stream<A: Addresses + 'static>(
     law: A,
     config: &RequestConfig,
@@ -114,7 +114,7 @@ impl<A: Addresses> Workload for Stream<A> {
         if !self.draws_single_writes() {
             return self.fill_requests(batch, pages);
         }
-        // The generator in a local variable stays in registers.
+        // A generator in a local variable stays in registers.
         let mut addresses = self.addresses.clone();
         batch.extend_single(Op::Write, 0, (0..pages).map(|_| Lpn(self.law.draw(&mut addresses, 1))));
         self.addresses = addresses;

@@ -1,16 +1,16 @@
-//! How hot each page of a workload is.
+//! Temperature of the pages of a workload.
 
 use super::place::Places;
 use wearwell_base::temperature::Temperature;
 use wearwell_base::units::Lpn;
 
-/// Classes that are ranges of rank or, where nothing is shifted or scattered, of the space itself.
+/// Temperature classes that are ranges of ranks or, without shift and scatter, of pages.
 pub(super) struct RankClasses {
-    /// First rank of each range but the first, rising.
+    /// First rank of each range but the first, in rising order.
     pub bounds: Vec<u32>,
-    /// The class of each range; one more than there are bounds.
+    /// Class of each range; one more than there are bounds.
     pub classes: Vec<u8>,
-    /// Where ranks lie.
+    /// Map from ranks to pages.
     pub places: Option<Places>,
 }
 
@@ -22,7 +22,7 @@ impl Temperature for RankClasses {
     #[inline]
     fn class_of(&self, page: Lpn) -> u8 {
         let rank = self.places.as_ref().map_or(page.0, |places| places.rank(page));
-        // Counting a handful of bounds beats a search, whose every step is a branch nobody can predict.
+        // Counting a few bounds is faster than a binary search, whose branches are unpredictable.
         self.classes[self.bounds.iter().filter(|&&bound| bound <= rank).count()]
     }
 }

@@ -1,11 +1,11 @@
-//! What holds for every workload: seeds, batching, bounds, pinned values; and what configurations are refused.
+//! Tests of every workload: seeds, batching, bounds, pinned values.
 
 use super::*;
 use proptest::prelude::*;
 use wearwell_base::request::Op;
 use wearwell_base::seed::Seed;
 
-/// One or more configurations of each kind, between them with all settings.
+/// Sample configurations: at least one of each kind, together covering all settings.
 const SAMPLES: &[(&str, &str)] = &[
     ("uniform", "kind = 'uniform'"),
     (
@@ -73,7 +73,7 @@ fn config(text: &str) -> WorkloadConfig {
     toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
 }
 
-/// The requests that fills of the given sizes bring, fill by fill into one batch or one for each.
+/// Returns the requests of fills with the given sizes, in one common batch or in one batch per fill.
 fn requests(
     config: &WorkloadConfig,
     logical_pages: u32,
@@ -176,7 +176,7 @@ fn single_page_writes_are_one_run() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn cuts_change_nothing(fills in prop::collection::vec(0usize..300, 1..30), one_batch: bool) {
+    fn requests_do_not_depend_on_batch_sizes(fills in prop::collection::vec(0usize..300, 1..30), one_batch: bool) {
         for (name, text) in SAMPLES {
             let config = config(text);
             let cut = requests(&config, 150, &fills, one_batch);
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn asked_for_a_page_there_comes_a_request(requests in 1usize..400) {
+    fn fill_of_one_page_returns_one_request(requests in 1usize..400) {
         for (name, text) in SAMPLES {
             let config = config(text);
             let mut workload = config.build(150, Seed(1)).unwrap();
@@ -247,7 +247,7 @@ fn operations_and_lengths_have_their_shares() {
     assert!((config(text).written_per_request() - 0.3 * 1.75).abs() < 1e-12);
 }
 
-/// However they are written down, added up and taken from 1.
+/// Ratios that sum to 1 leave no writes, despite rounding in any way of writing them.
 #[test]
 fn ratios_that_make_up_all_requests_leave_no_writes() {
     let ratios = |[read, trim, flush]: [u32; 3]| {
@@ -266,7 +266,8 @@ fn ratios_that_make_up_all_requests_leave_no_writes() {
     assert!(config(&ratios([50, 40, 11])).build(1000, Seed(1)).is_err());
 }
 
-/// Who asks for one page gets one request, if it is a flush; and a source that flushes writes where it wrote without.
+/// Checks that a fill of one page may return a flush as its single request, and that flushes do not change the
+/// addresses of writes.
 #[test]
 fn flushes_have_their_share_and_no_pages() {
     let mixed = "kind = 'mixed'\nparts = [{ weight = 1, space = 1, workload = { kind = 'uniform', flush_ratio = 0.25 } }]";
@@ -366,8 +367,8 @@ fn phases_scatter_alike() {
     assert!(touched(0).is_disjoint(&touched(1)), "unless it is shifted");
 }
 
-/// The streams of the samples on a million pages: the first pages of four requests, and a hash of 10,000. A
-/// change here changes every published result, and must be meant.
+/// Pins the streams of the samples on a million pages: the first pages of four requests, and a hash of 10,000. A
+/// change here changes every published result, so it must be intentional.
 #[test]
 fn values_are_stable() {
     let found: Vec<([u32; 4], u64)> = SAMPLES

@@ -1,4 +1,4 @@
-//! Every page equally likely: the reference case of all theory.
+//! Uniform workload: every page is equally likely, as in most theory.
 
 use super::Workload;
 use super::kind::Kind;
@@ -61,8 +61,8 @@ mod tests {
         }
     }
 
-    /// A request covers the pages of its own aligned window, so that pages of a window go together, and the
-    /// cut-off one at the end is hit as rarely as it is short.
+    /// Checks that requests cover aligned windows: pages of a window are written together, and the
+    /// shorter window at the end is proportionally less likely.
     #[test]
     fn long_requests_are_aligned_and_cut_off() {
         let counts = counts("kind = 'uniform'\nrequest_pages = 8", 100, 400_000);

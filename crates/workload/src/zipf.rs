@@ -1,4 +1,4 @@
-//! Popularity that falls as a power of rank.
+//! Zipf workload: popularity falls as a power of rank.
 
 use super::Workload;
 use super::alias::{Alias, threshold};
@@ -15,11 +15,11 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::{Random, Seed};
 use wearwell_base::temperature::Temperature;
 
-/// Most temperature classes an oracle tells apart.
+/// Largest number of temperature classes of the oracle.
 const CLASSES: u32 = 8;
 
-/// Buckets are one rank wide up to this rank, and from there on as wide as one part in this many of their
-/// first rank. From 48 to 128 all cost the same: finer cuts reject less and miss the cache more.
+/// Buckets are one rank wide up to this rank; beyond it, their width is their first rank divided by this
+/// number. All values from 48 to 128 are equally fast: finer buckets reject less but miss the cache more.
 const FINENESS: u32 = 96;
 
 /// Zipf's law: the page of rank `k` (from 1) is drawn with a probability proportional to `k^-exponent`.
@@ -50,9 +50,9 @@ impl Kind for Zipf {
         stream(law, &self.requests, space, seed, self.temperature(space)?)
     }
 
-    /// At most eight classes, with bounds that rise geometrically with rank: pages of a class then differ
-    /// in heat by the same factor everywhere, and at exponent 1 each class has about the same share of the
-    /// writes.
+    /// Returns at most eight classes with bounds that rise geometrically with rank. Pages within a class
+    /// differ in heat by the same factor in all classes, and at exponent 1 each class has about the same
+    /// share of the writes.
     fn temperature(&self, space: &Space) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         self.check()?;
         self.requests.check(space.logical_pages)?;
@@ -70,13 +70,13 @@ impl Kind for Zipf {
     }
 }
 
-/// Samples the law exactly, whatever the number of ranks, by rejection from a staircase above it.
+/// Samples the distribution exactly, for any number of ranks, by rejection from a staircase above it.
 ///
-/// Ranks are cut into buckets of geometrically growing width, some 1,700 for 4 billion ranks. A draw
-/// takes a bucket from an alias table, weighted as if all its ranks were as likely as its first, then a
-/// rank of it uniformly, and accepts that rank with the ratio of its probability to the first one's. Hardly
-/// ever does this ratio have to be computed: it is at least the last rank's, which is known beforehand (the
-/// "squeeze"). See Devroye, "Non-Uniform Random Variate Generation", 1986, II.3 and III.4.
+/// Ranks are divided into buckets of geometrically growing width, about 1,700 for 4 billion ranks. A draw
+/// takes a bucket from an alias table, weighted as if all its ranks were as likely as its first. It then
+/// draws a rank of the bucket uniformly, and accepts the rank with the ratio of its probability to that of
+/// the first one. This ratio rarely has to be computed: it is at least that of the last rank, which is known
+/// beforehand (the "squeeze"). See Devroye, "Non-Uniform Random Variate Generation", 1986, II.3 and III.4.
 pub(super) struct ZipfLaw {
     exponent: f64,
     pick: Alias,
@@ -89,7 +89,7 @@ struct Bucket {
     first: u32,
     /// Number of ranks.
     width: u32,
-    /// Draws below it are accepted for any rank of the bucket.
+    /// Draws below this threshold are accepted for any rank of the bucket.
     squeeze: u64,
 }
 
@@ -102,17 +102,17 @@ impl ZipfLaw {
             let first = ranks - left + 1;
             let width = (first / FINENESS).max(1).min(left);
             let ratio = f64::from(first) / f64::from(first + (width - 1));
-            // A hair below the true ratio, so that rounding never accepts what the exact test would not.
+            // Slightly below the true ratio, so that rounding never accepts a draw that the exact test would reject.
             let squeeze = threshold(libm::pow(ratio, exponent) * (1.0 - 1e-12));
             buckets.push(Bucket { first, width, squeeze: if width == 1 { u64::MAX } else { squeeze } });
-            // `libm`, not the standard library: the latter's powers differ from platform to platform.
+            // `libm` instead of the standard library, whose powers differ between platforms.
             weights.push(f64::from(width) * libm::pow(f64::from(first), -exponent));
             left -= width;
         }
         ZipfLaw { exponent, pick: Alias::new(&weights), buckets }
     }
 
-    /// The exact test: whether the uniform number `draw` accepts `rank` of `bucket`.
+    /// Returns true if the uniform number `draw` accepts `rank` of `bucket`, by the exact test.
     #[cold]
     fn accepts(&self, bucket: Bucket, rank: u32, draw: u64) -> bool {
         draw < threshold(libm::pow(f64::from(bucket.first) / f64::from(rank), self.exponent))
@@ -124,7 +124,7 @@ impl Addresses for ZipfLaw {
     fn draw(&mut self, random: &mut Random, _length: u32) -> u32 {
         loop {
             let bucket = self.buckets[self.pick.pick(random.next_u64())];
-            // The high half picks the rank; the low half is as good as a fresh number for the test.
+            // The high half selects the rank; the low half serves as an independent number for the test.
             let product = u128::from(random.next_u64()) * u128::from(bucket.width);
             let rank = bucket.first + (product >> 64) as u32;
             let draw = product as u64;
@@ -157,8 +157,8 @@ mod tests {
         }
     }
 
-    /// The sum of `f` over the ranks to `n`: term by term first, then the integral over the logarithm, by
-    /// Simpson's rule, from half a rank below to half a rank above.
+    /// Returns the sum of `f` over the ranks up to `n`: term by term first, then as an integral over the
+    /// logarithm, by Simpson's rule, from half a rank below to half a rank above.
     fn sum(n: u32, f: impl Fn(f64) -> f64) -> f64 {
         let head = n.min(1000);
         let exact: f64 = (1..=head).map(|rank| f(f64::from(rank))).sum();

@@ -1,4 +1,4 @@
-//! Yang et al. (2014): what F2FS of Linux writes with 2, 4 and 6 logs, recorded in User-mode Linux. Must be run by root.
+//! Records the writes of F2FS of Linux with 2, 4 and 6 logs (Yang et al., 2014), in User-mode Linux. Must be run by root.
 
 use lexopt::prelude::*;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ Needs the packages user-mode-linux, f2fs-tools, fio, busybox and kmod.";
 fn one(case: &Case, memory: &Path) -> Result<Recording, Failure> {
     let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
     let memory = folder(memory)?;
-    // Elsewhere: the guest has another file system over the usual place for memory.
+    // Not in the usual folder for memory, over which the guest mounts another file system.
     let scratch = folder(&std::env::temp_dir())?;
     let (known, requests) = record(case, memory.path(), scratch.path())?;
     eprintln!("{}: {} MiB, {:.4}", case.name(), known.written_bytes >> 20, known.write_amplification());

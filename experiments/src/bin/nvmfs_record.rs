@@ -1,4 +1,4 @@
-//! Qiu and Reddy (2013): what real file systems send to their disk under the paper's workloads, recorded. Must be run by root.
+//! Records the requests of real file systems to their disk under the workloads of Qiu and Reddy (2013). Must be run by root.
 
 use lexopt::prelude::*;
 use std::path::{Path, PathBuf};
@@ -25,22 +25,22 @@ time by the clock. --limit-s is for set-up and main phase together.
 Needs the packages e2fsprogs and btrfs-progs, and for nilfs2 user-mode-linux, nilfs-tools, busybox and kmod.
 nvmfs_record play JOB DIRECTORY: plays one job; used by the recordings.";
 
-/// What to record.
+/// Options of the recording.
 struct Settings {
     file_systems: Vec<String>,
     workloads: Vec<String>,
     utilisations: Vec<f64>,
     disk_mib: u64,
-    /// Of the page cache: a sixth of the disk, as 4 GB beside 24 GB in the paper.
+    /// Size of the page cache: a sixth of the disk, as 4 GB beside 24 GB in the paper.
     cache_mib: u64,
-    /// What the main phase is to write.
+    /// Bytes that the main phase writes.
     written_mib: u64,
-    /// When a run is ended at the latest.
+    /// Time limit of a run.
     limit_seconds: u32,
     seed: u64,
-    /// Where the disk's content is kept, a tmpfs.
+    /// Folder for the disk's content, on a tmpfs.
     memory: PathBuf,
-    /// Where each recording is kept.
+    /// Folder in which each recording is stored.
     kept: Option<PathBuf>,
     out: PathBuf,
 }
@@ -112,17 +112,18 @@ fn job(settings: &Settings, setting: &Setting, scratch: &Path) -> Result<Job, Fa
     Ok(job)
 }
 
-/// What the main phase of a workload is to write. PostMark's files are so small that file systems send some five times what it writes.
+/// Returns the bytes that the main phase of a workload writes. PostMark's files are so small that file systems send
+/// some five times as much to the disk.
 fn main_bytes(settings: &Settings, workload: &str) -> u64 {
     let share = if workload == "postmark" { 4 } else { 1 };
     (settings.written_mib << 20) / share
 }
 
-/// Records one file system under one workload; what the job said besides goes to `said`.
+/// Records one file system under one workload; further output of the job is written to `said`.
 fn record(settings: &Settings, setting: &Setting, said: &Path) -> Result<Recording, Failure> {
     let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
     let memory = folder(&settings.memory)?;
-    // Elsewhere: a guest has another file system over the usual place for memory.
+    // Not in the usual folder for memory, over which a guest mounts another file system.
     let scratch = folder(&std::env::temp_dir())?;
     let logs = Arc::new(NilfsLogs::default());
     let witness = Arc::clone(&logs);
@@ -146,7 +147,7 @@ fn record(settings: &Settings, setting: &Setting, said: &Path) -> Result<Recordi
     Ok(Recording { known: Known::new(setting, &requests, &seen)?, requests })
 }
 
-/// All that is to be recorded.
+/// Returns all settings to record.
 fn all(settings: &Settings) -> Vec<Setting> {
     let mut all = Vec::new();
     for file_system in &settings.file_systems {
@@ -164,7 +165,7 @@ fn all(settings: &Settings) -> Vec<Setting> {
     all
 }
 
-/// The recording kept in `folder`, which is made if it is not there.
+/// Returns the recording stored in `folder`, after making it if it is missing.
 fn kept(settings: &Settings, setting: &Setting, folder: &Path) -> Result<Recording, Failure> {
     let name = setting.name();
     let [trace, table] = paths(folder, &name);

@@ -8,10 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Others in this process: what is said to them is said as text, and the last point comes back first.
+/// Executor in this process: exchanges only text, and returns the last point first.
 #[derive(Debug, Default)]
 struct Others {
-    /// So many points they answer, then they are lost.
+    /// Number of points after which the executor is lost.
     lost_after: Option<usize>,
     asked: AtomicUsize,
     answered: AtomicUsize,
@@ -63,7 +63,7 @@ fn plan<'a>(
     }
 }
 
-/// What an item leaves, but for its record.
+/// Returns the outputs of an item, except its record.
 fn left(manifests: &[Manifest], item: &str, plan: &Plan) -> Result<(Vec<(String, String)>, Record), Failure> {
     let found = find(manifests, item)?;
     let record = reproduce(manifests, found, plan, &Unwatched)?;
@@ -77,7 +77,7 @@ fn left(manifests: &[Manifest], item: &str, plan: &Plan) -> Result<(Vec<(String,
 }
 
 #[test]
-fn others_find_the_same_also_where_one_answer_leads_to_the_next_question() {
+fn executor_finds_the_same_results_with_dependent_points() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (manifests, assumptions) = (all().unwrap(), Assumptions::register());
     let mut most_earlier = 0;
@@ -100,7 +100,7 @@ fn others_find_the_same_also_where_one_answer_leads_to_the_next_question() {
 }
 
 #[test]
-fn what_was_answered_before_they_were_lost_is_kept_and_not_asked_for_again() {
+fn points_before_a_lost_executor_are_kept_and_not_repeated() {
     let output = tempfile::tempdir().unwrap();
     let (manifests, assumptions) = (all().unwrap(), Assumptions::register());
     let (item, settings) = ("geckoftl/checkpoints", "log2_blocks = 9");
@@ -121,7 +121,7 @@ fn what_was_answered_before_they_were_lost_is_kept_and_not_asked_for_again() {
 }
 
 #[test]
-fn why_a_point_has_no_answer_comes_back_in_its_own_words() {
+fn error_of_a_point_is_returned_unchanged() {
     #[derive(Debug)]
     struct Failing;
     impl Crew for Failing {
@@ -155,7 +155,7 @@ fn why_a_point_has_no_answer_comes_back_in_its_own_words() {
 }
 
 #[test]
-fn a_program_that_stays_here_asks_nobody() {
+fn local_program_does_not_use_the_executor() {
     struct Told(Mutex<Vec<String>>);
     impl Watch for Told {
         fn stays_here(&self, reason: &str) {
@@ -176,7 +176,7 @@ fn a_program_that_stays_here_asks_nobody() {
 }
 
 #[test]
-fn points_that_no_program_asks_for_are_refused() {
+fn unknown_points_are_refused() {
     let way = Way {
         program: "gecko_figure9".to_owned(),
         settings: "swept = 9\nlargest = 9".parse().unwrap(),
@@ -197,7 +197,7 @@ fn points_that_no_program_asks_for_are_refused() {
     assert!(refused(Way { settings: toml::Table::new(), ..way.clone() }).contains("settings: missing field"));
     let assumptions = BTreeMap::from([("paper/number".to_owned(), 1.0)]);
     assert!(refused(Way { assumptions, ..way.clone() }).contains("no assumption is called `paper/number`"));
-    // Only calculates, and asks for nothing.
+    // This program only calculates and has no points.
     let calculates = Way { program: "gecko_table1".to_owned(), settings: toml::Table::new(), ..way };
     assert!(
         refused(calculates)

@@ -1,26 +1,26 @@
-//! What is recorded: the loads of Yang et al. (2014), Figure 2 and Table 1, with 2, 4 and 6 logs.
+//! Cases to record: the loads of Yang et al. (2014), Figure 2 and Table 1, with 2, 4 and 6 logs.
 
-/// What the loads of Figure 2 write, bytes: a sixty-fourth of the paper's 8 GiB.
+/// Bytes that the loads of Figure 2 write: a sixty-fourth of the paper's 8 GiB.
 pub const FILE_BYTES: u64 = 128 << 20;
 
-/// The file that is synced after each write.
+/// Size of the file that is synced after each write.
 pub const SYNCED_BYTES: u64 = 8 << 20;
 
-/// The file that is overwritten at random, three quarters of what F2FS shows of its disk.
+/// Size of the file that is overwritten at random: three quarters of the capacity of F2FS.
 pub const AGED_BYTES: u64 = 650 << 20;
 
-/// What is written to it: each of its pages twice, once in each pass, as fio has it.
+/// Bytes of overwrites: fio writes each page twice, once in each pass.
 pub const OVERWRITTEN_BYTES: u64 = 2 * AGED_BYTES;
 
 /// Numbers of logs.
 pub const LOGS: [u8; 3] = [2, 4, 6];
 
-/// What a recording is for.
+/// Part of the experiment that a recording belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The eight loads of Figure 2 on a new file system.
     Figure2,
-    /// The same with a sync after each write, which the paper does not say.
+    /// Loads of Figure 2 with a sync after each write, a detail that the paper leaves open.
     Synced,
     /// An aged file system.
     Aged,
@@ -29,13 +29,13 @@ pub enum Part {
 /// A recording to be made.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it is for.
+    /// Part of the experiment.
     pub part: Part,
-    /// The load, in words.
+    /// Description of the load.
     pub load: String,
-    /// `active_logs`.
+    /// Mount option `active_logs`.
     pub logs: u8,
-    /// Of fio's random offsets.
+    /// Seed of fio's random offsets.
     pub seed: u64,
     /// Options of fio.
     fio: String,
@@ -44,7 +44,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// All cases.
+    /// Returns all cases.
     pub fn all() -> Vec<Case> {
         let mut cases = figure_2();
         cases.extend(synced());
@@ -52,23 +52,23 @@ impl Case {
         cases
     }
 
-    /// Load, logs and seed as one word.
+    /// Returns load, logs and seed as one word.
     pub fn name(&self) -> String {
         format!("{}, {} logs, seed {}", self.load, self.logs, self.seed)
     }
 
-    /// Of the disk, bytes.
+    /// Returns the size of the disk, bytes.
     pub fn disk_bytes(&self) -> u64 {
         if self.part == Part::Aged { 1 << 30 } else { 512 << 20 }
     }
 
-    /// Of the guest: twice what Figure 2's loads write, so that a tenth of memory in dirty pages begins to be written back
-    /// on the way.
+    /// Returns the guest's memory: twice the bytes of Figure 2's loads, so that the write-back limit of a tenth of
+    /// memory is reached during the load.
     pub fn memory_bytes(&self) -> u64 {
         if self.part == Part::Aged { 512 << 20 } else { 256 << 20 }
     }
 
-    /// What the load writes in its measured part, bytes.
+    /// Returns the bytes that the load writes in its measured part.
     pub fn load_bytes(&self) -> u64 {
         match self.part {
             Part::Figure2 => FILE_BYTES,
@@ -77,11 +77,11 @@ impl Case {
         }
     }
 
-    /// What the guest does with its disk; `set_up` is printed where the measured part begins.
+    /// Returns the guest's script; it prints `set_up` at the start of the measured part.
     pub fn script(&self, set_up: &str) -> String {
         let Case { logs, mount, seed, fio, .. } = self;
         let job = "fio --filename=/mnt/fs/file --ioengine=psync --fallocate=none --output-format=terse";
-        // Write-back begins after 8 MiB: most of what is overwritten reaches the disk soon, as with the paper's direct I/O.
+        // Write-back begins after 8 MiB: most overwritten data reaches the disk soon, as with the paper's direct I/O.
         let (before, fill) = match self.part {
             Part::Aged => (
                 "echo 16777216 > /proc/sys/vm/dirty_bytes; echo 8388608 > /proc/sys/vm/dirty_background_bytes\n",
@@ -105,7 +105,7 @@ fn figure_2() -> Vec<Case> {
     for size in ["1k", "4k"] {
         for (direct, way) in ["buffered", "direct"].into_iter().enumerate() {
             for (order, rw) in [("sequential", "write"), ("random", "randwrite")] {
-                // Pages that are written back before all of their quarters are there: that depends on the pace.
+                // Some pages are written back before all of their quarters are complete, depending on the speed.
                 let seeds = if size == "1k" && rw == "randwrite" { 3 } else { 1 };
                 let keys = LOGS.into_iter().flat_map(|logs| (1..=seeds).map(move |seed| (logs, seed)));
                 cases.extend(keys.map(|(logs, seed)| Case {
@@ -137,9 +137,10 @@ fn synced() -> Vec<Case> {
     orders.into_iter().flat_map(of).collect()
 }
 
-/// F2FS of today overwrites in place where direct I/O asks for it, whatever the number of logs, unless it is told to log; and with direct I/O and
-/// `mode=lfs` Linux 6.1 does not survive foreground cleaning. What the paper's kernel did with direct writes, which went through
-/// the page cache to a new place at once, is nearest to buffered writes with `mode=lfs`.
+/// Returns the cases with an aged file system. Current F2FS overwrites in place under direct I/O, for any number of
+/// logs, unless it is mounted with `mode=lfs`; and with direct I/O and `mode=lfs`, Linux 6.1 does not survive
+/// foreground cleaning. The paper's kernel sent direct writes through the page cache to a new place at once. Buffered
+/// writes with `mode=lfs` are closest to that.
 fn aged() -> Vec<Case> {
     let kinds = [
         ("overwrites logged", ",mode=lfs", "", 1..=3),
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_says_where_the_measured_part_begins() {
+    fn script_marks_the_start_of_the_measured_part() {
         for case in Case::all() {
             let script = case.script("HERE");
             let (before, after) = script.split_once("echo 'HERE'").unwrap();

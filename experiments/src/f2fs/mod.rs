@@ -1,4 +1,4 @@
-//! F2FS of Linux with 2, 4 and 6 logs: what it wrote in User-mode Linux, and what its model writes.
+//! F2FS of Linux with 2, 4 and 6 logs: recorded writes in User-mode Linux, and the writes of its model.
 
 pub mod cases;
 pub mod model;

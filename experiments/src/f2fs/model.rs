@@ -1,9 +1,10 @@
-//! The model of F2FS under the loads that were recorded: a log with its metadata on a drive, both new.
+//! Model of F2FS under the recorded loads: a log with its metadata on a drive, both new.
 
 use crate::Failure;
 use crate::layer_model::LayerModel;
 
-/// Which data share a log: with 2 all, with 4 those of all files, with 6 what cleaning moves is apart.
+/// Returns the placement for a number of logs: with 2, all data share a log; with 4, the data of all files do; with
+/// 6, moved data have a separate log.
 fn placement(logs: u8) -> &'static str {
     match logs {
         2 => "\"single\"",
@@ -12,12 +13,12 @@ fn placement(logs: u8) -> &'static str {
     }
 }
 
-/// F2FS with `logs` logs, on a disk of `disk_bytes`, a checkpoint after so many bytes, and cleaning at so many erased
-/// segments; 18 % of the disk are not shown, so that there is room for those.
+/// Returns F2FS with `logs` logs on a disk of `disk_bytes`, a checkpoint after each `checkpoint_bytes`, and cleaning
+/// at `cleans_at` erased segments. The capacity is 18 % below the size of the disk, to have room for these segments.
 ///
 /// # Errors
 ///
-/// Sizes that do not fit.
+/// Returns an error if the sizes do not fit.
 pub fn model(
     logs: u8,
     disk_bytes: u64,

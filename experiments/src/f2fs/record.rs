@@ -9,15 +9,15 @@ use crate::nvmfs::recorder::Recorder;
 use std::path::Path;
 use wearwell_trace::{Op, RequestBatch};
 
-/// When a guest is ended at the latest, seconds.
+/// Time limit of a guest, seconds.
 const LIMIT_SECONDS: u32 = 900;
 
-/// Makes the recording of `case`: the disk's content is kept in the folder `memory`, a tmpfs, and the guest's files in
+/// Makes the recording of `case`. The disk's content is in the folder `memory`, a tmpfs, and the guest's files are in
 /// `scratch`, which must be elsewhere.
 ///
 /// # Errors
 ///
-/// As of mounting by FUSE, for which one must be root; a guest that does not come to the end of its work.
+/// As for mounting by FUSE, which requires root; a guest that does not complete its work.
 pub fn record(case: &Case, memory: &Path, scratch: &Path) -> Result<(Known, RequestBatch), Failure> {
     let recorder = Recorder::start(memory, case.disk_bytes())?;
     let script = format!("modprobe -d {}/modules f2fs\n{}", scratch.display(), case.script(SET_UP_LINE));
@@ -26,12 +26,12 @@ pub fn record(case: &Case, memory: &Path, scratch: &Path) -> Result<(Known, Requ
     known(case, &seen.lines, &recorder.requests(), seen.set_up_requests)
 }
 
-/// What a guest's lines and requests say of `case`; the measured part begins with request `set_up`. Requests are given without reads and
-/// times.
+/// Extracts the figures of `case` from a guest's output and requests; the measured part begins with request `set_up`.
+/// Also returns the requests, without reads and times.
 ///
 /// # Errors
 ///
-/// Counts that are not among the lines.
+/// Returns an error if counts are missing in the output.
 pub fn known(
     case: &Case,
     lines: &[String],
@@ -46,7 +46,7 @@ pub fn known(
     let moved_pages = count("moved_blocks_foreground ")? + count("moved_blocks_background ")?;
     let (all, set_up) = merged(requests, set_up);
     let (mut requests, mut measured_from) = (RequestBatch::default(), 0);
-    // What was read matters to nobody here, and when anything was depends on the machine.
+    // Reads are not used, and times depend on the machine.
     for at in 0..all.len() {
         if at == set_up {
             measured_from = requests.len();

@@ -1,4 +1,4 @@
-//! What was recorded of F2FS, replayed on drives and beside its model.
+//! Replay of the F2FS recordings on drives, and comparison with the model.
 
 use crate::Failure;
 use crate::f2fs::cases::{AGED_BYTES, OVERWRITTEN_BYTES};
@@ -10,33 +10,33 @@ use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use wearwell_trace::{Op, Request, RequestBatch};
 
-/// The load of the aged file system that stands for the paper's.
+/// Load of the aged file system that represents the paper's.
 pub const AGED: &str = "overwrites logged";
 
-/// Pages of 4 KiB in a block of the drives, and whether they hear of discards.
+/// Drives: number of 4 KiB pages per block, and whether discards are passed on.
 pub const DRIVES: [(u32, bool); 4] = [(64, false), (512, false), (64, true), (512, true)];
 
-/// What tables call the drive with this place in [`DRIVES`].
+/// Returns the name in tables of the drive with this index in [`DRIVES`].
 pub fn drive_name(at: usize) -> String {
     let (pages, trims) = DRIVES[at];
     format!("blocks of {} KiB, {}", pages * 4, if trims { "discards" } else { "no discards" })
 }
 
-/// What no paper gives.
+/// Numbers that no paper gives.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Assumed {
-    /// Pages that gather in the page cache before they are written, in the order of the file.
+    /// Number of dirty pages in the page cache that are written together, in the order of the file.
     dirty_pages: usize,
-    /// Erased segments at which the model cleans.
+    /// Number of erased segments at which the model cleans.
     cleans_at: u32,
 }
 
 impl Assumed {
-    /// As the register has it.
+    /// Reads the values of the register.
     ///
     /// # Errors
     ///
-    /// A register without these.
+    /// Returns an error if the register lacks a number.
     pub fn of(session: &Session) -> Result<Self, Failure> {
         Ok(Assumed {
             dirty_pages: (session.assumed("log_on_log/dirty-mib")? * 256.0) as usize,
@@ -45,23 +45,23 @@ impl Assumed {
     }
 }
 
-/// What came of a recording.
+/// Results of a recording.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What is known of it.
+    /// Figures of the recording.
     pub known: Known,
-    /// What the model wrote under the same load, where it has one.
+    /// Writes of the model under the same load, if the model supports the load.
     pub model: Option<Written>,
-    /// What the drives did, in the order of [`DRIVES`].
+    /// Results of the drives, in the order of [`DRIVES`].
     pub drives: Vec<Replayed>,
 }
 
 impl Outcome {
-    /// Replays it.
+    /// Replays a recording.
     ///
     /// # Errors
     ///
-    /// Sizes that do not fit.
+    /// Returns an error if the sizes do not fit.
     pub fn of(recording: &Recording, assumed: &Assumed) -> Result<Outcome, Failure> {
         let drives = DRIVES.map(|(pages_per_block, trims)| on_drive(recording, pages_per_block, trims));
         Ok(Outcome {
@@ -71,28 +71,28 @@ impl Outcome {
         })
     }
 
-    /// What F2FS wrote over what the load wrote.
+    /// Returns the write amplification of F2FS.
     pub fn fswa(&self) -> f64 {
         self.known.write_amplification()
     }
 
-    /// Pages that the load wrote.
+    /// Returns the number of pages that the load wrote.
     pub fn load_pages(&self) -> f64 {
         self.known.load_bytes as f64 / PAGE_BYTES as f64
     }
 
-    /// What the model wrote over that, where there is one.
+    /// Returns the write amplification of the model, if it supports the load.
     pub fn model_fswa(&self) -> Option<f64> {
         self.model.map(|written| written.pages as f64 / self.load_pages())
     }
 
-    /// Write amplification of the drive with this place in [`DRIVES`].
+    /// Returns the write amplification of the drive with this index in [`DRIVES`].
     pub fn device(&self, drive: usize) -> f64 {
         self.drives[drive].write_amplification().unwrap_or(1.0)
     }
 }
 
-/// What a drive that was written all over before does with the recording.
+/// Replays the recording on a drive that was completely written before.
 fn on_drive(recording: &Recording, pages_per_block: u32, trims: bool) -> Result<Replayed, Failure> {
     let Known { disk_bytes, measured_from, .. } = recording.known;
     let mut requests = RequestBatch::default();
@@ -114,8 +114,8 @@ fn on_drive(recording: &Recording, pages_per_block: u32, trims: bool) -> Result<
     replay_on(&requests, from, &drive)
 }
 
-/// What the model writes under the load; `None` for requests of 1 KiB and overwrites in place, which it does not have. Checkpoints
-/// come as often as they did.
+/// Returns the writes of the model under the load, with checkpoints as frequent as recorded. `None` for requests of 1
+/// KiB and overwrites in place, which the model does not support.
 fn modelled(known: &Known, assumed: &Assumed) -> Result<Option<Written>, Failure> {
     let Known { load, logs, seed, disk_bytes, load_bytes, written_bytes, checkpoints, .. } = known;
     let synced = load.ends_with(" 4k direct synced");
@@ -137,7 +137,7 @@ fn modelled(known: &Known, assumed: &Assumed) -> Result<Option<Written>, Failure
     Ok(Some(model.written()))
 }
 
-/// Every page once a pass, at random as fio draws them, in the order in which a page cache writes them.
+/// Returns every page once per pass, in random order as by fio, sorted within each write-back of the page cache.
 fn overwrites(pages: u32, seed: u64, dirty_pages: usize) -> Vec<u32> {
     let passes = OVERWRITTEN_BYTES / AGED_BYTES;
     let mut drawn: Vec<u32> = (0..passes).flat_map(|pass| permuted(pages, seed * passes + pass)).collect();

@@ -1,4 +1,4 @@
-//! The recordings of F2FS that are shipped.
+//! Recordings of F2FS that are shipped with the repository.
 
 use crate::Failure;
 use crate::f2fs::cases::Case;
@@ -7,45 +7,45 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use wearwell_trace::{Op, RequestBatch};
 
-/// What the trace and the table are called.
+/// Name of the trace and of the table.
 pub const NAME: &str = "f2fs";
 const TRACE: &[u8] = include_bytes!("../../recordings/f2fs.csv.xz");
 const TABLE: &str = include_str!("../../recordings/f2fs.csv");
 
-/// What is known of a recording.
+/// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Known {
-    /// Its volume in the trace.
+    /// Volume in the trace.
     pub volume: u32,
-    /// The load.
+    /// Description of the load.
     pub load: String,
-    /// `active_logs`.
+    /// Mount option `active_logs`.
     pub logs: u8,
-    /// Of the load.
+    /// Seed of the load.
     pub seed: u64,
-    /// Of the disk.
+    /// Size of the disk.
     pub disk_bytes: u64,
-    /// What the load wrote.
+    /// Bytes that the load wrote.
     pub load_bytes: u64,
-    /// The first measured request, counted from 0.
+    /// Index of the first measured request, from 0.
     pub measured_from: usize,
-    /// What F2FS wrote for the load, up to the end of a sync.
+    /// Bytes that F2FS wrote for the load, up to the end of a sync.
     pub written_bytes: u64,
-    /// Pages among them that cleaning moved.
+    /// Number of these pages that cleaning moved.
     pub moved_pages: u64,
-    /// Checkpoints among what it wrote.
+    /// Number of checkpoints among the writes.
     pub checkpoints: u64,
-    /// Requests of the recording.
+    /// Number of requests of the recording.
     pub requests: usize,
-    /// Sum over them that changes with any of them.
+    /// Checksum of the requests.
     pub checksum: String,
 }
 
-/// What F2FS sent to its disk, without reads.
+/// Requests of F2FS to its disk, without reads.
 pub type Recording = recordings::Recording<Known>;
 
 impl Known {
-    /// What is known of a recording of `case`, before it is labelled.
+    /// Returns the figures of a recording of `case`, before it is labelled.
     pub fn new(case: &Case, moved_pages: u64, measured_from: usize, requests: &RequestBatch) -> Known {
         Known {
             volume: 0,
@@ -63,7 +63,7 @@ impl Known {
         }
     }
 
-    /// What F2FS wrote for each byte that the load wrote.
+    /// Returns the bytes that F2FS wrote for each byte that the load wrote.
     pub fn write_amplification(&self) -> f64 {
         self.written_bytes as f64 / self.load_bytes as f64
     }
@@ -87,21 +87,21 @@ impl recordings::Known for Known {
     }
 }
 
-/// Where `mkfs.f2fs` puts both checkpoints on disks of this size, bytes.
+/// Bytes of the disk where `mkfs.f2fs` puts both checkpoints on disks of this size.
 const CHECKPOINTS: Range<u64> = 2 << 20..6 << 20;
 
-/// Requests that write there: the pages of one lie together.
+/// Counts checkpoints by the requests that write there: pages of one checkpoint are contiguous.
 fn checkpoints(requests: &RequestBatch, from: usize) -> u64 {
     let is_one =
         |at: &usize| requests.op[*at] == Op::Write && CHECKPOINTS.contains(&requests.offset_bytes[*at]);
     (from..requests.len()).filter(is_one).count() as u64
 }
 
-/// The shipped recordings.
+/// Reads the shipped recordings.
 ///
 /// # Errors
 ///
-/// Recordings that are not what was recorded.
+/// Returns an error if a checksum does not match.
 pub fn read() -> Result<Vec<Recording>, Failure> {
     recordings::read("recordings/f2fs", TRACE, TABLE)
 }
@@ -112,7 +112,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn shipped_recordings_are_whole_and_one_of_each_case() {
+    fn shipped_recordings_are_complete_and_one_per_case() {
         let recordings = read().unwrap();
         let keys: BTreeSet<(&str, u8, u64)> =
             recordings.iter().map(|one| (one.known.load.as_str(), one.known.logs, one.known.seed)).collect();

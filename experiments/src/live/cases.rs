@@ -1,117 +1,118 @@
-//! What is measured: a file system under a load, on a row of drives.
+//! Cases of the live measurements: a file system under a load, on several drives.
 
 use crate::live::drives::Done;
 use crate::nvmfs::nilfs_logs::LogBlocks;
 use serde::{Deserialize, Serialize};
 
-/// A point.
+/// A case.
 #[derive(Clone, Debug, Serialize)]
 pub struct Case {
     /// The file system.
     pub file_system: String,
     /// The load.
     pub load: String,
-    /// Whether the file system discards what it no longer needs, when it is made as well.
+    /// True if the file system discards unused blocks, also during mkfs.
     pub discard: bool,
-    /// The drives that take its requests.
+    /// Drives that receive its requests.
     pub drives: Vec<String>,
-    /// Of the disk.
+    /// Size of the disk.
     pub disk_mib: u64,
-    /// Share of it that the files take, about.
+    /// Approximate share of the disk that the files take.
     pub share: f64,
-    /// What the load writes in its measured part, as a multiple of its files.
+    /// Bytes that the load writes in its measured part, as a multiple of its files.
     pub written: f64,
-    /// Of the load.
+    /// Seed of the load.
     pub seed: u64,
-    /// When it is ended at the latest, seconds.
+    /// Time limit, seconds.
     pub limit_seconds: u32,
 }
 
-/// What the file system sent to its disk in the measured part.
+/// Requests of the file system to its disk in the measured part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// Bytes written.
     pub written_bytes: u64,
-    /// Of them into its journal or its area of metadata, where that lies in one place.
+    /// Bytes written into its journal or its metadata area, if that is contiguous.
     pub area_bytes: Option<u64>,
-    /// Writes, neighbours in time and place joined in a guest.
+    /// Number of writes; in a guest, neighbours in time and place are merged.
     pub writes: u64,
     /// Bytes discarded.
     pub discarded_bytes: u64,
-    /// Flushes; a guest's disk driver keeps them to itself.
+    /// Number of flushes; a guest's disk driver does not pass them on.
     pub flushes: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Pages that its cleaner moved, if it has one and tells.
+    /// Number of pages that its cleaner moved, if it has a cleaner that reports them.
     pub moved_pages: Option<u64>,
-    /// The blocks of its logs, where those say what they hold.
+    /// Blocks of its logs by type, if the logs can be parsed.
     pub logs: Option<LogBlocks>,
 }
 
-/// What was measured.
+/// Results of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What the application meant to write.
+    /// Bytes that the application intended to write.
     pub application_bytes: u64,
-    /// What its processes handed to the file system, where that is more or less.
+    /// Bytes that its processes passed to the file system, if the number differs.
     pub file_bytes: Option<u64>,
-    /// What the file system sent on.
+    /// Requests of the file system.
     pub sent: Sent,
-    /// What each drive did, in their order.
+    /// Results of each drive, in order.
     pub drives: Vec<Done>,
-    /// What the file system's own checker says afterwards: nothing if it is sound, `None` without a checker.
+    /// Messages of the file system's checker at the end: empty if it found no errors, `None` without a checker.
     pub check: Option<String>,
-    /// How long the measured part took by the clock of the machine, seconds.
+    /// Wall time of the measured part, seconds.
     pub seconds: f64,
 }
 
-/// What came of a case.
+/// Outcome of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was measured.
+    /// Measurement complete.
     Measured(Box<Measured>),
-    /// The file system had no room for what the load wrote.
+    /// The file system had no room for the writes of the load.
     NoRoom,
-    /// It was not at the end when it was ended.
+    /// The load did not complete within the time limit.
     NotAtTheEnd,
 }
 
 impl Case {
-    /// What it is called.
+    /// Returns the name of the case.
     pub fn name(&self) -> String {
         let discard = if self.discard { "with discards" } else { "without discards" };
         format!("{} on {} {discard}", self.load, self.file_system)
     }
 
-    /// Of the disk, bytes.
+    /// Returns the size of the disk, bytes.
     pub fn disk_bytes(&self) -> u64 {
         self.disk_mib << 20
     }
 
-    /// What the files take, about, bytes: whole MiB.
+    /// Returns the approximate size of the files, bytes: whole MiB.
     pub fn file_bytes(&self) -> u64 {
         (self.share * self.disk_mib as f64) as u64 * (1 << 20)
     }
 
-    /// What the load writes, bytes: whole MiB.
+    /// Returns the bytes that the load writes: whole MiB.
     pub fn written_bytes(&self) -> u64 {
         (self.written * (self.file_bytes() >> 20) as f64) as u64 * (1 << 20)
     }
 }
 
 impl Measured {
-    /// What the file system sent for each byte that the application meant to write.
+    /// Returns the bytes that the file system wrote for each byte that the application intended to write.
     pub fn above(&self) -> f64 {
         self.sent.written_bytes as f64 / self.application_bytes as f64
     }
 
-    /// What the application's processes handed to the file system for each byte that it meant to write.
+    /// Returns the bytes that the application's processes passed to the file system for each byte that it
+    /// intended to write.
     pub fn handed_on(&self) -> f64 {
         self.file_bytes.unwrap_or(self.application_bytes) as f64 / self.application_bytes as f64
     }
 
-    /// What a drive programmed for each byte that the application meant to write: TCWA.
+    /// Returns the bytes that a drive programmed for each byte that the application intended to write: TCWA.
     pub fn total(&self, drive: usize) -> f64 {
         self.drives[drive].programmed() as f64 * super::drives::PAGE_BYTES as f64
             / self.application_bytes as f64

@@ -1,4 +1,4 @@
-//! Simulated drives that take the requests of one disk, side by side.
+//! Simulated drives that process the requests of one disk side by side.
 
 use crate::Failure;
 use crate::nvmfs::recorder::Media;
@@ -12,21 +12,21 @@ use wearwell_serve::Device;
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// Shown beyond the disk, so that whole blocks and log blocks have room.
+/// Capacity beyond the size of the disk, as room for rounding to whole blocks and log blocks.
 const BEYOND_BYTES: u64 = 4 << 20;
 
-/// Written at a time while a drive is made a used one.
+/// Bytes per write while a drive is filled.
 const AT_ONCE: usize = 1 << 20;
 
 /// A kind of drive.
 pub struct DriveKind {
-    /// What settings and tables call it.
+    /// Name in settings and tables.
     pub name: &'static str,
-    /// What it is, as in a scenario; `CAPACITY` stands for the bytes that it shows.
+    /// Scenario of the drive; `CAPACITY` stands for its capacity in bytes.
     scenario: &'static str,
 }
 
-/// The kinds of drives: pages of 4 KiB, a tenth of the flash in reserve, as the commercial drive of the log-on-log experiments stands in ours.
+/// The kinds of drives: pages of 4 KiB, a tenth of the flash in reserve, like the commercial drive of the log-on-log experiments.
 pub const DRIVE_KINDS: [DriveKind; 7] = [
     DriveKind {
         name: "page",
@@ -56,7 +56,7 @@ pub const DRIVE_KINDS: [DriveKind; 7] = [
         scenario: "[device]\ncapacity = CAPACITY\nspare_factor = 0.1\npages_per_block = 64\n\
                    [ftl]\ndedup = \"cagc\"\nplacement = \"references\"\nvictim = \"greedy\"\nfree_blocks_low = 8\n",
     },
-    // A host's log on zones of 2 MiB, which has all of the reserve: what a file system that knows no zones needs.
+    // A host's log on zones of 2 MiB, with all of the reserve: required by a file system without zone support.
     DriveKind {
         name: "zoned",
         scenario: "[device]\nraw_capacity = RAW\npages_per_block = 64\n\
@@ -65,11 +65,11 @@ pub const DRIVE_KINDS: [DriveKind; 7] = [
     },
 ];
 
-/// The kind of this name.
+/// Returns the kind of this name.
 ///
 /// # Errors
 ///
-/// A name that none has.
+/// Returns an error for an unknown name.
 pub fn kind(name: &str) -> Result<&'static DriveKind, Failure> {
     DRIVE_KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
         let names: Vec<&str> = DRIVE_KINDS.iter().map(|kind| kind.name).collect();
@@ -77,14 +77,14 @@ pub fn kind(name: &str) -> Result<&'static DriveKind, Failure> {
     })
 }
 
-/// What a drive has done; pages of 4 KiB.
+/// Operations of a drive; pages of 4 KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// Pages written to it.
+    /// Pages written by the host.
     pub host_pages: u64,
-    /// Pages programmed, by the cause for which the lowest layer did it, in the order of [`Cause::ALL`].
+    /// Pages programmed, by the cause in the lowest layer, in the order of [`Cause::ALL`].
     pub programs: [u64; 7],
-    /// Pages that a log above the lowest layer wrote for itself or moved; the lowest counts them as the host's.
+    /// Pages that a log above the lowest layer wrote for itself or moved; the lowest layer counts them as host pages.
     pub above: u64,
     /// Pages that were trimmed.
     pub trimmed_pages: u64,
@@ -92,7 +92,7 @@ pub struct Done {
     pub reads: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Pages that the flash itself says were programmed.
+    /// Pages programmed according to the flash itself.
     pub flash_programs: u64,
 }
 
@@ -118,22 +118,22 @@ impl Done {
         })
     }
 
-    /// Pages programmed, for any cause.
+    /// Returns the pages programmed for any cause.
     pub fn programmed(&self) -> u64 {
         self.programs.iter().sum()
     }
 
-    /// Pages programmed for one cause.
+    /// Returns the pages programmed for one cause.
     pub fn for_cause(&self, cause: Cause) -> u64 {
         self.programs[cause as usize]
     }
 
-    /// Pages programmed a page written to it; 1 if none was.
+    /// Returns the pages programmed per host page; 1 without host pages.
     pub fn write_amplification(&self) -> f64 {
         if self.host_pages == 0 { 1.0 } else { self.programmed() as f64 / self.host_pages as f64 }
     }
 
-    /// What was done since an earlier moment.
+    /// Returns the operations since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Done) -> Done {
         Done {
@@ -148,13 +148,14 @@ impl Done {
     }
 }
 
-/// A drive of the row.
+/// One of the drives.
 struct Drive {
     device: Device,
     hears_trims: bool,
 }
 
-/// Drives that all take each request. The first answers reads, and those that hear of trims as it does must answer the same.
+/// Several drives that process each request. The first drive answers reads; drives with the same TRIM support must give
+/// the same answer.
 pub struct Drives {
     row: Mutex<Row>,
 }
@@ -162,23 +163,23 @@ pub struct Drives {
 struct Row {
     drives: Vec<Drive>,
     scratch: Vec<u8>,
-    /// Why a request was not served, the first time.
+    /// Reason of the first failed request.
     problem: Option<String>,
 }
 
-/// A drive by its kind, and whether it hears of trims.
+/// Kind of a drive, and whether it receives TRIMs.
 pub type Wanted<'a> = (&'a str, bool);
 
 impl Drives {
-    /// New drives under a disk of `disk_bytes`.
+    /// Creates drives under a disk of `disk_bytes`.
     ///
     /// # Errors
     ///
-    /// A kind that there is not.
+    /// Returns an error for an unknown kind.
     pub fn new(wanted: &[Wanted], disk_bytes: u64) -> Result<Drives, Failure> {
         let one = |&(name, hears_trims): &Wanted| -> Result<Drive, Failure> {
             let shown = disk_bytes + BEYOND_BYTES;
-            // The log on zones shows nine tenths of these, less a segment or two.
+            // The log on zones has a capacity of nine tenths of this size, less a segment or two.
             let raw = ((shown as f64 / 0.9) as u64 + (16 << 20)).next_multiple_of(2 << 20);
             let text =
                 kind(name)?.scenario.replace("CAPACITY", &shown.to_string()).replace("RAW", &raw.to_string());
@@ -198,11 +199,11 @@ impl Drives {
         self.row.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes them used ones: writes all of the disk once, in order, no page like another.
+    /// Fills the drives: writes the whole disk once, in order, each page with different contents.
     ///
     /// # Errors
     ///
-    /// A drive that fails.
+    /// Returns an error if a drive fails.
     pub fn use_all(&self, disk_bytes: u64) -> Result<(), Failure> {
         let mut data = vec![0xa5; AT_ONCE];
         for offset in (0..disk_bytes).step_by(AT_ONCE) {
@@ -214,11 +215,11 @@ impl Drives {
         Ok(())
     }
 
-    /// What each has done so far.
+    /// Returns the operations of each drive so far.
     ///
     /// # Errors
     ///
-    /// The first request that was not served, with its reason.
+    /// Returns the reason of the first failed request.
     pub fn done(&self) -> Result<Vec<Done>, Failure> {
         let row = self.row();
         match &row.problem {
@@ -227,18 +228,18 @@ impl Drives {
         }
     }
 
-    /// Recounts everything that is counted.
+    /// Checks all counts by counting again.
     ///
     /// # Errors
     ///
-    /// What does not add up.
+    /// Returns an error if a count is wrong.
     pub fn check(&self) -> Result<(), Failure> {
         Ok(self.row().drives.iter().try_for_each(|drive| drive.device.check())?)
     }
 }
 
 impl Row {
-    /// Has a request served by each drive; says why not, the first time.
+    /// Passes a request to each drive; records the reason of the first failure.
     fn each<E: std::fmt::Display>(
         &mut self,
         what: &str,
@@ -295,11 +296,11 @@ mod tests {
 
     const DISK: u64 = 48 << 20;
 
-    /// With room for the blocks of 2 MiB that logs keep erased.
+    /// Has room for the blocks of 2 MiB that logs keep erased.
     const LARGER_DISK: u64 = 128 << 20;
 
     #[test]
-    fn drives_of_all_kinds_take_the_same_and_give_it_back() {
+    fn drives_of_all_kinds_return_the_written_data() {
         let wanted: Vec<Wanted> = DRIVE_KINDS.iter().map(|kind| (kind.name, true)).collect();
         let drives = Drives::new(&wanted, LARGER_DISK).unwrap();
         drives.use_all(LARGER_DISK).unwrap();
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_hears_no_trims_cleans_more() {
+    fn drive_without_trims_cleans_more() {
         let drives = Drives::new(&[("page", true), ("page", false)], DISK).unwrap();
         drives.use_all(DISK).unwrap();
         drives.clear(DISK / 2, DISK / 2, true).unwrap();
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_served_is_said_with_its_reason() {
+    fn failed_request_is_reported_with_its_reason() {
         assert!(Drives::new(&[("nvme", true)], DISK).err().unwrap().to_string().contains("there are page"));
         let drives = Drives::new(&[("page", true)], DISK).unwrap();
         assert!(drives.write(1 << 40, &[0; 4096]).is_err());

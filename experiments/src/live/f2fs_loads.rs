@@ -1,4 +1,4 @@
-//! The loads of the log-on-log paper on F2FS over live drives, as they were recorded.
+//! The F2FS loads of the log-on-log paper on live drives, in the same form as recorded.
 
 use crate::Failure;
 use crate::f2fs::cases::Case;
@@ -13,26 +13,26 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
 use wearwell_trace::RequestBatch;
 
-/// When a guest is ended at the latest, seconds.
+/// Time limit of a guest, seconds.
 const LIMIT_SECONDS: u32 = 900;
 
-/// What a load came to.
+/// Results of a load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Live {
-    /// Of what F2FS sent.
+    /// Figures of the requests of F2FS.
     pub known: Known,
-    /// What the drives did with it, in the order of [`DRIVES`].
+    /// Results of the drives, in the order of [`DRIVES`].
     pub drives: Vec<Done>,
-    /// What the file system's checker says: nothing if it is sound.
+    /// Messages of the file system's checker: empty if it found no errors.
     pub check: String,
 }
 
 impl Live {
-    /// Runs the load of `case` on F2FS over new drives that were written all over.
+    /// Runs the load of `case` on F2FS over drives that were completely written before.
     ///
     /// # Errors
     ///
-    /// As of mounting; a guest that does not come to the end of its work; drives whose counts do not add up.
+    /// As for mounting; a guest that does not complete its work; drives whose counts do not add up.
     pub fn measure(case: &Case) -> Result<Live, Failure> {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let system = file_systems::find(&format!("f2fs_{}", case.logs))?;

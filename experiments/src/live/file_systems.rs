@@ -1,4 +1,4 @@
-//! The file systems: how each is made, mounted and checked, with discards and without.
+//! File systems of the measurements: commands that make, mount and check them, with discards and without.
 
 use crate::Failure;
 use crate::nvmfs::clean_up::output_of;
@@ -6,60 +6,60 @@ use crate::nvmfs::guest::{CLEANER, RESERVED_PERCENT, SEGMENT_BLOCKS, WRITTEN_AT_
 use std::ops::Range;
 use std::path::Path;
 
-/// Bytes of a block, of all of them.
+/// Bytes of a block, equal for all file systems.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Whose kernel it runs in.
+/// Kernel that runs a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// The machine's, on a loop device.
+    /// Kernel of the machine, on a loop device.
     Host,
-    /// That of User-mode Linux.
+    /// Kernel of User-mode Linux.
     Guest,
 }
 
-/// A file system. Commands are of the shell, with `$DEV` for its disk and `$ROOT` for where it is mounted.
+/// A file system. Commands are shell commands, with `$DEV` for its disk and `$ROOT` for its mount point.
 pub struct FileSystem {
-    /// What settings and tables call it.
+    /// Name in settings and tables.
     pub name: &'static str,
-    /// Whose kernel has it.
+    /// Kernel that runs it.
     pub kernel: Kernel,
-    /// The module of the guest's kernel.
+    /// Module of the guest's kernel.
     pub module: &'static str,
-    /// Makes one on the device that follows, discarding all of it.
+    /// Command for mkfs, which is followed by the device and discards all of it.
     make: &'static str,
-    /// What keeps that from discarding.
+    /// Option of mkfs that prevents discards.
     make_without_discard: &'static str,
     /// Type and options of the mount.
     mount: [&'static str; 2],
-    /// The option with which it discards, and without.
+    /// Mount options with discards and without.
     discard: [&'static str; 2],
-    /// Options where a load is to exercise its log.
+    /// Additional options for a load that uses its log.
     logging: &'static str,
-    /// What looks at one that is not mounted and changes nothing; nothing where there is no such program.
+    /// Command that checks it unmounted and read-only; empty if there is no checker.
     check: &'static [&'static str],
-    /// Where what it writes for itself lies: its journal, or its area of metadata.
+    /// Location of its own writes: its journal, or its metadata area.
     area: Area,
-    /// The package of its programs.
+    /// Package of its programs.
     package: &'static str,
-    /// What fio writes at most where its cleaner goes by the clock, MiB a second: a drive in memory is so fast that it would not keep up.
+    /// Rate limit for fio, MiB per second, if its cleaner works by the clock: a drive in memory would be too fast for the cleaner.
     pub pace_mib_per_s: Option<u32>,
 }
 
-/// How the range is found that a file system keeps for itself.
+/// Method of finding the range that a file system uses for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Area {
-    /// There is none in one place.
+    /// There is no contiguous range.
     None,
     /// The journal of the ext file systems, inode 8.
     ExtJournal,
-    /// The log of XFS.
+    /// Log of XFS.
     XfsLog,
-    /// All of F2FS below its segments.
+    /// All of F2FS before its segments.
     BelowMain,
 }
 
-/// F2FS with so many logs. It takes an overwrite in place where it may, which is no log.
+/// Returns F2FS with the given mount options. F2FS overwrites in place where it may, which bypasses the log.
 const fn f2fs(name: &'static str, mount: [&'static str; 2]) -> FileSystem {
     FileSystem {
         name,
@@ -77,8 +77,8 @@ const fn f2fs(name: &'static str, mount: [&'static str; 2]) -> FileSystem {
     }
 }
 
-/// All of them. Commits by time are put off for a day where they can be, so that a slow machine sends what a quick one does;
-/// tables of the ext file systems are zeroed when they are made, not in the background later.
+/// All file systems. Commits by time are deferred for a day where possible, so that slow and fast machines send the
+/// same requests. Tables of the ext file systems are zeroed by mkfs, instead of in the background later.
 pub const FILE_SYSTEMS: [FileSystem; 8] = [
     FileSystem {
         name: "ext4",
@@ -155,11 +155,11 @@ pub const FILE_SYSTEMS: [FileSystem; 8] = [
     },
 ];
 
-/// The file system of this name.
+/// Returns the file system of this name.
 ///
 /// # Errors
 ///
-/// A name that none has.
+/// Returns an error for an unknown name.
 pub fn find(name: &str) -> Result<&'static FileSystem, Failure> {
     FILE_SYSTEMS.iter().find(|system| system.name == name).ok_or_else(|| {
         let names: Vec<&str> = FILE_SYSTEMS.iter().map(|system| system.name).collect();
@@ -168,7 +168,7 @@ pub fn find(name: &str) -> Result<&'static FileSystem, Failure> {
 }
 
 impl FileSystem {
-    /// The programs that it needs, each with its package.
+    /// Returns the programs that it needs, each with its package.
     pub fn programs(&self) -> Vec<(&'static str, &'static str)> {
         let first = |command: &'static str| command.split(' ').next().unwrap_or(command);
         let mut programs = vec![(first(self.make), self.package)];
@@ -186,17 +186,17 @@ impl FileSystem {
         programs
     }
 
-    /// Whether it is nilfs2, which has a cleaner of its own.
+    /// True for nilfs2, which has its own cleaner.
     pub fn is_nilfs(&self) -> bool {
         self.module == "nilfs2"
     }
 
-    /// Makes and mounts it. A `logged` load writes to its log even where it would write in place. Files of its own are in
-    /// `scratch`.
+    /// Returns the script that makes and mounts it. A `logged` load writes to its log even where it would write in
+    /// place. Additional files are in `scratch`.
     ///
     /// # Errors
     ///
-    /// Files that cannot be written.
+    /// Returns an error if files cannot be written.
     pub fn begin(&self, discard: bool, logged: bool, scratch: &Path) -> Result<String, Failure> {
         let make = if discard { self.make } else { self.make_without_discard };
         let [kind, options] = self.mount;
@@ -220,7 +220,7 @@ impl FileSystem {
         ))
     }
 
-    /// Says how many pages its cleaner has moved, if it tells: `live: moved N`.
+    /// Returns the script that prints the number of pages its cleaner has moved, if known: `live: moved N`.
     pub fn count(&self) -> &'static str {
         match self.area {
             Area::BelowMain => {
@@ -232,7 +232,7 @@ impl FileSystem {
         }
     }
 
-    /// Unmounts it.
+    /// Returns the script that unmounts it.
     pub fn end(&self) -> &'static str {
         if self.is_nilfs() {
             "busybox killall nilfs_cleanerd || { tail -n 20 /mnt/cleaner.log; exit 1; }\n\
@@ -242,11 +242,11 @@ impl FileSystem {
         }
     }
 
-    /// What its checker says of the unmounted `disk`: nothing if that is sound, `None` if it has none.
+    /// Runs its checker on the unmounted `disk`; returns its messages, empty without errors, or `None` without a checker.
     ///
     /// # Errors
     ///
-    /// A checker that cannot be run.
+    /// Returns an error if the checker cannot be run.
     pub fn check(&self, disk: &Path) -> Result<Option<String>, Failure> {
         let Some((program, arguments)) = self.check.split_first() else { return Ok(None) };
         let output = std::process::Command::new(program)
@@ -256,17 +256,17 @@ impl FileSystem {
             .map_err(|error| format!("{program}: {error}"))?;
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said).trim().to_owned();
-        // fsck.f2fs ends with 0 whatever it finds, and says what.
+        // fsck.f2fs always ends with 0; its output shows errors.
         let wrong = !output.status.success() || said.contains("[Fail]") || said.contains("[FAIL]");
         Ok(Some(if wrong { format!("{}: {said}", output.status) } else { String::new() }))
     }
 
-    /// Ranges of bytes of the unmounted `disk` that hold its journal or metadata alone; `main` is where F2FS said that its segments
-    /// begin, a block.
+    /// Returns the byte ranges of the unmounted `disk` that hold its journal or metadata alone; `main` is the block
+    /// where F2FS reported the start of its segments.
     ///
     /// # Errors
     ///
-    /// A program that does not say so.
+    /// Returns an error if a program's output lacks the ranges.
     pub fn area(&self, disk: &Path, main: Option<u64>) -> Result<Vec<Range<u64>>, Failure> {
         let disk = disk.to_string_lossy();
         match self.area {
@@ -281,7 +281,7 @@ impl FileSystem {
     }
 }
 
-/// The ranges of a file by what debugfs says of its inode: `(0-11):100-111, (IND):112`, in blocks.
+/// Parses the ranges of a file from debugfs's output about its inode: `(0-11):100-111, (IND):112`, in blocks.
 fn ext_blocks(said: &str) -> Vec<Range<u64>> {
     let blocks = said.split(|character: char| character.is_whitespace() || character == ',');
     let range = |part: &str| {
@@ -293,7 +293,7 @@ fn ext_blocks(said: &str) -> Vec<Range<u64>> {
     blocks.filter_map(range).collect()
 }
 
-/// The range of XFS's log by what xfs_db says of the super block.
+/// Parses the range of XFS's log from xfs_db's output about the superblock.
 fn xfs_log(said: &str) -> Result<Range<u64>, Failure> {
     let field = |name: &str| -> Result<u64, Failure> {
         let line = said.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn journals_are_found_by_what_the_tools_say() {
+    fn journal_ranges_are_parsed_from_tool_output() {
         let said = "Inode: 8   Type: regular\nBLOCKS:\n(0-11):100-111, (IND):112, (12):200\nTOTAL: 14\n";
         let blocks: Vec<u64> =
             ext_blocks(said).iter().map(|range| range.end / 4096 - range.start / 4096).collect();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_mounted_with_discards_or_without() {
+    fn file_systems_are_mounted_with_and_without_discards() {
         let scratch = tempfile::tempdir().unwrap();
         for system in &FILE_SYSTEMS {
             let [with, without] =

@@ -1,4 +1,4 @@
-//! The loads: what an application does on a mounted file system, and what it means to write.
+//! Loads: activity of an application on a mounted file system, and the bytes that it intends to write.
 
 use crate::Failure;
 use crate::nvmfs::clocked::PLAY;
@@ -8,47 +8,48 @@ use std::path::Path;
 use wearwell_base::seed::{Seed, below};
 use wearwell_nvmfs::workload::FileWorkloadConfig;
 
-/// How large a load is.
+/// Sizes of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes<'a> {
-    /// Of the disk.
+    /// Size of the disk.
     pub disk_bytes: u64,
-    /// What its files take, about.
+    /// Approximate size of its files.
     pub file_bytes: u64,
-    /// What is written once the files are made; what this is of, the load says.
+    /// Bytes to write once the files are made; the load defines what counts.
     pub written_bytes: u64,
-    /// MiB a second that fio writes at most.
+    /// Rate limit of fio, MiB per second.
     pub pace_mib_per_s: Option<u32>,
-    /// Of all that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The files of this load.
+    /// Folder for the files of this load.
     pub scratch: &'a Path,
 }
 
-/// What the shell does for a load, with the file system mounted at `$ROOT`.
+/// Shell commands of a load, with the file system mounted at `$ROOT`.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Makes the files.
     pub fill: String,
-    /// What is measured.
+    /// Runs the measured part.
     pub run: String,
-    /// Ends what `fill` has left running.
+    /// Ends the processes that `fill` has started.
     pub end: String,
-    /// What the application means to write in it; the job says it where it is a job that we play.
+    /// Bytes that the application intends to write in the measured part; `None` if the job reports the number itself.
     pub application_bytes: Option<u64>,
-    /// Prints what the application's processes have handed to the file system so far, bytes; nothing where that is what it means to write.
+    /// Command that prints the bytes that the application's processes have passed to the file system so far; empty if
+    /// these are the bytes that it intends to write.
     pub files: &'static str,
 }
 
 /// A load.
 pub struct LoadKind {
-    /// What settings and tables call it.
+    /// Name in settings and tables.
     pub name: &'static str,
-    /// Whether log-structured file systems are to log it, even where they would write in place.
+    /// True if log-structured file systems must log the load, even where they would write in place.
     pub logged: bool,
-    /// What it needs, each with its package.
+    /// Required programs, each with its package.
     pub programs: &'static [(&'static str, &'static str)],
-    /// What is done.
+    /// Returns the commands for these sizes.
     pub plan: fn(&Sizes) -> Result<Plan, Failure>,
 }
 
@@ -69,11 +70,11 @@ const DB_BENCH: &[(&str, &str)] = &[("db_bench", "rocksdb-tools")];
 const POSTGRESQL: &[(&str, &str)] =
     &[("pgbench", "postgresql"), ("psql", "postgresql"), ("runuser", "util-linux")];
 
-/// The load of this name.
+/// Returns the load of this name.
 ///
 /// # Errors
 ///
-/// A name that none has.
+/// Returns an error for an unknown name.
 pub fn find(name: &str) -> Result<&'static LoadKind, Failure> {
     LOADS.iter().find(|load| load.name == name).ok_or_else(|| {
         let names: Vec<&str> = LOADS.iter().map(|load| load.name).collect();
@@ -81,7 +82,7 @@ pub fn find(name: &str) -> Result<&'static LoadKind, Failure> {
     })
 }
 
-/// One file, of which pages hold what another holds as often as in the trace homes (Wu et al., IPDPS 2021: 23.3 %).
+/// Returns a plan with a single file, with as many duplicate pages as in the trace homes (Wu et al., IPDPS 2021: 23.3 %).
 fn fio(sizes: &Sizes, run: &str) -> Plan {
     let job = "fio --filename=$ROOT/file --ioengine=psync --fallocate=none --refill_buffers --dedupe_percentage=23 \
                --output-format=terse";
@@ -97,23 +98,23 @@ fn fio(sizes: &Sizes, run: &str) -> Plan {
     }
 }
 
-/// Overwrites of 4 KiB at random through the page cache, and an fdatasync after every 64.
+/// Overwrites 4 KiB at random through the page cache, with an fdatasync after every 64 writes.
 fn random(sizes: &Sizes) -> Result<Plan, Failure> {
     Ok(fio(sizes, "--rw=randwrite --bs=4k --fdatasync=64"))
 }
 
-/// The same by direct I/O.
+/// Overwrites 4 KiB at random by direct I/O, with the same fdatasyncs.
 fn direct(sizes: &Sizes) -> Result<Plan, Failure> {
     Ok(fio(sizes, "--rw=randwrite --bs=4k --direct=1"))
 }
 
-/// Overwrites of 128 KiB in order, through the page cache.
+/// Overwrites 128 KiB sequentially through the page cache.
 fn sequential(sizes: &Sizes) -> Result<Plan, Failure> {
     Ok(fio(sizes, "--rw=write --bs=128k --fdatasync=64"))
 }
 
-/// Whole files are written, read, extended and removed, by the personality of Filebench that the experiments on NVMFS use; all is synced
-/// after each 16 MiB.
+/// Writes, reads, extends and removes whole files, like the Filebench personality of the experiments on NVMFS;
+/// everything is synced after each 16 MiB.
 fn fileserver(sizes: &Sizes) -> Result<Plan, Failure> {
     let utilisation = sizes.file_bytes as f64 / sizes.disk_bytes as f64;
     let job = GeneratedJob {
@@ -131,14 +132,14 @@ fn fileserver(sizes: &Sizes) -> Result<Plan, Failure> {
     Ok(Plan { run: format!("{}\n", quoted.join(" ")), ..Plan::default() })
 }
 
-/// What the shell and all that it has waited for have handed to the file system.
+/// Prints the bytes that the shell and its finished children have passed to the file system.
 const OF_THE_SHELL: &str = "awk '/^wchar/ { print $2 }' /proc/$$/io";
 
 /// Bytes of a row's value.
 const SQLITE_VALUE_BYTES: u64 = 100;
 
-/// Rows of 100 bytes, each updated in a transaction of its own, write-ahead log, full synchronisation. A 32 KiB of `written_bytes` is a
-/// transaction.
+/// Updates rows of 100 bytes, each in a separate transaction, with write-ahead log and full synchronisation. The number
+/// of transactions is `written_bytes` / 32 KiB.
 fn sqlite(sizes: &Sizes) -> Result<Plan, Failure> {
     let rows = (sizes.file_bytes / 8 / SQLITE_VALUE_BYTES).max(1000);
     let updates = (sizes.written_bytes >> 15).max(1);
@@ -167,10 +168,11 @@ fn sqlite(sizes: &Sizes) -> Result<Plan, Failure> {
     })
 }
 
-/// What a transaction of TPC-B changes, bytes: three rows of 100 and one of 50 (TPC Benchmark B, clause 3.1).
+/// Bytes that a transaction of TPC-B changes: three rows of 100 and one of 50 (TPC Benchmark B, clause 3.1).
 const TPCB_BYTES: u64 = 350;
 
-/// pgbench's TPC-B. 64 KiB of `written_bytes` are a transaction; nothing is checkpointed by time, and at the end by command.
+/// Runs pgbench's TPC-B. The number of transactions is `written_bytes` / 64 KiB; checkpoints are not made by time, but
+/// by a command at the end.
 fn postgresql(sizes: &Sizes) -> Result<Plan, Failure> {
     let scale = (sizes.file_bytes / 4 / (16 << 20)).max(1);
     let transactions = (sizes.written_bytes >> 16).max(1);
@@ -191,7 +193,7 @@ fn postgresql(sizes: &Sizes) -> Result<Plan, Failure> {
          as_postgres psql -h $SOCKET -c CHECKPOINT postgres\n",
         sizes.seed
     );
-    // The server, and those of its processes that have not ended.
+    // The server, and its processes that are still running.
     let files = "P=$(head -n 1 $ROOT/pg/postmaster.pid); cat /proc/$P/io $(awk -v p=$P '/^PPid:/ && $2 == p \
                  { split(FILENAME, f, \"/\"); print \"/proc/\" f[3] \"/io\" }' /proc/[0-9]*/status 2> /dev/null) | \
                  awk '/^wchar/ { sum += $2 } END { print sum }'";
@@ -202,13 +204,14 @@ fn postgresql(sizes: &Sizes) -> Result<Plan, Failure> {
 /// Bytes of a record of db_bench: its key and its value.
 pub const RECORD_BYTES: u64 = 16 + 400;
 
-/// db_bench: half of the room is filled in order, and then overwritten at random; tables of 4 MiB, levels of which each is ten times the one
-/// before, nothing compressed.
+/// Runs db_bench: fills half of the room in order, then overwrites at random; tables of 4 MiB, levels of ten times the
+/// size of the one before, no compression.
 fn rocksdb(sizes: &Sizes) -> Result<Plan, Failure> {
     Ok(db_bench(sizes, ""))
 }
 
-/// The same with a writer that waits while level 0 has as many runs as are merged: otherwise more gather meanwhile, the more the faster it is.
+/// Runs the same load with a writer that waits while level 0 has as many runs as are merged: otherwise more runs gather
+/// during a merge, the more the faster the writer is.
 fn rocksdb_held(sizes: &Sizes) -> Result<Plan, Failure> {
     let runs = LEVEL_0_RUNS;
     Ok(db_bench(
@@ -217,7 +220,7 @@ fn rocksdb_held(sizes: &Sizes) -> Result<Plan, Failure> {
     ))
 }
 
-/// Runs in level 0 with which RocksDB begins to merge, unless it is told.
+/// RocksDB's default number of runs in level 0 that starts a merge.
 pub const LEVEL_0_RUNS: u32 = 4;
 
 fn db_bench(sizes: &Sizes, options: &str) -> Plan {
@@ -240,12 +243,12 @@ fn db_bench(sizes: &Sizes, options: &str) -> Plan {
 }
 
 impl Plan {
-    /// The fill, what is measured and its end, with a line where each begins; `counted` says how far the counts are.
+    /// Returns the script of fill, measured part and end, with a marker line at the start of each; `counted` prints counts.
     pub fn script(&self, counted: &str, done: &str) -> String {
         let Plan { fill, run, end, files, .. } = self;
         let files =
             if files.is_empty() { String::new() } else { format!("echo \"live: files $({files})\"\n") };
-        // A job that we play says by itself that its files are made.
+        // A generated job reports by itself that its files are made.
         let set_up = if fill.is_empty() {
             String::new()
         } else {
@@ -260,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_load_says_where_its_measured_part_begins_and_ends() {
+    fn every_load_marks_start_and_end_of_its_measured_part() {
         let scratch = tempfile::tempdir().unwrap();
         let sizes = Sizes {
             disk_bytes: 1 << 29,

@@ -1,4 +1,4 @@
-//! One case, from new drives to the checker's word.
+//! Measurement of one case, from new drives to the check at the end.
 
 use crate::Failure;
 use crate::live::cases::{Case, Measured, Outcome, Sent};
@@ -18,30 +18,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_trace::{Op, RequestBatch};
 
-/// One at a time: others would take its loop devices and its guest's processor.
+/// Lock for one measurement at a time: concurrent ones would use its loop devices and its guest's processor.
 pub(super) static ONE: Mutex<()> = Mutex::new(());
 
-/// The line with which the measured part ends.
+/// Line that marks the end of the measured part.
 pub(super) const DONE_LINE: &str = "live: done";
-/// The last line of a script that came to its end.
+/// Last line of a completed script.
 pub(super) const ENDED_LINE: &str = "live: ended";
-/// How a full file system is told, in the words of the C library.
+/// Message of the C library for a full file system.
 const NO_ROOM: &str = "No space left on device";
 /// Memory of a guest.
 const GUEST_BYTES: u64 = 512 << 20;
 
-/// How far everything was at a moment.
+/// Counts at a moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mark {
     pub requests: usize,
     pub drives: Vec<Done>,
-    /// What the script has said of these so far, last.
+    /// Numbers that the script printed last.
     files: Option<u64>,
     moved: Option<u64>,
     logs: Option<LogBlocks>,
 }
 
-/// What is seen of a script.
+/// Observations of a script.
 #[derive(Default)]
 pub(super) struct Seen {
     pub set_up: Option<Mark>,
@@ -54,17 +54,18 @@ pub(super) struct Seen {
 }
 
 impl Case {
-    /// Measures it.
+    /// Measures the case.
     ///
     /// # Errors
     ///
-    /// As of mounting; a script that fails for another reason than room and time; drives that do not agree or whose counts do not add up.
+    /// As for mounting; a script that fails for another reason than space and time; drives that disagree or whose
+    /// counts do not add up.
     pub fn measure(&self) -> Result<Outcome, Failure> {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (system, load) = (file_systems::find(&self.file_system)?, loads::find(&self.load)?);
         let folder = tempfile::Builder::new().prefix("wearwell-live-").tempdir()?;
         let scratch = folder.path();
-        // A database has a user of its own, who has to reach what is mounted below.
+        // A database runs as a separate user, which needs access to the mount point below.
         std::fs::set_permissions(scratch, std::fs::Permissions::from_mode(0o755))?;
         let wanted: Vec<Wanted> = self.drives.iter().map(|name| (name.as_str(), true)).collect();
         let drives = Arc::new(Drives::new(&wanted, self.disk_bytes())?);
@@ -101,7 +102,7 @@ impl Case {
         }
     }
 
-    /// What was measured, or what was said by a script that did not come to its end.
+    /// Returns the measurement, or the outcome of a script that did not complete.
     fn outcome(
         &self,
         system: &FileSystem,
@@ -129,26 +130,26 @@ impl Case {
     }
 }
 
-/// All that is done on the file system; `$DEV` and `$ROOT` are set by who runs it.
+/// Returns the complete script for the file system; the caller sets `$DEV` and `$ROOT`.
 fn script(system: &FileSystem, begin: &str, plan: &Plan) -> String {
     let load = plan.script(system.count(), DONE_LINE);
     format!("set -e\nexec 2>&1\n{begin}{load}{}echo '{ENDED_LINE}'\n", system.end())
 }
 
-/// Where a script runs: a file system on a disk whose content `drives` hold.
+/// Environment of a script: a file system on a disk whose content is on `drives`.
 pub(super) struct Bench<'a> {
     pub system: &'a FileSystem,
     pub drives: &'a Arc<Drives>,
     pub disk_bytes: u64,
-    /// Memory of a guest, where it runs in one.
+    /// Memory of the guest, if the file system runs in a guest.
     pub guest_bytes: u64,
-    /// A folder for files that are needed meanwhile.
+    /// Folder for temporary files.
     pub scratch: &'a Path,
     pub limit_seconds: u32,
 }
 
 impl Bench<'_> {
-    /// Runs `script`; `found` looks at the disk while it is still there, nothing being mounted on it.
+    /// Runs `script`; then calls `found`, while the disk still exists and is not mounted.
     pub fn run<T>(
         &self,
         script: &str,
@@ -192,13 +193,14 @@ impl Bench<'_> {
     }
 }
 
-/// Whether each drive took what was sent to the disk, beside what made it a used one, and its flash programmed what its causes add up to.
+/// Checks that each drive received the requests of the disk after its fill, and that the flash's own count equals the
+/// sum over its causes.
 ///
 /// # Errors
 ///
-/// That it is not so.
+/// Returns an error if a count differs.
 fn add_up(requests: &RequestBatch, drives: &[Done], disk_bytes: u64) -> Result<(), Failure> {
-    // A guest's disk has sectors of 512 bytes: a part of a page is a page to a drive.
+    // A guest's disk has sectors of 512 bytes: a drive counts a partial page as a page.
     let written = (0..requests.len()).map(|at| requests.get(at)).filter(|request| request.op == Op::Write);
     let pages = written.map(|request| pages_of(&request)).map(|pages| pages.end - pages.start).sum::<u64>();
     let pages = pages + disk_bytes / PAGE_BYTES;
@@ -210,7 +212,7 @@ fn add_up(requests: &RequestBatch, drives: &[Done], disk_bytes: u64) -> Result<(
     }
 }
 
-/// Runs the command, and notes how far everything is whenever the script says so.
+/// Runs the command, and records the counts at each marker line of the script.
 fn watched(
     command: &mut Command,
     recorder: &Recorder,
@@ -250,7 +252,7 @@ fn watched(
     Ok(seen)
 }
 
-/// What the requests from number `from` to `to` come to.
+/// Sums up the requests from number `from` to `to`.
 fn sent(
     requests: &RequestBatch,
     from: usize,
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_the_journal_is_told_from_the_rest() {
+    fn journal_writes_are_counted_separately() {
         let requests = batch(&[
             (Op::Write, 0, 9),
             (Op::Write, 10, 4),

@@ -1,7 +1,7 @@
-//! Real file systems and databases on live drives: what the whole stack writes for what an application writes.
+//! Real file systems and databases on live drives: writes of the whole stack for the writes of an application.
 //!
-//! One disk is mounted, and several [drives] take its requests side by side: they see the same, bytes and all, and what one
-//! answers is held against the others.
+//! One disk is mounted, and several [drives] process its requests side by side: they receive the same requests and
+//! data, and their answers are compared.
 
 pub mod cases;
 pub mod drives;
@@ -17,11 +17,11 @@ use crate::session::{Interrupted, Session};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Measures each of `keys` on this machine, as [`Session::each`] does; an interruption ends what is mounted, and undoes it.
+/// Measures each of `keys` on this machine, like [`Session::each`]; an interruption ends the measurement and unmounts everything.
 ///
 /// # Errors
 ///
-/// As of [`Session::each`].
+/// As for [`Session::each`].
 pub fn measure_each<K: Serialize + Sync, T: Serialize + DeserializeOwned + Send>(
     session: &Session,
     what: &str,

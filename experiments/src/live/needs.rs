@@ -1,4 +1,4 @@
-//! What the machine must have, and what is left out where it has not.
+//! Requirements of the machine, and reasons for skipped cases.
 
 use crate::Failure;
 use crate::live::file_systems::{self, Kernel};
@@ -10,7 +10,7 @@ fn folders() -> Vec<PathBuf> {
     std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/sbin".into()]).collect()
 }
 
-/// Why no disk can be mounted here at all; nothing if it can.
+/// Returns the reason why no disk can be mounted here; `None` if it can.
 pub fn missing_for_all() -> Option<String> {
     let may_mount = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
     if !may_mount {
@@ -21,11 +21,11 @@ pub fn missing_for_all() -> Option<String> {
     absent("timeout").then(|| "it needs timeout, of the package coreutils".to_owned())
 }
 
-/// Why a load cannot be run on a file system here; nothing if it can.
+/// Returns the reason why a load cannot be run on a file system here; `None` if it can.
 ///
 /// # Errors
 ///
-/// Names that there are not.
+/// Returns an error for unknown names.
 pub fn missing(file_system: &str, load: &str) -> Result<Option<String>, Failure> {
     let (system, load) = (file_systems::find(file_system)?, loads::find(load)?);
     if let Some(reason) = missing_for_all() {
@@ -35,7 +35,7 @@ pub fn missing(file_system: &str, load: &str) -> Result<Option<String>, Failure>
         if !Path::new("/dev/loop-control").exists() {
             return Ok(Some("it needs loop devices".to_owned()));
         }
-        // The guest's kernel has its own.
+        // The guest's kernel has the module itself.
         let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
         if !known.lines().any(|line| line.split_whitespace().last() == Some(system.name)) {
             return Ok(Some(format!("this machine's kernel has no {}", system.name)));

@@ -1,4 +1,4 @@
-//! The manifests: one a paper, as shipped in `manifest/`.
+//! Manifests: one per paper, as shipped in `manifest/`.
 
 mod costs;
 mod types;
@@ -8,7 +8,7 @@ pub use types::{Claim, Item, Kind, Manifest, Numbers, Tolerance, Verdict};
 
 use crate::Failure;
 
-/// File and text of each, in the order of the list.
+/// File and text of each manifest, in the order of the list.
 const MANIFESTS: [(&str, &str); 9] = [
     ("log_on_log.toml", include_str!("../../manifest/log_on_log.toml")),
     ("cagc.toml", include_str!("../../manifest/cagc.toml")),
@@ -21,11 +21,11 @@ const MANIFESTS: [(&str, &str); 9] = [
     ("limit.toml", include_str!("../../manifest/limit.toml")),
 ];
 
-/// All manifests.
+/// Reads all manifests.
 ///
 /// # Errors
 ///
-/// A manifest that cannot be read, with file and line.
+/// Returns an error with file and line if a manifest cannot be read.
 pub fn all() -> Result<Vec<Manifest>, Failure> {
     let read = |(file, text): (&str, &str)| {
         toml::from_str(text).map_err(|error| format!("manifest/{file}: {error}").into())
@@ -33,32 +33,32 @@ pub fn all() -> Result<Vec<Manifest>, Failure> {
     MANIFESTS.into_iter().map(read).collect()
 }
 
-/// An item with the manifest that it stands in.
+/// An item together with its manifest.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
-    /// The paper.
+    /// Manifest of the paper.
     pub manifest: &'a Manifest,
     /// The item.
     pub item: &'a Item,
 }
 
 impl Found<'_> {
-    /// Paper, slash, item.
+    /// Returns the name: paper, slash, item.
     pub fn name(&self) -> String {
         format!("{}/{}", self.manifest.name, self.item.name)
     }
 }
 
-/// Every item of `manifests`.
+/// Returns every item of `manifests`.
 pub fn items(manifests: &[Manifest]) -> impl Iterator<Item = Found<'_>> {
     manifests.iter().flat_map(|manifest| manifest.items.iter().map(move |item| Found { manifest, item }))
 }
 
-/// The item called `name`, as `paper/item`.
+/// Returns the item called `name`, as `paper/item`.
 ///
 /// # Errors
 ///
-/// A name that no item has; the error lists those of the paper, or the papers.
+/// Returns an error for an unknown name, which lists the items of the paper, or the papers.
 pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<Found<'a>, Failure> {
     let named = named(manifests, name)?;
     match named[..] {
@@ -67,11 +67,11 @@ pub fn find<'a>(manifests: &'a [Manifest], name: &str) -> Result<Found<'a>, Fail
     }
 }
 
-/// The items that `name` means: one, all of a paper, or `all`.
+/// Returns the items that `name` selects: one, all of a paper, or `all`.
 ///
 /// # Errors
 ///
-/// As [`find`].
+/// As for [`find`].
 pub fn named<'a>(manifests: &'a [Manifest], name: &str) -> Result<Vec<Found<'a>>, Failure> {
     if name == "all" {
         return Ok(items(manifests).collect());

@@ -1,4 +1,4 @@
-//! What must be true of every manifest.
+//! Tests of all manifests.
 
 use super::*;
 use crate::programs;
@@ -78,7 +78,7 @@ fn costs_are_those_of_items() {
 }
 
 #[test]
-fn wrong_names_are_told_what_there_is() {
+fn unknown_names_are_refused_with_existing_ones() {
     let manifests = all().unwrap();
     let error = |name: &str| named(&manifests, name).unwrap_err().to_string();
     assert!(error("gecko").contains("geckoftl"), "{}", error("gecko"));
@@ -87,7 +87,7 @@ fn wrong_names_are_told_what_there_is() {
 }
 
 #[test]
-fn verdicts_of_parts_make_that_of_the_whole() {
+fn verdict_of_all_combines_those_of_the_parts() {
     use Verdict::{NotReproduced, Partly, Reproduced, Undecided};
     assert_eq!(Verdict::of_all([Reproduced, Reproduced]), Some(Reproduced));
     assert_eq!(Verdict::of_all([Reproduced, NotReproduced]), Some(Partly));

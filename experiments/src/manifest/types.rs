@@ -1,24 +1,24 @@
-//! What a manifest says: a paper, its figures, tables and printed claims, and what became of each.
+//! Contents of a manifest: a paper with its figures, tables and printed claims, and the verdict on each.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A paper, or a set of questions of our own.
+/// A paper, or a set of additional questions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// How it is named in commands.
+    /// Name in commands.
     pub name: String,
-    /// Authors, title, where it appeared.
+    /// Authors, title and publication.
     pub title: String,
-    /// What it is about, in a sentence.
+    /// Subject in one sentence.
     pub about: String,
-    /// What can be reproduced, in the order of the paper.
+    /// Items that can be reproduced, in the order of the paper.
     #[serde(default, rename = "item")]
     pub items: Vec<Item>,
 }
 
-/// What an item is.
+/// Kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -26,9 +26,9 @@ pub enum Kind {
     Figure,
     /// A table of the paper.
     Table,
-    /// Something that its text says.
+    /// A statement in its text.
     Claim,
-    /// A question that it leaves open.
+    /// A question that the paper leaves open.
     Question,
 }
 
@@ -36,21 +36,21 @@ pub enum Kind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
-    /// How it is named in commands, after its paper and a slash.
+    /// Name in commands, after its paper and a slash.
     pub name: String,
-    /// What it is.
+    /// Kind of the item.
     pub kind: Kind,
-    /// What it is about.
+    /// Subject of the item.
     pub title: String,
-    /// What the paper says or shows, in our words.
+    /// Statement or contents of the paper, in our words.
     pub says: String,
-    /// The program that finds it out, by its name in the table of programs.
+    /// Program that computes it, by its name in the table of programs.
     #[serde(default)]
     pub program: Option<String>,
-    /// Another item, by its full name, whose data decides this one too.
+    /// Full name of another item whose data also decides this one.
     #[serde(default)]
     pub data_of: Option<String>,
-    /// Why it cannot be reproduced here, where it has neither.
+    /// Reason why it cannot be reproduced here, if it has neither.
     #[serde(default)]
     pub impossible: Option<String>,
     /// Settings of the program for an answer within minutes.
@@ -59,98 +59,98 @@ pub struct Item {
     /// Settings of the program as in the paper, or better.
     #[serde(default)]
     pub full: toml::Table,
-    /// What there is to say beside tables, plots and verdicts: how it is set up, what was found. Markdown.
+    /// Additional text about set-up and results, in Markdown.
     #[serde(default)]
     pub text: Option<String>,
-    /// What is held against the paper.
+    /// Claims that are compared with the paper.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
 }
 
-/// A sentence and how it is decided: by a statement that the program tries, or by numbers of its tables.
+/// A sentence and the rule that decides it: a statement that the program tests, or numbers of its tables.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The paper's sentence in our words.
+    /// Sentence of the paper, in our words.
     pub says: String,
-    /// Whether it is ours and not the paper's; then it does not count for the paper's verdict.
+    /// True if the claim is an addition, which does not count for the paper's verdict.
     #[serde(default)]
     pub ours: bool,
-    /// A statement of the program, by its text: holds in all cases, in some or in none.
+    /// Text of a statement of the program: holds in all cases, in some or in none.
     #[serde(default)]
     pub statement: Option<String>,
-    /// Numbers of a table of the program, each near enough to what is printed.
+    /// Numbers of a table of the program, each of which must be near the printed one.
     #[serde(default)]
     pub numbers: Option<Numbers>,
-    /// Our verdict on the full run.
+    /// Verdict on the full run.
     pub verdict: Verdict,
-    /// Why, where it differs.
+    /// Reason for a difference.
     #[serde(default)]
     pub why: Option<String>,
 }
 
-/// Cells of a table of the program, and what they are held against.
+/// Cells of a table of the program, and the values that they are compared with.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Numbers {
-    /// The table, by the name of its file.
+    /// Table, by the name of its file.
     pub table: String,
-    /// Its rows: those with these fields, and a number of ours; all without.
+    /// Fields that select its rows; all rows with a number if empty.
     #[serde(default, rename = "where")]
     pub rows: BTreeMap<String, String>,
-    /// The column with our numbers.
+    /// Column with our numbers.
     pub ours: String,
-    /// What the paper prints for all of these rows.
+    /// Printed value for all of these rows.
     #[serde(default)]
     pub printed: Option<f64>,
-    /// Or the column with what it prints for each.
+    /// Alternatively, the column with the printed values.
     #[serde(default)]
     pub printed_column: Option<String>,
-    /// How near is near enough.
+    /// Allowed deviation.
     pub tolerance: Tolerance,
 }
 
-/// How near two numbers are to be.
+/// Allowed deviation between two numbers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerance {
-    /// So much at most, in the number's own unit.
+    /// Largest absolute deviation, in the unit of the number.
     #[serde(default)]
     pub within: Option<f64>,
-    /// So many per cent of what is printed at most.
+    /// Largest deviation in per cent of the printed value.
     #[serde(default)]
     pub percent: Option<f64>,
-    /// Columns with half-widths of intervals: their root of the sum of squares at most.
+    /// Columns with half-widths of intervals: the deviation is limited by the root of the sum of their squares.
     #[serde(default)]
     pub half_widths: Vec<String>,
-    /// Ours is this or more than what is printed, whatever the distance.
+    /// True if our number may be any value at or above the printed one.
     #[serde(default)]
     pub at_least: bool,
-    /// Ours is this or less, whatever the distance.
+    /// True if our number may be any value at or below the printed one.
     #[serde(default)]
     pub at_most: bool,
-    /// Where that comes from.
+    /// Source of the tolerance.
     pub from: String,
 }
 
-/// What became of a claim or an item.
+/// Verdict on a claim or an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It holds in every case that was tried.
+    /// Holds in every case that was tested.
     Reproduced,
-    /// In some cases, or some of its claims.
+    /// Holds in some cases, or some of its claims hold.
     Partly,
-    /// In none.
+    /// Holds in no case.
     NotReproduced,
-    /// It needs what cannot be had.
+    /// Needs something that is not available.
     Impossible,
-    /// Its data has no case of it, as under settings other than the manifest's.
+    /// The data has no case of it, for example with settings other than the manifest's.
     Undecided,
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns the verdict in words.
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
@@ -161,7 +161,7 @@ impl Verdict {
         }
     }
 
-    /// Of several: all, some or none of those that are decided reproduced.
+    /// Combines verdicts: all, some or none of the decided claims are reproduced.
     pub fn of_all(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
         let decided = verdicts.into_iter().filter(|verdict| *verdict != Verdict::Undecided);
         decided.reduce(|one, other| if one == other { one } else { Verdict::Partly })
@@ -169,7 +169,7 @@ impl Verdict {
 }
 
 impl Item {
-    /// What our verdict on it is, by those on the paper's claims.
+    /// Returns the verdict on the item, by those on the paper's claims.
     pub fn verdict(&self) -> Verdict {
         if self.impossible.is_some() {
             return Verdict::Impossible;

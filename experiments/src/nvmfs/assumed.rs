@@ -1,4 +1,4 @@
-//! What the paper on NVMFS leaves open: numbers of the file systems and their workloads, from the register of assumptions.
+//! Numbers that the paper on NVMFS leaves open, about the file systems and their workloads, from the register of assumptions.
 
 use crate::Failure;
 use crate::nvmfs::simulate::Load;
@@ -6,29 +6,29 @@ use crate::session::Session;
 use wearwell_nvmfs::options::{Lists, Options};
 use wearwell_nvmfs::workload::{Fileserver, Fio};
 
-/// The numbers in force.
+/// Assumed numbers of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assumed {
-    /// Share of the NVRAM that users write between two write-outs of a rival that writes out periodically.
+    /// Share of the NVRAM that users write between two write-outs, for a file system with periodic write-outs.
     pub write_out_share: f64,
     /// Share of free extents below which NVMFS recycles.
     pub recycle_free: f64,
-    /// Share of the extents in use that packing must save for it.
+    /// Least share of the used extents that packing must free for NVMFS to recycle.
     pub recycle_fragmentation: f64,
-    /// Share of the extents that it keeps free for cleaning.
+    /// Share of the extents that NVMFS keeps free for cleaning.
     pub reserve: f64,
-    /// Multiple of the sizes up to which Conquest keeps files on NVRAM.
+    /// Factor for the size up to which Conquest keeps files on NVRAM.
     pub conquest_keeps: f64,
-    /// Multiple of the sizes of the files of fio and of the file server.
+    /// Factor for the sizes of the files of fio and of the file server.
     pub file_sizes: f64,
 }
 
 impl Assumed {
-    /// Those of a session.
+    /// Reads the values of a session.
     ///
     /// # Errors
     ///
-    /// A number that is not in the register.
+    /// Returns an error if the register lacks a number.
     pub fn of(session: &Session) -> Result<Assumed, Failure> {
         let of = |name: &str| session.assumed(&format!("nvmfs/{name}"));
         Ok(Assumed {
@@ -41,15 +41,15 @@ impl Assumed {
         })
     }
 
-    /// The options that every file system has from them.
+    /// Returns the options with these values, common to all file systems.
     pub fn options(&self) -> Options {
         let Assumed { recycle_free, recycle_fragmentation, .. } = *self;
-        // The paper does not say how its lists adjust; what was recorded has the shares of its text, 80 % and 50 % of all pages.
+        // The paper does not describe how its lists adjust; the recorded data uses the shares of its text, 80 % and 50 % of all pages.
         let lists = Lists::Fixed;
         Options { lists, recycle_free, recycle_fragmentation, ..Options::default() }
     }
 
-    /// A workload with files of these sizes.
+    /// Returns a workload with files of these sizes.
     pub fn sized(&self, load: Load) -> Load {
         let times = |bytes: u64| (bytes as f64 * self.file_sizes).round() as u64;
         let sizes = match load.kind.as_str() {
@@ -71,7 +71,7 @@ mod tests {
     use wearwell_nvmfs::options::Format;
 
     #[test]
-    fn the_register_has_what_the_file_system_has_by_itself() {
+    fn register_equals_the_defaults_of_the_file_system() {
         let assumed = with_session(1, 1.0, |session| Assumed::of(session).unwrap());
         assert_eq!(assumed.options(), Options { lists: Lists::Fixed, ..Options::default() });
         assert_eq!(assumed.reserve, Format::default().reserve);

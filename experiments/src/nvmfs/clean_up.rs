@@ -1,20 +1,20 @@
-//! What has to be undone at the end, whatever happens.
+//! Clean-up commands that run in any case at the end.
 
 use crate::Failure;
 use std::process::Command;
 use std::time::Duration;
 
-/// How often and how long apart a command of the clean-up is tried: a mount may be busy for a moment.
+/// Number of attempts of a clean-up command, and the time between them: a mount may be busy for a moment.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(250);
 
-/// Commands that undo what was done, run in reverse order when it is dropped.
+/// Commands that undo earlier steps, run in reverse order when dropped.
 #[derive(Debug, Default)]
 pub struct CleanUp {
     commands: Vec<Undo>,
 }
 
-/// A command, and another that is run if it fails all the time.
+/// A command, and an alternative that is run if all attempts fail.
 #[derive(Debug)]
 struct Undo {
     command: Vec<String>,
@@ -31,12 +31,12 @@ fn succeeds(command: &[String]) -> bool {
 }
 
 impl CleanUp {
-    /// `command` will be run before those that were added earlier.
+    /// Adds `command`, which will run before those added earlier.
     pub fn later(&mut self, command: &[&str]) {
         self.commands.push(Undo { command: owned(command), last_resort: None });
     }
 
-    /// Unmounts, at worst as soon as nobody uses it any more.
+    /// Unmounts at the end; if all attempts fail, detaches the mount until its last user ends.
     pub fn unmount_later(&mut self, mount_point: &str) {
         let last_resort = Some(owned(&["umount", "-l", mount_point]));
         self.commands.push(Undo { command: owned(&["umount", mount_point]), last_resort });
@@ -60,7 +60,8 @@ impl Drop for CleanUp {
     }
 }
 
-/// Runs a command; its standard output without the last line end. Errors: it cannot be run or fails; with what it said.
+/// Runs a command; returns its standard output without the last line end. Errors: the command cannot be run or fails;
+/// the error includes its output.
 pub fn output_of(command: &[&str]) -> Result<String, Failure> {
     let output = Command::new(command[0])
         .args(&command[1..])
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_resort_is_taken_only_if_all_tries_fail() {
+    fn alternative_runs_only_after_all_attempts_fail() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let echo = |word: &str| owned(&["sh", "-c", &format!("echo {word} >> {}", path.display())]);
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_tell_what_was_said() {
+    fn errors_include_the_output_of_the_command() {
         assert_eq!(output_of(&["sh", "-c", "echo yes"]).unwrap(), "yes");
         let error = output_of(&["sh", "-c", "echo broken >&2; exit 3"]).unwrap_err().to_string();
         assert!(error.contains("broken") && error.contains('3'), "{error}");

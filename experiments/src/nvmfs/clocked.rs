@@ -1,8 +1,9 @@
-//! File systems by the clock: each mounted in User-mode Linux on a disk that is as fast as a drive, all with the same kernel.
+//! Timed measurements of file systems: each is mounted in User-mode Linux on a disk with the speed of a drive, all with
+//! the same kernel.
 //!
-//! The guest's processor is slower than the machine's, above all between processes, which a file system in user space needs for
-//! each request. So that it counts for no more than it would on the machine, the drive is slowed down, and with it all that the kernel does
-//! after some time; what is told is in the drive's own time.
+//! The guest's processor is slower than the machine's, above all for context switches, which a file system in user
+//! space needs for each request. To keep the relative cost of the processor realistic, the drive and all timeouts of
+//! the kernel are slowed down. Results are in the drive's own time.
 
 use crate::Failure;
 use crate::nvmfs::guest::{self, CLEANER, NILFS2, RESERVED_PERCENT, SEGMENT_BLOCKS, WRITTEN_AT_BLOCKS};
@@ -18,22 +19,22 @@ use std::time::{Duration, Instant};
 use wearwell_nvmfs::workload::FileWorkloadConfig;
 use wearwell_trace::Op;
 
-/// NVMFS, mounted by this program.
+/// Name of NVMFS, which this program mounts.
 pub const NVMFS: &str = "nvmfs";
 
-/// What this program is called with to play a job: `wearwell reproduce --play JOB ROOT`.
+/// Arguments with which this program plays a job: `wearwell reproduce --play JOB ROOT`.
 pub const PLAY: [&str; 2] = ["reproduce", "--play"];
 
-/// Of the guest beside page cache or NVRAM, for its kernel, the servers and the cleaner.
+/// Memory of the guest beside page cache or NVRAM: for its kernel, the servers and the cleaner.
 const OWN_MEMORY_BYTES: u64 = 128 << 20;
-/// Of the program that plays, which is charged like its page cache.
+/// Memory of the program that plays the job, which is charged like its page cache.
 const PLAYER_BYTES: u64 = 16 << 20;
 
-/// Shares of the page cache that may be dirty: the kernel writes in the background above the first, and holds up who writes at the second.
-/// They are the kernel's own, which it takes of all memory.
+/// Limits for dirty data as shares of the page cache: the kernel writes in the background above the first, and blocks
+/// writers at the second. The values are the kernel's defaults, which it applies to all memory.
 const DIRTY_SHARES: [f64; 2] = [0.1, 0.2];
 
-/// What must be there.
+/// Required programs.
 const PROGRAMS: [&str; 9] = [
     "linux.uml",
     "mkfs.ext4",
@@ -46,7 +47,7 @@ const PROGRAMS: [&str; 9] = [
     "timeout",
 ];
 
-/// One measurement at a time: others would take the processor from it.
+/// Lock for one measurement at a time: concurrent ones would use its processor.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// A file system under a workload.
@@ -58,54 +59,54 @@ pub struct Case {
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Of the disk.
+    /// Size of the disk.
     pub disk_mib: u64,
-    /// Of the NVRAM, or of the page cache.
+    /// Size of the NVRAM, or of the page cache.
     pub cache_mib: u64,
-    /// What the workload writes once its files are made.
+    /// Bytes that the workload writes once its files are made.
     pub written_bytes: u64,
-    /// How many times slower the drive is.
+    /// Factor by which the drive is slowed down.
     pub slowed_by: u32,
-    /// The seed.
+    /// Seed of the workload.
     pub seed: u64,
-    /// When it is ended at the latest.
+    /// Time limit.
     pub limit_seconds: u32,
 }
 
-/// What came of a case.
+/// Outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was measured.
+    /// Measurement complete.
     Measured(Clocked),
-    /// The file system had no room for what the workload wrote.
+    /// The file system had no room for the writes of the workload.
     NoRoom,
-    /// It was not at the end when it was ended.
+    /// The workload did not complete within the time limit.
     NotAtTheEnd,
 }
 
-/// How fast it was.
+/// Results of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clocked {
-    /// What the workload wrote.
+    /// Bytes that the workload wrote.
     pub written_bytes: u64,
-    /// What it read.
+    /// Bytes that it read.
     pub read_bytes: u64,
-    /// Its operations.
+    /// Number of its operations.
     pub operations: u64,
-    /// How long that took in the drive's time, the final sync included.
+    /// Duration in the drive's time, including the final sync.
     pub seconds: f64,
-    /// How much of it was spent waiting for room.
+    /// Time spent waiting for space.
     pub waited_seconds: f64,
-    /// How much of it the drive was busy.
+    /// Time that the drive was busy.
     pub busy_seconds: f64,
-    /// What was sent to the drive.
+    /// Bytes sent to the drive.
     pub sent_bytes: u64,
-    /// In so many writes, neighbours in time and place joined.
+    /// Number of these writes, with neighbours in time and place merged.
     pub sent_requests: u64,
 }
 
-/// Why nothing can be measured here; nothing if it can.
+/// Returns the reason why nothing can be measured here; `None` if it can.
 pub fn missing() -> Option<String> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/sbin".into()]).collect();
@@ -122,20 +123,20 @@ pub fn missing() -> Option<String> {
 }
 
 impl Case {
-    /// What it is called.
+    /// Returns the name of the case.
     pub fn name(&self) -> String {
         format!("{} under {} at {}", self.file_system, self.workload, self.utilisation)
     }
 
-    /// Measures it.
+    /// Measures the case.
     ///
     /// # Errors
     ///
-    /// As of mounting, and of a guest that fails.
+    /// As for mounting, and for a guest that fails.
     pub fn measure(&self, memory: &Path) -> Result<Outcome, Failure> {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = |parent: &Path| tempfile::Builder::new().prefix("wearwell-").tempdir_in(parent);
-        // Elsewhere than the content: a guest has another file system over the usual place for memory.
+        // Not in the folder of the content, over which a guest mounts another file system.
         let (memory, scratch) = (folder(memory)?, folder(&std::env::temp_dir())?);
         let pace = Arc::new(Pace::new(Rates::X25_E, self.slowed_by));
         let recorder = Recorder::start_paced(memory.path(), self.disk_mib << 20, Arc::clone(&pace))?;
@@ -190,7 +191,7 @@ impl Case {
         }))
     }
 
-    /// What the guest does once it has begun.
+    /// Returns the script of the guest.
     fn script(&self, job: &[String], scratch: &Path) -> Result<String, Failure> {
         let quoted: Vec<String> = job.iter().map(|part| format!("'{part}'")).collect();
         let (begin, end) = self.mounting(&scratch.display().to_string())?;
@@ -212,7 +213,7 @@ impl Case {
         ))
     }
 
-    /// How the file system is made and mounted, and unmounted.
+    /// Returns the commands that make and mount the file system, and those that unmount it.
     fn mounting(&self, scratch: &str) -> Result<(String, String), Failure> {
         let seconds = |seconds: u32| seconds * self.slowed_by;
         let ext = |kind: &str| {
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_is_an_answer_and_silence_an_error() {
+    fn full_file_system_is_an_outcome_and_missing_output_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let seen = |line: &str| Seen { lines: vec![line.to_owned()], ..Seen::default() };
         if missing().is_some() {

@@ -1,29 +1,29 @@
-//! A file system under a workload, looked at as it goes on.
+//! Observations of a file system at several moments during a workload.
 
 use crate::Failure;
 use crate::nvmfs::replay::{BEYOND_BYTES, Drive, ReplayFtl, Replayed, replay_marks};
 use crate::nvmfs::simulate::{Load, Mark, Simulated, Sizes};
 use serde::{Deserialize, Serialize};
 
-/// What was done by a moment, since the file system was made.
+/// Totals at a moment, since the file system was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
-    /// Bytes that the workload wrote, the making of its files included.
+    /// Bytes that the workload wrote, including the creation of its files.
     pub written_bytes: u64,
     /// Bytes that the drive was sent.
     pub sent_bytes: u64,
-    /// What a drive with a map of pages did.
+    /// Results of a drive with a page-level map.
     pub page: Replayed,
-    /// What FAST did, where it was asked.
+    /// Results of FAST, if requested.
     pub fast: Option<Replayed>,
-    /// Blocks in segments that were recycled.
+    /// Number of blocks in recycled segments.
     pub recycled_blocks: u64,
-    /// Valid ones among them, which were moved.
+    /// Number of valid blocks among them, which were moved.
     pub moved_blocks: u64,
 }
 
 impl Look {
-    /// What was done since an earlier moment.
+    /// Returns the totals since `earlier`.
     pub fn since(self, earlier: Look) -> Look {
         Look {
             written_bytes: self.written_bytes - earlier.written_bytes,
@@ -35,51 +35,51 @@ impl Look {
         }
     }
 
-    /// Bytes sent to the drive for each that the workload wrote.
+    /// Returns the bytes sent to the drive per byte that the workload wrote.
     pub fn traffic(&self) -> f64 {
         self.sent_bytes as f64 / self.written_bytes as f64
     }
 
-    /// Blocks erased by the drive with a map of pages for each GiB that the workload wrote.
+    /// Returns the erases of the drive with a page-level map per GiB that the workload wrote.
     pub fn page_erases(&self) -> f64 {
         self.page.erases as f64 * f64::from(1 << 30) / self.written_bytes as f64
     }
 
-    /// The same by FAST.
+    /// Returns the erases of FAST per GiB that the workload wrote.
     pub fn fast_erases(&self) -> Option<f64> {
         self.fast.map(|fast| fast.erases as f64 * f64::from(1 << 30) / self.written_bytes as f64)
     }
 
-    /// Pages that the drive with a map of pages programmed for each that the workload wrote.
+    /// Returns the pages that the drive with a page-level map programmed per page that the workload wrote.
     pub fn programs(&self) -> f64 {
         self.page.programs as f64 * 4096.0 / self.written_bytes as f64
     }
 
-    /// 1 - moved / recycled; `None` where nothing was recycled.
+    /// Returns 1 - moved / recycled; `None` if nothing was recycled.
     pub fn efficiency(&self) -> Option<f64> {
         (self.recycled_blocks > 0).then(|| 1.0 - self.moved_blocks as f64 / self.recycled_blocks as f64)
     }
 }
 
-/// Which moments, and on which drives.
+/// Moments of observation, and parameters of the drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Looks {
-    /// Multiples of the disk that the workload has written since its files were made, rising.
+    /// Moments as multiples of the disk that the workload has written since its files were made, in rising order.
     pub disks: Vec<f64>,
-    /// Share of its flash that the drive does not show.
+    /// Share of the flash that is spare space.
     pub hidden: f64,
-    /// Pages of 4 KiB in an erase block.
+    /// Number of 4 KiB pages in an erase block.
     pub pages_per_block: u32,
-    /// Whether FAST is asked too.
+    /// True if FAST is observed too.
     pub fast: bool,
 }
 
 impl Looks {
-    /// Plays a workload and looks at it: first once its files are made, then at each of these moments.
+    /// Plays a workload and observes it: first when its files are made, then at each of these moments.
     ///
     /// # Errors
     ///
-    /// A workload that does not fit.
+    /// Returns an error if the workload does not fit.
     pub fn at(
         &self,
         simulated: &Simulated,
@@ -127,7 +127,7 @@ mod tests {
     use crate::session::tests::with_session;
 
     #[test]
-    fn looks_add_up_to_one_run() {
+    fn observations_equal_those_of_one_run() {
         let sizes = Sizes { disk_bytes: 64 << 20, nvram_bytes: 8 << 20, written_bytes: 0, seed: 1 };
         let assumed = with_session(1, 1.0, |session| Assumed::of(session).unwrap());
         let looks = Looks { disks: vec![0.25, 0.5], hidden: 0.1, pages_per_block: 64, fast: true };
@@ -142,7 +142,7 @@ mod tests {
             );
             assert_eq!(half.written_bytes - files.written_bytes, 16 << 20);
             assert_eq!(all.since(half).written_bytes, 16 << 20);
-            // What the drives got is what was sent; a look is what an ordinary replay up to it has.
+            // The drives received all sent bytes; an observation equals that of an ordinary replay up to this moment.
             for look in &found {
                 assert_eq!(look.page.host_pages * 4096, look.sent_bytes);
                 assert_eq!(look.fast.unwrap().host_pages, look.page.host_pages);

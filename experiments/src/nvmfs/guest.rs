@@ -1,4 +1,4 @@
-//! User-mode Linux on a recorded disk, for file systems that the running kernel may lack, and nilfs2 in it.
+//! User-mode Linux on a recorded disk, for file systems that the running kernel may lack, in particular nilfs2.
 
 use crate::Failure;
 use crate::nvmfs::job::{Cleaned, Job, Seen, limited, watch};
@@ -9,48 +9,47 @@ use std::path::Path;
 use std::process::Command;
 use wearwell_trace::{Op, RequestBatch};
 
-/// Name of the file system that is run in a guest.
+/// Name of the file system that runs in a guest.
 pub const NILFS2: &str = "nilfs2";
 
-/// Where the package puts the guest kernel's modules.
+/// Folder of the package with the guest kernel's modules.
 const MODULES: &str = "/usr/lib/uml/modules";
 
-/// The cleaner with its own thresholds, but in haste: nothing is protected from it for an hour, it hardly rests, and says
-/// what it does. As it comes, it frees two segments in five seconds, and any workload would fill the disk.
+/// Configuration of the nilfs2 cleaner: default thresholds, but faster. Nothing is protected for an hour, it hardly
+/// pauses, and it logs its work. By default it frees two segments in five seconds, and any workload would fill the disk.
 pub(crate) const CLEANER: &str = "protection_period 1\nmin_clean_segments 10%\nmax_clean_segments 20%\n\
     clean_check_interval 1\nselection_policy timestamp\nnsegments_per_clean 2\nmc_nsegments_per_clean 4\n\
     cleaning_interval 0.1\nmc_cleaning_interval 0.01\nretry_interval 1\nmin_reclaimable_blocks 10%\n\
     mc_min_reclaimable_blocks 1%\nuse_set_suinfo\nuse_mmap\nlog_priority debug\n";
 
-/// Blocks of 4 KiB in a segment. `mkfs.nilfs2` makes eight times as many unless it is told; of those a small disk has too few for the
-/// least number that is kept in reserve.
+/// Number of 4 KiB blocks in a segment. The default of `mkfs.nilfs2` is eight times as many; a small disk has too few
+/// of those segments for the least reserve.
 pub(crate) const SEGMENT_BLOCKS: u64 = 256;
 
-/// Share of the segments in reserve, per cent; 5 unless it is told, with which the paper's fullest disks do not fit.
+/// Share of the segments in reserve, per cent; with the default of 5, the paper's fullest disks do not fit.
 pub(crate) const RESERVED_PERCENT: u32 = 3;
 
-/// Longest request that [`merged`] makes, bytes; as long as those of the host's loop device.
+/// Longest request that [`merged`] makes, bytes: that of the host's loop device.
 const MERGED_BYTES: u64 = 1 << 20;
 
-/// Dirty blocks with which a segment is written, far fewer than are erased and not in reserve on the fullest disk: nilfs2 refuses writes
-/// that what is dirty leaves no segments for.
+/// Number of dirty blocks that triggers the writing of a segment. It is far below the free, unreserved blocks on the
+/// fullest disk, because nilfs2 refuses writes if the dirty data leave no free segments.
 pub(crate) const WRITTEN_AT_BLOCKS: u32 = 512;
 
-/// How a guest begins.
+/// First lines of a guest's script.
 const INIT: &str = "#!/bin/sh\n\
     export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
     mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev 2> /dev/null\n\
     mount -t tmpfs tmpfs /mnt; mkdir /mnt/fs /mnt/out\n\
     mkdir -p /dev/shm; mount -t tmpfs tmpfs /dev/shm\n";
 
-/// What the guest's kernel and the cleaner need beside the page cache, which holds the segments being cleaned; with less
-/// the cleaner thrashes.
+/// Memory that the guest's kernel and the cleaner need beside the page cache, which also holds the segments being
+/// cleaned; with less, the cleaner thrashes.
 const OWN_MEMORY_BYTES: u64 = 128 << 20;
 
 /// Runs the job on nilfs2 in a guest with about `memory_bytes` of page cache.
 ///
-/// The guest's disk driver cuts requests into blocks and keeps flushes to itself.
-/// `logs` sees what is written to `recorder`.
+/// The guest's disk driver splits requests into blocks and does not pass flushes on. `logs` observes the writes to `recorder`.
 pub fn run(
     recorder: &Recorder,
     logs: &NilfsLogs,
@@ -88,9 +87,9 @@ pub fn run(
     Ok(seen)
 }
 
-/// A machine with `memory_bytes` whose disk is `disk`, and whose first process does what `script` says once the file systems of
-/// the kernel are mounted; it is ended after `limit_seconds`. The guest's modules are in the folder `modules` of `scratch`, which
-/// must not be where the guest mounts another file system (`/dev`, `/mnt`).
+/// Returns the command of a machine with `memory_bytes` and the disk `disk`. Its first process runs `script` once the
+/// kernel's file systems are mounted; it is ended after `limit_seconds`. The guest's modules are in the folder
+/// `modules` of `scratch`, which must not be where the guest mounts another file system (`/dev`, `/mnt`).
 pub fn machine(
     script: &str,
     disk: &Path,
@@ -116,13 +115,13 @@ pub fn machine(
     Ok(command)
 }
 
-/// Segments that the cleaner's log says were made free.
+/// Returns the number of freed segments in the cleaner's log.
 fn cleaned_segments(log: &str) -> u64 {
     log.lines().filter(|line| line.contains("]: segment ") && line.ends_with(" cleaned")).count() as u64
 }
 
-/// The requests before the guest's driver cut them: neighbours in time and place joined, but not beyond the number
-/// `set_up_requests`, nor above 1 MiB. Returns that number among the new ones too.
+/// Restores the requests from before the guest's driver split them: merges neighbours in time and place, but not across
+/// request `set_up_requests`, nor above 1 MiB. Also returns the new index of request `set_up_requests`.
 pub fn merged(requests: &RequestBatch, set_up_requests: usize) -> (RequestBatch, usize) {
     let mut merged = RequestBatch::default();
     let mut set_up = 0;
@@ -145,7 +144,7 @@ pub fn merged(requests: &RequestBatch, set_up_requests: usize) -> (RequestBatch,
     (merged, if set_up_requests >= requests.len() { requests.len() } else { set_up })
 }
 
-/// What the guest does once it has begun.
+/// Returns the script of the guest.
 fn script(job: &[String], scratch: &Path) -> String {
     let quoted: Vec<String> = job.iter().map(|part| format!("'{part}'")).collect();
     let scratch = scratch.display();
@@ -170,7 +169,7 @@ mod tests {
     use wearwell_trace::Request;
 
     #[test]
-    fn neighbours_are_joined_but_not_across_the_end_of_the_set_up() {
+    fn neighbours_are_merged_but_not_across_the_end_of_the_set_up() {
         let mut requests = RequestBatch::default();
         let ops = [
             (Op::Write, 0),
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cleaner_says_what_it_freed() {
+    fn freed_segments_are_parsed_from_the_cleaner_log() {
         let log = "daemon.debug nilfs_cleanerd[7]: 2 segments selected to be cleaned\n\
                    daemon.debug nilfs_cleanerd[7]: segment 16 cleaned\n\
                    daemon.debug nilfs_cleanerd[7]: segment 17 cleaned\n";

@@ -9,26 +9,26 @@ use std::path::Path;
 /// A file system of the host's kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct HostFileSystem {
-    /// Its name.
+    /// Name of the file system.
     pub name: &'static str,
-    /// Makes one on the device that follows.
+    /// Command for mkfs, which is followed by the device.
     make: &'static [&'static str],
     /// Type and options of the mount.
     mount: [&'static str; 2],
 }
 
-/// An inode for each 4 KiB, for PostMark's files are small. Tables are zeroed when the file system is made, not in the background later, among the workload's requests.
+/// One inode per 4 KiB, because PostMark's files are small. Tables are zeroed by mkfs, instead of in the background
+/// among the workload's requests.
 const AT_ONCE: &str = "lazy_itable_init=0,lazy_journal_init=0";
 
-/// Mounted so that nothing is committed after some seconds, which would make a slow machine write more than a quick one for the same
-/// bytes.
+/// Mount options without commits by time, with which a slow machine would write more than a fast one for the same bytes.
 const BY_BYTES: &str = "discard,commit=86400";
 
-/// Hundredths of a second between two looks of the kernel for data that has been dirty for long; never if 0.
+/// Interval at which the kernel looks for old dirty data, in hundredths of a second; never if 0.
 const WRITE_BACK: &str = "/proc/sys/vm/dirty_writeback_centisecs";
 
-/// Those of the paper (section IV-A), and what became of the first. The ext4 driver serves both; for ext3 it allocates at
-/// once and by blocks, as that did.
+/// File systems of the paper (section IV-A), and the successor of the first. The ext4 driver serves both; for ext3 it
+/// allocates immediately and by blocks, like the original driver.
 pub const HOST_FILE_SYSTEMS: [HostFileSystem; 3] = [
     HostFileSystem {
         name: "ext3",
@@ -40,7 +40,7 @@ pub const HOST_FILE_SYSTEMS: [HostFileSystem; 3] = [
         make: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-i", "4096", "-E", AT_ONCE],
         mount: ["ext4", BY_BYTES],
     },
-    // Data and metadata together, as its makers advise for disks of less than a GiB.
+    // Data and metadata mixed, as its developers recommend for disks of less than a GiB.
     HostFileSystem {
         name: "btrfs",
         make: &["mkfs.btrfs", "-q", "-f", "--mixed"],
@@ -48,12 +48,12 @@ pub const HOST_FILE_SYSTEMS: [HostFileSystem; 3] = [
     },
 ];
 
-/// Where memory is limited (cgroups of version 1).
+/// Folder of memory limits (cgroups of version 1).
 const MEMORY_GROUPS: &str = "/sys/fs/cgroup/memory";
 
-/// A group of processes that may have no more than `bytes` of memory, page cache included.
+/// Creates a group of processes with at most `bytes` of memory, including page cache.
 ///
-/// Errors: the kernel has no memory cgroups of version 1, or one must not make any.
+/// Errors: the kernel has no memory cgroups of version 1, or creating one is not allowed.
 fn limit_memory(bytes: u64, clean_up: &mut CleanUp) -> Result<String, Failure> {
     let group = format!("{MEMORY_GROUPS}/wearwell-{}", std::process::id());
     std::fs::create_dir(&group).map_err(|error| format!("{group}: {error}"))?;
@@ -62,7 +62,7 @@ fn limit_memory(bytes: u64, clean_up: &mut CleanUp) -> Result<String, Failure> {
     Ok(format!("{group}/cgroup.procs"))
 }
 
-/// No data is written back because of its age, until `clean_up`.
+/// Disables write-back of data by age, until `clean_up`.
 fn write_back_by_bytes(clean_up: &mut CleanUp) -> Result<(), Failure> {
     let before = std::fs::read_to_string(WRITE_BACK)?;
     clean_up.later(&["sh", "-c", &format!("echo {} > {WRITE_BACK}", before.trim())]);
@@ -70,12 +70,12 @@ fn write_back_by_bytes(clean_up: &mut CleanUp) -> Result<(), Failure> {
 }
 
 impl HostFileSystem {
-    /// The file system of this name, if it is one of the host's.
+    /// Returns the file system of this name, if it is one of the host's.
     pub fn named(name: &str) -> Option<&'static HostFileSystem> {
         HOST_FILE_SYSTEMS.iter().find(|system| system.name == name)
     }
 
-    /// Makes the file system, runs the job with `memory_bytes` of memory for itself and its page cache, and unmounts.
+    /// Makes the file system, runs the job with `memory_bytes` of memory for its processes and page cache, and unmounts.
     pub fn run(
         &self,
         recorder: &Recorder,
@@ -96,7 +96,7 @@ impl HostFileSystem {
         write_back_by_bytes(&mut clean_up)?;
         let members = limit_memory(memory_bytes, &mut clean_up)?;
         let mut command = limited(job.limit_seconds);
-        // The shell enters the group, and what it becomes stays in it.
+        // The shell joins the group, and the program that replaces it stays in the group.
         command.args(["sh", "-c", &format!("echo $$ > {members} && exec \"$@\""), "sh"]);
         watch(command.args(job.command(&mount_point)), recorder, || ())
     }

@@ -1,4 +1,4 @@
-//! What is run on a mounted file system, in a process of its own, and what it tells.
+//! Jobs on a mounted file system, each in a separate process, and their reports.
 
 use crate::Failure;
 use crate::nvmfs::recorder::Recorder;
@@ -12,96 +12,95 @@ use wearwell_base::seed::Seed;
 use wearwell_nvmfs::workload::FileWorkloadConfig;
 use wearwell_nvmfs::workload::play::{Contents, OnDirectory, PlayCounts, PlayOptions, Player, Target};
 
-/// How long a job waits for the cleaner of a full file system before it gives up.
+/// Time that a job waits for the cleaner of a full file system before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// When a job is ended at the latest, unless it is told otherwise, seconds.
+/// Default time limit of a job, seconds.
 const LIMIT_SECONDS: u32 = 600;
 
-/// How many operations are played between two looks at what was written.
+/// Number of operations between two checks of the written bytes.
 const OPERATIONS_AT_ONCE: u64 = 64;
 
-/// The line with which a job says that its files are made and synced.
+/// Line that reports that the files of a job are made and synced.
 pub const SET_UP_LINE: &str = "job: set up";
-/// What stands in front of the report.
+/// Prefix of the report.
 pub const REPORT: &str = "job: report ";
-/// What stands for the directory of the job in a command.
+/// Placeholder for the directory of the job in a command.
 const ROOT: &str = "{root}";
 
-/// A workload, as it is handed to the process that plays it.
+/// A workload, as it is passed to the process that plays it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GeneratedJob {
     /// The workload.
     pub workload: FileWorkloadConfig,
-    /// Bytes that its `utilisation` is a share of.
+    /// Base of its `utilisation`, bytes.
     pub capacity_bytes: u64,
     /// The seed.
     pub seed: u64,
-    /// What the main phase writes: it ends with the first look at the counts that shows as much, bytes.
+    /// Bytes that the main phase writes: it ends with the first check of the counts that shows as many.
     pub main_bytes: u64,
-    /// Each time that it has written so much everything is synced, in place of what a kernel does after some seconds, bytes; only in the
-    /// end unless given.
+    /// Bytes after which everything is synced, instead of the time-based write-back of a kernel; only at the end unless given.
     #[serde(default)]
     pub sync_bytes: Option<u64>,
-    /// Whether no page that is written is like another, for drives that look at the bytes; zeros are quicker.
+    /// True if all written pages differ, for drives that inspect contents; zeros are faster.
     #[serde(default)]
     pub unlike: bool,
 }
 
-/// What a job says of its main phase.
+/// Report of a job about its main phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobReport {
-    /// What it did.
+    /// Counts of operations.
     pub counts: PlayCounts,
-    /// How long that took, the final sync included, seconds.
+    /// Duration, including the final sync, seconds.
     pub seconds: f64,
-    /// How much of it was spent waiting for space, seconds.
+    /// Time spent waiting for space, seconds.
     pub waited_seconds: f64,
 }
 
-/// A command to be run in a file system.
+/// A command to run in a file system.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The command; `{root}` is the directory that it works in.
+    /// The command; `{root}` is its working directory.
     command: Vec<String>,
-    /// When it is ended at the latest, seconds.
+    /// Time limit, seconds.
     pub limit_seconds: u32,
 }
 
-/// What the cleaner of a log-structured file system did.
+/// Work of the cleaner of a log-structured file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleaned {
-    /// Segments made free.
+    /// Number of segments freed.
     pub segments: u64,
-    /// Blocks of 4 KiB in them, the paper's "recycled blocks" (section IV-D).
+    /// Number of 4 KiB blocks in them, the paper's "recycled blocks" (section IV-D).
     pub recycled_blocks: u64,
-    /// Valid ones of files among them, which were moved.
+    /// Number of valid file blocks among them, which were moved.
     pub moved_blocks: u64,
 }
 
 impl Cleaned {
-    /// "1 - (moved_valid_blocks / total_recycled_blocks)" (section IV-D); `None` if nothing was recycled.
+    /// Returns "1 - (moved_valid_blocks / total_recycled_blocks)" (section IV-D); `None` if nothing was recycled.
     pub fn efficiency(&self) -> Option<f64> {
         (self.recycled_blocks > 0).then(|| 1.0 - self.moved_blocks as f64 / self.recycled_blocks as f64)
     }
 }
 
-/// What was seen of a job.
+/// Observations of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Requests before its main phase.
+    /// Number of requests before its main phase.
     pub set_up_requests: usize,
-    /// Its report.
+    /// Report of the job.
     pub report: Option<JobReport>,
-    /// What the cleaner did in the main phase, where there is one.
+    /// Work of the cleaner in the main phase, if there is a cleaner.
     pub cleaned: Option<Cleaned>,
-    /// All other lines.
+    /// All other lines of output.
     pub lines: Vec<String>,
 }
 
 impl Job {
-    /// Plays a generated workload, by this program with the arguments `entry`, which ends in [`play`]. Its description is written to
-    /// `scratch`.
+    /// Returns a job that plays a generated workload, by this program with the arguments `entry`, which lead to
+    /// [`play`]. Its description is written to `scratch`.
     pub fn generated(job: &GeneratedJob, entry: &[&str], scratch: &Path) -> Result<Job, Failure> {
         let path = scratch.join("job.toml");
         std::fs::write(&path, toml::to_string(job)?)?;
@@ -112,13 +111,13 @@ impl Job {
         Ok(Job { command, limit_seconds: LIMIT_SECONDS })
     }
 
-    /// The command in the directory `root`.
+    /// Returns the command for the directory `root`.
     pub fn command(&self, root: &str) -> Vec<String> {
         self.command.iter().map(|part| part.replace(ROOT, root)).collect()
     }
 }
 
-/// Plays a generated job in the directory `root`, and tells on the standard output how it goes.
+/// Plays a generated job in the directory `root`, and reports its progress on standard output.
 pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     let job: GeneratedJob = toml::from_str(&std::fs::read_to_string(job)?)?;
     let mut workload = job.workload.build(job.capacity_bytes, Seed(job.seed))?;
@@ -149,22 +148,22 @@ pub fn play(job: &Path, root: &Path) -> Result<(), Failure> {
     say(&format!("{REPORT}{}", serde_json::to_string(&report)?))
 }
 
-/// A line that is seen at once.
+/// Prints a line and flushes it.
 fn say(line: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }
 
-/// The beginning of a command that is ended after so many seconds, with all its children.
+/// Returns the first part of a command that is ended after this many seconds, with all its children.
 pub fn limited(seconds: u32) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-k", "10", &seconds.to_string()]);
     command
 }
 
-/// Runs a [`limited`] command that plays a job, or that runs a machine which does, and watches what it says; `set_up` is called as soon
-/// as the job's files are made.
+/// Runs a [`limited`] command that plays a job, directly or in a machine, and observes its output; calls `set_up` as
+/// soon as the job's files are made.
 pub fn watch(command: &mut Command, recorder: &Recorder, mut set_up: impl FnMut()) -> Result<Seen, Failure> {
     let mut seen = Seen::default();
     let ended = watch_lines(command, &mut |line| {
@@ -185,12 +184,12 @@ pub fn watch(command: &mut Command, recorder: &Recorder, mut set_up: impl FnMut(
     Err(format!("{command:?} did not end well:\n{}", last.join("\n")).into())
 }
 
-/// Runs a [`limited`] command and shows each line that it says to `on_line` at once; whether it ended well. It is ended where this
-/// program is asked to stop.
+/// Runs a [`limited`] command and passes each line of its output to `on_line` at once; returns true if it succeeded.
+/// The command is ended if this program is asked to stop.
 ///
 /// # Errors
 ///
-/// Being asked to stop; as of `on_line`, which is told everything all the same.
+/// A request to stop; as for `on_line`, which nevertheless receives all lines.
 pub fn watch_lines(
     command: &mut Command,
     on_line: &mut dyn FnMut(&str) -> Result<(), Failure>,

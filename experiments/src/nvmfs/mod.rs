@@ -1,4 +1,4 @@
-//! What the experiments on NVMFS share: recordings of real file systems, and replays of recordings on two FTLs.
+//! Common code of the experiments on NVMFS: recordings of real file systems, and replays of recordings on two FTLs.
 
 pub mod assumed;
 pub mod clean_up;

@@ -1,8 +1,8 @@
-//! What nilfs2 writes and its cleaner moves, read from the summaries of the logs that nilfs2 writes to its disk.
+//! Writes of nilfs2 and moves of its cleaner, parsed from the summaries of the logs that nilfs2 writes to its disk.
 //!
-//! Each log begins with a summary, which names its files and blocks (`nilfs2_ondisk.h`). Blocks that users write carry the log's own
-//! checkpoint, and those that the cleaner moves that of their first writing. A log of the cleaner is marked, but for its first part, and may
-//! hold what users wrote too.
+//! Each log begins with a summary of its files and blocks (`nilfs2_ondisk.h`). Blocks that users write carry the log's
+//! own checkpoint; blocks that the cleaner moves carry the checkpoint of their first writing. A log of the cleaner is
+//! marked, except for its first part, and may also hold users' writes.
 
 use crate::nvmfs::recorder::Media;
 use serde::{Deserialize, Serialize};
@@ -12,33 +12,33 @@ use std::sync::{Mutex, PoisonError};
 const BLOCK_BYTES: usize = 4096;
 /// `NILFS_SEGSUM_MAGIC`.
 const MAGIC: u32 = 0x1eaf_fa11;
-/// `NILFS_SS_GC`: written by the cleaner.
+/// `NILFS_SS_GC`: log written by the cleaner.
 const BY_CLEANER: u16 = 0x10;
-/// `NILFS_DAT_INO`: the table from virtual to real block numbers, whose own blocks have real ones.
+/// `NILFS_DAT_INO`: the table from virtual to real block numbers; its own blocks have real numbers.
 const DAT: u64 = 3;
-/// `NILFS_ROOT_INO`, and `NILFS_USER_INO`, from which on files are users'; the others are the file system's own.
+/// `NILFS_ROOT_INO`, and `NILFS_USER_INO`, the first inode of users' files; other inodes are internal files of the file system.
 const ROOT: u64 = 2;
 const FIRST_OF_USERS: u64 = 11;
 /// Bytes of `nilfs_segment_summary`, `nilfs_finfo`.
 const SUMMARY_BYTES: usize = 64;
 const FILE_BYTES: usize = 24;
 
-/// Blocks of logs, by what they hold.
+/// Blocks of logs by type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogBlocks {
-    /// Contents of files, as users wrote them.
+    /// File contents written by users.
     pub contents: u64,
-    /// Of the trees that lead to them.
+    /// Blocks of the trees that point to these contents.
     pub trees: u64,
-    /// Of files, contents and trees, that the cleaner moved.
+    /// File blocks, contents and trees, that the cleaner moved.
     pub moved: u64,
-    /// Of the DAT, in logs of users.
+    /// Blocks of the DAT in logs of users.
     pub map: u64,
-    /// Of the DAT, in logs of the cleaner.
+    /// Blocks of the DAT in logs of the cleaner.
     pub map_by_cleaner: u64,
-    /// Summaries, super roots, and other files of the file system's own, in logs of users.
+    /// Summaries, super roots and internal files, in logs of users.
     pub rest: u64,
-    /// The same, in logs of the cleaner.
+    /// Summaries, super roots and internal files, in logs of the cleaner.
     pub rest_by_cleaner: u64,
 }
 
@@ -58,7 +58,7 @@ impl Sub for LogBlocks {
     }
 }
 
-/// Looks at all that is written to the disk.
+/// Observer of all writes to the disk.
 #[derive(Debug, Default)]
 pub struct NilfsLogs {
     state: Mutex<State>,
@@ -67,12 +67,12 @@ pub struct NilfsLogs {
 #[derive(Debug, Default)]
 struct State {
     blocks: LogBlocks,
-    /// The log that began last: where, and how long its summary is. Its summary may not be whole before another begins.
+    /// Offset and summary length of the most recent log. Its summary may be incomplete until the next log begins.
     begun: Option<(u64, usize)>,
 }
 
 impl NilfsLogs {
-    /// `data` was written to the disk at an offset.
+    /// Records that `data` was written to the disk at an offset.
     pub fn written(&self, disk: &dyn Media, offset_bytes: u64, data: &[u8]) {
         for (index, block) in data.chunks_exact(BLOCK_BYTES).enumerate() {
             if let Some(summary_bytes) = summary_bytes(block) {
@@ -83,7 +83,7 @@ impl NilfsLogs {
         }
     }
 
-    /// The blocks of all logs so far but the last one.
+    /// Returns the blocks of all logs so far, except the most recent one.
     pub fn blocks(&self) -> LogBlocks {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).blocks
     }
@@ -99,7 +99,7 @@ impl State {
     }
 }
 
-/// The length of the summary that a block begins, if it is the beginning of one.
+/// Returns the length of the summary that starts with `block`, if the block is a start of a summary.
 fn summary_bytes(block: &[u8]) -> Option<usize> {
     let is_one = u32_at(block, 8) == MAGIC && usize::from(u16_at(block, 12)) == SUMMARY_BYTES;
     let bytes = u32_at(block, 48) as usize;
@@ -118,7 +118,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// Where an entry lies that would begin at `at`: none lies across the end of a block.
+/// Returns the offset of an entry that would begin at `at`: entries do not cross block boundaries.
 fn entry_at(at: usize, bytes: usize) -> usize {
     if at % BLOCK_BYTES + bytes > BLOCK_BYTES { at.next_multiple_of(BLOCK_BYTES) } else { at }
 }
@@ -168,7 +168,7 @@ impl LogBlocks {
 mod tests {
     use super::*;
 
-    /// A summary of files: inode, checkpoint, blocks, data blocks among them.
+    /// Builds a summary of files: inode, checkpoint, number of blocks, number of data blocks.
     fn summary(flags: u16, checkpoint: u64, files: &[(u64, u64, u32, u32)]) -> Vec<u8> {
         let mut summary = vec![0; SUMMARY_BYTES];
         for (inode, written_at, blocks, data_blocks) in files {
@@ -195,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn moved_blocks_are_told_from_new_ones_and_from_metadata() {
-        // The first file's entries reach into a third block, and those of the table have the other lengths.
+    fn moved_blocks_new_blocks_and_metadata_are_counted_separately() {
+        // The first file's entries extend into a third block, and those of the DAT have the other lengths.
         let files =
             |cno| [(20, cno, 600, 590), (DAT, 0, 40, 30), (21, 9, 7, 7), (22, cno, 3, 3), (5, 0, 2, 2)];
         let (new, old) = (files(9), files(5));
@@ -211,10 +211,10 @@ mod tests {
         let moved =
             LogBlocks { contents: 607, moved: 603, map_by_cleaner: 40, rest_by_cleaner: 5, ..written };
         let more = LogBlocks { contents: 614, moved: 1206, map: 80, rest: 10, ..moved };
-        // The last is not counted before another begins.
+        // The most recent log is not counted before another begins.
         for (log, before) in [(&by_user, none), (&by_cleaner, written), (&unmarked, moved), (&by_user, more)]
         {
-            // As a guest writes it: block by block.
+            // Block by block, as a guest writes.
             for block in log.chunks(BLOCK_BYTES) {
                 image.write(offset, block).unwrap();
                 logs.written(&image, offset, block);

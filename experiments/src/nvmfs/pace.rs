@@ -1,33 +1,33 @@
-//! A disk as fast as a drive: each request is answered when the drive would be done with it.
+//! A disk with the speed of a drive: each request is answered when the drive would complete it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wearwell_trace::Op;
 
-/// How late a request may be taken for one that waited for the drive: threads sleep a little longer than they are told.
+/// Tolerance for the lateness of a request that waited for the drive: threads sleep a little longer than requested.
 const LATE: Duration = Duration::from_micros(200);
 
-/// What a drive takes for a request: as long as its bytes take, and a least time unless it goes on where the last of its kind ended.
-/// Trims and flushes take none.
+/// Speed of a drive: a request takes the time of its bytes, but at least a minimum time unless it continues where the
+/// last one of its kind ended. Trims and flushes take no time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Megabytes (10^6 bytes) a second that it writes in order.
+    /// Sequential write rate, in megabytes (10^6 bytes) per second.
     pub write_mb_per_s: f64,
-    /// Least time of a write elsewhere, µs.
+    /// Least time of a non-sequential write, µs.
     pub write_us: f64,
-    /// Megabytes a second that it reads in order.
+    /// Sequential read rate, in megabytes per second.
     pub read_mb_per_s: f64,
-    /// Least time of a read elsewhere, µs.
+    /// Least time of a non-sequential read, µs.
     pub read_us: f64,
 }
 
 impl Rates {
-    /// Intel's X25-E by its data sheet: 170 and 250 MB/s in order, 3,300 writes and 35,000 reads of 4 KiB a second (sources: the preset
-    /// `x25_e`).
+    /// Rates of Intel's X25-E by its data sheet: 170 and 250 MB/s sequential, 3,300 writes and 35,000 reads of 4 KiB
+    /// per second (sources: the preset `x25_e`).
     pub const X25_E: Rates =
         Rates { write_mb_per_s: 170.0, write_us: 303.0, read_mb_per_s: 250.0, read_us: 28.6 };
 
-    /// How long a request takes.
+    /// Returns the duration of a request.
     fn time(&self, op: Op, bytes: u64, goes_on: bool) -> Duration {
         let (mb_per_s, least_us) = match op {
             Op::Write => (self.write_mb_per_s, self.write_us),
@@ -39,11 +39,11 @@ impl Rates {
     }
 }
 
-/// A drive's clock. It does one request after the other.
+/// Timing of a drive that processes one request after the other.
 #[derive(Debug)]
 pub struct Pace {
     rates: Rates,
-    /// By how much it is slower than the rates.
+    /// Factor by which the drive is slower than the rates.
     slowed_by: u32,
     state: Mutex<State>,
 }
@@ -52,18 +52,18 @@ pub struct Pace {
 struct State {
     free_at: Instant,
     busy: Duration,
-    /// Where the last write and the last read ended.
+    /// Ends of the last write and of the last read.
     ended: [u64; 2],
 }
 
 impl Pace {
-    /// A drive that is idle, `slowed_by` times slower than `rates`.
+    /// Returns an idle drive, `slowed_by` times slower than `rates`.
     pub fn new(rates: Rates, slowed_by: u32) -> Pace {
         let state = State { free_at: Instant::now(), busy: Duration::ZERO, ended: [u64::MAX; 2] };
         Pace { rates, slowed_by, state: Mutex::new(state) }
     }
 
-    /// When the drive is done with a request that comes at `now`.
+    /// Returns the completion time of a request that arrives at `now`.
     fn done_at(&self, op: Op, offset_bytes: u64, length_bytes: u64, now: Instant) -> Instant {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let kind = usize::from(op == Op::Read);
@@ -78,14 +78,14 @@ impl Pace {
         state.free_at
     }
 
-    /// Returns when the drive is done with a request.
+    /// Waits until the drive has completed a request.
     pub fn wait(&self, op: Op, offset_bytes: u64, length_bytes: u64) {
         let now = Instant::now();
         let done_at = self.done_at(op, offset_bytes, length_bytes, now);
         std::thread::sleep(done_at.saturating_duration_since(now));
     }
 
-    /// How long it worked so far.
+    /// Returns the time that the drive was busy so far.
     pub fn busy(&self) -> Duration {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).busy
     }
@@ -107,7 +107,7 @@ mod tests {
             }
             (done - before).as_secs_f64()
         };
-        // Scattered small writes, the same in order, and large ones that are scattered.
+        // Scattered small writes, sequential small writes, and scattered large writes.
         let scattered = play(Op::Write, &mut (0..3300).map(|at| at * 8192), 4096);
         let in_order = play(Op::Write, &mut (0..3300).map(|at| (1 << 30) + at * 4096), 4096);
         let large = play(Op::Write, &mut (0..100).map(|at| at << 20), 512 << 10);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slower_drive_takes_as_many_times_as_long_and_idle_time_is_lost() {
+    fn slowed_drive_takes_proportionally_longer_and_idle_time_is_lost() {
         let [one, eight] = [1, 8].map(|slowed_by| Pace::new(Rates::X25_E, slowed_by));
         let began = Instant::now() + Duration::from_secs(1);
         let times = [&one, &eight].map(|pace| pace.done_at(Op::Write, 0, 4096, began) - began + LATE);

@@ -1,4 +1,4 @@
-//! A disk that the kernel sees as a file, of which every request is recorded.
+//! A disk that appears as a file to the kernel and records every request.
 
 use crate::Failure;
 use crate::nvmfs::clean_up::{CleanUp, output_of};
@@ -20,36 +20,36 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const DISK: INodeNo = INodeNo(2);
 const NAME: &str = "disk";
-/// Nothing changes by itself.
+/// Cache lifetime of attributes: the disk never changes by itself.
 const FOREVER: Duration = Duration::from_secs(1 << 20);
-/// What the loop device sends at most, bytes.
+/// Largest request of the loop device, bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
 const BLOCK_BYTES: u32 = 4096;
 
-/// What holds the content of a disk.
+/// Storage for the content of a disk.
 pub trait Media: Send + Sync {
     /// Fills `out` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// Media that fail.
+    /// Returns an error if the media fail.
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Keeps `data` from `offset` on.
+    /// Stores `data` from `offset` on.
     ///
     /// # Errors
-    /// Media that fail.
+    /// Returns an error if the media fail.
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// Forgets a range, which reads as zeroes; `trim`: because nobody needs it, and not to write zeroes there.
+    /// Clears a range, which then reads as zeroes. `trim` is true for a discard, and false for writing zeroes.
     ///
     /// # Errors
-    /// Media that fail.
+    /// Returns an error if the media fail.
     fn clear(&self, offset: u64, length: u64, trim: bool) -> io::Result<()>;
 
-    /// What was written survives.
+    /// Makes all writes durable.
     ///
     /// # Errors
-    /// Media that fail.
+    /// Returns an error if the media fail.
     fn flush(&self) -> io::Result<()>;
 }
 
@@ -67,16 +67,16 @@ impl Media for File {
         Ok(fallocate(self, hole, offset, length)?)
     }
 
-    /// It need not outlive the machine.
+    /// Does nothing: the file need not survive a crash of the machine.
     fn flush(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Is shown the disk's content and what was just written, at an offset.
+/// Callback that receives the disk's content, and an offset with the data that was just written there.
 pub type OnWrite = Box<dyn Fn(&dyn Media, u64, &[u8]) + Send + Sync>;
 
-/// The requests so far.
+/// Requests so far.
 #[derive(Debug)]
 struct Log {
     began: Instant,
@@ -91,33 +91,33 @@ impl Log {
     }
 }
 
-/// A disk mounted as the file [`Recorder::disk`]. Unmounted when dropped.
+/// A disk mounted as the file [`Recorder::disk`]; unmounted when dropped.
 pub struct Recorder {
     log: Arc<Log>,
-    /// The disk.
+    /// Path of the disk.
     pub disk: PathBuf,
-    /// Unmounts; the thread that serves the disk then ends by itself.
+    /// Unmounts the disk, which also ends the thread that serves it.
     _clean_up: CleanUp,
 }
 
 impl Recorder {
-    /// A disk of `bytes` in the folder `scratch`, which holds its content too: memory if that is a tmpfs.
+    /// Creates a disk of `bytes` with its content in the folder `scratch`: in memory if that is a tmpfs.
     ///
-    /// Errors: as of mounting by FUSE, for which one must be root.
+    /// Errors: as for mounting by FUSE, which requires root.
     pub fn start(scratch: &Path, bytes: u64) -> Result<Recorder, Failure> {
         Recorder::start_watched(scratch, bytes, Box::new(|_, _, _| ()))
     }
 
-    /// As [`Recorder::start`]; `on_write` sees all that is written.
+    /// Creates a disk like [`Recorder::start`]; `on_write` receives all writes.
     pub fn start_watched(scratch: &Path, bytes: u64, on_write: OnWrite) -> Result<Recorder, Failure> {
         Recorder::serve(scratch, bytes, file_of(scratch, bytes)?, on_write, None)
     }
 
-    /// A disk of `bytes` whose content `media` holds; `scratch` has only its mount point.
+    /// Creates a disk of `bytes` whose content `media` stores; `scratch` has only its mount point.
     ///
     /// # Errors
     ///
-    /// As of [`Recorder::start`].
+    /// As for [`Recorder::start`].
     pub fn start_on(
         scratch: &Path,
         bytes: u64,
@@ -127,11 +127,11 @@ impl Recorder {
         Recorder::serve(scratch, bytes, media, on_write, None)
     }
 
-    /// As [`Recorder::start`]; requests take as long as `pace` says.
+    /// Creates a disk like [`Recorder::start`]; `pace` determines the duration of requests.
     ///
     /// # Errors
     ///
-    /// As of [`Recorder::start`].
+    /// As for [`Recorder::start`].
     pub fn start_paced(scratch: &Path, bytes: u64, pace: Arc<Pace>) -> Result<Recorder, Failure> {
         Recorder::serve(scratch, bytes, file_of(scratch, bytes)?, Box::new(|_, _, _| ()), Some(pace))
     }
@@ -150,28 +150,28 @@ impl Recorder {
         let session = fuser::spawn_mount(disk, &mount_point, &fuser::Config::default())?;
         let mut clean_up = CleanUp::default();
         clean_up.unmount_later(&mount_point.to_string_lossy());
-        // The session would unmount when it is dropped, before what stands on the disk is gone.
+        // Dropping the session would unmount the disk before the file systems on it are unmounted.
         std::mem::forget(session);
         Ok(Recorder { log, disk: mount_point.join(NAME), _clean_up: clean_up })
     }
 
-    /// How many requests there were so far.
+    /// Returns the number of requests so far.
     pub fn len(&self) -> usize {
         self.log.requests.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether there was no request so far.
+    /// True if there was no request so far.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The requests so far, in the order in which they came.
+    /// Returns the requests so far, in the order of arrival.
     pub fn requests(&self) -> RequestBatch {
         self.log.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// A sparse file of `bytes` in the folder `scratch`.
+/// Creates a sparse file of `bytes` in the folder `scratch`.
 fn file_of(scratch: &Path, bytes: u64) -> Result<Arc<dyn Media>, Failure> {
     let file =
         File::options().read(true).write(true).create(true).truncate(true).open(scratch.join("image"))?;
@@ -179,10 +179,10 @@ fn file_of(scratch: &Path, bytes: u64) -> Result<Arc<dyn Media>, Failure> {
     Ok(Arc::new(file))
 }
 
-/// A loop device on the disk. Detached by `clean_up`.
+/// Attaches a loop device to the disk; `clean_up` detaches it.
 pub fn attach_loop(recorder: &Recorder, clean_up: &mut CleanUp) -> Result<String, Failure> {
     let disk = recorder.disk.to_string_lossy();
-    // Sectors of 4 KiB, so that no request is smaller than a page; direct, so that reads reach the disk.
+    // Sectors of 4 KiB, so that no request is smaller than a page; direct I/O, so that reads reach the disk.
     let device = output_of(&["losetup", "-f", "--show", "-b", "4096", "--direct-io=on", &disk])?;
     clean_up.later(&["losetup", "-d", &device]);
     Ok(device)
@@ -217,7 +217,7 @@ fn attributes(ino: INodeNo, kind: FileType, bytes: u64) -> FileAttr {
 }
 
 impl Disk {
-    /// Notes a request, and waits as long as it takes.
+    /// Records a request, and waits for its duration.
     fn done(&self, op: Op, offset_bytes: u64, length_bytes: u64) {
         self.log.push(op, offset_bytes, length_bytes);
         if let Some(pace) = &self.pace {
@@ -303,8 +303,8 @@ impl Filesystem for Disk {
         reply.written(data.len() as u32);
     }
 
-    /// Discards come as holes. Zeroing keeps its own name in the kernel, but a drive without a command for it would be sent
-    /// zeros: it counts as a write.
+    /// Discards arrive as hole punching. The kernel distinguishes zeroing from it, but a drive without a command for
+    /// zeroing would receive zeros: it counts as a write.
     fn fallocate(
         &self,
         _: &Asked,
@@ -336,7 +336,7 @@ impl Filesystem for Disk {
     }
 
     fn statfs(&self, _: &Asked, _: INodeNo, reply: ReplyStatfs) {
-        // The size of a block is what the loop device takes for the granularity of discards.
+        // The loop device uses the block size as its discard granularity.
         let blocks = self.bytes / u64::from(BLOCK_BYTES);
         reply.statfs(blocks, 0, 0, 1, 0, BLOCK_BYTES, 255, BLOCK_BYTES);
     }

@@ -7,12 +7,12 @@ use crate::recordings::{self, Label, written_bytes};
 use serde::{Deserialize, Serialize};
 use wearwell_trace::RequestBatch;
 
-/// What the trace and the table of the shipped ones are called.
+/// Name of the shipped trace and table.
 pub const NAME: &str = "file_systems";
 const TRACE: &[u8] = include_bytes!("../../recordings/file_systems.csv.xz");
 const TABLE: &str = include_str!("../../recordings/file_systems.csv");
 
-/// How a recording is made.
+/// Settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The file system.
@@ -21,25 +21,25 @@ pub struct Setting {
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Of the disk.
+    /// Size of the disk.
     pub disk_bytes: u64,
-    /// Of the page cache.
+    /// Size of the page cache.
     pub cache_bytes: u64,
-    /// Of the workload.
+    /// Seed of the workload.
     pub seed: u64,
 }
 
 impl Setting {
-    /// What its recording is called.
+    /// Returns the name of its recording.
     pub fn name(&self) -> String {
         format!("{}-{}-{}", self.file_system, self.workload, self.utilisation)
     }
 }
 
-/// What is known of a recording.
+/// Figures of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Known {
-    /// Its volume in the trace.
+    /// Volume in the trace.
     pub volume: u32,
     /// The file system.
     pub file_system: String,
@@ -47,45 +47,45 @@ pub struct Known {
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
-    /// Of the disk.
+    /// Size of the disk.
     pub disk_bytes: u64,
-    /// Of the page cache.
+    /// Size of the page cache.
     pub cache_bytes: u64,
-    /// Of the workload.
+    /// Seed of the workload.
     pub seed: u64,
-    /// The first request of the main phase, counted from 0.
+    /// Index of the first request of the main phase, from 0.
     pub measured_from: usize,
-    /// What the workload wrote in it.
+    /// Bytes that the workload wrote in the main phase.
     pub user_written_bytes: u64,
-    /// What the workload read in it.
+    /// Bytes that the workload read in the main phase.
     pub user_read_bytes: u64,
-    /// What was sent to the disk in it.
+    /// Bytes sent to the disk in the main phase.
     pub written_bytes: u64,
-    /// By the clock of the machine that recorded: how long it took, seconds.
+    /// Duration on the recording machine, seconds.
     pub seconds: f64,
-    /// How much of it was spent waiting for the cleaner, seconds.
+    /// Time spent waiting for the cleaner, seconds.
     pub waited_seconds: f64,
-    /// What the cleaner did, where there is one.
+    /// Number of segments that the cleaner freed, if there is a cleaner.
     pub cleaned_segments: Option<u64>,
-    /// Blocks of 4 KiB in them.
+    /// Number of 4 KiB blocks in these segments.
     pub recycled_blocks: Option<u64>,
-    /// Valid ones of files among them, which were moved.
+    /// Number of valid file blocks among them, which were moved.
     pub moved_blocks: Option<u64>,
-    /// Requests of the recording.
+    /// Number of requests of the recording.
     pub requests: usize,
-    /// Sum over them that changes with any of them.
+    /// Checksum of the requests.
     pub checksum: String,
 }
 
-/// All requests of a file system to its disk.
+/// Requests of a file system to its disk, with their figures.
 pub type Recording = recordings::Recording<Known>;
 
 impl Known {
-    /// What is known of a recording with this setting, before it is labelled.
+    /// Returns the figures of a recording with this setting, before it is labelled.
     ///
     /// # Errors
     ///
-    /// A job that did not report.
+    /// Returns an error if the job did not report.
     pub fn new(setting: &Setting, requests: &RequestBatch, seen: &Seen) -> Result<Known, Failure> {
         let report = seen.report.ok_or("the job has not said what it wrote")?;
         let Setting { file_system, workload, utilisation, disk_bytes, cache_bytes, seed } = setting.clone();
@@ -150,11 +150,11 @@ impl From<&Recording> for Trial {
     }
 }
 
-/// The shipped recordings.
+/// Reads the shipped recordings.
 ///
 /// # Errors
 ///
-/// Recordings that are not what was recorded.
+/// Returns an error if a checksum does not match.
 pub fn shipped() -> Result<Vec<Recording>, Failure> {
     recordings::read("recordings/file_systems", TRACE, TABLE)
 }

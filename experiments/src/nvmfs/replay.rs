@@ -1,4 +1,4 @@
-//! Requests to a drive, replayed on the two FTLs of the paper (section IV-C).
+//! Replay of requests to a drive on the two FTLs of the paper (section IV-C).
 
 use crate::Failure;
 use crate::replicas::scenario;
@@ -15,17 +15,17 @@ pub const PAGE_BYTES: u64 = 4096;
 /// The FTLs: "(a)FAST as a representative hybrid FTL scheme and (b)page-level FTL".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayFtl {
-    /// A map of pages, greedy cleaning.
+    /// A page-level map with greedy cleaning.
     Page,
-    /// FAST, with log blocks on 3 % of the blocks.
+    /// FAST, with 3 % of the blocks as log blocks.
     Fast,
 }
 
 impl ReplayFtl {
-    /// Both.
+    /// Both FTLs.
     pub const ALL: [ReplayFtl; 2] = [ReplayFtl::Page, ReplayFtl::Fast];
 
-    /// The name in scenarios.
+    /// Returns the name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             ReplayFtl::Page => "log",
@@ -34,7 +34,7 @@ impl ReplayFtl {
     }
 }
 
-/// What the drive did for the requests that were measured.
+/// Operations of the drive for the measured requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replayed {
     /// Pages that the host wrote.
@@ -43,30 +43,30 @@ pub struct Replayed {
     pub erases: u64,
     /// Valid pages copied by cleaning or merging.
     pub copied_pages: u64,
-    /// Pages programmed in all.
+    /// Total pages programmed.
     pub programs: u64,
-    /// Pages read in all.
+    /// Total pages read.
     pub reads: u64,
 }
 
 impl Replayed {
-    /// Valid pages copied an erase, the paper's erase cost; `None` without erases.
+    /// Returns the valid pages copied per erase, the paper's erase cost; `None` without erases.
     pub fn erase_cost(&self) -> Option<f64> {
         (self.erases > 0).then(|| self.copied_pages as f64 / self.erases as f64)
     }
 
-    /// Pages programmed a page of the host.
+    /// Returns the pages programmed per host page.
     pub fn write_amplification(&self) -> Option<f64> {
         (self.host_pages > 0).then(|| self.programs as f64 / self.host_pages as f64)
     }
 
-    /// Seconds that dies were busy, one after the other, on flash like that of the paper's drive: SLC with 25 µs to read,
-    /// 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1 with 200 to 300 µs).
+    /// Returns the seconds that dies were busy, one after the other, on flash like that of the paper's drive: SLC with 25
+    /// µs to read, 250 µs to program and 1.5 ms to erase (Agrawal et al., USENIX ATC 2008, Table 1 with 200 to 300 µs).
     pub fn die_seconds(&self) -> f64 {
         (self.reads as f64 * 25.0 + self.programs as f64 * 250.0 + self.erases as f64 * 1500.0) / 1e6
     }
 
-    /// What was done since an earlier moment.
+    /// Returns the operations since `earlier`.
     pub fn since(self, earlier: Replayed) -> Replayed {
         Replayed {
             host_pages: self.host_pages - earlier.host_pages,
@@ -91,8 +91,8 @@ impl Replayed {
     }
 }
 
-/// Replays requests on a fresh drive that shows `shown_bytes`, with pages of 4 KiB, blocks of 256 KiB and 10 % of its
-/// flash in reserve. Only those from number `measured_from` on count; the ones before make the state.
+/// Replays requests on a fresh drive with a capacity of `shown_bytes`, pages of 4 KiB, blocks of 256 KiB and 10 % of
+/// its flash in reserve. Only requests from number `measured_from` on are counted; the earlier ones set up the state.
 ///
 /// Discards are passed on. Errors: a request beyond the drive's end.
 pub fn replay(
@@ -105,37 +105,37 @@ pub fn replay(
     replay_on(requests, measured_from, &Drive::of_the_paper(shown_bytes, 64, &settings))
 }
 
-/// Share of the flash that drives hide: "10% over-provisioned capacity".
+/// Share of the flash in reserve: "10% over-provisioned capacity".
 pub const HIDDEN: f64 = 0.1;
 
-/// A drive to replay requests on.
+/// A drive for replays.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive<'a> {
-    /// Bytes that it shows.
+    /// Capacity in bytes.
     pub shown_bytes: u64,
-    /// Pages of 4 KiB in a block.
+    /// Number of 4 KiB pages in a block.
     pub pages_per_block: u32,
-    /// Bytes that it shows beyond these, which nobody asks for.
+    /// Additional capacity in bytes, which is not used.
     pub beyond_bytes: u64,
-    /// Share of its flash that it does not show.
+    /// Share of the flash in reserve.
     pub hidden: f64,
     /// Settings of the FTL, as in a scenario.
     pub ftl: &'a str,
 }
 
-/// FAST keeps log blocks out of what it holds in reserve; so many bytes more cover the rounding to whole blocks.
+/// FAST takes its log blocks from the reserve; this additional capacity covers the rounding to whole blocks.
 pub const BEYOND_BYTES: u64 = 4 << 20;
 
 impl<'a> Drive<'a> {
-    /// With as much in reserve as in the paper.
+    /// Returns a drive with the reserve of the paper.
     pub fn of_the_paper(shown_bytes: u64, pages_per_block: u32, ftl: &'a str) -> Self {
         Drive { shown_bytes, pages_per_block, beyond_bytes: BEYOND_BYTES, hidden: HIDDEN, ftl }
     }
 
-    /// The stack, with nothing on it.
+    /// Returns the empty stack.
     fn stack(&self) -> Result<Stack<()>, Failure> {
         let capacity = self.shown_bytes + self.beyond_bytes;
-        // As much in reserve, or more: whole blocks.
+        // The reserve is at least as large as requested, rounded to whole blocks.
         let pages = (capacity as f64 / 4096.0 / (1.0 - self.hidden)).round() as u64;
         let blocks = pages.div_ceil(self.pages_per_block.into());
         let mut scenario = scenario(&format!(
@@ -148,13 +148,13 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// The same as [`replay`] on any drive.
+/// Replays requests as [`replay`] does, on any drive.
 pub fn replay_on(requests: &RequestBatch, measured_from: usize, drive: &Drive) -> Result<Replayed, Failure> {
     let done = replay_marks(requests, &[measured_from, requests.len()], drive)?;
     Ok(done[1].since(done[0]))
 }
 
-/// Replays requests on a fresh drive: what it had done by the time of each of these numbers of requests, which rise.
+/// Replays requests on a fresh drive; returns the operations so far at each of these numbers of requests, which must rise.
 pub fn replay_marks(
     requests: &RequestBatch,
     marks: &[usize],
@@ -169,11 +169,11 @@ pub fn replay_marks(
     marks.iter().map(by).collect()
 }
 
-/// The pages that a request touches; none of a flush.
+/// Returns the pages that a request covers; none for a flush.
 pub fn pages_of(request: &Request) -> Range<u64> {
     let end = request.offset_bytes + request.length_bytes;
     match request.op {
-        // Part of a page is not free.
+        // A partly discarded page is kept.
         Op::Trim => request.offset_bytes.div_ceil(PAGE_BYTES)..end / PAGE_BYTES,
         Op::Read | Op::Write => request.offset_bytes / PAGE_BYTES..end.div_ceil(PAGE_BYTES),
         Op::Flush => 0..0,

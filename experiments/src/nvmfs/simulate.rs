@@ -1,4 +1,4 @@
-//! The file system itself and Conquest, without a mount, under the workloads.
+//! Simulation of NVMFS and Conquest under the workloads, without a mount.
 
 use crate::Failure;
 use crate::nvmfs::assumed::Assumed;
@@ -15,10 +15,10 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const BLOCK_BYTES: u64 = 4096;
 
-/// A file system that did not come to the end of a workload.
+/// Error of a file system that did not complete a workload.
 #[derive(Debug)]
 pub struct Stopped {
-    /// Which, and under what.
+    /// File system and workload.
     case: String,
     why: Failure,
 }
@@ -35,33 +35,33 @@ impl std::error::Error for Stopped {
     }
 }
 
-/// Whether this is a file system that had no room left.
+/// True if the error is that a file system ran out of space.
 pub fn ran_out_of_space(error: &Failure) -> bool {
     let first: &(dyn std::error::Error + 'static) = &**error;
     let mut causes = std::iter::successors(Some(first), |error| error.source());
     causes.any(|error| matches!(error.downcast_ref(), Some(wearwell_nvmfs::api::Error::NoSpace(_))))
 }
 
-/// Largest files, in bytes, that Conquest keeps on NVRAM, by workload: such that they take, by estimate, at most a third of it. The 1 MiB of
-/// the design would be all files of three of the workloads, a tenth of which fit.
+/// Largest files, in bytes, that Conquest keeps on NVRAM, by workload. They are estimated to take at most a third of
+/// the NVRAM. The design's limit of 1 MiB would include all files of three workloads, of which a tenth fit.
 const CONQUEST_KEEPS: [(&str, u64); 4] =
     [("iozone", 1 << 20), ("postmark", 1 << 10), ("fio", 128 << 10), ("fileserver", 32 << 10)];
 
-/// How large everything is.
+/// Sizes of devices and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sizes {
-    /// Bytes of the SSD.
+    /// Size of the SSD in bytes.
     pub disk_bytes: u64,
-    /// Bytes of the NVRAM; "4GB" beside 64 GB in the paper.
+    /// Size of the NVRAM in bytes; "4GB" beside 64 GB in the paper.
     pub nvram_bytes: u64,
-    /// What a workload writes once its files are made.
+    /// Bytes that a workload writes once its files are made.
     pub written_bytes: u64,
-    /// The seed.
+    /// Seed of the workload.
     pub seed: u64,
 }
 
 impl Sizes {
-    /// With an NVRAM as large as the SSD over `one_over`, in whole blocks.
+    /// Returns sizes with an NVRAM of the SSD's size divided by `one_over`, in whole blocks.
     pub fn with_nvram(disk_bytes: u64, one_over: u64, written_bytes: u64, seed: u64) -> Sizes {
         let nvram_bytes = disk_bytes / one_over / BLOCK_BYTES * BLOCK_BYTES;
         Sizes { disk_bytes, nvram_bytes, written_bytes, seed }
@@ -71,21 +71,21 @@ impl Sizes {
 /// A workload with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
-    /// What it is called in the tables.
+    /// Name in the tables.
     pub name: String,
-    /// Its kind.
+    /// Kind of the workload.
     pub kind: String,
-    /// Other settings than utilisation, as in a configuration.
+    /// Settings other than utilisation, as in a configuration.
     pub settings: String,
 }
 
 impl Load {
-    /// The workload of that kind as it is.
+    /// Returns the workload of that kind with default settings.
     pub fn named(kind: &str) -> Load {
         Load { name: kind.to_owned(), kind: kind.to_owned(), settings: String::new() }
     }
 
-    /// The workload of that kind with its files or records in this order; Zipf's law has the exponent `skew`.
+    /// Returns the workload of that kind with its files or records accessed in this order; Zipf's law has the exponent `skew`.
     pub fn ordered(kind: &str, order: &str, skew: f64) -> Load {
         let skew = if order == "zipf" { format!("\nskew = {skew:?}") } else { String::new() };
         let settings = format!("order = \"{order}\"{skew}");
@@ -98,29 +98,29 @@ impl Load {
     }
 }
 
-/// A file system that is simulated.
+/// A file system to be simulated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Simulated {
-    /// What it is called in the tables.
+    /// Name in the tables.
     pub name: &'static str,
-    /// Where data goes.
+    /// Placement of data.
     pub placement: PlacementKind,
-    /// How it uses its devices.
+    /// Options of the file system.
     pub options: Options,
     /// Share of the SSD's extents that it keeps free for cleaning.
     pub reserve: f64,
-    /// Multiple of the sizes up to which Conquest keeps files on NVRAM.
+    /// Factor for the size up to which Conquest keeps files on NVRAM.
     pub keeps: f64,
 }
 
-/// How many inodes NVMFS is made with for files of so many bytes, where not with as many as it makes unless told. PostMark's files have
-/// 8.5 KB on the disk, some more come and go; the others have far fewer.
+/// Returns the number of inodes of NVMFS for files of this total size, if it differs from the default. PostMark's files
+/// take 8.5 KB on the disk, and some more are created and deleted; the other workloads have far fewer files.
 pub(super) fn inodes(workload: &str, files_bytes: f64) -> Option<u32> {
     (workload == "postmark").then_some((files_bytes / 7000.0) as u32)
 }
 
 impl Simulated {
-    /// NVMFS with both groupings, and Conquest.
+    /// Returns NVMFS with both groupings, and Conquest.
     pub fn all(assumed: &Assumed) -> [Simulated; 3] {
         let of = |name, placement, grouping| Simulated {
             name,
@@ -136,7 +136,7 @@ impl Simulated {
         ]
     }
 
-    /// NVMFS, and Conquest with each way to write dirty blocks out.
+    /// Returns NVMFS, and Conquest with each write-out policy.
     pub fn rivals(assumed: &Assumed) -> [Simulated; 4] {
         let [nvmfs, _, conquest] = Simulated::all(assumed);
         let rival = |name, caching| {
@@ -152,8 +152,8 @@ impl Simulated {
         ]
     }
 
-    /// The machine for files that take `utilisation` of the SSD, as on a disk of that size: what a file system keeps for
-    /// itself does not count.
+    /// Returns the machine for files that take `utilisation` of the SSD, as of a disk of that size: space that a file
+    /// system needs for itself is not counted.
     fn machine(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Machine, Failure> {
         let files_bytes = utilisation * sizes.disk_bytes as f64;
         let inodes = inodes(&load.kind, files_bytes);
@@ -177,10 +177,10 @@ impl Simulated {
         Stopped { case: format!("{}, {} at {utilisation}", self.name, load.name), why }
     }
 
-    /// Plays a workload until it has written so many bytes since its files were made, one number after the other: all
-    /// requests to the drive, and how far it was when the files were made and at each of these.
+    /// Plays a workload until it has written each of these numbers of bytes in turn since its files were made. Returns
+    /// all requests to the drive, and the state when the files were made and at each number.
     ///
-    /// Errors: one that does not fit.
+    /// Errors: a workload that does not fit.
     pub fn play_to(
         &self,
         load: &Load,
@@ -219,7 +219,7 @@ impl Simulated {
 
     /// Plays a workload.
     ///
-    /// Errors: one that does not fit.
+    /// Errors: a workload that does not fit.
     pub fn play(&self, load: &Load, utilisation: f64, sizes: &Sizes) -> Result<Trial, Failure> {
         let failed = |why| self.stopped(load, utilisation, why);
         let mut machine = self.machine(load, utilisation, sizes).map_err(failed)?;
@@ -252,22 +252,22 @@ impl Simulated {
     }
 }
 
-/// How far a file system has come.
+/// State of a file system at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// Requests to the drive by then.
+    /// Number of requests to the drive so far.
     pub requests: usize,
-    /// Bytes that the workload wrote, the making of its files included.
+    /// Bytes that the workload wrote, including the creation of its files.
     pub written_bytes: u64,
-    /// Bytes that the drive was sent.
+    /// Bytes sent to the drive.
     pub sent_bytes: u64,
-    /// Blocks in segments that were recycled.
+    /// Number of blocks in recycled segments.
     pub recycled_blocks: u64,
-    /// Those of them that had to be moved.
+    /// Number of these blocks that had to be moved.
     pub moved_blocks: u64,
 }
 
-/// Largest files that Conquest keeps on NVRAM.
+/// Returns the size of the largest files that Conquest keeps on NVRAM.
 fn kept_bytes(workload: &str) -> u64 {
     let found = CONQUEST_KEEPS.iter().find(|(name, _)| *name == workload);
     found.map_or(Options::default().small_file_bytes, |(_, bytes)| *bytes)

@@ -1,56 +1,56 @@
-//! What the spare space of a host's log and of an FTL below in-place writes must come to, by a small argument.
+//! Prediction of the effective spare space of a host's log and of an FTL below in-place writes.
 //!
-//! Both file systems have the same NVRAM and let the same dirty pages wait there, `d` of them on average, so that they take the same
-//! hits and send the same pages. They differ in who cleans, and in what space.
+//! Both file systems have the same NVRAM with the same dirty pages, `d` of them on average, so they have the same hits
+//! and send the same pages. They differ in where cleaning happens, and in its spare space.
 //!
-//! - Below in-place writes the FTL holds a page for each block of a file, whether a newer one waits on NVRAM or not: `u D` of its
-//!   `T` pages are valid. Its spare factor is `1 - u D / T`.
-//! - NVMFS drops what is on the SSD once there is a newer block on NVRAM. So `u D - d` blocks are valid there, in all extents
-//!   but the few that are kept free: `1 - (u D - d) / E`. Extents are trimmed and written whole: where an erase block is no larger, the FTL copies
-//!   nothing.
+//! - Below in-place writes, the FTL holds a page for each block of a file, even if a newer version is on NVRAM: `u D`
+//!   of its `T` pages are valid. Its spare factor is `1 - u D / T`.
+//! - NVMFS drops a block on the SSD once a newer version is on NVRAM. So `u D - d` blocks are valid there, in all
+//!   extents but the few that are kept free: the spare factor is `1 - (u D - d) / E`. Extents are trimmed and written
+//!   as a whole: if an erase block is no larger than an extent, the FTL copies nothing.
 //!
-//! Uniform writes make each clean at the cost of greedy cleaning at its spare factor (`greedy` of the theory), and the host's is
-//! the larger one where `d / D > u (h + e) / (1 + h)` or so: *the dirty part of the NVRAM has to be larger than the spare space that
-//! the FTL hides*, `h` of what it shows, and `e` that the log keeps free.
+//! Under uniform writes, each cleans at the cost of greedy cleaning at its spare factor (`greedy` of the theory). The host's
+//! spare factor is larger if approximately `d / D > u (h + e) / (1 + h)`. In words: *the dirty part of the NVRAM must be
+//! larger than the spare space of the FTL*, which is `h` relative to its capacity, plus the part `e` that the log keeps free.
 
 use crate::Failure;
 use wearwell_theory::Drive;
 use wearwell_theory::closed_forms::greedy;
 
-/// Blocks of an extent.
+/// Number of blocks of an extent.
 const EXTENT_BLOCKS: f64 = 128.0;
-/// Blocks that a page of metadata describes: page table, inodes, owners and bits of the SSD, pointers (bytes for each).
+/// Bytes of metadata per NVRAM page (page table, inodes), per SSD block (owners and bits), and per file block (pointers).
 const PAGE_INFO_BYTES: f64 = 32.0 + 128.0;
 const OWNER_BYTES: f64 = 8.0 + 1.0 / 8.0;
 const POINTER_BYTES: f64 = 8.0;
 const PAGE_BYTES: f64 = 4096.0;
-/// Pages that are never dirty, and the extent before them (`store/room.rs`).
+/// Pages that are never dirty (two extents, `store/room.rs`), and one more extent: flushing begins that far below the limit.
 const CLEAN_PAGES: f64 = 3.0 * EXTENT_BLOCKS;
-/// Flushing begins and ends at these shares of the NVRAM's pages; between them it is in the middle.
+/// Shares of the NVRAM's pages at which flushing begins and ends; the average is in the middle.
 const FLUSH: (f64, f64) = (0.8, 0.5);
-/// Recycling begins below this share of free extents, where packing would save more than that share of those in use.
+/// Share of free extents below which recycling begins, and least share of the used ones that packing must free.
 const RECYCLE_FREE: f64 = 0.02;
 const RECYCLE_FRAGMENTATION: f64 = 0.1;
-/// Extents that are kept or held when recycling does not begin: two that cleaning needs, and the label's.
+/// Extents in reserve or in use even if recycling does not begin: two for cleaning, and that of the label.
 const LAST_EXTENTS: f64 = 3.0;
 
-/// A file system's files and NVRAM on a drive.
+/// Sizes of a file system, its NVRAM and its drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Space {
-    /// Blocks of 4 KiB that the drive shows.
+    /// Capacity of the drive in blocks of 4 KiB.
     pub disk_blocks: f64,
-    /// Share of them that the NVRAM is as large as.
+    /// Size of the NVRAM as a share of this capacity.
     pub nvram: f64,
-    /// Share of them that files take.
+    /// Size of the files as a share of this capacity.
     pub utilisation: f64,
-    /// Pages of the flash beyond those that the drive shows, over these.
+    /// Spare pages of the flash as a share of the capacity.
     pub over_provisioning: f64,
-    /// Pages of an erase block.
+    /// Pages per erase block.
     pub pages_per_block: u32,
 }
 
 impl Space {
-    /// Pages of the NVRAM that wait to be written, on average.
+    /// Returns the average number of dirty pages in NVRAM.
     pub fn dirty_pages(&self) -> f64 {
         let pages = self.nvram * self.disk_blocks;
         let described =
@@ -60,12 +60,12 @@ impl Space {
         (high + (for_data * FLUSH.1).min(high)) / 2.0
     }
 
-    /// Spare factor of the FTL below in-place writes.
+    /// Returns the spare factor of the FTL below in-place writes.
     pub fn below(&self) -> f64 {
         1.0 - self.utilisation / (1.0 + self.over_provisioning)
     }
 
-    /// Spare factor of the host's log.
+    /// Returns the spare factor of the host's log.
     pub fn host(&self) -> f64 {
         let valid = self.utilisation * self.disk_blocks - self.dirty_pages();
         let early = 1.0 - valid / ((1.0 - RECYCLE_FREE) * self.disk_blocks);
@@ -75,11 +75,11 @@ impl Space {
         1.0 - valid / (self.disk_blocks - LAST_EXTENTS * EXTENT_BLOCKS)
     }
 
-    /// Pages programmed by NVMFS for each by in-place writes, under uniform writes.
+    /// Returns the pages programmed under NVMFS per page programmed under in-place writes, for uniform writes.
     ///
     /// # Errors
     ///
-    /// Spare factors that no drive has: the files do not fit.
+    /// Returns an error for impossible spare factors: the files do not fit.
     pub fn programs(&self) -> Result<f64, Failure> {
         let cost = |pages: u32, spare_factor: f64| -> Result<f64, Failure> {
             Ok(greedy(&Drive::new(pages, spare_factor.min(0.999))?)?)
@@ -89,7 +89,7 @@ impl Space {
         Ok(host * self.extents_in_blocks()? / below)
     }
 
-    /// What the FTL programs for each page of NVMFS: a block of several extents loses them one by one, as pages.
+    /// Returns the write amplification of the FTL below NVMFS: a block of several extents loses them one by one, like pages.
     fn extents_in_blocks(&self) -> Result<f64, Failure> {
         let extents = f64::from(self.pages_per_block) / EXTENT_BLOCKS;
         if extents <= 1.0 {
@@ -99,11 +99,11 @@ impl Space {
         Ok(greedy(&Drive::new(extents as u32, spare_factor)?)?)
     }
 
-    /// The share of NVRAM at which both program as much; `None` if none up to `most` is enough.
+    /// Returns the share of NVRAM at which both program equally many pages; `None` if no share up to `most` is enough.
     ///
     /// # Errors
     ///
-    /// As [`Space::programs`].
+    /// As for [`Space::programs`].
     pub fn crossing(&self, most: f64) -> Result<Option<f64>, Failure> {
         let at = |nvram: f64| Space { nvram, ..*self }.programs();
         let (mut low, mut high) = (1e-4, most);
@@ -131,7 +131,7 @@ mod tests {
     };
 
     #[test]
-    fn the_crossing_is_where_the_dirty_part_makes_up_for_what_the_ftl_hides() {
+    fn crossing_is_where_dirty_nvram_offsets_the_spare_space() {
         for utilisation in [0.5, 0.8, 0.87] {
             for over_provisioning in [0.05, 0.1, 0.28] {
                 let space = Space { utilisation, over_provisioning, pages_per_block: 128, ..SPACE };
@@ -151,7 +151,7 @@ mod tests {
             |nvram, over_provisioning| Space { nvram, over_provisioning, ..SPACE }.programs().unwrap();
         assert!(programs(0.25, 0.1) < programs(0.125, 0.1) && programs(0.125, 0.1) < programs(0.03, 0.1));
         assert!(programs(0.125, 0.28) > programs(0.125, 0.1));
-        // An erase block of two extents is one that loses them one by one.
+        // An erase block of two extents loses its extents one by one.
         assert!(Space { pages_per_block: 256, ..SPACE }.programs().unwrap() > programs(0.125, 0.1));
     }
 }

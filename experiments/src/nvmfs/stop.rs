@@ -1,4 +1,4 @@
-//! Being asked to stop: the running job is ended, and everything is then undone on the ordinary way out.
+//! Requests to stop: the running job is ended, and the normal clean-up follows.
 
 use crate::Failure;
 use crate::session::Session;
@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long apart it is looked whether to go on.
+/// Interval between checks for an interruption.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
 
-/// From now on SIGINT, SIGTERM and SIGHUP end the running job, not this program.
+/// Installs handlers with which SIGINT, SIGTERM and SIGHUP end the running job instead of this program.
 ///
 /// Errors: it was called before.
 pub fn on_signals() -> Result<(), Failure> {
     Ok(ctrlc::set_handler(ask)?)
 }
 
-/// Ends the running job, and lets no other begin.
+/// Ends the running job, and prevents further ones.
 pub fn ask() {
     ASKED.store(true, Ordering::SeqCst);
     if let Some(job) = *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -28,12 +28,12 @@ pub fn ask() {
     }
 }
 
-/// Whether this program was asked to stop.
+/// True if this program was asked to stop.
 pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// Does something that runs a job, which is ended as soon as the session is.
+/// Calls a function that runs a job; the job is ended as soon as the session is interrupted.
 pub fn unless_interrupted<T>(session: &Session, act: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -51,16 +51,16 @@ pub fn unless_interrupted<T>(session: &Session, act: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A job that ends when this program is asked to stop, for as long as this lives.
+/// Guard for a job, which ends if this program is asked to stop.
 #[derive(Debug)]
 pub struct Stoppable(());
 
 impl Stoppable {
-    /// `job` hands on to its own children what it is sent, as `timeout` does. At most one job runs at a time.
+    /// Registers `job`, which must pass signals on to its children, as `timeout` does. At most one job runs at a time.
     pub fn new(job: &Child) -> Stoppable {
         let job = job.id();
         *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
-        // It may have been asked between the start of the job and the line above.
+        // The request may have come between the start of the job and its registration.
         if asked() {
             end(job);
         }

@@ -1,4 +1,4 @@
-//! Where the sign of Figure 6 turns, as more is written: tables and maps.
+//! Amount of writes at which the sign of Figure 6 changes: tables and maps.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -7,20 +7,20 @@ use crate::nvmfs::reading::{Reading, Row, keys};
 use crate::session::Session;
 use crate::table::Table;
 
-/// What becomes of the sign along a series of rows that differ in how much is written.
+/// Change of sign along a series of rows with different amounts of writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Turn {
-    /// NVMFS sends less until so many disks are written, and more from there on.
+    /// NVMFS sends less until this many disks are written, and more from there on.
     At(f64),
-    /// It sends less throughout.
+    /// NVMFS sends less throughout.
     Never,
-    /// It sends more from the beginning.
+    /// NVMFS sends more from the start.
     AtOnce,
-    /// One of the two sends nothing.
+    /// One of the two file systems sends nothing.
     Unknown,
 }
 
-/// The turn of values by how much is written, rising, and each mean.
+/// Returns the change of sign of a series of pairs: amount of writes, in rising order, and mean.
 fn turn(values: &[(f64, f64)]) -> Turn {
     match values.first() {
         None => return Turn::Unknown,
@@ -29,7 +29,7 @@ fn turn(values: &[(f64, f64)]) -> Turn {
     }
     let crossed = values.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
     let Some(&[(from, less), (to, more)]) = crossed else { return Turn::Never };
-    // Straight in the logarithm of what is written.
+    // Linear interpolation over the logarithm of the amount of writes.
     Turn::At((from.ln() + (to / from).ln() * less / (less - more)).exp())
 }
 
@@ -37,7 +37,7 @@ fn values(series: &[Row]) -> Vec<(f64, f64)> {
     series.iter().filter_map(|row| Some((row.written, row.traffic()?.mean))).collect()
 }
 
-/// Where the sign of what is sent crosses as more is written, in series of so many rows.
+/// Returns the amounts of writes at which the sign changes, for series of `moments` rows.
 pub fn crossings(moments: usize, rows: &[Row]) -> Table {
     let mut table =
         Table::new(&["nvram", "rival", "counted", "order", "utilisation", "workload", "less_until", "then"]);
@@ -56,8 +56,8 @@ pub fn crossings(moments: usize, rows: &[Row]) -> Table {
     table
 }
 
-/// The surfaces on which it crosses, a map for each rival and beginning: columns are files and orders, rows are workloads and NVRAM. The
-/// cells of the paper's reading are marked.
+/// Draws the changes of sign, one map per rival and start of counting: columns are files and orders, rows are workloads
+/// and NVRAM sizes. The cells of the paper's reading are marked.
 pub fn surfaces(session: &Session, reading: &Reading, moments: usize, rows: &[Row]) -> Result<(), Failure> {
     let all: Vec<&[Row]> = rows.chunks(moments).collect();
     let most = rows.iter().map(|row| row.written).fold(0.0, f64::max);
@@ -93,7 +93,7 @@ pub fn surfaces(session: &Session, reading: &Reading, moments: usize, rows: &[Ro
     Ok(())
 }
 
-/// Rivals and beginnings, in the order in which they come.
+/// Returns the pairs of rival and start of counting, in order of appearance.
 fn kinds(all: &[&[Row]]) -> Vec<(&'static str, &'static str)> {
     let mut kinds = Vec::new();
     all.iter().for_each(|series| push_new(&mut kinds, (series[0].rival, series[0].counted)));
@@ -117,8 +117,8 @@ fn cell(series: &[Row], reading: &Reading, most: f64) -> (f64, String) {
     (colour, format!("{text}{mark}"))
 }
 
-/// What NVMFS sends more or less than the rival of the paper's reading over how much is written, its NVRAM and orders; the reading's own
-/// values are marked.
+/// Draws the bytes sent by NVMFS relative to the rival of the paper's reading, over the amount of writes, for its NVRAM
+/// size and orders; the reading's own values are marked.
 pub fn course(
     session: &Session,
     reading: &Reading,
@@ -156,7 +156,7 @@ pub fn course(
     Ok(())
 }
 
-/// Of four workloads, in how many NVMFS sends less: a map for each utilisation.
+/// Draws the number of workloads, out of four, with which NVMFS sends less: a map per utilisation.
 pub fn maps(session: &Session, utilisations: &[f64], rows: &[Row]) -> Result<(), Failure> {
     for &utilisation in utilisations {
         let here = |row: &&Row| row.case.utilisation == utilisation && row.is_in_its_own_order();

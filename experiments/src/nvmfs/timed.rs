@@ -1,4 +1,4 @@
-//! Requests to a drive, replayed on a clock.
+//! Timed replay of requests to a drive.
 
 use crate::Failure;
 use crate::nvmfs::replay::pages_of;
@@ -11,10 +11,10 @@ use wearwell_stack::{Parts, run_with};
 use wearwell_trace::{Op, RequestBatch};
 use wearwell_workload::{PageBatch, Workload};
 
-/// Windows of a run in drive writes: measuring begins at the end of one.
+/// Window of a run in drive writes: the measurement begins at the end of a window.
 const WINDOW: f64 = 0.002;
 
-/// The requests one after the other; those that are measured again and again.
+/// Source of the requests in order; the measured ones are repeated.
 struct Requests {
     requests: RequestBatch,
     next: usize,
@@ -40,7 +40,7 @@ impl Workload for Requests {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) {
         let (end, runs) = (batch.pages.len() + pages, batch.runs.len());
         if pages == 1 {
-            // A flush has no pages, and is a request all the same.
+            // A flush has no pages, but is a request.
             while batch.runs.len() == runs {
                 self.push_next(batch);
             }
@@ -58,25 +58,25 @@ impl Workload for Requests {
 /// Bytes of an erase block of the preset: 64 pages of 4 KiB.
 const BLOCK_BYTES: f64 = 64.0 * 4096.0;
 
-/// The drive of the clock.
+/// Drive of the timed replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Planes {
-    /// SLC of 2008 (preset `slc`), eight blocks filled together, as a drive does that writes faster than a die: eight dies of one
-    /// plane, each on its channel. Of as many pages, small requests take as long as large ones.
+    /// SLC of 2008 (preset `slc`) with superblocks of eight blocks, like a drive that writes faster than a die: eight
+    /// dies of one plane, each on a separate channel. Small requests take as long as large ones with as many pages.
     Single,
-    /// The same flash, sixteen dies of four planes; the blocks filled together lie on two dies. A die programs at once what
-    /// one request brings for its planes: large requests are faster.
+    /// Flash of `Single`, but with sixteen dies of four planes; a superblock is on two dies. A die programs the pages
+    /// of one request on all planes at once: large requests are faster.
     Together,
-    /// The paper's drive (preset `x25_e`), calibrated to its data sheet: 170 MB/s in order, 3,300 requests of 4 KiB a second.
+    /// The paper's drive (preset `x25_e`), calibrated to its data sheet: 170 MB/s sequential, 3,300 requests of 4 KiB per second.
     X25E,
 }
 
 impl Planes {
-    /// Those that nobody calibrated.
+    /// Drives that are not calibrated.
     pub const ALL: [Planes; 2] = [Planes::Single, Planes::Together];
 
-    /// Device and clock, as in a scenario.
+    /// Returns device and timing, as in a scenario.
     fn settings(self, blocks_per_plane: u64, queue_depth: u32) -> String {
         let slc = |more: &str| {
             format!(
@@ -95,7 +95,7 @@ impl Planes {
         }
     }
 
-    /// How many there are on all channels.
+    /// Returns the number of planes on all channels.
     fn count(self) -> u64 {
         match self {
             Planes::Single => 8,
@@ -105,11 +105,11 @@ impl Planes {
     }
 }
 
-/// Seconds that a drive which shows `shown_bytes` takes for the requests from number `measured_from` on; those before
-/// make the state.
+/// Returns the seconds that a drive with a capacity of `shown_bytes` takes for the requests from number `measured_from`
+/// on; the earlier ones set up the state.
 ///
-/// 10 % of its flash is in reserve, pages are mapped, cleaning is greedy. As many requests at once as the clock says, each given
-/// to the drive as soon as it takes one; a SATA link of 300 MB/s, or the drive's own.
+/// 10 % of its flash is in reserve, the map is page-level, cleaning is greedy. `clock` gives the queue depth; requests
+/// are submitted as soon as the queue has room. The link is SATA with 300 MB/s, or the drive's own.
 ///
 /// Errors: requests that do not fit.
 pub fn timed_seconds(
@@ -122,13 +122,13 @@ pub fn timed_seconds(
     let before = Trial::written_pages(requests, 0..measured_from);
     let measured = Trial::written_pages(requests, measured_from..requests.len());
     let pages = shown_bytes as f64 / 4096.0;
-    // What is measured ends with a window too, and before the requests do.
+    // The measurement also ends with a window, before the requests end.
     let wanted = measured as f64 / pages - 2.0 * WINDOW;
     if wanted <= 0.0 {
         return Err("too little is written to be timed".into());
     }
     let capacity = shown_bytes + (4 << 20);
-    // A tenth in reserve, or more: whole blocks on every plane.
+    // At least a tenth in reserve, with whole blocks on every plane.
     let blocks_per_plane = (capacity as f64 / 0.9 / BLOCK_BYTES).ceil() as u64;
     let blocks_per_plane = blocks_per_plane.div_ceil(planes.count());
     let scenario = scenario(&format!(
@@ -177,15 +177,15 @@ mod tests {
         let [single, together] = Planes::ALL.map(|planes| {
             [&sequential, &random].map(|all| timed_seconds(all, filled, SHOWN, planes, &CLOCK).unwrap())
         });
-        // Random writes make cleaning; and only large requests gain by planes.
+        // Random writes cause cleaning, and only large requests benefit from planes.
         assert!(single[1] > 1.2 * single[0], "{single:?}");
         assert!(together[1] > 2.0 * together[0] && together[0] < single[0], "{together:?} {single:?}");
-        // The paper's drive: 3,300 small requests a second, and large ones several times as fast.
+        // The paper's drive: 3,300 small requests per second, and a several times higher rate with large ones.
         let [large, small] = [&sequential, &random]
             .map(|all| timed_seconds(all, filled, SHOWN, Planes::X25E, &CLOCK).unwrap());
         let rate = pages as f64 / small;
         assert!((2600.0..4300.0).contains(&rate) && small > 6.0 * large, "{rate} {large} {small}");
-        // Every page goes over the link.
+        // Every page is transferred over the link.
         assert!(together[0] > pages as f64 * 4096.0 / 300e6, "{together:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a file system sent to its drive under a workload, simulated or recorded.
+//! Requests of a file system to its drive under a workload, simulated or recorded.
 
 use crate::Failure;
 use crate::nvmfs::job::Cleaned;
@@ -8,24 +8,24 @@ use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use wearwell_trace::{Op, RequestBatch};
 
-/// Bytes of a sector, in which figure 6 counts.
+/// Bytes of a sector, the unit of figure 6.
 const SECTOR_BYTES: u64 = 512;
-/// What the clock of a trial takes for granted.
+/// Assumptions of the timing of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Clock {
-    /// Microseconds that memory takes for a block of 4 KiB, on NVRAM or in a page cache: the NVRAM runs "with the latency and
-    /// endurance of the fastest DRAM" (section II).
+    /// Microseconds of a memory access for a block of 4 KiB, on NVRAM or in a page cache: the NVRAM runs "with the
+    /// latency and endurance of the fastest DRAM" (section II).
     pub memory_us: f64,
-    /// Requests that the drive is given at once.
+    /// Queue depth of the drive.
     pub queue_depth: u32,
 }
 
 impl Clock {
-    /// That of a session.
+    /// Reads the values of a session.
     ///
     /// # Errors
     ///
-    /// A number that is not in the register.
+    /// Returns an error if the register lacks a number.
     pub fn of(session: &Session) -> Result<Clock, Failure> {
         let queue_depth = session.assumed("nvmfs/queue-depth")? as u32;
         Ok(Clock { memory_us: session.assumed("nvmfs/memory-us")?, queue_depth })
@@ -35,68 +35,68 @@ impl Clock {
 /// A file system under a workload.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Which file system.
+    /// Name of the file system.
     pub file_system: String,
-    /// Which workload.
+    /// Name of the workload.
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
     /// All requests to the drive.
     pub requests: RequestBatch,
-    /// The first one after the files were made.
+    /// Index of the first request after the files were made.
     pub measured_from: usize,
-    /// Bytes that the workload wrote after that.
+    /// Bytes that the workload wrote from there on.
     pub written_bytes: u64,
-    /// Bytes that it read.
+    /// Bytes that the workload read from there on.
     pub read_bytes: u64,
-    /// What was cleaned, of file systems that do.
+    /// Work of the cleaner, if the file system has one.
     pub cleaned: Option<Cleaned>,
 }
 
-/// What came of a trial.
+/// Results of a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Which file system.
+    /// Name of the file system.
     pub file_system: String,
-    /// Which workload.
+    /// Name of the workload.
     pub workload: String,
     /// Share of the disk that the workload's files take.
     pub utilisation: f64,
     /// Sectors of 512 bytes that the workload wrote.
     pub user_sectors: u64,
-    /// Sectors of 512 bytes that the drive was sent.
+    /// Sectors of 512 bytes sent to the drive.
     pub sectors: u64,
-    /// Requests in which they came.
+    /// Number of write requests.
     pub write_requests: u64,
-    /// What the two FTLs did, in the order of [`ReplayFtl::ALL`].
+    /// Results of the two FTLs, in the order of [`ReplayFtl::ALL`].
     pub replayed: [Replayed; 2],
     /// Modelled time of the drive, seconds, in the order of [`Planes::ALL`].
     pub drive_seconds: [f64; 2],
     /// Modelled time of NVRAM or page cache, seconds.
     pub memory_seconds: f64,
-    /// What was cleaned, of file systems that do.
+    /// Work of the cleaner, if the file system has one.
     pub cleaned: Option<Cleaned>,
 }
 
 impl Trial {
-    /// Bytes of the measured requests of one kind, and how many there are.
+    /// Returns bytes and number of the measured requests of one kind.
     fn sum(&self, op: Op) -> (u64, u64) {
         let measured = (self.measured_from..self.requests.len()).filter(|at| self.requests.op[*at] == op);
         measured.fold((0, 0), |(bytes, count), at| (bytes + self.requests.length_bytes[at], count + 1))
     }
 
-    /// Bytes that the drive was sent, and in how many requests.
+    /// Returns bytes and number of the write requests to the drive.
     pub fn sent(&self) -> (u64, u64) {
         self.sum(Op::Write)
     }
 
-    /// Modelled seconds of NVRAM or page cache.
+    /// Returns the modelled seconds of NVRAM or page cache.
     pub fn memory_seconds(&self, clock: &Clock) -> f64 {
         let moved = self.written_bytes + self.read_bytes + self.sum(Op::Write).0 + self.sum(Op::Read).0;
         moved as f64 / 4096.0 * clock.memory_us / 1e6
     }
 
-    /// Replays it on a drive that shows `shown_bytes`.
+    /// Replays the trial on a drive with a capacity of `shown_bytes`.
     pub fn evaluate(&self, shown_bytes: u64, clock: &Clock) -> Result<Outcome, Failure> {
         let failed = |error: Failure| {
             let Trial { file_system, workload, utilisation, .. } = self;
@@ -121,7 +121,7 @@ impl Trial {
         })
     }
 
-    /// Pages that the requests in a range write.
+    /// Returns the number of pages that the requests in a range write.
     pub fn written_pages(requests: &RequestBatch, range: std::ops::Range<usize>) -> u64 {
         let writes = range.map(|at| requests.get(at)).filter(|request| request.op == Op::Write);
         writes.map(|request| pages_of(&request)).map(|pages| pages.end - pages.start).sum()
@@ -129,24 +129,25 @@ impl Trial {
 }
 
 impl Outcome {
-    /// Sectors sent to the drive for each that the workload wrote.
+    /// Returns the sectors sent to the drive per sector that the workload wrote.
     pub fn traffic(&self) -> f64 {
         self.sectors as f64 / self.user_sectors as f64
     }
 
-    /// Megabytes (10^6 bytes) that the workload wrote a second of modelled time, drive and memory one after the other, by the
-    /// number of the drive in [`Planes::ALL`].
+    /// Returns the megabytes (10^6 bytes) that the workload wrote per second of modelled time, drive and memory one
+    /// after the other; `drive` is an index in [`Planes::ALL`].
     pub fn throughput(&self, drive: usize) -> f64 {
         let seconds = self.drive_seconds[drive] + self.memory_seconds;
         (self.user_sectors * SECTOR_BYTES) as f64 / 1e6 / seconds
     }
 
-    /// Pages programmed on the flash for each that the workload wrote, by the number of the FTL in [`ReplayFtl::ALL`].
+    /// Returns the pages programmed on the flash per page that the workload wrote; `ftl` is an index in
+    /// [`ReplayFtl::ALL`].
     pub fn programs_a_user_page(&self, ftl: usize) -> f64 {
         self.replayed[ftl].programs as f64 / (self.user_sectors * SECTOR_BYTES) as f64 * 4096.0
     }
 
-    /// Blocks erased by an FTL for each GiB that the workload wrote.
+    /// Returns the erases of an FTL per GiB that the workload wrote.
     pub fn erases_a_gib(&self, ftl: usize) -> f64 {
         self.replayed[ftl].erases as f64 * f64::from(1 << 30) / (self.user_sectors * SECTOR_BYTES) as f64
     }

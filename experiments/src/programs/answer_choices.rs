@@ -1,5 +1,5 @@
-//! Which number of choices is best when the hot set moves: the simulator beside the prediction, greedy, and a number that is
-//! learnt while running.
+//! Best number of choices when the hot set moves: comparison of the simulator with the prediction, with greedy
+//! cleaning, and with a number that is learnt during the run.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -11,13 +11,13 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 
-/// Policies beside the numbers of choices.
+/// Policies that are compared with fixed numbers of choices.
 const OTHERS: [(&str, &str); 2] = [("greedy", "\"greedy\""), ("learnt", "\"learnt_choices\"")];
 
-/// Percent by which the prediction may miss.
+/// Largest error of the prediction, per cent.
 const NEAR: f64 = 3.0;
 
-/// A place, its predictions, and what was simulated: numbers of choices first, then the others.
+/// A drive, its predictions, and its simulations: numbers of choices first, then the other policies.
 struct Simulated {
     place: Place,
     predicted: Vec<f64>,
@@ -104,7 +104,7 @@ fn publish(session: &Session, settings: &Settings, simulated: &[Simulated]) -> R
     best.publish(session, "best")
 }
 
-/// What the fixed number, greedy and the learnt number cost over the period, for the spare factor in the middle.
+/// Draws the cost of the fixed number, of greedy and of the learnt number over the period, for the middle spare factor.
 fn draw(session: &Session, settings: &Settings, simulated: &[Simulated]) -> Result<(), Failure> {
     let count = settings.choices.len();
     let ten = settings.choices.iter().position(|&choices| choices == 10).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Which number of choices is best when the hot set moves, by the mean field alone: written down before anything is simulated.
+//! Best number of choices when the hot set moves, predicted by the mean field alone: recorded before anything was simulated.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};

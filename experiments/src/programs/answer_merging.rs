@@ -1,5 +1,6 @@
-//! Whether merging by cleaning is worth more than the room that it makes, and whether theory foretells it: the simulator beside
-//! the prediction, where cleaning goes on until the watermark of erased blocks is kept, as theory has it, and where it does not.
+//! Test whether merging by cleaning saves more than the space that it frees, and whether theory predicts the savings.
+//! The simulation runs with cleaning that keeps the watermark of erased blocks, as the theory assumes, and with
+//! cleaning that does not.
 
 use crate::Failure;
 use crate::cagc::Assumed;
@@ -13,16 +14,16 @@ use crate::statements::Statements;
 use crate::table::Table;
 use crate::worth::{Point, Predicted, SCHEMES, drawn, predict, stand_ins};
 
-/// Percent by which a predicted amplification may miss, and percentage points by which a saving may.
+/// Largest error of a predicted amplification, per cent, and of a predicted saving, percentage points.
 const NEAR: f64 = 3.0;
 
-/// Whether cleaning goes on until the watermark is kept, and what that is called.
+/// Modes of cleaning: true if the watermark is kept, with the name of the mode.
 const MODES: [(bool, &str); 2] = [(true, "kept"), (false, "not kept")];
 
-/// Points are drawn, or stand-ins for a trace.
+/// Kinds of points: true for random drives, false for synthetic substitutes of a trace.
 const KINDS: [(bool, &str); 2] = [(true, "drawn"), (false, "stand-ins")];
 
-/// A point, its prediction, and the amplifications without and with CAGC, and its sharing.
+/// A point, its prediction, the amplifications without and with CAGC, and its sharing.
 struct Simulated {
     keeps_watermark: bool,
     point: Point,
@@ -122,7 +123,7 @@ fn data(session: &Session, simulated: &[Simulated]) -> Result<(), Failure> {
     table.write(session, "data")
 }
 
-/// How far predictions miss amplification with CAGC, percent, and its saving, percentage points.
+/// Writes the prediction errors of the amplification with CAGC, per cent, and of its savings, percentage points.
 fn summary(session: &Session, simulated: &[Simulated]) -> Result<(), Failure> {
     let mut table = Table::new(&[
         "watermark",

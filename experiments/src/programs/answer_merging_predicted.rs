@@ -1,5 +1,5 @@
-//! What merging by cleaning is worth on 60 drives drawn at random and under the stand-ins of the FIU traces, by theory alone:
-//! written down before anything is simulated.
+//! Benefit of merging by cleaning on 60 random drives and under the synthetic FIU traces, predicted by theory alone:
+//! recorded before anything was simulated.
 
 use crate::Failure;
 use crate::log_on_log::number;

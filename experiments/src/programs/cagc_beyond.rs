@@ -1,5 +1,5 @@
-//! What the CAGC paper does not try: its scheme beside other placements and victim policies, with less index, under a log,
-//! and how far it pays as pages take longer to hash and fewer of them are equal.
+//! Extensions of the CAGC paper: its scheme with other placements and victim policies, with a smaller index, and under
+//! a log; and its benefit as hashing takes longer and fewer pages are equal.
 
 use crate::Failure;
 use crate::cagc::{
@@ -24,7 +24,7 @@ const APART: &str = "{ kind = \"references\", cleaned_apart = true }";
 const CAGC_KIND: &str = "kind = \"cagc\"";
 const INLINE_KIND: &str = "kind = \"inline\"";
 
-/// Each under every victim policy of `CHOICES`.
+/// Schemes that are run with every victim policy of `CHOICES`.
 const PLACED: [Scheme; 6] = [
     NONE,
     Scheme::new("none double", "kind = \"none\"", "\"double\""),
@@ -40,7 +40,7 @@ const CHOICES: [(&str, &str); 3] = [
     ("d = 10", "{ policy = \"d_choices\", choices = 10 }"),
 ];
 
-/// Less looking, and less index. The drive has 30 thousand logical pages or so.
+/// Schemes with fewer lookups and smaller indexes. The drive has about 30 thousand logical pages.
 const INDEXED: [Scheme; 10] = [
     NONE,
     INLINE,
@@ -54,7 +54,7 @@ const INDEXED: [Scheme; 10] = [
     Scheme::new("cagc 512 entries", "kind = \"cagc\", index = { entries = 512 }", "\"references\""),
 ];
 
-/// Logs on the FTL: segments as large as a block, and of four. The FTL below is of the same size for all.
+/// Logs on the FTL, with segments of one block and of four. The FTL below has the same size in all cases.
 const LOGS: [(&str, &str); 2] = [
     (
         "256 KiB",
@@ -185,12 +185,12 @@ fn under_a_log(session: &Session, assumed: &Assumed, statements: &mut Statements
     Ok(())
 }
 
-/// Keys of a drive, a share of equal pages and a time to hash.
+/// Returns the keys of a drive, a share of equal pages and a hashing time.
 fn keys(used: &str, ratio: f64, hash_us: f64) -> [String; 3] {
     [used.to_owned(), ratio.to_string(), hash_us.to_string()]
 }
 
-/// Requests as in Homes.
+/// Mix of requests: that of Homes.
 const MIX: &str = "homes";
 
 fn crossings(session: &Session, assumed: &Assumed, statements: &mut Statements) -> Result<(), Failure> {
@@ -199,7 +199,7 @@ fn crossings(session: &Session, assumed: &Assumed, statements: &mut Statements) 
         for ratio in RATIOS {
             let content = Some(format!("{{ dedup_ratio = {ratio:?} }}"));
             for hash_us in HASHES_US {
-                // Without deduplication nothing is hashed, so that one time stands for all.
+                // Without deduplication nothing is hashed, so a single hashing time is enough.
                 let schemes = if hash_us == 0.0 { vec![NONE, INLINE, CAGC] } else { vec![INLINE, CAGC] };
                 stacks.extend(schemes.iter().map(|scheme| {
                     let drive = Drive {
@@ -243,7 +243,7 @@ fn crossings(session: &Session, assumed: &Assumed, statements: &mut Statements) 
     Ok(())
 }
 
-/// The runs of a drive over shares and times.
+/// Runs of a drive over shares of equal pages and hashing times.
 #[derive(Clone, Copy)]
 struct Map<'a> {
     used: &'a str,
@@ -257,8 +257,8 @@ impl<'a> Map<'a> {
         find(self.runs, &[&keys[0], &keys[1], &keys[2], MIX, scheme])
     }
 
-    /// The time to hash at which writes take as long under both, along straight lines between those tried; `None` where
-    /// `ours` is slower from the beginning, infinite where it never is.
+    /// Returns the hashing time at which writes take equally long under both schemes, by linear interpolation; `None`
+    /// if `ours` is slower at all times, infinite if it never is.
     fn crossing(&self, ratio: f64, ours: &str, base: &str) -> Option<f64> {
         let gap = |hash_us: f64| {
             let of = |scheme| self.at(ratio, hash_us, scheme).mean(write_us);
@@ -303,7 +303,7 @@ fn draw(session: &Session, map: &Map) -> Result<(), Failure> {
 
 const PAIRS: [(&str, &str); 3] = [("inline", "none"), ("cagc", "none"), ("inline", "cagc")];
 
-/// The crossing lines, and what does not depend on the time to hash.
+/// Writes the crossing lines, and the figures that do not depend on the hashing time.
 fn publish_lines(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     let mut lines = Table::new(&[
         "used",

@@ -1,8 +1,7 @@
-//! Figure 2 of the CAGC paper: how much longer requests take on an ultra-low-latency drive that looks for equal pages as
-//! they are written.
+//! Figure 2 of the CAGC paper: increase of response times on an ultra-low-latency drive with inline deduplication.
 //!
-//! The paper does not say how full the drive was, how fast requests came, what a page took to be hashed (the number is lost
-//! in the copy read), nor how much its flash did in parallel. All are varied here, one after the other.
+//! The paper does not state the utilisation of the drive, the rate of requests, the hashing time (the number is lost in
+//! our copy) and the parallelism of the flash. All are varied here, one after the other.
 
 use crate::Failure;
 use crate::cagc::{Assumed, CLOSED, Drive, INLINE, NONE, Pair, TRACES, all_us, write_p99_us, write_us};
@@ -14,30 +13,30 @@ use crate::statements::Statements;
 use crate::table::Table;
 use wearwell_stack::RunResult;
 
-/// Share of the space in use that leaves nothing to clean in as long as these runs are, and how long those are.
+/// Share of the space in use with which nothing is cleaned during these short runs, and the length of the runs.
 const EMPTY: (f64, [f64; 2]) = (0.35, [0.3, 1.0]);
 
-/// One die without planes, and a channel that takes no time: each page takes as long as Table I says, one after the other.
+/// One die without planes, and a channel without transfer time: pages are processed one after the other, with the times of Table I.
 const SERIAL: &str = "dies = 1\nplanes = 1";
 
-/// What an open block spreads over all four planes of the preset, two dies of two: the drive writes four pages at once.
+/// An open block spreads over all four planes of the preset, two dies with two planes each: the drive writes four pages at once.
 const PARALLEL: &str = "dies = 2\nsuperblock_blocks = 4";
 
-/// What the flash does at a time.
+/// Parallelism of the flash.
 #[derive(Clone, Copy, PartialEq)]
 enum Flash {
-    /// An open block is on one plane, and each page crosses the channel first.
+    /// An open block is on one plane, and each page is first transferred over the channel.
     Preset,
     Serial,
     Parallel,
 }
 
-/// A way to read the paper's set-up.
+/// A variant of the paper's set-up.
 struct Condition {
     name: &'static str,
     used: f64,
     flash: Flash,
-    /// Microseconds to hash a page; as assumed unless given.
+    /// Microseconds to hash a page; the assumed value unless given.
     hash_us: Option<f64>,
     timing: &'static str,
 }
@@ -84,10 +83,10 @@ const CONDITIONS: [Condition; 20] = [
     closed("full; serial", 1.0, Flash::Serial, None),
 ];
 
-/// Response times that are compared.
+/// Response times to compare.
 const TIMES: [Column; 3] = [("all", all_us), ("writes", write_us), ("p99", write_p99_us)];
 
-/// Conditions that are judged together.
+/// Conditions that are evaluated together.
 type Group = (&'static str, fn(&Condition) -> bool);
 
 pub fn run(session: &Session) -> Result<(), Failure> {

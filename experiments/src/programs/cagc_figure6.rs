@@ -1,7 +1,7 @@
-//! Figure 6 of the CAGC paper: how many references the pages had at most that became invalid.
+//! Figure 6 of the CAGC paper: largest reference counts of the pages that became invalid.
 //!
-//! The generator of contents was set so that the paper's statements hold, so this checks that it does, on drives and under
-//! schemes other than those it was set with; it finds nothing about the traces.
+//! The content generator was calibrated to the paper's statements. This program checks the statements on other drives
+//! and under other schemes than those of the calibration; it gives no new information about the traces.
 
 use crate::Failure;
 use crate::cagc::{Assumed, CAGC, Drive, INLINE, TRACES, dedup, sharing};
@@ -14,7 +14,7 @@ use wearwell_stack::RunResult;
 /// Share of the user space in use.
 const DRIVES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];
 
-/// Share of the pages that died with so many references at most: 1, 2, 3, more.
+/// Returns the share of invalidated pages with this largest reference count: 1, 2, 3, more.
 fn died(result: &RunResult, place: usize) -> f64 {
     let died = dedup(result).expect("the schemes of this figure share pages").died_by_references;
     died[place] as f64 / died.iter().sum::<u64>() as f64
@@ -28,7 +28,7 @@ fn three_or_more(result: &RunResult) -> f64 {
     died(result, 2) + died(result, 3)
 }
 
-/// Share of the stored pages that have so many references when the run ends.
+/// Returns the share of stored pages with this reference count at the end of the run.
 fn live(result: &RunResult, place: usize) -> f64 {
     let live = dedup(result).expect("the schemes of this figure share pages").live_by_references;
     live[place] as f64 / live.iter().sum::<u64>() as f64

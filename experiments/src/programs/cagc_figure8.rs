@@ -1,21 +1,21 @@
-//! Figure 8 of the CAGC paper: four files are written, cleaning moves their pages, two files are deleted; counted page by page.
-//! That the engine does the same with victims given by hand is one of its tests.
+//! Figure 8 of the CAGC paper: four files are written, cleaning moves their pages, two files are deleted; counted page
+//! by page. A test of the engine checks that it gives the same counts with victims selected by hand.
 
 use crate::Failure;
 use crate::session::Session;
 use crate::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The files, a letter a page.
+/// The files, one letter per page.
 const FILES: [&str; 4] = ["ABCD", "EBF", "DAB", "BG"];
 
-/// Those that are deleted.
+/// Indices of the deleted files.
 const DELETED: [usize; 2] = [1, 3];
 
-/// Pages of a block that hold files; two more of its six are dead when it is cleaned.
+/// Pages of a block that hold file data; two more of its six pages are invalid when it is cleaned.
 const LIVE: usize = 4;
 
-/// Pages that cleaning reads.
+/// Number of pages that cleaning reads.
 const PAGES: usize = 18;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -28,7 +28,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     table.publish(session, "data")
 }
 
-/// Each page is written again where it comes; the erases are the blocks that hold dead pages once the files are deleted.
+/// Counts writes and erases without merging: each page is rewritten, and each block that holds invalid pages after the
+/// deletion is erased.
 fn plain() -> (usize, usize) {
     let files = (0..).zip(FILES).flat_map(|(file, letters)| letters.chars().map(move |_| file));
     let pages: Vec<usize> = files.collect();
@@ -36,7 +37,8 @@ fn plain() -> (usize, usize) {
     (pages.len(), dead.collect::<BTreeSet<_>>().len())
 }
 
-/// Each content is written once: those of one reference to the hot region, shared ones to the cold one.
+/// Counts writes and erases with merging: each content is written once. Contents with one reference go to the hot
+/// region, shared ones to the cold region.
 fn merged() -> (usize, usize) {
     let mut references: BTreeMap<char, Vec<usize>> = BTreeMap::new();
     for (file, letters) in FILES.iter().enumerate() {
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twelve_pages_without_and_seven_with() {
+    fn figure_8_writes_twelve_pages_without_and_seven_with_cagc() {
         assert_eq!((plain(), merged()), ((12, 2), (7, 1)));
     }
 }

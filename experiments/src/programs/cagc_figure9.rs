@@ -1,8 +1,8 @@
-//! Figure 9 of the CAGC paper: erases and moved pages with and without deduplication, and the response times of the figure
-//! behind it, whose text is lost.
+//! Figure 9 of the CAGC paper: erases and moved pages with and without deduplication, and the response times of the
+//! next figure, whose text is lost.
 //!
-//! The paper does not say how full its drive was, nor what it held at first; its watermark of 20 % erased blocks cannot be
-//! met by a full drive with 7 % spare. Each reading is run.
+//! The paper does not state the utilisation of its drive, nor its initial contents; a full drive with 7 % spare space
+//! cannot keep its watermark of 20 % erased blocks. Each reading is run.
 
 use crate::Failure;
 use crate::cagc::{
@@ -20,7 +20,7 @@ use wearwell_stack::RunResult;
 
 const DOUBLE: Scheme = Scheme::new("none double", "kind = \"none\"", "\"double\"");
 
-/// Merging without regions.
+/// Merging without separate regions.
 const UNSORTED: Scheme = Scheme::new("cagc single", "kind = \"cagc\"", "\"single\"");
 
 const SCHEMES: [Scheme; 5] = [NONE, DOUBLE, INLINE, CAGC, UNSORTED];
@@ -65,11 +65,11 @@ const READINGS: [Reading; 13] = [
     reading("full; long", |drive| Drive { timing: None, drive_writes: LONG, ..drive }),
 ];
 
-/// Drive writes of warm-up and measurement that leave next to nothing of what the drive held at first: its cold four fifths
-/// get a fifth of the writes.
+/// Drive writes of warm-up and measurement that overwrite nearly all initial contents: the cold four fifths of the
+/// space get a fifth of the writes.
 const LONG: [f64; 2] = [15.0, 5.0];
 
-/// Those that differ in nothing but the share in use.
+/// Readings that differ only in the share in use.
 const USED: [(&str, f64); 5] =
     [("60 % used", 0.6), ("70 % used", 0.7), ("80 % used", 0.8), ("90 % used", 0.9), ("full", 1.0)];
 
@@ -88,8 +88,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Beside each drive with CAGC one without, of which so much less is in use as CAGC shares pages at the end: what the room
-/// alone is worth that merging makes.
+/// Runs a twin of each drive with CAGC: a drive without deduplication whose share in use is reduced by the sharing of
+/// CAGC. It measures the benefit of the freed space alone.
 fn twins(
     session: &Session,
     assumed: &Assumed,
@@ -169,7 +169,7 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     draw(session, runs)
 }
 
-/// Erases saved over the share in use, and what the paper has.
+/// Draws the erases saved over the share in use, with the paper's values.
 fn draw(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     let mut series = Vec::new();
     for (trace, paper) in TRACES {

@@ -1,5 +1,6 @@
-//! Figure 9 of the CAGC paper on the drive of its Table I, whose cleaning begins when a fifth of the blocks is left: over the
-//! share of the drive that a trace uses, which the paper leaves out, and where each trace's curve crosses the printed number.
+//! Figure 9 of the CAGC paper on the drive of its Table I, whose cleaning begins when a fifth of the blocks is left.
+//! The share of the drive that a trace uses is varied, because the paper does not state it; the program finds the share
+//! at which each trace's curve has the printed value.
 
 use crate::Failure;
 use crate::cagc::{
@@ -14,15 +15,15 @@ use crate::stacks::{Column, Runs, copied_below, erases, run_stacks, table, total
 use crate::statements::Statements;
 use crate::table::Table;
 
-/// Shares of the user space in use. More than 0.85 leaves no fifth of the blocks to be kept erased.
+/// Shares of the user space in use. Above 0.85, a fifth of the blocks cannot be kept erased.
 const USED: [f64; 12] = [0.50, 0.56, 0.60, 0.64, 0.68, 0.72, 0.75, 0.78, 0.80, 0.82, 0.83, 0.84];
 
 const SCHEMES: [Scheme; 3] = [NONE, INLINE, CAGC];
 
-/// Percentage points within which the printed number is met where the curve crosses it: what interpolation and seeds leave.
+/// Tolerance in percentage points at the crossing: the error of interpolation and seeds.
 const MET: f64 = 2.0;
 
-/// Whether the watermark is kept: cleaning goes on until more blocks wait erased than that, or only until the host has room.
+/// Names of the modes: cleaning keeps the watermark of erased blocks, or only makes room for the host.
 const KEPT: &str = "kept";
 const NOT_KEPT: &str = "not kept";
 
@@ -75,7 +76,7 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     savings.publish(session, "savings")
 }
 
-/// Erases that a scheme saves against none, percent.
+/// Returns the erases that a scheme saves relative to no deduplication, per cent.
 fn saving(runs: &[Runs], (used, kept): (f64, &str), trace: &str, scheme: &str) -> f64 {
     Pair::find(runs, &[&name(used), kept], trace, scheme, "none").saved_percent(erases)
 }
@@ -95,7 +96,7 @@ fn draw(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     Chart { title, x: "share of the user space in use", y: "percent" }.draw(session, "plot", &series)
 }
 
-/// The share in use at which CAGC saves `printed` percent, between the two that have it between them.
+/// Returns the share in use at which CAGC saves `printed` per cent, by interpolation between neighbours.
 fn crossing(runs: &[Runs], kept: &str, trace: &str, printed: f64) -> Option<f64> {
     let points = USED.map(|used| (used, saving(runs, (used, kept), trace, "cagc")));
     let around = points.windows(2).find(|pair| (pair[0].1 <= printed) != (pair[1].1 <= printed))?;
@@ -103,7 +104,7 @@ fn crossing(runs: &[Runs], kept: &str, trace: &str, printed: f64) -> Option<f64>
     Some(from + (to - from) * (printed - low) / (high - low))
 }
 
-/// The shares in use at which each trace's curve crosses what is printed, to three decimals.
+/// Returns the shares in use at which each trace's curve has the printed value, to three decimals.
 fn shares_at_crossings(runs: &[Runs], kept: &str) -> [Option<f64>; 3] {
     TRACES.map(|(trace, paper)| {
         let share = crossing(runs, kept, trace, 100.0 * paper);
@@ -111,7 +112,7 @@ fn shares_at_crossings(runs: &[Runs], kept: &str) -> [Option<f64>; 3] {
     })
 }
 
-/// The drives at the crossings, timed: what the paper prints is met there by construction, and all else is not.
+/// Runs the drives at the crossings with timing: the printed savings result by construction, all other values are predictions.
 fn at_crossings(session: &Session, assumed: &Assumed, runs: &[Runs]) -> Result<(), Failure> {
     let [crossings, not_kept] = [KEPT, NOT_KEPT].map(|kept| shares_at_crossings(runs, kept));
     let mut stacks = Vec::new();

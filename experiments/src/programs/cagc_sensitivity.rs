@@ -1,5 +1,5 @@
 //! Section IV-C of the CAGC paper: its scheme under other victim policies, of which the paper has random, greedy and
-//! cost-benefit; and its own settings: threshold, promotion, and whether moved pages are hashed again.
+//! cost-benefit; and its own settings: threshold, promotion, and rehashing of moved pages.
 
 use crate::Failure;
 use crate::cagc::{
@@ -15,7 +15,7 @@ use crate::statements::Statements;
 use wearwell_engine::victim::{VICTIMS, VictimConfig};
 use wearwell_stack::RunResult;
 
-/// Of the paper. Its random policy takes blocks "with invalid pages".
+/// Victim policies of the paper. Its random policy selects blocks "with invalid pages".
 const OF_THE_PAPER: [&str; 3] = ["random_not_full", "greedy", "cost_benefit"];
 
 /// Share of the user space in use.
@@ -23,7 +23,7 @@ const DRIVES: [(&str, f64); 2] = [("80 %", 0.8), ("full", 1.0)];
 
 const POLICIES: [Scheme; 3] = [NONE, INLINE, CAGC];
 
-/// CAGC's settings; the first is the engine's default.
+/// Settings of CAGC; the first is the engine's default.
 const SETTINGS: [Scheme; 8] = [
     Scheme::new("now; 1", "kind = \"cagc\"", "\"references\""),
     Scheme::new("now; 2", "kind = \"cagc\", threshold = 2", "{ kind = \"references\", threshold = 2 }"),
@@ -47,7 +47,7 @@ const SETTINGS: [Scheme; 8] = [
     ),
 ];
 
-/// All victim policies that deduplication goes with: none that must know what the host will write.
+/// Returns all victim policies that support deduplication: those that need no knowledge of future writes.
 fn victims() -> impl Iterator<Item = &'static str> {
     let foresees = |name: &str| {
         let policy: VictimConfig = serde_json::from_value(name.into()).expect("it is of the table");

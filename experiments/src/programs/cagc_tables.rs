@@ -1,4 +1,4 @@
-//! Tables I and II of the CAGC paper: the drive that its experiments run on, and the stand-ins of its traces.
+//! Tables I and II of the CAGC paper: the drive of its experiments, and the synthetic substitutes of its traces.
 
 use crate::Failure;
 use crate::cagc::TRACES;
@@ -10,11 +10,11 @@ use wearwell_base::seed::Seed;
 use wearwell_engine::nand::Preset;
 use wearwell_workload::{ContentConfig, FIU_TRACES, PageBatch, WorkloadConfig};
 
-/// Pages of the space that the stand-ins write, and drive writes that are counted after as many that are not.
+/// Pages of the space that the synthetic traces write, and drive writes that are counted, after as many that are not.
 const LOGICAL_PAGES: u32 = 50_000;
 const DRIVE_WRITES: u64 = 6;
 
-/// Table II as printed, by trace: write ratio, deduplication ratio, KiB of a request; Web-vm's row is not in our text.
+/// Table II as printed, by trace: write ratio, deduplication ratio, KiB per request; Web-vm's row is missing in our copy.
 const PRINTED: [(&str, [f64; 3]); 2] = [("mail", [0.698, 0.893, 14.8]), ("homes", [0.805, 0.300, 13.1])];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ fn table_2(session: &Session) -> Result<(), Failure> {
     table.publish(session, "traces")
 }
 
-/// What a stand-in writes.
+/// Counts of a synthetic trace.
 struct Counted {
     write_ratio: f64,
     dedup_ratio: f64,

@@ -1,5 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), section 5.3: what checkpoints cost, whether the translation table costs as much as in FTLs with a
-//! battery, and what leaving blocks of metadata alone spares.
+//! GeckoFTL (SIGMOD 2016), section 5.3: cost of checkpoints, cost of the translation table compared with FTLs that have
+//! a battery, and savings by not cleaning metadata blocks.
 
 use crate::Failure;
 use crate::log_on_log::number;
@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -16,14 +16,14 @@ pub struct Settings {
     log2_blocks: u32,
 }
 
-/// An FTL, and what of it is not as it was published.
+/// An FTL with its deviations from the published design.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 struct Kind {
     ftl: &'static str,
     checkpoints: bool,
-    /// Whether before-images are looked for late, as GeckoFTL does.
+    /// True if before-images are looked up late, as in GeckoFTL.
     late: bool,
-    /// Whether blocks of metadata are cleaned.
+    /// True if metadata blocks are cleaned.
     cleans_metadata: bool,
 }
 
@@ -34,7 +34,7 @@ impl Kind {
         Kind { ftl, checkpoints: is_gecko, late, cleans_metadata: !is_gecko }
     }
 
-    /// As published, but that it leaves blocks of metadata alone, or that it does not.
+    /// Returns the kind with the opposite choice of cleaning metadata blocks.
     fn otherwise(self) -> Self {
         Kind { cleans_metadata: !self.cleans_metadata, ..self }
     }
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// A kind that is measured.
+/// A measured kind.
 #[derive(Clone, Debug, serde::Serialize)]
 struct Point {
     log2_blocks: u32,

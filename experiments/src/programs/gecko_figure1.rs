@@ -1,4 +1,4 @@
-//! GeckoFTL (SIGMOD 2016), Figure 1: RAM and recovery of LazyFTL as drives grow. GeckoFTL's own stand beside it.
+//! GeckoFTL (SIGMOD 2016), Figure 1: RAM and recovery of LazyFTL as drives grow, with those of GeckoFTL for comparison.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -17,7 +17,7 @@ const CAPACITIES: std::ops::RangeInclusive<u32> = 30..=44;
 /// B / key (section 3.3).
 const PARTITIONS: u32 = 4;
 
-/// The mapping cache, MiB, which does not grow.
+/// Size of the mapping cache, MiB, which is constant.
 const CACHE_MIB: f64 = 4.0;
 
 struct Point {

@@ -1,5 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), Figure 10: write amplification of Logarithmic Gecko by block size B and partitions S, on drives of
-//! one capacity.
+//! GeckoFTL (SIGMOD 2016), Figure 10: write amplification of Logarithmic Gecko by block size B and partitions S, on
+//! drives of one capacity.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -15,7 +15,7 @@ const PARTITIONS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// Bits of a key: S = B / key is the balance of section 3.3.
 const KEY_BITS: u32 = 32;
 
-/// Blocks of so many pages that have, together, the capacity of 2^`log2_blocks` blocks of 128 pages.
+/// Returns a drive with blocks of 2^`log2_pages` pages and the capacity of 2^`log2_blocks` blocks of 128 pages.
 fn drive(log2_blocks: u32, log2_pages: u32) -> Drive {
     let log2_blocks = log2_blocks + 7 - log2_pages;
     Drive { pages_per_block: 1 << log2_pages, ..Drive::of_blocks(log2_blocks) }

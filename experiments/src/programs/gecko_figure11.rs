@@ -1,5 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), Figure 11: write amplification of Logarithmic Gecko and of a bitmap in flash as drives grow, and
-//! where the curves would cross.
+//! GeckoFTL (SIGMOD 2016), Figure 11: write amplification of Logarithmic Gecko and of a bitmap in flash as drives grow,
+//! and the extrapolated crossing of the curves.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -10,23 +10,23 @@ use crate::table::Table;
 use crate::validity_cost::{Cost, Drive, Store, measure_all};
 use wearwell_theory::ftl::{FtlDrive, FtlSizes, crossing_log2_blocks};
 
-/// Whole entries, and B / key (section 3.3).
+/// Numbers of partitions: whole entries, and B / key (section 3.3).
 const PARTITIONS: [u32; 2] = [1, 4];
 
 /// Logarithm of the smallest number of blocks, and the step.
 const FIRST: u32 = 10;
 const STEP: usize = 2;
 
-/// From this number of blocks on (its logarithm), runs take so many pages that levels are what counts: a line is laid through
-/// what follows.
+/// Logarithm of the number of blocks from which runs take so many pages that the number of levels dominates: a line is
+/// fitted from here on.
 const LINE_FROM: u32 = 14;
 
-/// A crossing by a line through what was measured, and by table 1 with a factor of 1.
+/// A crossing by a line through the measured values, and by table 1 with a factor of 1.
 struct Crossing {
     partitions: u32,
-    /// Of the line, for each doubling of the blocks.
+    /// Slope of the line per doubling of the blocks.
     slope: f64,
-    /// At 2^0 blocks.
+    /// Value of the line at 2^0 blocks.
     intercept: f64,
     measured_log2: f64,
     calculated_log2: f64,
@@ -38,7 +38,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let sizes = (FIRST..=scale.largest).step_by(STEP);
     let asked: Vec<_> = sizes
         .map(|log2_blocks| {
-            // The bitmap's cost is the same in all of them: it is left out where it takes long.
+            // The bitmap's cost does not depend on the size: it is left out where it would take long.
             let stores = if log2_blocks <= scale.swept { &stores } else { &stores[1..] };
             (Drive::of_blocks(log2_blocks), stores.to_vec())
         })
@@ -51,13 +51,13 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&costs, &crossings, scale).publish(session)
 }
 
-/// Logarithm of the blocks and write amplification, in order of the blocks.
+/// Returns the logarithm of the blocks and the write amplification, in order of the blocks.
 fn points(costs: &[Cost], store: Store) -> impl Iterator<Item = (f64, f64)> {
     let of_store = costs.iter().filter(move |cost| cost.store == store);
     of_store.map(|cost| (f64::from(cost.drive.log2_blocks), cost.write_amplification()))
 }
 
-/// The bitmap's, on the largest drive that it was measured on.
+/// Returns the bitmap's cost on the largest drive with a measurement.
 fn bitmap(costs: &[Cost]) -> f64 {
     points(costs, Store::Bitmap).last().expect("the bitmap is measured").1
 }

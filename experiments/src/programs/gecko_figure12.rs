@@ -8,7 +8,7 @@ use crate::validity_cost::{Cost, Drive, Store, measure_all};
 
 const LOADS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// T = 2, S = B / key (section 3.3).
+/// T = 2, with S = B / key partitions (section 3.3).
 const PARTITIONS: u32 = 4;
 
 pub fn run(session: &Session) -> Result<(), Failure> {

@@ -1,5 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), Figures 13 and 14, simulated: RAM, recovery and write amplification of five FTLs, and of three that
-//! have the same RAM.
+//! GeckoFTL (SIGMOD 2016), Figures 13 and 14, simulated: RAM, recovery and write amplification of five FTLs, and of
+//! three with equal RAM.
 
 use crate::Failure;
 use crate::gecko::mib;
@@ -10,20 +10,20 @@ use crate::statements::Statements;
 use crate::table::Table;
 use wearwell_engine::ftl::paged::PagedSettings;
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Logarithm of the number of blocks to the base 2; the paper's is 22.
     log2_blocks: u32,
-    /// Figure 14, where all have the same RAM, in place of figure 13.
+    /// True for figure 14, with equal RAM, instead of figure 13.
     equal_ram: bool,
-    /// Which FTLs; none means those of the figure.
+    /// FTLs to run; those of the figure if empty.
     #[serde(default)]
     ftls: Vec<String>,
 }
 
-/// An FTL that is measured: its name, and all that decides what it does.
+/// An FTL to measure: its name, and all settings that determine its behaviour.
 #[derive(serde::Serialize)]
 struct Point {
     ftl: &'static str,
@@ -53,7 +53,7 @@ fn measure(point: &Point) -> Result<Measured, Failure> {
     paged::run_on(&settings, (blocks, PAGES_PER_BLOCK), point.run)
 }
 
-/// Figure 14: what a bitmap in RAM would take goes to the cache of those who have none, and all leave metadata blocks alone.
+/// Returns the settings of figure 14: FTLs without a bitmap in RAM get its size as additional cache, and no FTL cleans metadata blocks.
 fn with_equal_ram(settings: PagedSettings) -> PagedSettings {
     let mut settings = settings;
     settings.config.cleans_metadata = false;
@@ -116,7 +116,7 @@ fn row(ftl: &str, log2_blocks: u32, measured: &Measured) -> Vec<String> {
     [ftl.to_owned(), format!("2^{log2_blocks}")].into_iter().chain(numbers).collect()
 }
 
-/// The paper's sections 5.3 and 5.4.
+/// Tests the statements of sections 5.3 and 5.4.
 fn check(found: &[(&str, Measured)], equal_ram: bool) -> Statements {
     let mut statements = Statements::default();
     let Some((_, gecko)) = found.iter().find(|(ftl, _)| *ftl == "gecko") else { return statements };
@@ -161,7 +161,7 @@ fn check(found: &[(&str, Measured)], equal_ram: bool) -> Statements {
     statements
 }
 
-/// What the translation table costs those with a larger cache, as a share of what it costs DFTL.
+/// Returns the cost of the translation table of FTLs with a larger cache, as a share of its cost in DFTL.
 fn all_with_larger_cache<'a>(found: &'a [(&'a str, Measured)]) -> impl Iterator<Item = (&'a str, f64)> {
     let dftl = found.iter().find(|(ftl, _)| *ftl == "dftl").map(|(_, measured)| measured.amplification()[1]);
     let others = found.iter().filter(|(ftl, _)| *ftl != "dftl");
@@ -186,7 +186,7 @@ fn check_unequal_ram(statements: &mut Statements, found: &[(&str, Measured)], ge
     );
 }
 
-/// Which FTLs section 5.3 names as the first or the last of five, where all five were run.
+/// Tests the order of the FTLs: section 5.3 names the best or the worst of five, if all five were run.
 fn check_order(statements: &mut Statements, found: &[(&str, Measured)]) {
     if found.len() < FTLS.len() {
         return;

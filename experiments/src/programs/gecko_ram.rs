@@ -1,5 +1,5 @@
-//! What RAM below GeckoFTL's costs: its write amplification where not all counters of valid pages are held, beside what theory
-//! says beforehand.
+//! Cost of less RAM than GeckoFTL's: write amplification with counters of valid pages for a part of the blocks,
+//! compared with the prediction by theory.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 
-/// A point, what theory says of it, and what was measured.
+/// A point, its prediction, and its measurement.
 struct Found<'a> {
     point: &'a Point,
     said: &'a Predicted,
@@ -26,7 +26,7 @@ impl Found<'_> {
         self.measured.amplification().iter().sum()
     }
 
-    /// What validity costs on 2 TiB: measured here, and what the additional runs cost by theory.
+    /// Returns the cost of validity on 2 TiB: the measured cost, plus the cost of the additional runs by theory.
     fn at_2_tib(&self) -> f64 {
         self.total() + self.said.total[1] - self.said.total[0]
     }
@@ -85,7 +85,7 @@ fn table(all: &[Found]) -> Table {
     table
 }
 
-/// Write amplification over RAM on 2 TiB, of what differs from the paper's drive in counters and cache alone.
+/// Draws write amplification over RAM on 2 TiB, for points that differ from the paper's drive only in counters and cache.
 fn draw(session: &Session, all: &[Found]) -> Result<(), Failure> {
     let usual = all[0].point;
     type IsMeant = fn(&Point) -> bool;
@@ -139,7 +139,7 @@ fn check_theory(statements: &mut Statements, all: &[Found]) {
     near("ours: theory predicts all write amplification within 5 percent", &|_| true, 5.0, false);
 }
 
-/// The one whose counters are all held and that is else as this one.
+/// Returns the point with all counters and otherwise the same parameters.
 fn full<'a>(all: &'a [Found], point: &Point) -> &'a Found<'a> {
     let found = all.iter().find(|other| other.point.share == 1.0 && other.point.alike(point));
     found.expect("each kind of drive is tried with all counters")

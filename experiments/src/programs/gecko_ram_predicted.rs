@@ -1,4 +1,4 @@
-//! What RAM below GeckoFTL's costs, by theory alone: written down before anything is simulated.
+//! Cost of less RAM than GeckoFTL's, predicted by theory alone: recorded before anything was simulated.
 
 use crate::Failure;
 use crate::gecko_ram::{Point, predict};

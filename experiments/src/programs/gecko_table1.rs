@@ -1,5 +1,5 @@
-//! GeckoFTL (SIGMOD 2016), Table 1 and the upper two thirds of Figure 13 by calculation: flash operations for knowing which
-//! pages are valid, and RAM and recovery of five FTLs (and of a page map) on 2 TiB.
+//! GeckoFTL (SIGMOD 2016), Table 1 and the upper two thirds of Figure 13 by calculation: flash operations for page
+//! validity, and RAM and recovery of five FTLs (and of a page map) on 2 TiB.
 
 use crate::Failure;
 use crate::gecko::{drive, mib, ram_mib, ram_of, recovery_of, recovery_s};
@@ -12,10 +12,10 @@ use wearwell_theory::ftl::{
     gecko_write_amplification, query_cost, update_cost,
 };
 
-/// 2 TiB.
+/// Logarithm of the capacity, 2 TiB.
 const LOG2_BYTES: u32 = 41;
 
-/// Whole entries, as in appendix B, and B / key (section 3.3).
+/// Numbers of partitions: whole entries, as in appendix B, and B / key (section 3.3).
 const PARTITIONS: [u32; 2] = [1, 4];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -30,9 +30,9 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// The abstract's percentages in the readings that the text has of them: 51 % as what the bitmap in RAM alone takes of recovery
-/// (section 1), 95 % as the bitmap's share of RAM on a larger drive, and 95 % less RAM with what section 5.3 proposes against
-/// its bottleneck, larger blocks or a sample of the counters.
+/// Tests the abstract's percentages in several readings of the text. 51 %: share of the RAM bitmap in the recovery time
+/// (section 1). 95 %: share of the bitmap in the RAM of a larger drive; or reduction of RAM by the proposals of section
+/// 5.3, larger blocks or a sample of the counters.
 fn check_readings(statements: &mut Statements) -> Result<(), Failure> {
     let percent =
         |share: f64, least: f64, what: &str| (format!("{what}: {:.1}", 100.0 * share), share >= least);
@@ -73,7 +73,7 @@ fn check_readings(statements: &mut Statements) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Table 1 with numbers in the place of orders.
+/// Returns Table 1 with numbers instead of orders.
 fn operations(drives: &[FtlDrive]) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "technique",
@@ -135,8 +135,8 @@ fn recovery_table(drive: &FtlDrive) -> Table {
     table
 }
 
-/// What the text of section 2 and footnote 7 print of the paper's drive, with the times of section 5.3: 3 us a spare area, 100 us a
-/// page read, 1 ms a page written.
+/// Returns the values that the text of section 2 and footnote 7 print for the paper's drive, with the times of section
+/// 5.3: 3 us per spare area, 100 us per page read, 1 ms per page written.
 fn section_2(drive: &FtlDrive) -> Table {
     let (pages, translation) = (drive.physical_pages() as f64, drive.translation_pages() as f64);
     let directory = mib(4 * drive.translation_pages());

@@ -8,7 +8,7 @@ use crate::statements::{Statements, falls};
 use crate::table::Table;
 use crate::theory::Policy;
 
-/// The legend is not in the text; these are ours, ending with the limit.
+/// Policies, chosen by us because the legend is not in the text; the last is the limit.
 const POLICIES: [Policy; 6] = [
     Policy::Choices(2),
     Policy::Choices(5),

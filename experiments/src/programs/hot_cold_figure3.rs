@@ -60,7 +60,7 @@ fn measures(is_uniform: bool, f: f64, state: &SteadyState) -> [String; 4] {
     ]
 }
 
-/// Share of the blocks with at most `pages` valid ones.
+/// Returns the share of the blocks with at most `pages` valid pages.
 fn up_to(state: &SteadyState, pages: usize) -> f64 {
     state.valid_pages[..=pages].iter().sum()
 }

@@ -14,17 +14,17 @@ const LOADS: [(&str, Load); 2] = [("left", (0.8, 0.05)), ("right", (0.9, 0.20))]
 const PAGES: [u32; 3] = [16, 32, 64];
 const SPARES: [f64; 4] = [0.06, 0.09, 0.12, 0.15];
 
-/// Up to here the optimum is sought.
+/// Largest number of choices in the search for the optimum.
 const MOST: u32 = 150;
 
-/// Step and end of the `d` of the caption, and of the text.
+/// Step and end of the values of `d` in the caption, and in the text.
 const SETS: [(&str, u32, u32); 2] = [("caption", 4, 32), ("text", 3, 24)];
 
 struct Curve {
     panel: &'static str,
     model: Model,
     found: OptimalChoices,
-    /// For `d` without bound.
+    /// Write amplification for unbounded `d`.
     limit: f64,
 }
 
@@ -45,7 +45,7 @@ impl Curve {
     }
 }
 
-/// The curves: for each load, for each `b`, over the spare factors.
+/// Returns the curves over the spare factors, for each load and each `b`.
 fn curves() -> Result<Vec<Curve>, Failure> {
     let mut models = Vec::new();
     for (panel, load) in LOADS {
@@ -87,7 +87,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     check(&curves).publish(session)
 }
 
-/// Curves of a panel that agree in `held`, in the order of `varied`.
+/// Groups the curves of a panel that agree in `held`, each group in the order of `varied`.
 fn families<'a>(
     curves: &'a [Curve],
     varied: fn(&Model) -> f64,
@@ -153,7 +153,7 @@ fn check(curves: &[Curve]) -> Statements {
     statements
 }
 
-/// The curves over `d` as in the caption, with the optimum as a point of its own.
+/// Draws the curves over `d` as in the caption, with the optimum as a separate point.
 fn draw(session: &Session, panel: &str, load: Load, curves: &[Curve]) -> Result<(), Failure> {
     let mut series = Vec::new();
     let of_panel = || curves.iter().filter(|curve| curve.panel == panel);

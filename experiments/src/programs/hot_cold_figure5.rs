@@ -14,14 +14,14 @@ use wearwell_theory::mean_field::Structure;
 
 const SPARES: [f64; 2] = [0.08, 0.12];
 
-/// Hundredths. The text names no range; these are ours.
+/// Values of `r` and `f` in hundredths, chosen by us because the text names no range.
 const HOT_WRITES: [u32; 10] = [50, 55, 60, 65, 70, 75, 80, 85, 90, 95];
 const HOT_SPACES: [u32; 10] = [5, 10, 15, 20, 25, 30, 35, 40, 45, 50];
 
-/// Up to here the optimum is sought.
+/// Largest number of choices in the search for the optimum.
 const MOST: u32 = 150;
 
-/// The optima over `(r, f)`, one row for each `f`.
+/// Optima over `(r, f)`, one row per `f`.
 struct Plane {
     spare_factor: f64,
     found: Vec<OptimalChoices>,
@@ -46,7 +46,7 @@ impl Plane {
         Ok(Plane { spare_factor, found: of_all(&models, |model| model.scan(MOST))? })
     }
 
-    /// The lines of the plane, along `r` for each `f` and along `f` for each `r`, as places in `found` from cold to hot.
+    /// Returns the lines of the plane, along `r` for each `f` and along `f` for each `r`, as indices in `found` from cold to hot.
     fn lines(&self) -> Vec<(String, Vec<usize>)> {
         let (width, height) = (HOT_WRITES.len(), HOT_SPACES.len());
         let along_r = (0..height).map(|row| {
@@ -64,7 +64,7 @@ impl Plane {
         self.found[at].best.write_amplification
     }
 
-    /// The steps to the next hotter place where both ends are `within`, and whether WA falls.
+    /// Returns the steps to the next hotter load, if both loads are `within`, and whether WA falls.
     fn steps(&self, within: fn(Load) -> bool) -> Vec<(String, bool)> {
         let mut steps = Vec::new();
         for (name, line) in self.lines() {

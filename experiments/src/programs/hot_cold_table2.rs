@@ -11,8 +11,8 @@ use crate::session::Session;
 /// Blocks of the paper's simulation.
 const BLOCKS: u32 = 50_000;
 
-/// The rows as printed: b, S_f, d, r, f, ODE, and the simulations RND and OLDEST, each with the half-width of its
-/// 95 % confidence interval.
+/// Rows as printed: b, S_f, d, r, f, ODE, and the simulations RND and OLDEST, each with the half-width of its 95
+/// % confidence interval.
 const ROWS: [PaperRow<2>; 7] = [
     row(16, 0.05, 12, 0.83, 0.24, 6.7745, [(6.7754, 0.0005), (6.7205, 0.0004)]),
     row(32, 0.05, 6, 0.74, 0.15, 8.4562, [(8.4574, 0.0007), (8.3745, 0.0007)]),

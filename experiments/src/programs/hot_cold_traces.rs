@@ -1,7 +1,7 @@
-//! Section 5 of the hot/cold paper: simulations of traces, "not reported here", in which a second write frontier lowers write
-//! amplification "significantly" under real workloads, too.
+//! Section 5 of the hot/cold paper: simulations of traces, "not reported here", in which a second write frontier lowers
+//! write amplification "significantly" under real workloads, too.
 //!
-//! Every trace of the folder that `WEARWELL_TRACES` names is replayed in a loop on a drive that fits what it touches.
+//! Every trace of the folder in `WEARWELL_TRACES` is replayed in a loop on a drive fitted to its extent.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -16,21 +16,21 @@ use crate::traces::{self, Trace};
 use serde::{Deserialize, Serialize};
 use wearwell_stack::{RunResult, Scenario, run as simulate};
 
-/// The paper's policy at the number of choices that it recommends, and greedy.
+/// The paper's policy with its recommended number of choices, and greedy.
 const VICTIMS: [(&str, &str); 2] =
     [("d = 10", "{ policy = \"d_choices\", choices = 10 }"), ("greedy", "\"greedy\"")];
 
 const PLACEMENTS: [&str; 2] = ["single", "double"];
 
-/// A trace that is written at most so many times its pages is hardly one of overwrites.
+/// Least ratio of written pages to the extent of a trace; below it, a trace has hardly any overwrites.
 const OVERWRITTEN: f64 = 1.5;
 
-/// What is kept of a run.
+/// Figures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept {
     write_amplification: f64,
     touched_pages: f64,
-    /// Pages that a pass writes over those that it touches.
+    /// Ratio of the pages written in a pass to the pages accessed.
     pass_drive_writes: f64,
     steady: bool,
 }
@@ -48,10 +48,10 @@ impl Kept {
     }
 }
 
-/// What the paper does not say of its drive.
+/// Parameters of the drive that the paper does not give.
 struct Drive {
     spare_factor: f64,
-    /// To warm up and to measure, each a number of passes through the trace.
+    /// Drive writes of warm-up and of measurement, each a number of passes through the trace.
     drive_writes: f64,
 }
 
@@ -77,7 +77,7 @@ fn scenario_of(trace: &Trace, victim: &str, placement: &str, drive: &Drive) -> R
     ))
 }
 
-/// A point: which trace under which policy and placement, with which seed.
+/// A point: trace, policy, placement and seed.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
     scenario: Scenario,

@@ -1,8 +1,9 @@
-//! How much of what a log on a log costs could hints close at best, if the log above told the drive all that it will do?
+//! Upper limit of the benefit of hints for a log on a log: how much could the upper log save if it told the drive all
+//! its future operations?
 //!
-//! A log runs on a drive, and what it writes and trims there is written down. The drive then replays that alone: as it is, with the
-//! log's streams as hints, and with a placement and a victim policy that know every write and trim to come, which is more than any
-//! hint can say.
+//! A log runs on a drive, and its writes and trims to the drive are recorded. The drive then replays the recording:
+//! unchanged, with the log's streams as hints, and with a placement and a victim policy that know all future writes and
+//! trims, which is more than any hint can express.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent, mean};
@@ -20,21 +21,21 @@ use wearwell_engine::layer::Seen;
 use wearwell_stack::{Looker, Parts, Phase, ResolvedScenario, RunResult, Scenario, run as simulate, watched};
 use wearwell_study::limit::Limit;
 
-/// Settings of the question.
+/// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
-    /// MiB that the drive shows.
+    /// Capacity of the drive in MiB.
     drive_mib: u32,
-    /// Host writes, as a multiple of the log's pages, before its writes are recorded, and while they are.
+    /// Host writes before the recording and during it, as a multiple of the log's pages.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
-    /// Seeds of the host's writes.
+    /// Number of seeds of the host's writes.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
 }
 
-/// KiB of a segment of the log, on blocks of 256 KiB.
+/// Segment sizes of the log in KiB, on blocks of 256 KiB.
 const SEGMENTS_KIB: [u32; 3] = [64, 384, 1024];
 
 const WORKLOADS: [(&str, &str); 2] = [
@@ -42,7 +43,7 @@ const WORKLOADS: [(&str, &str); 2] = [
     ("hot and cold 90/10", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1"),
 ];
 
-/// What the drive does with the same writes: as it is, with hints, and with all that could be known.
+/// Variants of the drive with the same writes: unchanged, with hints, and with knowledge of the future.
 const DRIVES: [(&str, &str); 3] = [
     ("as it is", "placement = \"double\"\nvictim = \"greedy\""),
     ("streams as hints", "placement = { kind = \"host_hint\", streams = 4 }\nvictim = \"greedy\""),
@@ -60,20 +61,20 @@ struct Point {
     seed: u64,
 }
 
-/// What is kept of a stack.
+/// Figures of a stack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept {
     log: f64,
-    /// Of the drive, in the order of [`DRIVES`].
+    /// Write amplification of the drive, in the order of [`DRIVES`].
     drive: Vec<f64>,
     lower_bound: f64,
 }
 
-/// Writes down what a log writes and trims on the drive below.
+/// Records the writes and trims of a log to the drive below.
 struct Recorder<'a> {
     session: &'a Session<'a>,
     segment_pages: u32,
-    /// Host pages before recording, and at its end.
+    /// Host pages at the start of the recording, and at its end.
     begin: u64,
     end: u64,
     host_pages: u64,
@@ -100,7 +101,7 @@ impl Looker for Recorder<'_> {
     }
 
     fn look(&mut self, phase: Phase, seen: Vec<(usize, Seen)>) -> ControlFlow<()> {
-        // The log is layer 0, and its segments lie one after the other.
+        // The log is layer 0, and its segments are contiguous.
         for (_, seen) in seen.into_iter().filter(|(layer, _)| *layer == 0) {
             match seen {
                 Seen::Programmed { block, page, pages, cause, stream, .. } => {

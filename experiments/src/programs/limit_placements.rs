@@ -1,7 +1,8 @@
-//! How near to the limit does each placement come that does not know the future, on loads on which ours was chosen and on others?
+//! Distance of each placement without knowledge of the future from the lower bound, for loads with which our placement
+//! was tuned and for others.
 //!
-//! Synthetic loads in the steady state, and one pass through each trace of the folder that `WEARWELL_TRACES` names after the drive was
-//! filled, so that nothing that a placement learns comes again as it was in a pass before.
+//! Synthetic loads in the steady state, and one pass through each trace of the folder in `WEARWELL_TRACES` after the
+//! drive was filled, so that a placement cannot benefit from an earlier pass.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent, mean};
@@ -19,30 +20,30 @@ use wearwell_stack::{RunResult, Scenario};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
-    /// Blocks of the drives of synthetic loads.
+    /// Number of blocks of the drives for synthetic loads.
     blocks: u32,
     spare_factor: f64,
-    /// Traces at most, in the order of their list.
+    /// Largest number of traces, in the order of their list.
     traces: usize,
-    /// Seeds of each.
+    /// Number of seeds of each run.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
-    /// Synthetic loads: drive writes to warm up, and half as many to measure.
+    /// For synthetic loads: drive writes of warm-up; half as many are measured.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
 }
 
-/// Ours.
+/// Our placement.
 const OURS: &str = "learnt_lifetimes";
-/// The one that knows nothing, beside which the others stand.
+/// Placement without any knowledge, the reference of the comparison.
 const BLIND: &str = "double";
-/// Those that know the future, with the victim policies that they are tried with.
+/// Placement with knowledge of the future, and the victim policies that it is run with.
 const KNOWING: (&str, [&str; 2]) = ("death_windows", ["greedy", "foresight"]);
 const VICTIMS: [&str; 2] = ["greedy", "cost_benefit"];
-/// Placements that size their groups themselves get a victim policy besides that keeps to it.
+/// A placement that sizes its groups itself, and the additional victim policy that respects these sizes.
 const SIZING: (&str, &str) = ("age_chain", "stream_queues");
 
-/// Every placement that needs nothing but the writes: no foresight, hints or references.
+/// All placements that need only the writes: no foresight, hints or references.
 const PLACEMENTS: [&str; 14] = [
     "single",
     BLIND,
@@ -60,7 +61,7 @@ const PLACEMENTS: [&str; 14] = [
     OURS,
 ];
 
-/// Synthetic loads: what writes, and whether the constants of ours were chosen on it.
+/// Synthetic loads: name, workload, and whether our placement was tuned with it.
 const SYNTHETIC: [(&str, &str, bool); 6] = [
     ("Zipf 0.99", "kind = \"zipf\"\nexponent = 0.99\nscatter = true", true),
     ("hot and cold 90/10", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nscatter = true", true),
@@ -81,8 +82,8 @@ const SYNTHETIC: [(&str, &str, bool); 6] = [
     ),
 ];
 
-/// The traces that overwrite enough in a pass for something to be cleaned: the pages of a block, of which a drive that fits the trace has
-/// some hundred, and whether the constants of ours were chosen on it.
+/// Traces with enough overwrites in one pass to cause cleaning: name, pages per block (for some hundred blocks on a
+/// drive fitted to the trace), and whether our placement was tuned with it.
 const OF_TRACES: [(&str, u32, bool); 14] = [
     ("Alibaba", 32, true),
     ("MSR prn_0", 32, true),
@@ -100,14 +101,14 @@ const OF_TRACES: [(&str, u32, bool); 14] = [
     ("YCSB on F2FS", 64, false),
 ];
 
-/// What writes, without placement and victim policy.
+/// A load: workload or trace, without placement and victim policy.
 struct Load {
     name: &'static str,
     toml: String,
     chosen_on: bool,
 }
 
-/// What is kept of a run.
+/// Figures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept {
     write_amplification: f64,
@@ -149,27 +150,28 @@ fn loads(session: &Session, settings: &Settings) -> Vec<Load> {
     synthetic.chain(replayed).collect()
 }
 
-/// The pairs of placement and victim policy that are run.
+/// Returns the pairs of placement and victim policy to run.
 fn pairs() -> Vec<(&'static str, &'static str)> {
     let without = PLACEMENTS.iter().flat_map(|placement| VICTIMS.map(|victim| (*placement, victim)));
     without.chain([SIZING]).chain(KNOWING.1.map(|victim| (KNOWING.0, victim))).collect()
 }
 
-/// A placement under the better victim policy.
+/// A placement with its better victim policy.
 struct Best {
     victim: &'static str,
     amplification: Interval,
 }
 
-/// What was found of a load.
+/// Results of a load.
 struct Found<'a> {
     load: &'a Load,
-    /// By pair, and then by seed.
+    /// Figures by pair, and then by seed.
     kept: &'a [Vec<Kept>],
 }
 
 impl Found<'_> {
-    /// Bytes of the simulated drive with a placement, each under the same victim policy, which may remember something too.
+    /// Returns the memory of the simulated drive with a placement, in bytes. The victim policy, which may need memory
+    /// too, is always the same.
     fn memory_bytes(&self, placement: &str) -> Option<f64> {
         let at = pairs().iter().position(|pair| *pair == (placement, VICTIMS[0]))?;
         Some(mean(&self.kept[at], |kept| kept.memory_bytes as f64))
@@ -179,7 +181,7 @@ impl Found<'_> {
         self.kept[0][0].logical_pages
     }
 
-    /// What a placement remembers beyond what the drive does anyway, bytes a logical page.
+    /// Returns the memory of a placement beyond that of the drive, bytes per logical page.
     fn remembers(&self, placement: &str) -> Option<f64> {
         Some((self.memory_bytes(placement)? - self.memory_bytes(BLIND)?) / self.logical_pages())
     }
@@ -194,7 +196,7 @@ impl Found<'_> {
         measured.min_by(|one, other| one.amplification.mean.total_cmp(&other.amplification.mean))
     }
 
-    /// The placement of those published, knowing nothing of the future, that amplifies least.
+    /// Returns the published placement without knowledge of the future that has the least write amplification.
     fn best_published(&self) -> Option<(&'static str, Best)> {
         let published = PLACEMENTS.iter().filter(|name| **name != OURS);
         let measured = published.filter_map(|name| Some((*name, self.best(name)?)));
@@ -244,7 +246,7 @@ fn held_out(load: &Load) -> String {
     if load.chosen_on { "no" } else { "yes" }.to_owned()
 }
 
-/// Every placement under every load, with its better victim policy.
+/// Returns every placement under every load, with its better victim policy.
 fn every(found: &[Found<'_>]) -> Table {
     let columns =
         ["load", "held_out", "placement", "victim", "write_amplification", "ci", "remembers_bytes_a_page"];
@@ -262,7 +264,7 @@ fn every(found: &[Found<'_>]) -> Table {
     table
 }
 
-/// Of each load, the best that is published beside ours, and how much of the distance to foresight each closes.
+/// Returns for each load the best published placement and ours, and the share of the distance to foresight that each closes.
 fn near(found: &[Found<'_>]) -> Table {
     let mut table = Table::new(&[
         "load",
@@ -299,12 +301,12 @@ fn geometric_mean(found: &[Found<'_>], placement: &str, chosen_on: bool) -> Opti
     logs.filter(|logs| !logs.is_empty()).map(|logs| mean(&logs, |log| *log).exp())
 }
 
-/// Of each placement, the geometric means over the loads, on how many of those held out it is best, and what it remembers on the largest
-/// drive.
+/// Returns for each placement the geometric means over the loads, the number of held-out loads on which it is best, and
+/// its memory on the largest drive.
 fn means(found: &[Found<'_>]) -> Table {
     let mut table =
         Table::new(&["placement", "mean_where_chosen", "mean_held_out", "best_on", "remembers_bytes_a_page"]);
-    // What a placement takes whatever the size matters least on the largest.
+    // Memory that does not depend on the size matters least on the largest drive.
     let largest = found.iter().max_by(|one, other| one.logical_pages().total_cmp(&other.logical_pages()));
     for placement in PLACEMENTS.iter().chain([&KNOWING.0]) {
         let [chosen, held_out] = [true, false]
@@ -326,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_trace_is_one_of_the_list() {
+    fn every_trace_is_in_the_list_of_traces() {
         for (name, ..) in OF_TRACES {
             assert!(traces::TRACES.iter().any(|(known, ..)| *known == name), "{name}");
         }

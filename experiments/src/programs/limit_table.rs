@@ -1,8 +1,8 @@
-//! How far is every placement and every victim policy from the best possible, and from what knows the future?
+//! Distance of every placement and every victim policy from the lower bound, and from policies that know the future.
 //!
-//! Synthetic workloads, and the traces of the folder that `WEARWELL_TRACES` names, on drives of several spare factors: beside each
-//! policy the proven lower bound for the very writes that were measured and, where there are such, the mean field's value and the
-//! bound in closed form.
+//! Synthetic workloads, and the traces of the folder in `WEARWELL_TRACES`, on drives of several spare factors. Each
+//! policy is shown with the proven lower bound for the measured writes and, where available, the mean field's value and
+//! the bound in closed form.
 
 use crate::Failure;
 use crate::interval::{Interval, closed_percent};
@@ -25,34 +25,35 @@ use wearwell_theory::{Classes, Drive};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settings {
-    /// MiB that a drive for synthetic workloads shows; traces have drives that fit them.
+    /// Capacity in MiB of a drive for synthetic workloads; traces have drives fitted to them.
     drive_mib: u32,
     /// Pages of a block.
     pages_per_block: u32,
     spare_factors: Vec<f64>,
-    /// Traces at most, in the order of their list.
+    /// Largest number of traces, in the order of their list.
     traces: usize,
-    /// Whether each placement is run with each victim policy, and not only with greedy, and each of these with the double frontier.
+    /// True to run each placement with each victim policy; otherwise, placements are run with greedy, and victim
+    /// policies with the double frontier.
     all_pairs: bool,
-    /// Seeds of what is drawn.
+    /// Number of seeds of random numbers.
     #[allow(dead_code, reason = "read by the session")]
     runs: u64,
-    /// Seeds where a trace is replayed, which is the same for each: what draws besides are some of the policies.
+    /// Number of seeds for a trace, whose requests do not depend on the seed: only some policies draw random numbers.
     trace_runs: u64,
-    /// Drive writes to warm up and to measure.
+    /// Drive writes of warm-up and of measurement.
     #[allow(dead_code, reason = "read by the session")]
     length: f64,
-    /// The same where a trace is replayed, which may take whole passes and be a large drive's.
+    /// Drive writes for a trace, which may have to be whole passes on a large drive.
     trace_length: f64,
 }
 
-/// What writes: its name, and its part of a scenario.
+/// A workload or trace: its name, and its part of a scenario.
 #[derive(Clone, Debug)]
 struct Source {
     name: String,
     toml: String,
     seeds: u64,
-    /// Drive writes to warm up and to measure.
+    /// Drive writes of warm-up and of measurement.
     length: f64,
 }
 
@@ -70,24 +71,24 @@ const SYNTHETIC: [(&str, &str); 6] = [
     ),
 ];
 
-/// The placement and the victim policy that know nothing, beside which the others stand.
+/// Placement and victim policy without any knowledge, the reference of the comparison.
 const BLIND: (&str, &str) = ("double", "greedy");
-/// Those that know the future, and with which it is known what of a loss is whose.
+/// Placement and victim policy with knowledge of the future, used to attribute losses to their causes.
 const KNOWING: (&str, &str) = ("death_windows", "foresight");
 
-/// A point: a run, with the bound for what it measured if that is wanted.
+/// A run, optionally with the lower bound for its measured writes.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
     scenario: Scenario,
     bounded: bool,
 }
 
-/// What is kept of a run; nothing of one that cannot be.
+/// Figures of a run; empty for an impossible one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Kept {
     write_amplification: Option<f64>,
     lower_bound: Option<f64>,
-    /// By the mean field.
+    /// Write amplification by the mean field.
     theory: Option<f64>,
 }
 
@@ -118,7 +119,7 @@ fn sources(session: &Session, settings: &Settings) -> Vec<Source> {
     synthetic.chain(traces).collect()
 }
 
-/// The pairs that are run, as places in the tables of placements and victim policies.
+/// Returns the pairs of placement and victim policy to run.
 fn pairs(all: bool) -> Vec<(&'static str, &'static str)> {
     let every =
         || PLACEMENTS.iter().flat_map(|placement| VICTIMS.iter().map(|victim| (placement.name, victim.name)));
@@ -150,12 +151,12 @@ fn scenario_of(
     scenario(&toml::to_string(&text)?)
 }
 
-/// What was found of a source on a drive: of each pair, over the seeds.
+/// Results of a source on a drive: for each pair, over the seeds.
 struct Found<'a> {
     source: &'a Source,
     spare_factor: f64,
     pairs: &'a [(&'static str, &'static str)],
-    /// By pair, and then by seed.
+    /// Figures by pair, and then by seed.
     kept: &'a [&'a [Kept]],
 }
 
@@ -190,7 +191,7 @@ impl Found<'_> {
         ))
     }
 
-    /// The bound in closed form, where the workload has one.
+    /// Returns the bound in closed form, if the workload has one.
     fn closed_form(&self, settings: &Settings) -> Result<Option<f64>, Failure> {
         let classes = match self.source.name.as_str() {
             "uniform" => Classes::uniform(),
@@ -222,7 +223,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let kept = session.each("limit", &points, |point| {
         match simulate(&point.scenario, &mut |_: &_| session.flow()) {
             Err(_) if session.flow().is_break() => Err(Interrupted.into()),
-            // What cannot be together is said by the tables of refusals.
+            // Impossible combinations are documented in the tables of refusals.
             Err(RunError::Config(_)) if !point.bounded => Ok(Kept::default()),
             Err(error) => Err(format!("{error}, of {:?}", point.scenario.trace).into()),
             Ok(result) => Kept::of(result, point.bounded, session),
@@ -319,14 +320,14 @@ fn publish(session: &Session, settings: &Settings, found: &[Found<'_>]) -> Resul
     statements.publish(session)
 }
 
-/// Whether either of the two is told the future.
+/// True if either of the two knows the future.
 fn knows((placement, victim): (&str, &str)) -> bool {
     let placement: PlacementConfig = serde_json::from_value(placement.into()).expect("it is of the table");
     let victim: VictimConfig = serde_json::from_value(victim.into()).expect("it is of the table");
     placement.foresees() || victim.foresees()
 }
 
-/// The pair with the least write amplification of those that know the future, or of all others.
+/// Returns the pair with the least write amplification among those that know the future, or among all others.
 fn best_of(drive: &Found<'_>, knowing: bool) -> Option<((&'static str, &'static str), f64)> {
     let known = drive.pairs.iter().filter(|&&pair| knows(pair) == knowing);
     let measured = known.filter_map(|&pair| Some((pair, drive.mean(pair)?)));

@@ -1,4 +1,4 @@
-//! What live file systems and a live merge tree write, beside what the models of them write under the same load.
+//! Writes of live file systems and of a live merge tree, compared with those of their models under the same load.
 
 use crate::Failure;
 use crate::f2fs::model::model as f2fs;
@@ -15,37 +15,37 @@ use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use wearwell_base::seed::{Seed, below};
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Of the disk.
+    /// Size of the disk.
     disk_mib: u64,
-    /// Share of it that a load's files take, about.
+    /// Approximate share of the disk that a load's files take.
     share: f64,
-    /// What a load writes once its files are made, as a multiple of them.
+    /// Bytes that a load writes once its files are made, as a multiple of its files.
     written: f64,
-    /// Of the loads.
+    /// Seed of the loads.
     seed: u64,
-    /// When a case is ended at the latest, seconds.
+    /// Time limit of a case, seconds.
     limit_seconds: u32,
 }
 
-/// A modelled layer beside the software that it models.
+/// A modelled layer and the software that it models.
 struct Pair {
-    /// What the tables call it.
+    /// Name in the tables.
     name: &'static str,
     file_system: &'static str,
     load: &'static str,
-    /// What it writes by itself for a page of the application, of what was measured.
+    /// Returns the own writes of the software per page of the application, from a measurement.
     live: fn(&Measured) -> f64,
-    /// The same of the model.
+    /// Returns the own writes of the model per page of the application.
     modelled: fn(&Case) -> Result<f64, Failure>,
 }
 
-/// Fsyncs of fio come after so many of its writes.
+/// Number of fio's writes between fsyncs.
 const WRITES_A_SYNC: u64 = 64;
-/// Pages of a write in order.
+/// Pages of a sequential write.
 const SEQUENTIAL_PAGES: u64 = 32;
 
 const PAIRS: [Pair; 8] = [
@@ -115,11 +115,11 @@ fn f2fs_6(case: &Case) -> Result<LayerModel, Failure> {
     f2fs(6, case.disk_bytes(), 64 << 20, CLEANS_AT)
 }
 
-/// Erased segments at which F2FS's model cleans.
+/// Number of erased segments at which F2FS's model cleans.
 const CLEANS_AT: u32 = 20;
 
-/// Segments, the limit of dirty blocks and the cleaner's limits as the lab sets them: the oldest segment is cleaned first, from a tenth
-/// of clean ones on until a fifth is clean.
+/// Returns a model with segments, dirty-block limit and cleaner limits as in the measurements: the oldest segment is
+/// cleaned first, from a tenth of clean segments until a fifth is clean.
 fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
     let segments = case.disk_bytes() / (SEGMENT_BLOCKS * PAGE_BYTES);
     LayerModel::new(&format!(
@@ -136,14 +136,14 @@ fn nilfs2(case: &Case) -> Result<LayerModel, Failure> {
     ))
 }
 
-/// The file in order, and then at random with syncs, each of its pages once before any is written again, as fio does.
+/// Writes the file in order, and then at random with syncs: each of its pages once before any is written again, as fio does.
 fn random(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
     let pages = (case.file_bytes() / PAGE_BYTES) as u32;
     let passes = (0..).flat_map(|pass| permuted(pages, case.seed + pass));
     overwritten(model(case)?, pages, case, passes, WRITES_A_SYNC)
 }
 
-/// The file in order twice, with syncs the second time.
+/// Writes the file in order twice, with syncs the second time.
 fn sequential(case: &Case, model: fn(&Case) -> Result<LayerModel, Failure>) -> Result<f64, Failure> {
     let pages = (case.file_bytes() / PAGE_BYTES) as u32;
     overwritten(model(case)?, pages, case, (0..pages).cycle(), WRITES_A_SYNC * SEQUENTIAL_PAGES)
@@ -163,8 +163,8 @@ fn overwritten(
     Ok(model.written().since(&before).pages as f64 / wanted as f64)
 }
 
-/// Tables, levels and memtable of as many records, each a page, as the lab's db_bench has in its own; half of the room is filled in order and then
-/// overwritten at random. Levels are sized from the first on, which is what RocksDB 7 does unless it is told.
+/// Models tables, levels and memtable with as many records, each a page, as in the measurement of db_bench; half of the
+/// room is filled in order and then overwritten at random. Levels are sized from the first on, as in RocksDB 7 by default.
 fn rocksdb(case: &Case) -> Result<f64, Failure> {
     let of_records = |bytes: u64| bytes / RECORD_BYTES * PAGE_BYTES;
     let records = case.file_bytes() / 2 / RECORD_BYTES;
@@ -203,7 +203,7 @@ impl Pair {
     }
 }
 
-/// A column of what NILFS2 writes, and its blocks.
+/// A column of NILFS2's writes, and its blocks.
 type Part = (&'static str, fn(&LogBlocks) -> u64);
 
 const PARTS: [Part; 7] = [
@@ -216,7 +216,7 @@ const PARTS: [Part; 7] = [
     ("live_cleaner_rest_wa", |logs| logs.rest_by_cleaner),
 ];
 
-/// What is in these columns: nothing for what does not tell.
+/// Returns the values of these columns; empty without a measurement.
 fn parts(measured: Option<&Measured>) -> impl Iterator<Item = String> {
     let told = measured.and_then(|measured| Some((measured.sent.logs?, measured.application_bytes as f64)));
     let part = move |(_, blocks): Part| {

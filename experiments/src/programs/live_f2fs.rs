@@ -1,5 +1,5 @@
-//! Yang et al. (2014), Figure 2 and Table 1, end to end: F2FS of Linux with 2, 4 and 6 logs over live drives, beside what was recorded
-//! of it and replayed, and beside its model.
+//! Yang et al. (2014), Figure 2 and Table 1, end to end: F2FS of Linux with 2, 4 and 6 logs over live drives, compared
+//! with the replay of its recordings, and with its model.
 
 use crate::Failure;
 use crate::f2fs::cases::{Case, LOGS};
@@ -13,22 +13,22 @@ use crate::statements::Statements;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The loads by name; none means all that were recorded.
+    /// Names of the loads; all recorded loads if empty.
     loads: Vec<String>,
 }
 
-/// A load with so many logs.
+/// A load with a number of logs.
 #[derive(Clone, Debug, Serialize)]
 struct Key {
     load: String,
     logs: u8,
 }
 
-/// A load with so many logs, live and replayed.
+/// Results of a load with a number of logs, live and replayed.
 struct Row<'a> {
     live: &'a Live,
     replayed: &'a Outcome,
@@ -54,7 +54,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements(&rows).publish(session)
 }
 
-/// The first seed of each load with each number of logs.
+/// Returns the first seed of each load with each number of logs.
 fn cases(settings: &Settings) -> Result<Vec<Case>, Failure> {
     let all: Vec<Case> = Case::all().into_iter().filter(|case| case.seed == 1).collect();
     if let Some(name) = settings.loads.iter().find(|name| !all.iter().any(|case| case.load == **name)) {
@@ -66,7 +66,7 @@ fn cases(settings: &Settings) -> Result<Vec<Case>, Failure> {
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// What was recorded of each case, on simulated drives.
+/// Replays the recording of each case on simulated drives.
 fn replayed(session: &Session, cases: &[Case]) -> Result<Vec<Outcome>, Failure> {
     let (recordings, assumed) = (read()?, Assumed::of(session)?);
     let place = |case: &Case| {
@@ -81,7 +81,7 @@ fn replayed(session: &Session, cases: &[Case]) -> Result<Vec<Outcome>, Failure> 
     session.each("replayed F2FS", &keys, |(at, assumed)| Outcome::of(&recordings[*at], assumed))
 }
 
-/// What F2FS sent to its disk.
+/// Returns the requests of F2FS to its disk.
 fn sent(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "load",
@@ -126,7 +126,7 @@ fn first_line(said: &str) -> String {
     said.lines().next().unwrap_or_default().to_owned()
 }
 
-/// What the drives made of it.
+/// Returns the results of the drives.
 fn drives(rows: &[Row]) -> Table {
     let mut table =
         Table::new(&["load", "logs", "drive", "wa_live", "wa_replayed", "erases_live", "erases_replayed"]);
@@ -146,7 +146,7 @@ fn drives(rows: &[Row]) -> Table {
     table
 }
 
-/// Whether write-back rewrites pages while parts of them are still to come, or many times over: how often, the pace decides.
+/// True if write-back rewrites pages that are not complete yet, or rewrites them many times: the number depends on the speed.
 fn hangs_on_the_pace(load: &str) -> bool {
     load.starts_with("random 1k") || load.starts_with("overwrites")
 }

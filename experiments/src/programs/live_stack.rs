@@ -12,35 +12,35 @@ use crate::table::Table;
 use serde::Deserialize;
 use wearwell_engine::counters::Cause;
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The file systems.
+    /// Names of the file systems.
     file_systems: Vec<String>,
-    /// What runs on them.
+    /// Names of the loads.
     loads: Vec<String>,
-    /// With discards, without, or both.
+    /// True for discards, false for none; or both.
     discards: Vec<bool>,
-    /// The drives, which all take the requests of each mount.
+    /// Names of the drives, which all process the requests of each mount.
     drives: Vec<String>,
-    /// Of the disk.
+    /// Size of the disk.
     disk_mib: u64,
-    /// Share of it that a load's files take, about.
+    /// Approximate share of the disk that a load's files take.
     share: f64,
-    /// What a load writes once its files are made, as a multiple of them.
+    /// Bytes that a load writes once its files are made, as a multiple of its files.
     written: f64,
-    /// Of the loads.
+    /// Seed of the loads.
     seed: u64,
-    /// When a case is ended at the latest, seconds.
+    /// Time limit of a case, seconds.
     limit_seconds: u32,
 }
 
-/// A case and what came of it.
+/// A case and its outcome.
 struct Row {
     case: Case,
     outcome: Option<Outcome>,
-    /// Why there is none.
+    /// Reason for a skipped case.
     skipped: String,
 }
 
@@ -52,7 +52,7 @@ impl Row {
         }
     }
 
-    /// Why there are no numbers.
+    /// Returns the reason for missing numbers.
     fn missing(&self) -> String {
         match &self.outcome {
             Some(Outcome::NoRoom) => "no room".to_owned(),
@@ -61,7 +61,7 @@ impl Row {
         }
     }
 
-    /// File system, load, and whether it discards.
+    /// Returns file system, load, and use of discards.
     fn head(&self) -> Vec<String> {
         let Case { file_system, load, discard, .. } = &self.case;
         vec![load.clone(), file_system.clone(), if *discard { "yes" } else { "no" }.to_owned()]
@@ -106,7 +106,7 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
     Ok(rows)
 }
 
-/// A line a case: what stands above the drives.
+/// Returns a table of the layers above the drives, one line per case.
 fn above(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "load",
@@ -155,7 +155,7 @@ fn above(rows: &[Row]) -> Table {
     table
 }
 
-/// A line a case and drive: what the flash did, in pages a page of the application's.
+/// Returns a table of flash operations in pages per page of the application, one line per case and drive.
 fn total(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "load",
@@ -192,7 +192,7 @@ fn total(rows: &[Row]) -> Table {
     table
 }
 
-/// Pairs of the same case without discards and with them.
+/// Returns pairs of the same case without discards and with them.
 fn pairs(rows: &[Row]) -> Vec<(&Row, &Measured, &Measured)> {
     let with = rows.iter().filter(|row| row.case.discard);
     let pair = |row: &'_ Row| {
@@ -206,7 +206,7 @@ fn pairs(rows: &[Row]) -> Vec<(&Row, &Measured, &Measured)> {
     with.filter_map(|row| Some((row, pair(row)?, row.measured()?))).collect()
 }
 
-/// What discards are worth on each drive.
+/// Returns the benefit of discards on each drive.
 fn worth(rows: &[Row]) -> Table {
     let mut table =
         Table::new(&["load", "file_system", "drive", "tcwa_without", "tcwa_with", "saved_percent"]);
@@ -222,7 +222,7 @@ fn worth(rows: &[Row]) -> Table {
     table
 }
 
-/// Cases with the totals of two drives.
+/// Returns cases with the totals of two drives.
 fn drives<'a>(rows: &'a [Row], one: &str, other: &str) -> Vec<(&'a Row, f64, f64)> {
     let of = |row: &'a Row| {
         let place = |name: &str| row.case.drives.iter().position(|drive| drive == name);
@@ -279,7 +279,7 @@ fn statements(rows: &[Row]) -> Statements {
     statements
 }
 
-/// A chart for each load, with discards and without: TCWA of each file system, a colour a drive.
+/// Draws a chart for each load, with discards and without: TCWA of each file system, one colour per drive.
 fn draw(session: &Session, settings: &Settings, rows: &[Row]) -> Result<(), Failure> {
     let names: Vec<String> =
         settings.file_systems.iter().enumerate().map(|(at, name)| format!("{} {name}", at + 1)).collect();

@@ -1,4 +1,4 @@
-//! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on what takes the place of one of the two.
+//! Yang et al. (2014), sec. 6: the same load on a log stacked on an FTL, and on alternatives that replace one of the two.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -10,20 +10,19 @@ use crate::stacks::{
 use crate::statements::Statements;
 use wearwell_stack::RunResult;
 
-/// Flash of all stacks.
+/// Flash of all stacks, MiB.
 const FLASH_MIB: u32 = 640;
 
-/// What the user has of it, as a share, where the structure does not ask for more.
+/// User capacity as a share of the flash, unless the structure needs more space.
 const USER: f64 = 0.8;
 
-/// The FTL's own spare where a log stands on it.
+/// Spare factor of an FTL below a log.
 const FTL_SPARE: f64 = 0.1;
 
-/// The log's share of what is left for data, so that the user has as much: without metadata, and with F2FS's, whose area
-/// takes some of its segments.
+/// Spare factors of the log that give the same user capacity: without metadata, and with F2FS's, whose area takes some of its segments.
 const LOG_SPARES: [f64; 2] = [0.1111, 0.1071];
 
-/// What an FTL needs that has nothing to clean, and the log's spare above it for as much user data.
+/// Spare factor of an FTL that has nothing to clean, and spare factor of the log above it for the same user capacity.
 const LEAST_SPARE: f64 = 0.02;
 const ABOVE: f64 = 0.1801;
 
@@ -34,14 +33,14 @@ const LOADS: [(&str, &str); 4] = [
     ("hot and cold", "kind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1"),
 ];
 
-/// One request in a hundred deletes a file of 16 pages.
+/// Requests that delete: one in a hundred deletes a file of 16 pages.
 const DELETED: &str = "trim_ratio = 0.01\ntrim_pages = 16";
 
-/// A stack: its name, its FTL and what stands on it.
+/// A stack: its name, its FTL and the layers above.
 struct Shape {
     name: &'static str,
     block_pages: u32,
-    /// Spare of the device, unless it is a zoned one.
+    /// Spare factor of the device, unless it is a zoned one.
     spare: Option<f64>,
     ftl: &'static str,
     log: String,
@@ -57,7 +56,7 @@ fn log(spare: f64, placement: &str, metadata: &str) -> String {
     )
 }
 
-/// F2FS's tables as a log can write them that has no place to overwrite: into its segments.
+/// F2FS's tables for a log that cannot overwrite in place: they are written into its segments.
 const APPENDED: &str = "metadata = { preset = \"f2fs\", summary = \"in_segment\", tables = \"in_log\" }";
 
 fn shapes() -> Vec<Shape> {
@@ -102,7 +101,7 @@ fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// Of a log on zones with metadata in its segments.
+/// Spare factor of a log on zones with metadata in its segments.
 const ZONED_SPARE: f64 = 0.1973;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -153,12 +152,12 @@ fn stack(
     Stack { keys: [load, deletions, shape.name].map(str::to_owned).to_vec(), toml }
 }
 
-/// Bytes of all maps; not a number where a layer cannot say.
+/// Returns the bytes of all maps; NaN if a layer does not report them.
 fn map_bytes(result: &RunResult) -> f64 {
     result.layers.iter().map(|layer| layer.map_bytes.map_or(f64::NAN, |bytes| bytes as f64)).sum()
 }
 
-/// Reserve and metadata of the layers above the FTL, as a share of the flash.
+/// Returns reserve and metadata of the layers above the FTL, as a share of the flash.
 fn held_above(result: &RunResult) -> f64 {
     let logs = &result.layers[..result.layers.len() - 1];
     let taken = |layer: &wearwell_stack::LayerResult| {
@@ -206,7 +205,7 @@ fn publish(session: &Session, runs: &[Runs]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those that collapse the two logs.
+/// Stacks that merge the two logs into one.
 const COLLAPSED: [&str; 4] = ["zones", "sparse", "objects", "bare FTL"];
 
 /// The stacks under one load.

@@ -1,4 +1,4 @@
-//! Yang et al. (2014), sec. 4.5 and 5: a log and an FTL that clean with and without regard to each other.
+//! Yang et al. (2014), sec. 4.5 and 5: a log and an FTL whose cleaning is coordinated or independent.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -17,26 +17,26 @@ const LOADS: [(&str, &str); 2] = [
     ("skewed", "kind = \"zipf\"\nexponent = ZIPF\nscatter = true\nrequest_pages = 2"),
 ];
 
-/// Segments of the log over blocks of 256 KiB.
+/// Segment sizes of the log over blocks of 256 KiB.
 const UPPERS: [(&str, &str); 3] = [
     ("64 KiB", "segment_size = \"64 KiB\""),
     ("192 KiB", "segment_size = \"192 KiB\""),
     ("matched", "segment_blocks = 1"),
 ];
 
-/// How the log cleans: one victim when it needs one, or as many as erase 2 MiB.
+/// Cleaning of the log: one victim at a time, or as many as free 2 MiB.
 const CLEANINGS: [&str; 2] = ["victims", "bursts"];
 
 const TRIMS: [&str; 2] = ["trim", "no trim"];
 
-/// What is agreed on.
+/// A coordination rule.
 struct Rule {
     name: &'static str,
-    /// The FTL's pool, if raised, and whether it waits.
+    /// Raised pool of the FTL, if any, and whether cleaning is deferred.
     pool: Option<(u32, bool)>,
-    /// The weight of `completing`.
+    /// Weight of `completing`.
     weight: Option<f64>,
-    /// What the FTL does with cleaned pages, where it keeps the log's streams apart.
+    /// Treatment of cleaned pages by an FTL that separates the log's streams.
     streams: Option<&'static str>,
 }
 
@@ -57,7 +57,7 @@ const RULES: [Rule; 12] = [
     Rule { name: "all", pool: Some((32, true)), weight: Some(1.0), streams: Some("keep") },
 ];
 
-/// The pools that are tried with and without waiting.
+/// Pools that are run with and without deferred cleaning.
 const WAITING: [(&str, &str); 2] = [("raised to 32", "waits from 32"), ("raised to 96", "waits from 96")];
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -135,7 +135,7 @@ fn stack(
     Stack { keys: [load, upper, cleaning, trim, rule.name].map(str::to_owned).to_vec(), toml }
 }
 
-/// The rules on one stack.
+/// All rules on one stack.
 struct Group<'a>(&'a [Runs]);
 
 impl Group<'_> {
@@ -148,12 +148,12 @@ impl Group<'_> {
         &self.0[at]
     }
 
-    /// One rule over another.
+    /// Returns the ratio of one rule to another.
     fn over(&self, rule: &str, other: &str, field: fn(&RunResult) -> f64) -> Interval {
         self.rule(rule).over(self.rule(other), field)
     }
 
-    /// Whether it is lower with one rule than with another, by more than the interval.
+    /// True if the value with one rule is lower than with another by more than the confidence interval.
     fn lower(&self, rule: &str, other: &str, field: fn(&RunResult) -> f64) -> bool {
         self.rule(other).exceeds(self.rule(rule), field)
     }

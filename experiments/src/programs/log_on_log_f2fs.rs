@@ -1,5 +1,5 @@
-//! Yang et al. (2014), Figure 2 and Table 1: what F2FS of Linux wrote with 2, 4 and 6 logs, what its model writes, and what an
-//! FTL makes of it.
+//! Yang et al. (2014), Figure 2 and Table 1: recorded writes of F2FS of Linux with 2, 4 and 6 logs, writes of its
+//! model, and the resulting writes of an FTL.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -11,10 +11,10 @@ use crate::session::Session;
 use crate::statements::Statements;
 use crate::table::Table;
 
-/// What the device cleans more with 6 logs, as the paper has it.
+/// Largest increase of the device's cleaning with 6 logs, according to the paper.
 const MOST: f64 = 1.32;
 
-/// The recordings of a load with so many logs, one a seed.
+/// Recordings of a load with a number of logs, one per seed.
 type Group<'a> = Vec<&'a Outcome>;
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -33,7 +33,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// The loads in the order of the recordings.
+/// Returns the loads in the order of the recordings.
 fn loads(outcomes: &[Outcome]) -> Vec<String> {
     let mut loads: Vec<String> = outcomes.iter().map(|one| one.known.load.clone()).collect();
     loads.dedup();
@@ -44,7 +44,7 @@ fn group<'a>(outcomes: &'a [Outcome], load: &str, logs: u8) -> Group<'a> {
     outcomes.iter().filter(|one| one.known.load == load && one.known.logs == logs).collect()
 }
 
-/// Over the recordings of a group.
+/// Returns the mean of a field over the recordings of a group.
 fn interval(group: &[&Outcome], field: impl Fn(&Outcome) -> f64) -> Interval {
     Interval::of(&group.iter().map(|one| field(one)).collect::<Vec<_>>())
 }
@@ -53,7 +53,7 @@ fn mean(group: &[&Outcome], field: impl Fn(&Outcome) -> f64) -> f64 {
     interval(group, field).mean
 }
 
-/// Mean of `field` with 6 logs over that with 2.
+/// Returns the ratio of the mean of `field` with 6 logs to that with 2.
 fn growth(outcomes: &[Outcome], load: &str, field: impl Fn(&Outcome) -> f64 + Copy) -> f64 {
     mean(&group(outcomes, load, 6), field) / mean(&group(outcomes, load, 2), field)
 }
@@ -105,7 +105,7 @@ fn publish(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<
     publish_growth(session, outcomes, loads)
 }
 
-/// What 6 logs write more than 2, per cent, beside what the paper prints.
+/// Writes the increase of writes from 2 to 6 logs, per cent, with the paper's values.
 fn publish_growth(session: &Session, outcomes: &[Outcome], loads: &[String]) -> Result<(), Failure> {
     let mut table =
         Table::new(&["load", "fswa_2", "fswa_4", "fswa_6", "growth_percent", "model_growth_percent"]);

@@ -7,7 +7,7 @@ use crate::statements::Statements;
 use crate::table::Table;
 use wearwell_stack::RunResult;
 
-/// Panel, its scenario, and whether its layers are a chain with one user above.
+/// Panel, its scenario, and whether its layers form a chain with one user at the top.
 const PANELS: [(&str, &str, bool); 4] = [
     ("a: a log on an FTL", include_str!("../../../scenarios/log_on_ftl.toml"), true),
     (
@@ -23,7 +23,7 @@ const PANELS: [(&str, &str, bool); 4] = [
     ),
 ];
 
-/// The end of each scenario, for all the same.
+/// Common end of all scenarios.
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\nwindow = 0.5\n";
 
 pub fn run(session: &Session) -> Result<(), Failure> {
@@ -59,7 +59,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// Pages that came to the layer of this name, and that left it.
+/// Returns the pages that a layer received, and those that it wrote.
 fn writes(result: &RunResult, name: &str) -> (u64, u64) {
     let layer = result.layers.iter().find(|layer| layer.name == name).expect("a layer of the result");
     let outgoing = layer.outgoing.values().filter_map(|operations| operations.get("write")).sum();

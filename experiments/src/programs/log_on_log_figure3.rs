@@ -1,4 +1,4 @@
-//! Yang et al. (2014), Figure 3: what deleting one upper segment leaves behind on the lower log.
+//! Yang et al. (2014), Figure 3: effect of deleting one upper segment on the lower log.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -10,11 +10,11 @@ use crate::table::Table;
 
 const LOWER_KIB: u32 = 256;
 
-/// Upper over lower segment size: those that divide each other, and two that do not.
+/// Ratios of upper to lower segment size: five where one size divides the other, and two where neither does.
 const RATIOS: [(f64, bool); 7] =
     [(0.25, true), (0.5, true), (1.0, true), (2.0, true), (4.0, true), (0.75, false), (1.5, false)];
 
-/// Pages by which the upper segment of the unit scenario lies off the lower one's border.
+/// Offsets in pages between the upper segment of the unit scenario and the boundary of the lower one.
 const OFFSETS: [u32; 4] = [0, 2, 4, 6];
 
 const LOADS: [Load; 2] = [Load::Oltp, Load::Uniform];
@@ -52,7 +52,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// The figure itself: eight blocks are filled in order, and the third upper segment of eight pages is deleted.
+/// Repeats the figure itself: eight blocks are filled in order, and the third upper segment of eight pages is deleted.
 fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
     let mut table =
         Table::new(&["offset_pages", "lower_segments_hit", "partly_valid_segments", "valid_pages_left"]);
@@ -77,7 +77,7 @@ fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The ratios under a load, with a placement of the lower log.
+/// Results of the ratios under a load, with a placement of the lower log.
 struct Curve<'a> {
     name: String,
     cases: &'a [Case],

@@ -14,10 +14,10 @@ const LOWERS: [u32; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 struct Panel {
     name: &'static str,
     upper_spare: f64,
-    /// That of the FTL, if it is no assumption.
+    /// Spare factor of the FTL, if it is not assumed.
     lower_spare: Option<f64>,
     trim: &'static str,
-    /// Share of its segments that the log keeps erased, and so trimmed, at any time; as few as it needs if zero.
+    /// Share of its segments that the log keeps erased, and thus trimmed, at any time; the minimum if zero.
     kept_erased: f64,
 }
 
@@ -25,9 +25,9 @@ const fn panel(name: &'static str, upper_spare: f64) -> Panel {
     Panel { name, upper_spare, lower_spare: None, trim: "true", kept_erased: 0.0 }
 }
 
-/// The log's reserve is 10 % or 30 % of what the FTL shows. In the last three, the FTL comes to know of it in different ways:
-/// each page is trimmed as it dies; the log keeps a fifth of its segments erased; or the log takes 10 % of a smaller
-/// space, and the FTL has the rest.
+/// The log's reserve is 10 % or 30 % of the capacity of the FTL. In the last three panels, the reserve becomes known to
+/// the FTL in different ways: each page is trimmed when it is invalidated; the log keeps a fifth of its segments
+/// erased; or the log takes 10 % of a smaller space, and the FTL has the rest.
 const PANELS: [Panel; 5] = [
     panel("90", 0.1),
     panel("70", 0.3),
@@ -36,10 +36,10 @@ const PANELS: [Panel; 5] = [
     Panel { lower_spare: Some(0.3), ..panel("70_below", 0.1) },
 ];
 
-/// Panels under a trace.
+/// Number of panels that are also run with a trace.
 const TRACED: usize = 2;
 
-/// The curve of an upper segment size in a panel.
+/// Curve of an upper segment size in a panel.
 struct Curve<'a> {
     load: &'static str,
     panel: &'static str,
@@ -60,18 +60,18 @@ impl Curve<'_> {
         self.cases.iter().find(|case| case.setting.lower_kib == lower_kib).map(Case::total)
     }
 
-    /// Growth of TCWA from lower segments of this size to those of twice the size.
+    /// Returns the growth of TCWA from lower segments of this size to those of twice the size.
     fn growth(&self, lower_kib: u32) -> Option<f64> {
         Some(self.at(2 * lower_kib)? - self.at(lower_kib)?)
     }
 
-    /// The largest lower segment up to which the FTL copies less than a tenth of what it gets.
+    /// Returns the largest lower segment up to which the FTL copies less than a tenth of its incoming pages.
     fn onset(&self) -> u32 {
         let quiet = |case: &&Case| case.of(|outcome| outcome.lower).mean < 1.1;
         self.cases.iter().take_while(quiet).last().map_or(0, |case| case.setting.lower_kib)
     }
 
-    /// The lower segment size at which the slope changes most.
+    /// Returns the lower segment size at which the slope changes most.
     fn knee(&self) -> u32 {
         let totals = self.totals();
         let change = |at: usize| totals[at + 1] - 2.0 * totals[at] + totals[at - 1];

@@ -11,12 +11,12 @@ const RATIOS: [f64; 6] = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
 const UPPERS: [u32; 5] = [64, 128, 256, 512, 1024];
 const LOWERS: [u32; 2] = [256, 1024];
 
-/// Share of its reserve that the log keeps erased: as little as it needs, and half.
+/// Share of its reserve that the log keeps erased: the minimum, and half.
 const READINGS: [(&str, f64); 2] = [("lazy", 0.0), ("eager", 0.5)];
 
 const TRIMS: [(&str, &str); 2] = [("on", "true"), ("off", "false")];
 
-/// The upper segment sizes on one stack.
+/// Results of the upper segment sizes on one stack.
 struct Row<'a> {
     reading: &'static str,
     trim: &'static str,
@@ -35,7 +35,7 @@ impl Row<'_> {
         self.cases[at].total()
     }
 
-    /// TCWA with the upper segments on one side of the lower one's size.
+    /// Returns the TCWA of upper segments whose size satisfies `wanted`.
     fn totals(&self, wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = f64> {
         UPPERS.into_iter().filter(move |upper| wanted(*upper)).map(|upper| self.total(upper))
     }
@@ -117,7 +117,7 @@ fn publish(session: &Session, rows: &[Row]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// TCWA over the capacity ratio with lower segments of 256 KiB and TRIM.
+/// Draws TCWA over the capacity ratio with lower segments of 256 KiB and TRIM.
 fn draw(session: &Session, reading: &str, rows: &[Row]) -> Result<(), Failure> {
     let shown =
         || rows.iter().filter(|row| row.reading == reading && row.trim == "on" && row.lower_kib == LOWERS[0]);

@@ -41,7 +41,7 @@ const LOWERS: [(&str, &str); 4] = [
     ("6 by stream", "{ kind = \"host_hint\", streams = 6 }"),
 ];
 
-/// The settings of a load, a family, an upper segment size and an FTL, over the streams.
+/// Results of a load, a family, an upper segment size and an FTL, over the number of streams.
 struct Curve<'a> {
     load: &'static str,
     family: &'static str,

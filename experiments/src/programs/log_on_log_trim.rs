@@ -11,10 +11,10 @@ use crate::table::Table;
 const LOWER_KIB: u32 = 256;
 const UPPERS: [u32; 6] = [64, 128, 192, 256, 384, 1024];
 
-/// Share of its segments that the log keeps erased: just what it needs, and half of its reserve.
+/// Share of its segments that the log keeps erased: the minimum, and half of its reserve.
 const KEPT_ERASED: [f64; 2] = [0.016, 0.1];
 
-/// How the log trims. `BATCH` stands for as many segments as make so many MiB.
+/// TRIM rules of the log. `BATCH` stands for the number of segments that make the given number of MiB.
 const RULES: [(&str, &str); 10] = [
     ("off", "false"),
     ("segment", "true"),
@@ -65,26 +65,26 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// What the lower log copied in one order of the two cleanings.
+/// Counts of the lower log in one order of the two cleanings.
 struct Order {
     name: &'static str,
     trim: bool,
     device_first: bool,
     /// Pages that the lower log copied in its first cleaning.
     copied: u64,
-    /// Pages of the upper segment that were copied by both.
+    /// Pages of the upper segment that were copied by both logs.
     twice: u64,
-    /// Of those that the lower log copied, dead ones.
+    /// Invalid pages among those that the lower log copied.
     dead: u64,
-    /// Lower blocks that lie partly dead in the end.
+    /// Lower blocks that are partly invalid at the end.
     holes: usize,
 }
 
-/// Figures 6 and 7 on blocks of eight pages and segments of four.
+/// Repeats Figures 6 and 7 on blocks of eight pages and segments of four.
 ///
-/// Of the upper segment of pages 4 to 7, pages 4 and 6 are dead above. The other half of its lower block is dead already,
-/// and all other blocks hold more. The upper log moves 5 and 7 to pages 20 and 21, and trims the segment; three other
-/// writes make the lower log clean. Which comes first is what differs.
+/// In the upper segment of pages 4 to 7, pages 4 and 6 are invalid for the upper log. The other half of its lower block
+/// is already invalid, and all other blocks hold more valid pages. The upper log moves pages 5 and 7 to pages 20 and
+/// 21, and trims the segment; three other writes make the lower log clean. The two orders of these steps are compared.
 fn order(name: &'static str, trim: bool, device_first: bool) -> Result<Order, Failure> {
     let mut log = SmallLog::new(7, 4 * PAGES_PER_BLOCK)?;
     log.write(0..4 * PAGES_PER_BLOCK)?;
@@ -144,7 +144,7 @@ fn unit(session: &Session, statements: &mut Statements) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The rules on one shape of stack.
+/// Results of the rules on one shape of stack.
 struct Group<'a> {
     kept_erased: f64,
     upper_kib: u32,

@@ -1,5 +1,5 @@
-//! The programs behind the items: one a file, and two lines here: its module, which the formatter finds by it, and the type of its
-//! settings.
+//! Programs behind the items: one file each, and two lines here. The first line is its module, which makes the
+//! formatter find it; the second is the type of its settings.
 
 mod answer_choices;
 mod answer_choices_predicted;
@@ -67,11 +67,11 @@ use serde::de::DeserializeOwned;
 
 /// A program.
 pub struct Program {
-    /// What manifests call it.
+    /// Name in manifests.
     pub name: &'static str,
-    /// Runs it in a session.
+    /// Runs the program in a session.
     pub run: fn(&Session) -> Result<(), Failure>,
-    /// Whether it takes these settings.
+    /// Checks whether the program accepts these settings.
     pub check: fn(&toml::Table) -> Result<(), Failure>,
 }
 
@@ -82,7 +82,7 @@ fn check<T: DeserializeOwned>(settings: &toml::Table) -> Result<(), Failure> {
     }
 }
 
-/// Each program with the type of its settings.
+/// Defines the table of programs with the types of their settings.
 macro_rules! programs {
     ($($name:ident: $settings:ty,)*) => {
         /// All programs.
@@ -152,11 +152,11 @@ programs! {
     zipf_classes: Sampling,
 }
 
-/// The program called `name`.
+/// Returns the program called `name`.
 ///
 /// # Errors
 ///
-/// A name that no program has.
+/// Returns an error for an unknown name.
 pub fn find(name: &str) -> Result<&'static Program, Failure> {
     PROGRAMS.iter().find(|program| program.name == name).ok_or_else(|| {
         let names: Vec<&str> = PROGRAMS.iter().map(|program| program.name).collect();

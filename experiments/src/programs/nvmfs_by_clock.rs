@@ -1,5 +1,5 @@
-//! Qiu and Reddy (2013), figures 8 and 9, by the clock: NVMFS and real file systems, mounted with the same kernel on a disk that is as fast
-//! as the paper's drive.
+//! Qiu and Reddy (2013), figures 8 and 9, as timed measurements: NVMFS and real file systems, mounted with the same
+//! kernel on a disk with the speed of the paper's drive.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -14,29 +14,29 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The rivals of NVMFS.
+    /// File systems that are compared with NVMFS.
     rivals: Vec<String>,
     /// The workloads; all if empty.
     workloads: Vec<String>,
     /// Shares of the disk that the files take.
     utilisations: Vec<f64>,
-    /// Of the disk.
+    /// Size of the disk.
     disk_mib: u64,
-    /// NVRAM, or page cache, is as large as the disk over this.
+    /// Ratio of the disk size to the size of NVRAM or page cache.
     nvram_one_over: u64,
-    /// Multiple of the disk that a workload writes once its files are made.
+    /// Bytes that a workload writes once its files are made, as a multiple of the disk.
     written: f64,
-    /// How many times slower the drive is than the paper's.
+    /// Factor by which the drive is slower than the paper's.
     slowed_by: u32,
     /// Runs of each, with the seeds 1, 2, …
     runs: u64,
-    /// When one is ended at the latest, seconds of the machine.
+    /// Time limit of a run, in seconds of the machine.
     limit_seconds: u32,
-    /// Where the disk's content is kept, a tmpfs.
+    /// Folder for the disk's content, on a tmpfs.
     memory: PathBuf,
 }
 
@@ -61,13 +61,13 @@ impl Settings {
     }
 }
 
-/// All runs of a file system under a workload; none of them if one was not measured.
+/// Results of all runs of a file system under a workload; empty if a run was not measured.
 struct Row {
     utilisation: f64,
     workload: &'static str,
     file_system: String,
     runs: Vec<Clocked>,
-    /// Why there are none.
+    /// Reason for missing results.
     missing: &'static str,
 }
 
@@ -120,13 +120,13 @@ fn measure(session: &Session, settings: &Settings) -> Result<Vec<Row>, Failure> 
     Ok(rows)
 }
 
-/// NVMFS in the same case.
+/// Returns the results of NVMFS in the same case.
 fn ours<'a>(rows: &'a [Row], other: &Row) -> Option<&'a Row> {
     let same = |row: &&Row| row.workload == other.workload && row.utilisation == other.utilisation;
     rows.iter().filter(same).find(|row| row.file_system == NVMFS && !row.runs.is_empty())
 }
 
-/// By how many per cent NVMFS is faster than a rival, where both were measured.
+/// Returns the advantage in speed of NVMFS over a rival, per cent, if both were measured.
 fn faster_percent(rows: &[Row], rival: &Row) -> Option<f64> {
     let ours = ours(rows, rival).filter(|_| rival.file_system != NVMFS && !rival.runs.is_empty())?;
     Some((ours.speed().mean / rival.speed().mean - 1.0) * 100.0)
@@ -172,7 +172,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// The mean over the workloads, for each rival and for all.
+/// Returns the mean over the workloads, for each rival and for all.
 fn averages(settings: &Settings, rows: &[Row]) -> Table {
     let mut table = Table::new(&["utilisation", "rival", "cases", "faster_percent"]);
     for &utilisation in &settings.utilisations {
@@ -199,7 +199,7 @@ fn statements(rows: &[Row]) -> Statements {
     let named = |row: &Row| format!("{} over {}", row.name(), row.file_system);
     let all = rows.iter().filter_map(|row| Some((named(row), faster_percent(rows, row)? > 0.0)));
     statements.check("NVMFS is faster than each", all);
-    // The lowest utilisation beside the others.
+    // Compares the lowest utilisation with the others.
     let pairs = |file_system: &'static str| {
         let low = move |high: &Row| {
             let same = |row: &&Row| row.workload == high.workload && row.file_system == high.file_system;

@@ -1,5 +1,5 @@
-//! Qiu and Reddy (2013), figures 6 to 11: what NVMFS and Conquest send to their drive, what that costs the drive, and how
-//! fast it is. For real file systems see `nvmfs_rivals`.
+//! Qiu and Reddy (2013), figures 6 to 11: requests of NVMFS and Conquest to their drive, the resulting cost of the
+//! drive, and throughput. For real file systems see `nvmfs_rivals`.
 
 use crate::Failure;
 use crate::nvmfs::assumed::Assumed;
@@ -11,24 +11,24 @@ use serde::Serialize;
 use wearwell_nvmfs::options::Options;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Of the SSD. A sixteenth of the paper's flash of 24 GB is 1536.
+    /// Size of the SSD. A sixteenth of the paper's flash of 24 GB is 1536.
     disk_mib: u64,
-    /// Of the NVRAM.
+    /// Size of the NVRAM.
     nvram_mib: u64,
-    /// What a workload writes once its files are made.
+    /// Data that a workload writes once its files are made.
     written_mib: u64,
-    /// The seed.
+    /// Seed of the workloads.
     seed: u64,
     /// Shares of the disk that the files take.
     utilisations: Vec<f64>,
-    /// Which workloads; all four unless given.
+    /// Names of the workloads; all four unless given.
     #[serde(default)]
     workloads: Vec<String>,
-    /// Not the figures, but NVMFS that recycles below these shares of free extents.
+    /// If not empty, runs NVMFS with these thresholds of free extents for recycling instead of the figures.
     #[serde(default)]
     recycle_free: Vec<f64>,
 }
@@ -53,7 +53,7 @@ impl Settings {
         }
     }
 
-    /// What each workload is tried with: the file systems of the figures, or NVMFS with each share of free extents.
+    /// Returns the file systems for each workload: those of the figures, or NVMFS with each threshold of free extents.
     fn file_systems(&self, assumed: &Assumed) -> Vec<Simulated> {
         if self.recycle_free.is_empty() {
             return Simulated::all(assumed).into();
@@ -66,7 +66,7 @@ impl Settings {
         self.recycle_free.iter().map(with).collect()
     }
 
-    /// Everything that is to be tried, in the order of the tables.
+    /// Returns all outcomes, in the order of the tables.
     fn outcomes(&self, session: &Session) -> Result<Vec<Outcome>, Failure> {
         let (sizes, assumed, clock) = (self.sizes(), Assumed::of(session)?, Clock::of(session)?);
         let systems = self.file_systems(&assumed);
@@ -93,7 +93,7 @@ impl Settings {
     }
 }
 
-/// A table with a line for each outcome, after which it is.
+/// Returns a table with a line per outcome, starting with its keys.
 fn table(
     outcomes: &[Outcome],
     columns: &[&'static str],
@@ -171,7 +171,7 @@ fn cleaning(outcomes: &[Outcome]) -> Table {
     })
 }
 
-/// What it brings to recycle later. `outcomes` has one for each of `recycle_free`, again and again.
+/// Returns the effect of later recycling. `outcomes` repeats the values of `recycle_free` in a cycle.
 fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&[
         "utilisation",
@@ -194,7 +194,7 @@ fn recycling(recycle_free: &[f64], outcomes: &[Outcome]) -> Table {
     table
 }
 
-/// NVMFS over Conquest and over itself without grouping, and the average over Conquest.
+/// Returns the advantage of NVMFS over Conquest and over itself without grouping, and the average over Conquest.
 fn advantages(settings: &Settings, outcomes: &[Outcome]) -> Table {
     let mut table = Table::new(&[
         "utilisation",
@@ -237,7 +237,7 @@ fn percent(ours: f64, other: f64) -> f64 {
     (ours / other - 1.0) * 100.0
 }
 
-/// Empty where both are 0, as erases in a short run.
+/// Formats a difference; empty if both values are 0, such as erases in a short run.
 fn signed(percent: f64) -> String {
     if percent.is_nan() { String::new() } else { format!("{percent:+.1}") }
 }

@@ -1,5 +1,5 @@
-//! Qiu and Reddy (2013), figures 6, 7, 10 and 11, in every reading that their text allows: what NVMFS and Conquest send to their
-//! drive, and what that costs it.
+//! Qiu and Reddy (2013), figures 6, 7, 10 and 11, in every reading that their text allows: requests of NVMFS and
+//! Conquest to their drive, and the resulting cost.
 
 use crate::Failure;
 use crate::interval::{Interval, mean};
@@ -15,21 +15,21 @@ use crate::table::Table;
 use serde::Serialize;
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Of the SSD, unless it is assumed to be larger or smaller.
+    /// Size of the SSD, unless another size is assumed.
     disk_mib: u64,
-    /// Shares of the SSD that the NVRAM is as large as: one over these.
+    /// Ratios of SSD size to NVRAM size.
     nvram_one_over: Vec<u64>,
     /// Shares of the SSD that the files take.
     utilisations: Vec<f64>,
-    /// Orders in which files and records are taken; `own` is that of the workload's own program.
+    /// Orders of accesses to files and records; `own` is that of the workload's own program.
     orders: Vec<String>,
-    /// Multiples of the SSD that a workload writes once its files are made.
+    /// Bytes that a workload writes once its files are made, as multiples of the SSD.
     written: Vec<f64>,
-    /// Multiples of the SSD that it has written when the steady state is said to begin.
+    /// Bytes written before the steady state is assumed, as a multiple of the SSD.
     steady_after: f64,
     /// Runs of each, with the seeds 1, 2, …
     runs: u64,
@@ -46,7 +46,7 @@ struct Point {
 }
 
 impl Settings {
-    /// Those of a session, with what is assumed of the paper's reading, and that.
+    /// Returns the settings of a session with the values of the paper's reading, and this reading.
     fn of(session: &Session) -> Result<(Settings, Reading), Failure> {
         let (mut settings, reading) = (session.settings::<Settings>()?, Reading::of(session)?);
         reading.put_into(&mut settings.nvram_one_over, &mut settings.written)?;
@@ -68,7 +68,7 @@ impl Settings {
         cases
     }
 
-    /// Multiples of the disk at which to look: from mkfs on, and from the steady state on.
+    /// Returns the moments of observation as multiples of the disk: counted from mkfs, and from the steady state.
     fn looks(&self) -> Looks {
         let steady = self.written.iter().map(|written| self.steady_after + written);
         let mut disks: Vec<f64> =
@@ -84,7 +84,7 @@ impl Settings {
         let mut points = Vec::new();
         for Case { one_over, utilisation, order, workload } in cases {
             let order = if *order == "own" { own_order(workload) } else { order };
-            // Asked for where it is needed alone.
+            // Read only if needed, so that only these programs depend on the assumption.
             let skew = if order == "zipf" { session.assumed("nvmfs/zipf")? } else { 0.0 };
             for simulated in Simulated::rivals(&assumed) {
                 for seed in 1..=self.runs {
@@ -101,7 +101,7 @@ impl Settings {
         Ok(points)
     }
 
-    /// The looks of each seed at one case and file system, from one moment to another.
+    /// Returns the totals of each seed for one case and file system, between two moments.
     fn between(&self, of: &[Vec<Look>], counted: &str, written: f64) -> Vec<Look> {
         let looks = self.looks();
         let at = |disks: f64| 1 + looks.disks.iter().position(|known| *known == disks).expect("a look");
@@ -123,7 +123,7 @@ fn half_width(value: Option<Interval>) -> String {
         .map_or(String::new(), |value| format!("{:.1}", value.half_width))
 }
 
-/// A line for each reading and workload.
+/// Returns a table with a line per reading and workload.
 fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
     let columns = [
         "traffic",
@@ -177,7 +177,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
     table
 }
 
-/// Of the workloads and utilisations of each reading, in how many NVMFS sends less and erases less.
+/// Returns for each reading the number of workloads and utilisations with which NVMFS sends less and erases less.
 fn signs(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "nvram",
@@ -214,7 +214,7 @@ fn signs(rows: &[Row]) -> Table {
     table
 }
 
-/// What the paper says, in its reading; and what we say of the others.
+/// Tests the paper's statements in its reading, and our statements about the other readings.
 fn check(reading: &Reading, rows: &[Row]) -> Statements {
     let mut statements = Statements::default();
     let reading = || rows.iter().filter(|row| row.is_in(reading));
@@ -260,7 +260,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     let mut rows = Vec::new();
     let mut left_out = Table::new(&["nvram", "order", "utilisation", "workload"]);
     for (case, of_case) in cases.iter().zip(found.chunks(per_case)) {
-        // Some take more space as they go on than their files had at first.
+        // Some workloads take more space later than their files had at first.
         let Some(of_case) = of_case.iter().cloned().collect::<Option<Vec<Vec<Look>>>>() else {
             let Case { one_over, order, utilisation, workload } = case;
             left_out.push(vec![
@@ -325,7 +325,7 @@ mod tests {
             let workloads: std::collections::BTreeSet<_> =
                 grid.iter().map(|row| row.of("workload").unwrap()).collect();
             assert_eq!(workloads.into_iter().collect::<Vec<_>>(), ["fileserver", "fio", "iozone"]);
-            // Each of the others in three rivals, two beginnings and two moments.
+            // Each of the other cases with three rivals, two starts and two moments.
             assert_eq!(grid.len(), 3 * 3 * 2 * 2);
             let map = std::fs::read_to_string(folder.join("surface_periodic_mkfs.svg")).unwrap();
             assert!(!map.contains("postmark") && map.contains("fileserver"), "{map}");

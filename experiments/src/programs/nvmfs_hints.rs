@@ -1,5 +1,5 @@
-//! Beyond Qiu and Reddy (2013): the update likelihood that NVMFS groups by, handed to the FTL as a stream; trims; extents
-//! that fill a superblock or straddle two.
+//! Extensions of Qiu and Reddy (2013): the update likelihood by which NVMFS groups data, passed to the FTL as a stream;
+//! trims; extents that fill a superblock or straddle two.
 
 use crate::Failure;
 use crate::nvmfs::assumed::Assumed;
@@ -14,8 +14,8 @@ use wearwell_trace::{Op, Request, RequestBatch};
 
 const HALF_EXTENT_BYTES: u64 = 256 << 10;
 
-/// What the FTL does with streams: all writes of the host in one, or one each for the four and for none; what cleaning
-/// moves is apart in both.
+/// Use of streams in the FTL: all host writes in one stream, or one stream for each of the four likelihoods and one for
+/// none; moved pages have a separate stream in both.
 const FTLS: [(&str, &str); 2] = [
     ("double", "placement = \"double\""),
     ("host_hint", "placement = { kind = \"host_hint\", streams = 5, cleaned = \"apart\" }"),
@@ -43,7 +43,7 @@ fn file_systems(assumed: &Assumed) -> Vec<Simulated> {
     each.into_iter().flatten().collect()
 }
 
-/// The requests after half an extent more, so that each extent begins in the middle of a block that holds one.
+/// Returns the requests shifted by half an extent, so that each extent starts in the middle of a block of its size.
 fn straddling(requests: &RequestBatch) -> RequestBatch {
     let mut all = RequestBatch::default();
     let half = Request {
@@ -88,16 +88,16 @@ fn cases(trial: &Trial, shown_bytes: u64, block_pages: &[u32]) -> Result<Vec<Cas
     Ok(cases)
 }
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Of the SSD.
+    /// Size of the SSD.
     disk_mib: u64,
-    /// Share of it that the files take.
+    /// Share of the SSD that the files take.
     utilisation: f64,
-    /// Pages of a block or superblock: 64 are 256 KiB as in the paper, 128 an extent, 1024 eight extents, for which the reserve of less than
-    /// 504 MiB is too small.
+    /// Pages per block or superblock: 64 are 256 KiB as in the paper, 128 an extent, 1024 eight extents, for which the
+    /// reserve of less than 504 MiB is too small.
     block_pages: Vec<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! When does cleaning by the host beat the same NVRAM as a write-back cache in front of an FTL? Predicted by
-//! [`Space`], then simulated.
+//! Conditions under which cleaning by the host is better than the same NVRAM as a write-back cache in front
+//! of an FTL: predicted by [`Space`], then simulated.
 
 use crate::Failure;
 use crate::heat_map::HeatMap;
@@ -13,31 +13,31 @@ use crate::statements::Statements;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Of the SSD.
+    /// Size of the SSD.
     disk_mib: u64,
-    /// The NVRAM is as large as the SSD over these.
+    /// Ratios of SSD size to NVRAM size.
     nvram_one_over: Vec<u64>,
     /// Shares of the SSD that the file takes.
     utilisations: Vec<f64>,
     /// Exponents of Zipf's law over its blocks; 0 for uniform writes.
     skews: Vec<f64>,
-    /// Pages that the drive hides over those that it shows.
+    /// Spare pages of the drive as shares of its capacity.
     over_provisioning: Vec<f64>,
-    /// Pages of an erase block; an extent has 128.
+    /// Pages per erase block; an extent has 128.
     pages_per_block: Vec<u32>,
-    /// Multiples of the SSD that are written before it counts.
+    /// Bytes written before the measurement, as multiples of the SSD.
     warm_up: f64,
-    /// And while it does.
+    /// Bytes written during the measurement, as multiples of the SSD.
     measured: f64,
     /// Runs of each, with the seeds 1, 2, …
     runs: u64,
 }
 
-/// A file system under a workload, and the drives that what it sends is replayed on.
+/// A file system under a workload, and the drives on which its requests are replayed.
 #[derive(Clone, Serialize)]
 struct Point {
     simulated: Simulated,
@@ -49,7 +49,7 @@ struct Point {
     drives: Vec<(f64, u32)>,
 }
 
-/// What it sent, and what each drive made of it.
+/// Bytes sent to the drive, and the results of each drive.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Course {
     written_bytes: u64,
@@ -82,14 +82,14 @@ impl Point {
     }
 }
 
-/// NVMFS beside the cache, on one drive.
+/// NVMFS compared with the cache, on one drive.
 struct Row {
     space: Space,
     one_over: u64,
     skew: f64,
-    /// Programmed pages of NVMFS for each of the cache's.
+    /// Predicted ratio of pages programmed with NVMFS to those with the cache.
     predicted: f64,
-    /// The same found, a number for each seed.
+    /// Simulated ratio, one number per seed.
     programs: Vec<f64>,
     erases: f64,
     traffic: f64,
@@ -108,13 +108,13 @@ impl Row {
         )
     }
 
-    /// Whether it is the side that was predicted.
+    /// True if the simulation confirms the predicted winner.
     fn is_as_predicted(&self) -> bool {
         (self.predicted < 1.0) == (self.found() < 1.0)
     }
 }
 
-/// Prediction and finding nearer to 1 than this are called a tie.
+/// Distance from 1 below which prediction and result count as a tie.
 const TIE: f64 = 0.03;
 
 impl Settings {
@@ -125,7 +125,7 @@ impl Settings {
         self.over_provisioning.iter().flat_map(with).collect()
     }
 
-    /// By file, NVRAM and law, what the two are asked with each seed.
+    /// Returns the runs of both file systems with each seed, by file, NVRAM and law.
     fn points(&self, assumed: &Assumed) -> Vec<((u64, f64, f64), Vec<Point>)> {
         let disk_bytes = self.disk_mib << 20;
         let [nvmfs, cache, ..] = Simulated::rivals(assumed);
@@ -182,7 +182,7 @@ impl Settings {
     }
 }
 
-/// One large file, all of which Conquest writes in place.
+/// Returns the load: one large file, all of which Conquest writes in place.
 fn load(skew: f64) -> Load {
     let settings = match skew {
         0.0 => "order = \"uniform\"".to_owned(),
@@ -225,7 +225,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// The NVRAM at which both program as much: as predicted, and between the sizes that were tried.
+/// Returns the NVRAM size at which both program equally many pages: predicted, and interpolated between the simulated sizes.
 fn crossings(rows: &[Row]) -> Result<Table, Failure> {
     let mut table =
         Table::new(&["utilisation", "over_provisioning", "pages_per_block", "zipf", "predicted", "found"]);
@@ -263,7 +263,7 @@ fn crossings(rows: &[Row]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Programmed pages over those of the cache, by NVRAM and files, for the drive and law that come first.
+/// Draws the ratio of programmed pages to those of the cache, by NVRAM and files, for the first drive and the given law.
 fn map(session: &Session, settings: &Settings, rows: &[Row], skew: f64) -> Result<(), Failure> {
     let (over_provisioning, pages_per_block) =
         (settings.over_provisioning[settings.over_provisioning.len() / 3], settings.pages_per_block[0]);

@@ -1,5 +1,5 @@
-//! NVMFS against recordings of real file systems, each pair under the same workload with the same bytes written: figures 6
-//! to 11 of Qiu and Reddy (2013), and by how much it is ahead.
+//! Comparison of NVMFS with recordings of real file systems, each pair under the same workload with the same bytes
+//! written: figures 6 to 11 of Qiu and Reddy (2013), and the advantage of NVMFS.
 
 use crate::Failure;
 use crate::nvmfs::assumed::Assumed;
@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
-/// A recording, and NVMFS doing the same.
+/// A recording, and NVMFS under the same workload.
 #[derive(Serialize, Deserialize)]
 struct Pair {
     other: Outcome,
@@ -23,12 +23,12 @@ fn pair(recording: &Recording, nvmfs: &Simulated, clock: &Clock) -> Result<Pair,
     let Known { disk_bytes, cache_bytes, seed, .. } = recording.known;
     let sizes = Sizes { disk_bytes, nvram_bytes: cache_bytes, written_bytes: trial.written_bytes, seed };
     let other = trial.evaluate(disk_bytes, clock)?;
-    // The files are of the sizes that they had when it was recorded, whatever is assumed of them.
+    // The files have the sizes of the recording, whatever sizes are assumed.
     let ours = nvmfs.play(&Load::named(&trial.workload), trial.utilisation, &sizes)?;
     Ok(Pair { other, ours: ours.evaluate(disk_bytes, clock)? })
 }
 
-/// What a pair is known by, so that a finished one is not run again.
+/// Identity of a pair, so that a finished pair is not run again.
 #[derive(Serialize)]
 struct Point<'a> {
     name: String,
@@ -97,7 +97,7 @@ fn table(pairs: &[Pair]) -> Table {
     table
 }
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {

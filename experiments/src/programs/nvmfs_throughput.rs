@@ -1,4 +1,4 @@
-//! Qiu and Reddy (2013), figures 8 and 9, on the drive that they measured: how fast NVMFS and Conquest are.
+//! Qiu and Reddy (2013), figures 8 and 9, on the drive of their measurements: throughput of NVMFS and Conquest.
 
 use crate::Failure;
 use crate::interval::{Interval, mean};
@@ -13,17 +13,17 @@ use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use wearwell_nvmfs::workload::FILE_WORKLOADS;
 
-/// What it is asked for.
+/// Settings of the program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Of the SSD, unless it is assumed to be larger or smaller.
+    /// Size of the SSD, unless another size is assumed.
     disk_mib: u64,
-    /// The NVRAM is as large as the SSD over this.
+    /// Ratio of SSD size to NVRAM size.
     nvram_one_over: u64,
     /// Shares of the SSD that the files take.
     utilisations: Vec<f64>,
-    /// Multiples of the SSD that a workload writes once its files are made.
+    /// Bytes that a workload writes once its files are made, as multiples of the SSD.
     written: Vec<f64>,
     /// The drive.
     drive: Planes,
@@ -32,7 +32,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of a session, with what is assumed of the paper's reading.
+    /// Returns the settings of a session, with the values of the paper's reading.
     fn of(session: &Session) -> Result<Settings, Failure> {
         let mut settings: Settings = session.settings()?;
         let one_over = std::slice::from_mut(&mut settings.nvram_one_over);
@@ -53,14 +53,14 @@ struct Point {
     clock: Clock,
 }
 
-/// How fast it is.
+/// Throughput of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Speed {
-    /// Megabytes (10^6 bytes) that the workload wrote a second, drive and memory one after the other.
+    /// Megabytes (10^6 bytes) that the workload wrote per second, with drive and memory one after the other.
     mb_a_second: f64,
-    /// KiB in a request to the drive.
+    /// Mean size of a request to the drive, KiB.
     kib_a_request: f64,
-    /// Extents that were cleaned.
+    /// Number of cleaned extents.
     recycled: u64,
 }
 
@@ -78,7 +78,7 @@ impl Point {
     }
 }
 
-/// NVMFS beside one rival.
+/// NVMFS compared with one rival.
 struct Row {
     utilisation: f64,
     written: f64,
@@ -134,7 +134,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// The mean over the workloads, which the paper prints.
+/// Returns the mean over the workloads, which the paper prints.
 fn averages(settings: &Settings, systems: &[Simulated], rows: &[Row]) -> Table {
     let mut table = Table::new(&["utilisation", "written", "rival", "faster_percent"]);
     for &utilisation in &settings.utilisations {
@@ -203,7 +203,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     statements.publish(session)
 }
 
-/// What the paper says of one utilisation beside another: the first and the last of those that were tried.
+/// Tests the paper's comparison of two utilisations: the lowest and the highest that were run.
 fn by_utilisation(rows: &[Row], statements: &mut Statements) {
     let same = |row: &&Row, other: &Row| {
         (row.workload, row.rival) == (other.workload, other.rival) && row.written == other.written
@@ -219,7 +219,7 @@ fn by_utilisation(rows: &[Row], statements: &mut Statements) {
     let name = |row: &Row| format!("{}; {} disks; {}", row.workload, row.written, row.rival);
     let speed = |speeds: &[Speed]| mean(speeds, |speed| speed.mb_a_second);
     let slower = |(low, high): &(&Row, &Row)| (name(high), speed(&high.ours) < 0.9 * speed(&low.ours));
-    // One rival is enough: it is of NVMFS.
+    // A single rival is enough, because the statement concerns NVMFS alone.
     let of_ours = pairs.iter().filter(|(_, high)| high.rival == "periodic");
     statements.check("NVMFS is clearly slower at the higher utilisation", of_ours.map(slower));
     let alike = |(low, high): &(&Row, &Row)| {

@@ -1,7 +1,7 @@
-//! Does placement by knowledge of the data beat the double frontier, which knows nothing?
+//! Comparison of placements that use knowledge of the data with the double frontier, which uses none.
 //!
-//! Van Houdt (2013), sec. 5, leaves open what policies gain that do identify hot data. Every placement on the same
-//! drive, with a free pool of the same size for all, under hot and cold data.
+//! Van Houdt (2013), sec. 5, leaves open the benefit of policies that identify hot data. Every placement runs on
+//! the same drive, with a free pool of the same size, under hot and cold data.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -29,7 +29,7 @@ const PLACEMENTS: [(&str, &str); 9] = [
     ("age_classes", "\"age_classes\""),
 ];
 
-/// The placement that the others are compared with.
+/// Index of the placement that the others are compared with.
 const BLIND: usize = 1;
 
 fn scenario_of(victim: &str, placement: &str, load: (f64, f64), length: f64) -> Result<Scenario, Failure> {

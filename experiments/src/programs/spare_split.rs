@@ -1,5 +1,5 @@
-//! How should a given spare space be divided between two logs? Predicted by the mean field of stacked logs, then simulated; and
-//! predicted again, by the theory as it was corrected after that.
+//! Best division of a given spare space between two logs: predicted by the mean field of stacked logs, then simulated;
+//! and predicted again by the theory after its correction.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -18,32 +18,33 @@ const SHOWN_MIB: u32 = 256;
 /// Spare space of both logs together, as a share of the flash.
 const TOTALS: [f64; 3] = [0.1, 0.2, 0.28];
 
-/// Steps from all of it below to all of it above; the ends leave one log next to nothing and are not tried.
+/// Number of steps from all spare space in the lower log to all of it in the upper log; the ends leave one log almost
+/// none and are not run.
 const STEPS: u32 = 10;
 
-/// Segments of the upper log in a block of the lower one.
+/// Numbers of upper segments per lower block.
 const SEGMENTS_PER_BLOCK: [u32; 3] = [1, 4, 16];
 
-/// How the upper log chooses victims: at random, where the prediction is exact; as the paper's drives do; by the fewest valid pages.
+/// Victim selection of the upper log: random, where the prediction is exact; as in the paper's drives; by the fewest valid pages.
 const ABOVE: [(&str, &str); 3] = [
     ("random", "{ policy = \"d_choices\", choices = 1 }"),
     ("d = 10", "{ policy = \"d_choices\", choices = 10 }"),
     ("greedy", "\"greedy\""),
 ];
 
-/// `d` of the lower log.
+/// Number of choices `d` of the lower log.
 const CHOICES_BELOW: u32 = 10;
 
 const LOADS: [(&str, &str); 2] =
     [("uniform", "kind = \"uniform\""), ("zipf", "kind = \"zipf\"\nexponent = 0.9\nscatter = true")];
 
-/// How near the prediction is to be where it claims to be exact, per cent.
+/// Largest error of a prediction that claims to be exact, per cent.
 const NEAR_PERCENT: f64 = 3.0;
 
-/// How much more than the best split that was simulated the predicted one may cost, per cent.
+/// Largest excess cost of the predicted split over the best simulated one, per cent.
 const REGRET_PERCENT: f64 = 2.0;
 
-/// Which prediction: the first one, made before anything was simulated, took it for granted that a log finds blocks that are empty.
+/// Version of the prediction. The first one was made before anything was simulated, and assumed that a log always finds empty blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Theory {
     First,
@@ -51,7 +52,7 @@ enum Theory {
 }
 
 impl Theory {
-    /// What its statements begin with.
+    /// Returns the prefix of its statements.
     fn name(self) -> &'static str {
         match self {
             Theory::First => "as first predicted",
@@ -74,7 +75,7 @@ fn logs(total: f64, segments_per_block: u32, share_above: f64, choices_above: u3
     }
 }
 
-/// The first fields of a row.
+/// Returns the first fields of a row.
 fn keys(load: &str, victims: &str, total: f64, segments: u32, share: f64) -> Vec<String> {
     vec![load.to_owned(), victims.to_owned(), total.to_string(), segments.to_string(), format!("{share:.1}")]
 }
@@ -116,7 +117,7 @@ fn stack(load: (&str, &str), victims: (&str, &str), logs: &StackedLogs, length: 
     Stack { keys, toml }
 }
 
-/// A curve over the share above: what is the same along it.
+/// A curve over the upper log's share: the parameters that are constant along it.
 #[derive(Clone, Copy)]
 struct Curve {
     load: (&'static str, &'static str),
@@ -143,7 +144,7 @@ impl Curve {
         format!("{}, {}, S = {total}, {segments} segments a block", load.0, victims.0)
     }
 
-    /// What is predicted for a share above: the total at least and at most. Greedy is taken for the 10 choices that come close to it.
+    /// Returns the lower and upper estimate of the total for an upper share. Greedy is approximated by 10 choices.
     fn predicted(&self, theory: Theory, share: f64) -> Result<[f64; 2], Failure> {
         let choices = if self.victims.0 == "random" { 1 } else { CHOICES_BELOW };
         let found = logs(self.total, self.segments, share, choices).amplification()?;
@@ -156,7 +157,7 @@ impl Curve {
         find(runs, &keys.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The share with the least value.
+    /// Returns the share with the least value.
     fn best(&self, value: impl Fn(f64) -> Result<f64, Failure>) -> Result<f64, Failure> {
         let mut best = (f64::NAN, f64::INFINITY);
         for share in shares() {
@@ -229,8 +230,8 @@ fn points(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// The best splits that were predicted and the best that was simulated, what following a prediction costs, and the price of two logs that
-/// do not match beside two that do.
+/// Returns the best predicted splits and the best simulated one, the excess cost of following a prediction, and the
+/// cost of mismatched logs relative to matching ones.
 fn splits(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "load",
@@ -268,7 +269,8 @@ fn splits(curves: &[Curve], runs: &[Runs]) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// The share above that is predicted to be best, by what the lower log copies at most, and the one that is.
+/// Returns the upper share with the best prediction, by the upper estimate of the lower log's copies, and the share
+/// that is best in the simulation.
 fn chosen(theory: Theory, curve: &Curve, runs: &[Runs]) -> Result<(f64, f64), Failure> {
     let predicted = curve.best(|share| Ok(curve.predicted(theory, share)?[1]))?;
     Ok((predicted, curve.best(|share| Ok(curve.simulated(runs, share).mean(total)))?))

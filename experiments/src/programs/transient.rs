@@ -1,4 +1,4 @@
-//! The path from a beginning to the steady state: the mean field's, eq. (6) and (9), beside the simulator's.
+//! Path from an initial state to the steady state: mean field, eq. (6) and (9), compared with the simulator.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -19,24 +19,24 @@ const STRUCTURES: [(&str, Structure, Frontier); 2] =
     [("single", Structure::Single, Frontier::Single), ("double", Structure::Double, Frontier::DoubleRandom)];
 const LOADS: [(&str, Load); 2] = [("hot_cold", (0.9, 0.1)), ("uniform", (0.1, 0.1))];
 
-/// How the drive begins, in the model and in the simulator.
+/// Initial states of the drive, in the model and in the simulator.
 const BEGINNINGS: [(&str, Beginning, &str); 3] = [
     ("fresh", Beginning::Fresh, "fill = \"none\""),
     ("sequential", Beginning::Sequential, ""),
     ("mixed", Beginning::Mixed, "random_overwrites = 20.0"),
 ];
 
-/// Drive writes that are followed: thirteen turnovers of the cold data.
+/// Length of the paths in drive writes: thirteen turnovers of the cold data.
 const FOLLOWED: f64 = 120.0;
 const WINDOW: f64 = 0.5;
 
-/// Drive writes that are drawn.
+/// Part of the paths that is drawn, in drive writes.
 const DRAWN: f64 = 30.0;
 
-/// Share of the steady state within which a path has arrived.
+/// Relative distance from the steady state at which a path has arrived.
 const NEAR: f64 = 0.01;
 
-/// One pair of paths.
+/// A pair of paths.
 struct Pair {
     structure: &'static str,
     load: (&'static str, Load),
@@ -44,7 +44,7 @@ struct Pair {
     drive_writes: Vec<f64>,
     model: Vec<f64>,
     simulated: Vec<Interval>,
-    /// By the fixed point.
+    /// Steady state by the fixed point.
     steady: f64,
 }
 
@@ -52,7 +52,7 @@ fn setting((r, f): Load) -> Setting {
     Setting { pages_per_block: 32, spare_factor: 0.1, choices: 10, hot_writes: r, hot_space: f }
 }
 
-/// Write amplification, window by window.
+/// Returns the write amplification, window by window.
 fn windows(result: &RunResult) -> Result<Vec<f64>, Failure> {
     let measured = result.windows.iter().filter(|window| window.phase == Phase::Measure);
     Ok(measured.map(|window| window.write_amplification).collect())
@@ -101,12 +101,12 @@ fn pairs(session: &Session) -> Result<Vec<Pair>, Failure> {
 }
 
 impl Pair {
-    /// By how much the simulated window lies above the model's, per cent.
+    /// Returns the excess of the simulated window over the model's, per cent.
     fn difference(&self, point: usize) -> f64 {
         100.0 * (self.simulated[point].mean / self.model[point] - 1.0)
     }
 
-    /// Means of the model's and the simulated windows of the last quarter.
+    /// Returns the means of the model's and of the simulated windows in the last quarter.
     fn ends(&self) -> [f64; 2] {
         let from = self.model.len() * 3 / 4;
         let count = (self.model.len() - from) as f64;
@@ -114,7 +114,7 @@ impl Pair {
         [self.model[from..].iter().sum::<f64>() / count, simulated / count]
     }
 
-    /// Drive writes after which all windows lie near `steady`.
+    /// Returns the drive writes after which all windows are near `steady`.
     fn arrival(&self, values: impl DoubleEndedIterator<Item = f64> + ExactSizeIterator, steady: f64) -> f64 {
         let is_far = |value: f64| (value / steady - 1.0).abs() > NEAR;
         let last_far = values.enumerate().rev().find(|(_, value)| is_far(*value));
@@ -201,8 +201,8 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     by_size(session)?.publish(session, "sizes")
 }
 
-/// The steady state over the number of blocks, beside the model and the model without the spare space that lies erased
-/// in the internal frontier, `(b - 1) / 2` pages on average.
+/// Returns the steady state over the number of blocks, compared with the model, and with the model without the erased
+/// spare space in the internal frontier, `(b - 1) / 2` pages on average.
 fn by_size(session: &Session) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         "structure",
@@ -246,7 +246,7 @@ fn by_size(session: &Session) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// The paths from all beginnings.
+/// Draws the paths from all initial states.
 fn draw(session: &Session, panel: &[Pair]) -> Result<(), Failure> {
     let series = panel.iter().flat_map(|pair| {
         let middles = pair.drive_writes.iter().map(|end| end - 0.5 * WINDOW).take_while(|at| *at < DRAWN);

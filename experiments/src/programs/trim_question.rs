@@ -1,8 +1,7 @@
-//! What does TRIM change?
+//! Effect of TRIM.
 //!
-//! Van Houdt (2013), sec. 2.1, assumes that the host never trims. Here a share `t` of the requests discards a page,
-//! drawn by the same law as the writes. Beside each drive runs its twin without TRIM whose spare space is what TRIM
-//! should make of it.
+//! Van Houdt (2013), sec. 2.1, assumes that the host never trims. Here a share `t` of the requests discards a page, drawn
+//! by the same law as the writes. Each drive has a twin without TRIM with the spare space that TRIM should provide.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -21,11 +20,12 @@ const PLACEMENTS: [&str; 2] = ["single", "double"];
 
 const SPARE_FACTOR: f64 = 0.1;
 
-/// Spare factor of a drive on which a share `t` of the requests trims.
+/// Returns the spare factor of a drive on which a share `t` of the requests trims.
 ///
-/// Each page is as likely to be hit by a trim as by a write, `t` to `1 - t`, whatever the law, so a share `1 - t` of
-/// the pages holds data. A page that holds data dies at the same rate per host write as on a drive of only so many
-/// logical pages: on `U` uniform pages at `1 / U` a request, trims included, that is `1 / (U (1 - t))` a write.
+/// The probabilities that a request to a page is a trim or a write are `t` and `1 - t`, for any law, so a share `1 -
+/// t` of the pages holds data. A page with data is invalidated at the same rate per host write as on a drive with
+/// only that many logical pages: with `U` uniform pages at rate `1 / U` per request, including trims, that is `1 /
+/// (U (1 - t))` per write.
 fn effective_spare_factor(trim_ratio: f64) -> f64 {
     1.0 - (1.0 - SPARE_FACTOR) * (1.0 - trim_ratio)
 }
@@ -79,7 +79,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     publish(session, &replicas)
 }
 
-/// A curve: a placement under a load.
+/// Returns the curves: a placement under a load.
 fn curves() -> impl Iterator<Item = (&'static str, (f64, f64))> {
     PLACEMENTS.into_iter().flat_map(|placement| LOADS.into_iter().map(move |load| (placement, load)))
 }

@@ -1,4 +1,4 @@
-//! What wear levelling evens out, and at what cost: DFTL and GeckoFTL with each kind, to the first block that wears out.
+//! Effect and cost of wear levelling: DFTL and GeckoFTL with each kind, until the first block wears out.
 
 use crate::Failure;
 use crate::log_on_log::number;
@@ -18,16 +18,16 @@ use wearwell_engine::wear::{ScanConfig, StartGapConfig, WearConfig};
 const BLOCKS: u32 = 512;
 const PAGES_PER_BLOCK: u32 = 32;
 const PAGE_BYTES: u32 = 1024;
-/// Load 0.7, the paper's.
+/// Logical pages at the paper's load of 0.7.
 const LOGICAL_PAGES: u32 = 11_469;
 const CACHE_ENTRIES: u32 = 512;
 /// Erases that each block endures.
 const ENDURANCE_CYCLES: u32 = 1000;
 /// Share of the pages that are hot.
 const HOT_SPACE: f64 = 0.1;
-/// Drive writes after which the cost is read off, in every run.
+/// Drive writes after which costs are compared, in every run.
 const COMPARED_AT: u64 = 60;
-/// Host pages written between looks at the drive.
+/// Host pages written between checks of the drive.
 const BATCH: usize = 2048;
 
 /// Shares of the writes that go to hot pages.
@@ -83,7 +83,7 @@ fn config(ftl: &'static str, wear: WearConfig) -> PagedConfig {
     }
 }
 
-/// How a drive stands.
+/// State of a drive.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Standing {
     write_amplification: f64,
@@ -91,9 +91,9 @@ struct Standing {
     spare_reads_per_write: f64,
     min: u32,
     max: u32,
-    /// Standard deviation of the erase counts over their mean.
+    /// Coefficient of variation of the erase counts.
     variation: f64,
-    /// Mean erase count over what a block endures.
+    /// Mean erase count as a share of the endurance.
     used: f64,
     worn_out: bool,
 }
@@ -126,11 +126,11 @@ struct Run {
     ftl: String,
     load: String,
     kind: String,
-    /// After [`COMPARED_AT`] drive writes.
+    /// State after [`COMPARED_AT`] drive writes.
     compared: Standing,
     /// Drive writes until the first block wore out.
     life: f64,
-    /// Then.
+    /// State at that time.
     end: Standing,
 }
 
@@ -227,7 +227,7 @@ fn table(runs: &[Run]) -> Table {
 }
 
 fn check(runs: &[Run]) -> Statements {
-    // Each kind beside none, on the same FTL under the same load.
+    // Each kind compared with none, on the same FTL under the same load.
     let pairs: Vec<(&Run, &Run)> = runs
         .chunks(kinds().len())
         .flat_map(|chunk| chunk[1..].iter().map(|levelled| (levelled, &chunk[0])))

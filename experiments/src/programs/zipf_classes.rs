@@ -1,5 +1,5 @@
-//! How well few merged classes stand for Zipf's law: mean fields of one to four classes, and what is extrapolated from
-//! them, beside the simulator.
+//! Accuracy of a few merged classes as a model of Zipf's law: mean fields of one to four classes and their
+//! extrapolation, compared with the simulator.
 
 use crate::Failure;
 use crate::chart::{Chart, Series};
@@ -21,10 +21,10 @@ const STRUCTURES: [(&str, Structure, Frontier); 2] =
 const PAGES: [u32; 2] = [16, 32];
 const EXPONENTS: [f64; 4] = [0.6, 0.8, 0.99, 1.2];
 
-/// Numbers of classes that are solved.
+/// Numbers of classes to solve.
 const COUNTS: [usize; 4] = [1, 2, 3, 4];
 
-/// Fewest drive writes of warm-up, and turnovers of the coldest pages.
+/// Least drive writes of warm-up, and warm-up in turnovers of the coldest pages.
 const FEWEST: f64 = 100.0;
 const TURNOVERS: f64 = 5.0;
 
@@ -39,7 +39,7 @@ struct Case {
     classes: Classes,
 }
 
-/// What the models say: with each of [`COUNTS`], and extrapolated.
+/// Solutions of the models: with each of [`COUNTS`], and extrapolated.
 struct Answer {
     merged: [f64; COUNTS.len()],
     extrapolated: f64,
@@ -61,7 +61,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 impl Case {
-    /// Drive writes: five times as many as overwrite the coldest page once on average, and no less than 100.
+    /// Returns the drive writes of warm-up: five times those that overwrite the coldest page once on average, but at least 100.
     fn warm_up(&self, length: f64) -> f64 {
         let coldest = self.classes.as_slice().last().map_or(1.0, Class::heat);
         length * (TURNOVERS / coldest).max(FEWEST)
@@ -146,7 +146,7 @@ pub fn run(session: &Session) -> Result<(), Failure> {
     draw(session, &answers, &simulated)
 }
 
-/// The largest error of each number of classes, over each structure.
+/// Returns the largest error of each number of classes, over each structure.
 fn largest(cases: &[Case], answers: &[Answer], simulated: &[Interval]) -> Table {
     let mut table = Table::new(&["structure", "classes", "largest_error_percent"]);
     for (name, ..) in STRUCTURES {
@@ -169,7 +169,7 @@ fn draw(session: &Session, answers: &[Answer], simulated: &[Interval]) -> Result
         let errors = answers.iter().zip(simulated).enumerate();
         errors.map(|(at, (answer, simulated))| ((at + 1) as f64, percent(value(answer), simulated))).collect()
     };
-    // One class is off the scale.
+    // The error of one class is off the scale.
     let mut series: Vec<Series> = (1..COUNTS.len())
         .map(|at| Series::line(format!("{} classes", COUNTS[at]), points(&|answer| answer.merged[at])))
         .collect();

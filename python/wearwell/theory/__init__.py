@@ -1,7 +1,8 @@
-"""What write amplification must be, by calculation alone: mean fields, closed forms and limits.
+"""Write amplification by calculation alone: mean fields, closed forms and limits.
 
-All functions of plain parameters take numbers or arrays, which are broadcast against each other, and give a float or an
-array of their common shape. The work is done on all cores; other threads go on meanwhile, and Ctrl-C ends it.
+All functions of plain parameters take numbers or arrays, which are broadcast against each other, and return a float or
+an array of their common shape. Calculations use all cores; other threads run at the same time, and Ctrl-C ends a
+calculation.
 
 >>> from wearwell import theory
 >>> round(theory.single(32, 0.07, choices=9, hot_writes=0.81, hot_space=0.06), 4)
@@ -9,9 +10,9 @@ array of their common shape. The work is done on all cores; other threads go on 
 >>> theory.random(32, [0.25, 0.5])
 array([4., 2.])
 
-``pages_per_block`` is ``b``, ``spare_factor`` the share of the physical pages beyond the logical ones, ``S_f``; a share
-``hot_writes`` of the writes goes to a share ``hot_space`` of the logical pages, and where both are 0 all pages are
-written alike. Drives have very many blocks: a simulated one differs by terms of the order of one over their number.
+``pages_per_block`` is ``b``, ``spare_factor`` the share of the physical pages beyond the logical ones, ``S_f``. A share
+``hot_writes`` of the writes goes to a share ``hot_space`` of the logical pages; if both are 0, writes are uniform. The
+models assume very many blocks: a simulated drive with N blocks differs by terms of order 1/N.
 """
 
 from ._closed_forms import fifo, greedy, random, separated, windowed

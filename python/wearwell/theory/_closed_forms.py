@@ -24,7 +24,7 @@ def random(
     pages_per_block: ArrayLike,
     spare_factor: ArrayLike,
 ) -> float | Values:
-    """Write amplification of cleaning random blocks, ``1 / S_f``, whatever is written and however large blocks are."""
+    """Write amplification of cleaning random blocks, ``1 / S_f``, for any writes and any block size."""
     return _solve("random", pages_per_block, spare_factor)
 
 
@@ -86,7 +86,7 @@ def greedy(
 ) -> float | Values:
     """Write amplification of cleaning the block with the fewest valid pages, under uniform writes.
 
-    Exact for blocks of finite size. Parameters and the answer's shape are those of `fifo`.
+    Exact for blocks of finite size. Parameters and the shape of the result are those of `fifo`.
     """
     return _solve("greedy", pages_per_block, spare_factor)
 
@@ -110,7 +110,8 @@ def windowed(
 ) -> float | Values:
     """Write amplification of cleaning the block with the fewest valid pages among the oldest, under uniform writes.
 
-    ``window_share`` of all blocks, 0 to 1, are those looked at: 0 is `fifo` and 1 is `greedy`. Hu et al., SYSTOR 2009.
+    ``window_share``, 0 to 1, is the share of the blocks in the window: 0 is `fifo` and 1 is `greedy`. Hu et al.,
+    SYSTOR 2009.
     """
     return _solve("windowed", pages_per_block, spare_factor, window_share=window_share)
 
@@ -141,10 +142,10 @@ def separated(
     *,
     law: Literal["fifo", "greedy", "random"] = "greedy",
 ) -> float | Values:
-    """Least write amplification of a drive that keeps hot and cold pages in blocks of their own.
+    """Least write amplification of a drive that keeps hot and cold pages in separate blocks.
 
-    The spare space is divided between the two as well as can be, and each is cleaned by `law`. It bounds every drive
-    that does not mix the two in a block. Desnoyers, ACM TOS 10(2), 2014.
+    The spare space is divided optimally between hot and cold pages, and each part is cleaned by `law`. The result is a
+    lower bound for every drive that does not mix hot and cold pages in a block. Desnoyers, ACM TOS 10(2), 2014.
     """
     return _solve("separated", pages_per_block, spare_factor, hot_writes=hot_writes, hot_space=hot_space, law=law)
 

@@ -56,7 +56,7 @@ def single(
         writes.
     policy : str or callable
         ``"d_choices"``, ``"random"``, ``"random_plus_plus"`` (random among blocks with fewer valid pages than the
-        average), ``"random_not_full"``, ``"greedy_limit"`` (``d`` without bound), or a `Law` of one's own: see the
+        average), ``"random_not_full"``, ``"greedy_limit"`` (``d`` without bound), or a `Law` of your own: see the
         notes of `steady_state`.
 
     Returns
@@ -67,9 +67,9 @@ def single(
     Raises
     ------
     ParameterError
-        If a parameter is outside what the model allows; names the parameter and the first wrong element.
+        If a parameter is outside the range of the model; names the parameter and the first wrong element.
     ConvergenceError
-        If the equations are not solved, which no drive is known to cause.
+        If the equations are not solved; no drive is known to cause this error.
     """
     return _solve("single", policy, pages_per_block, spare_factor, choices, hot_writes, hot_space)
 
@@ -103,9 +103,9 @@ def double(
     *,
     policy: Policy = "d_choices",
 ) -> float | Values:
-    """Write amplification where host writes and moved pages go to blocks of their own.
+    """Write amplification where host writes and moved pages go to separate blocks.
 
-    Parameters, errors and the answer's shape are those of `single`.
+    Parameters, errors and the shape of the result are those of `single`.
     """
     return _solve("double", policy, pages_per_block, spare_factor, choices, hot_writes, hot_space)
 

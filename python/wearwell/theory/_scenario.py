@@ -1,4 +1,4 @@
-"""What theory says of a scenario."""
+"""Theory applied to a scenario."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def of_scenario(scenario: ScenarioLike, **overrides: Any) -> Record:
-    """Say what theory has for the layer that the workload of a scenario writes to.
+    """Predict the write amplification of the layer that the workload of a scenario writes to.
 
     Parameters
     ----------
     scenario : Scenario, dict, Result, path or TOML text
-        What is not run.
+        Scenario; it is not run.
     **overrides
         Keys of the scenario to replace, as in `run`.
 
@@ -28,14 +28,14 @@ def of_scenario(scenario: ScenarioLike, **overrides: Any) -> Record:
     Record
         ``write_amplification`` (of ``layer``, for its number of blocks), ``write_amplification_limit`` (for very many),
         ``model`` and ``spare_factor``, which leaves out ``held_back_pages``: erased pages that wait while a victim is
-        chosen. ``notes`` say where the scenario differs from the model.
+        chosen. ``notes`` list differences between the scenario and the model.
 
     Raises
     ------
     ScenarioError
         If the scenario cannot be run.
     ParameterError
-        If no model has what it asks for; the message says what.
+        If no model fits the scenario; the message names the setting.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Questions put backwards: which parameter gives the best or the wanted write amplification."""
+"""Inverse problems: the parameter that gives the best or a wanted write amplification."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ MOST_CHOICES = 100_000
 
 @dataclass(frozen=True, eq=False)
 class OptimalChoices:
-    """The best number of choices, and all that were tried.
+    """The best number of choices, and the results of all numbers that were tried.
 
     Attributes
     ----------
     choices : int or ndarray
-        The ``d`` of least write amplification; the smallest if several share it.
+        The ``d`` of least write amplification; the smallest if several are equal.
     write_amplification : float or ndarray
-        Write amplification with it.
+        Write amplification with this ``d``.
     is_at_the_end : bool or ndarray
-        True if it is the last tried: more choices may be better still.
+        True if it is the largest number tried: more choices may be better still.
     scan : ndarray
         Write amplification with ``d = 1, 2, ..`` along the last axis.
     """
@@ -124,21 +124,21 @@ def solve_spare(
     policy: Policy = "d_choices",
     law: Literal["fifo", "greedy", "random"] = "greedy",
 ) -> float | Values:
-    """Give the spare factor at which write amplification is `target_wa`.
+    """Return the spare factor at which write amplification is `target_wa`.
 
     Parameters
     ----------
     target_wa : float or array_like
-        Above 1, and within what spare factors from 0.0001 to 0.9999 give.
+        Wanted write amplification: above 1, and attainable with spare factors from 0.0001 to 0.9999.
     pages_per_block, choices, hot_writes, hot_space, policy
-        Those of `single`; only the models ``"single"`` and ``"double"`` have choices and a policy.
+        As for `single`; only the models ``"single"`` and ``"double"`` have choices and a policy.
     window_share : float or array_like
-        That of `windowed`, for this model alone.
+        As for `windowed`, for this model alone.
     model : str
         ``"single"``, ``"double"``, ``"fifo"``, ``"greedy"``, ``"windowed"``, ``"random"`` or ``"separated"``: the
         functions of these names.
     law : str
-        That of `separated`, for this model alone.
+        As for `separated`, for this model alone.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whole answers: steady states, paths, many classes."""
+"""Complete solutions: steady states, paths, many classes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SteadyState:
     over_provisioning : Record
         ``alpha``, ``spare_factor``, ``over_provisioning`` and ``load``.
     residual : float
-        How well the equations hold, relative.
+        Relative residual of the equations.
     evaluations : int
         Evaluations of the equations.
     """
@@ -65,7 +65,7 @@ class SteadyState:
     evaluations: int
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the shares of the ``blocks`` and of the ``victims``, one row for each number of ``valid_pages``."""
+        """Return the shares of the ``blocks`` and of the ``victims``, one row for each number of ``valid_pages``."""
         import pandas as pd
 
         levels = pd.RangeIndex(len(self.valid_pages), name="valid_pages")
@@ -104,7 +104,7 @@ class ManyClasses:
     write_amplification : float
         Extrapolated to all classes.
     merged : dict of int to SteadyState
-        The steady states that it rests on, by the number of classes merged to.
+        The steady states that it is based on, by the number of classes after merging.
     """
 
     write_amplification: float
@@ -132,24 +132,24 @@ def steady_state(
     classes: ClassesLike | None = None,
     policy: Policy = "d_choices",
 ) -> SteadyState:
-    """Give all about the steady state of one drive.
+    """Return the complete steady state of one drive.
 
     Parameters
     ----------
     structure : {"single", "double"}
-        Whether host writes and moved pages share a block or not.
+        One write frontier for host writes and moved pages (``"single"``), or one for each (``"double"``).
     pages_per_block, spare_factor, choices, hot_writes, hot_space, policy
         Those of `single`.
     classes : sequence of (write_share, space_share), optional
-        Any classes in place of hot and cold ones; shares are positive and sum to 1. States grow fast with their number:
-        see `many_classes`.
+        Any classes in place of hot and cold ones; shares are positive and sum to 1. The number of states grows fast
+        with the number of classes: see `many_classes`.
 
     Notes
     -----
-    A law of one's own is a function ``law(masses, mean_valid_pages)``: it is passed the shares of the blocks with 0 to
-    ``b`` valid pages and returns the shares of the victims, which sum to 1. The law must be smooth, and precise where
-    a share is small: what counts is the quotient of the two, and differences of powers lose it. In `transient` a share
-    may fall slightly below 0. An exception that it raises ends the calculation and comes out of it.
+    Your own law is a function ``law(masses, mean_valid_pages)``: it receives the shares of the blocks with 0 to ``b``
+    valid pages and returns the shares of the victims, which sum to 1. The law must be smooth, and precise for small
+    shares: the solver uses the quotient of both shares, which differences of powers would make inaccurate. In
+    `transient`, a share may fall slightly below 0. An exception in the law ends the calculation and is passed on.
     """
     question = _question(pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy)
     return _state(_ask(_core.theory_steady_state, structure, question, policy))
@@ -169,26 +169,27 @@ def transient(
     classes: ClassesLike | None = None,
     policy: Policy = "d_choices",
 ) -> pd.DataFrame:
-    """Follow a drive over some drive writes.
+    """Follow the state of a drive over some drive writes.
 
     Parameters
     ----------
     structure : {"single", "double"}
-        Whether host writes and moved pages share a block or not.
+        One write frontier for host writes and moved pages (``"single"``), or one for each (``"double"``).
     from_ : {"fresh", "sequential", "mixed"}
-        All blocks erased; every page written once in the order of addresses; or the steady state of uniform writes.
+        Initial state: all blocks erased; every page written once in the order of addresses; or the steady state of
+        uniform writes.
     drive_writes : float
-        How far, in logical capacities of the drive.
+        Length of the path, in logical capacities of the drive.
     points : int
-        Rows, at equal distances.
+        Number of rows, at equal distances.
     pages_per_block, spare_factor, choices, hot_writes, hot_space, classes, policy
-        Those of `steady_state`; ``greedy_limit`` is no smooth law and is refused.
+        As for `steady_state`; ``greedy_limit`` is refused because it is not smooth.
 
     Returns
     -------
     pandas.DataFrame
-        ``drive_writes``, ``write_amplification`` since the row before, ``erased`` (share of the blocks not written yet)
-        and ``mean_valid_pages`` of a block.
+        ``drive_writes``, ``write_amplification`` since the previous row, ``erased`` (share of the blocks not written
+        yet) and ``mean_valid_pages`` of a block.
     """
     import pandas as pd
 
@@ -211,9 +212,9 @@ def many_classes(
 ) -> ManyClasses:
     """Write amplification under more classes than can be solved for.
 
-    Neighbouring classes are merged to as many as are affordable, at most four, and what merging costs is extrapolated.
-    Against simulations of Zipf's law it errs by 0.5 % or less; where blocks are so large that only two classes are
-    affordable, by up to 4 %. Parameters are those of `steady_state`.
+    Neighbouring classes are merged to a number that can be solved, at most four, and the effect of merging is
+    extrapolated. Compared with simulations of Zipf's law, the error is 0.5 % or less; with blocks so large that only
+    two classes can be solved, up to 4 %. Parameters are those of `steady_state`.
     """
     question = _question(pages_per_block, spare_factor, choices, 0.0, 0.0, classes, policy)
     amplification, merged = _ask(_core.theory_many_classes, structure, question, policy)
@@ -232,16 +233,16 @@ def zipf(
 ) -> ManyClasses:
     """Write amplification under Zipf's law: the page of rank ``i`` is written in proportion to ``i ** -exponent``.
 
-    Gives what `many_classes` does for the `zipf_classes`.
+    Same result as `many_classes` with the `zipf_classes`.
     """
     classes = zipf_classes(exponent, logical_pages)
     return many_classes(structure, classes, pages_per_block, spare_factor, choices, policy=policy)
 
 
 def zipf_classes(exponent: float, logical_pages: int) -> Values:
-    """Give Zipf's law over `logical_pages` as classes, hottest first: shares of the writes and of the pages.
+    """Return Zipf's law over `logical_pages` as classes, hottest first: shares of the writes and of the pages.
 
-    Many pages become some hundred classes of growing width, the law itself for all that write amplification can tell.
+    Many pages become some hundred classes of growing width; the effect on write amplification is negligible.
     """
     pages = operator.index(logical_pages)
     if not 1 <= pages < 1 << 63:

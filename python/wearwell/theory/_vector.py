@@ -1,4 +1,4 @@
-"""From parameters of any shape to columns of one length, and back."""
+"""Conversion of parameters of any shape to columns of one length, and back."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 Values: TypeAlias = NDArray[np.float64]
 
 Law: TypeAlias = Callable[[Values, float], ArrayLike]
-"""Shares of the victims by valid pages, from the shares of the blocks, ``m_0`` to ``m_b``, and the mean valid pages."""
+"""Shares of the victims by valid pages, as a function of the shares of the blocks, ``m_0`` to ``m_b``, and the mean
+valid pages."""
 
 Policy: TypeAlias = Literal["d_choices", "random", "random_plus_plus", "random_not_full", "greedy_limit"] | Law
-"""A policy of the mean field by name, or a law of one's own."""
+"""A policy of the mean field by name, or a law of your own."""
 
 CHOICES = 10.0
-"""Blocks that d-choices draws unless told otherwise, as in scenarios."""
+"""Default number of blocks that d-choices draws, as in scenarios."""
 
 _UNUSED = {
     "spare_factor": 0.5,
@@ -35,7 +36,7 @@ _UNUSED = {
 
 
 def numbers(name: str, value: ArrayLike) -> Values:
-    """Give the value as floating point numbers; text, truth values and holes are none."""
+    """Return the value as floating-point numbers; refuse text, booleans and missing values."""
     array = np.asanyarray(value)
     if array.size and array.dtype.kind not in "iuf":
         raise TypeError(f"{name}: {array.dtype} is no kind of number that a model takes")
@@ -45,7 +46,7 @@ def numbers(name: str, value: ArrayLike) -> Values:
 
 
 def number(name: str, value: ArrayLike) -> float:
-    """Give a single number."""
+    """Return a single number."""
     array = numbers(name, value)
     if array.ndim:
         raise ParameterError(f"{name}: has shape {array.shape}; a single number is wanted", name)
@@ -53,7 +54,7 @@ def number(name: str, value: ArrayLike) -> float:
 
 
 def choices_of(choices: ArrayLike | None, policy: object) -> ArrayLike:
-    """Give the choices, which only d-choices has."""
+    """Return the choices, which only d-choices has."""
     if choices is None:
         return CHOICES
     if policy != "d_choices":
@@ -69,7 +70,7 @@ def answer(
     *,
     own_axes: int = 0,
 ) -> Values:
-    """Ask `function` for all combinations; the last `own_axes` are not the caller's, and errors leave them out."""
+    """Apply `function` to all combinations; the last `own_axes` are internal, and error indices omit them."""
     arrays = {name: numbers(name, value) for name, value in parameters.items()}
     try:
         shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
@@ -90,7 +91,7 @@ def answer(
 
 
 def noted(error: ConvergenceError, policy: object) -> ConvergenceError:
-    """Say what a law of one's own may lack."""
+    """Add a note about possible defects of a user's law."""
     if callable(policy):
         error.add_note("a law of one's own must be smooth, and precise where shares are small: see help(steady_state)")
     return error
@@ -107,5 +108,5 @@ def _place(
 
 
 def plain(values: Values) -> float | Values:
-    """Give an array without dimensions as a float."""
+    """Return an array without dimensions as a float."""
     return float(values) if values.ndim == 0 else values

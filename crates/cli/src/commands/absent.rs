@@ -1,6 +1,6 @@
-//! What stands in for a command in a program that was built without it.
+//! Replacements for commands in a program that was built without them.
 
-/// The module of a command that is not there: it takes whatever the command would be told, and says why it does nothing.
+/// Defines the module of a missing command: it accepts any arguments and reports why the command is missing.
 macro_rules! absent {
     ($(#[$about:meta])* $name:ident($arguments:ident): $why:literal) => {
         pub mod $name {
@@ -10,12 +10,12 @@ macro_rules! absent {
             $(#[$about])*
             #[derive(clap::Args)]
             pub struct $arguments {
-                /// What a program that has the command would be told
+                /// Arguments that the real command would take
                 #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
                 _arguments: Vec<OsString>,
             }
 
-            /// Says that it is not there.
+            /// Reports that the command is missing.
             pub fn run(_: &$arguments) -> Result<(), Failure> {
                 Err(Failure::usage($why))
             }
@@ -67,19 +67,19 @@ absent! {
 
 #[cfg(not(feature = "serve"))]
 absent! {
-    /// Shows what a live drive does just now; not in this program
+    /// Shows what a live drive is doing; not in this program
     top(Args): "this program was built without live devices; `make build` builds it with them"
 }
 
 #[cfg(not(feature = "parquet"))]
 absent! {
-    /// Shows the runs that a store holds; not in this program
+    /// Lists the runs in a store; not in this program
     results(Args): "this program was built without Parquet files; `make build` builds it with them"
 }
 
 #[cfg(not(feature = "serve"))]
 absent! {
-    /// Looks at the image of a live drive; not in this program
+    /// Inspects the image of a live drive; not in this program
     image(Command): "this program was built without live devices; `make build` builds it with them"
 }
 

@@ -15,12 +15,13 @@ use std::path::PathBuf;
 use wearwell_stack::Draft;
 use wearwell_study::advise::{self, Advice, AdviseError, AdviseOptions, Family, Setting};
 
-/// Tries what would make a stack wear well
+/// Finds changes that reduce the write amplification of a stack
 ///
-/// Changes merge trees, file-system layouts, map caches, segment sizes, spare space, streams, TRIM and victim policies of the
-/// scenario, one at a time, then the best together, at the same flash and the same capacity for those who write. Ranks them by the
-/// write amplification that they save, with intervals over seeds that all share and what they cost elsewhere, and prints the
-/// command that repeats each, and the options of RocksDB, F2FS, NILFS2 or fatcache that say the same.
+/// Tries changes to merge trees, file-system layouts, map caches, segment sizes, spare space, streams, TRIM and victim
+/// policies of the scenario: one at a time, then the best together. The flash and the capacity for the applications
+/// stay the same. Ranks the changes by the write amplification that they save, with confidence intervals over common
+/// seeds and their costs elsewhere. Prints the command that repeats each change, and the equivalent options of RocksDB,
+/// F2FS, NILFS2 or fatcache.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -30,10 +31,10 @@ pub struct Args {
     /// victim, merge_tree, layout, map_cache
     #[arg(long, value_name = "FAMILY,...", value_delimiter = ',')]
     only: Vec<String>,
-    /// Runs of each change with different seeds; with 1, intervals rest on the batches of a single run
+    /// Runs of each change with different seeds; with 1, intervals come from the batches of a single run
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     replicas: u32,
-    /// Changes to combine at most; 1 tries none together
+    /// Largest number of changes to combine; 1 tries no combinations
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
     /// Shorter runs, for a rough answer: 2 drive writes, after at most 12 until steady to 3 %
@@ -41,13 +42,13 @@ pub struct Args {
     quick: bool,
     #[command(flatten)]
     study: StudyArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
     /// Also write the advice to a file: .json (everything), .csv or .parquet (a row for each change)
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Also draw the advice on a page, which needs nothing else to be looked at: .html
+    /// Also write the advice as a self-contained page: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -68,7 +69,7 @@ from there after an interruption; those in --store DIR stay.";
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut draft = args.scenario.draft()?;
-    // Said before the scenario is looked at.
+    // Report unknown names before reading the scenario.
     args.only
         .iter()
         .try_for_each(|name| Family::named(name).map(drop))
@@ -79,7 +80,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let output = args.output.as_deref().map(|path| OutputFile::new(path, &inputs)).transpose()?;
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     scenario_args::fit(&mut draft, args.progress)?;
-    // Its runs are held against each other, not against theory.
+    // Runs are compared with each other, not with theory.
     let study = args.study.place(args.output.as_deref().map(beside).as_deref())?;
     let options = AdviseOptions {
         only: args.only.clone(),
@@ -107,7 +108,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the page, which has the scenario as well.
+/// Writes the page with the advice and the scenario.
 fn draw(page: &Page, draft: &Draft, advice: &Advice, repeat: &Repeat) -> Result<(), Failure> {
     let scenario = draft.scenario()?;
     let mut value = as_value(advice, repeat);
@@ -115,7 +116,7 @@ fn draw(page: &Page, draft: &Draft, advice: &Advice, repeat: &Repeat) -> Result<
     page.write_value(scenario.name.as_deref().unwrap_or("Advice"), value)
 }
 
-/// The words of the command that runs the scenario as it was tried.
+/// Returns the words of the command that runs the scenario with the shortened measurement.
 fn command(scenario: &ScenarioArgs, shortened: &[Setting]) -> Vec<String> {
     let mut words = vec!["wearwell".to_owned(), "run".to_owned()];
     words.extend(scenario.words());

@@ -1,4 +1,4 @@
-//! `wearwell check`: one part of Wearwell held against another.
+//! `wearwell check`: checks of parts of Wearwell against each other.
 
 use super::run::Format;
 use crate::exit::Failure;
@@ -11,7 +11,7 @@ use wearwell_study::Row;
 use wearwell_study::theory_check::{self, BLOCK_SIZES, CheckError, CheckOptions, Comparison};
 use wearwell_theory::mean_field::Structure;
 
-/// Holds parts of Wearwell against each other
+/// Checks parts of Wearwell against each other
 #[derive(clap::Subcommand)]
 pub enum Command {
     Theory(TheoryArgs),
@@ -19,26 +19,26 @@ pub enum Command {
 
 /// Simulates random drives and compares them with the mean field
 ///
-/// Each point is a drive with a random size of block, spare space, number of choices and pair of temperatures; one
-/// write frontier and two take turns. Ends with exit code 1 if a point disagrees.
+/// Each point is a drive with a random block size, spare space, number of choices and pair of temperatures; points
+/// alternate between one and two write frontiers. Ends with exit code 1 if a point disagrees.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct TheoryArgs {
     /// Points of the grid
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     points: u32,
-    /// Blocks of each drive
+    /// Number of blocks of each drive
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(10..))]
     blocks: u32,
-    /// Runs of each point, with the seeds from 1 on
+    /// Number of runs of each point, with seeds 1, 2, ...
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=100_000))]
     runs: u32,
-    /// Seed of the grid: another seed, other points
+    /// Seed of the grid: another seed gives other points
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
     study: StudyArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
     #[command(flatten)]

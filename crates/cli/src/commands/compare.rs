@@ -12,23 +12,23 @@ use wearwell_report::Document;
 use wearwell_stack::RunResult;
 use wearwell_study::{Comparison, Figure, Row, Verdict, compare};
 
-/// Says what differs between results: settings, figures, and whether it is more than chance
+/// Compares results: settings, figures, and whether differences are significant
 ///
-/// Each result is held against the first. Where both have a confidence interval, a difference that the intervals allow for is
-/// called noise; other figures have none, and it is said how much they changed.
+/// Each result is compared with the first. Where both have a confidence interval, a difference within the intervals is
+/// called noise; for other figures only the change is shown.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// Results of `wearwell run --output RESULT.json`
     #[arg(value_name = "RESULT.json", required = true, num_args = 2..)]
     results: Vec<PathBuf>,
-    /// All figures, those that are the same everywhere as well
+    /// Show all figures, including equal ones
     #[arg(long)]
     all: bool,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also draw the results, side by side and each by itself, on a page: .html
+    /// Also write a page that shows the results side by side and one by one: .html
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Whether a figure is worth a line.
+/// True if any result has another value of this figure than the first.
 fn differs(figure: &Figure) -> bool {
     figure.verdicts.iter().any(|verdict| *verdict != Verdict::Equal)
 }
@@ -72,7 +72,7 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// One row for each setting and figure, and for each result but the first.
+/// Returns one row for each setting and figure, and for each result but the first.
 fn rows(comparison: &Comparison, names: &[String], all: bool) -> Vec<Row> {
     let row = |kind: &str, name: &str, at: usize, values: [Value; 4]| -> Row {
         let [first, value, change, verdict] = values;
@@ -141,7 +141,7 @@ fn table(comparison: &Comparison, names: &[String], results: &[RunResult], all: 
     text
 }
 
-/// A figure, and how it changed against the first result.
+/// Returns a figure with its change against the first result.
 fn cell(figure: &Figure, at: usize) -> String {
     let Some(value) = figure.values[at] else { return "–".into() };
     let value = number(value);
@@ -153,7 +153,7 @@ fn cell(figure: &Figure, at: usize) -> String {
     }
 }
 
-/// Whole numbers as they are, others with four digits.
+/// Formats whole numbers in full, others with four digits.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { four_digits(value) }
 }

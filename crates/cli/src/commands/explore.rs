@@ -9,13 +9,13 @@ use crate::top;
 use wearwell_explore::Explorer;
 use wearwell_stack::{Draft, ResolvedScenario};
 
-/// The drive that is explored when no scenario is named: small, so that simulations take parts of a second.
+/// Default drive: small, so that a simulation takes less than a second.
 const DRIVE: &str = include_str!("../../../../scenarios/explore.toml");
 
-/// Serves a page with sliders: theory answers as they are dragged, simulations lie over its curve
+/// Serves a page with sliders: theory answers at once, simulations are drawn over its curve
 ///
-/// What is turned are keys of the scenario, so that the page answers as `wearwell theory --scenario` and `wearwell run` do, and hands
-/// out the scenario of any point. It is served to this machine alone, until Ctrl-C.
+/// The sliders change keys of the scenario, so the page agrees with `wearwell theory --scenario` and `wearwell run`,
+/// and provides the scenario of any point. Only this machine can open the page. Ctrl-C ends it.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -24,7 +24,7 @@ pub struct Args {
     /// Port on 127.0.0.1; a free one unless given
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Page")]
     port: u16,
-    /// Simulations at a time; as many as there are cores unless given
+    /// Simulations at a time; number of cores unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Page")]
     threads: Option<u16>,
 }

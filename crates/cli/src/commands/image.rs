@@ -1,4 +1,4 @@
-//! `wearwell image`: images of live drives, looked at from outside.
+//! `wearwell image`: inspection of images of live drives.
 
 use crate::exit::Failure;
 use crate::interrupt::interrupted;
@@ -12,7 +12,7 @@ use wearwell_serve::ImageError;
 use wearwell_serve::flash::{self, Census, Checked, PageLine};
 use wearwell_serve::image::{self, JournalCensus, Note};
 
-/// Looks at the image of a live drive: what it holds, whether the drive would come back from it, and page by page
+/// Inspects the image of a live drive: its contents, its recovery, and its pages
 #[derive(clap::Subcommand)]
 pub enum Command {
     Info(InfoArgs),
@@ -20,38 +20,38 @@ pub enum Command {
     Dump(DumpArgs),
 }
 
-/// Says what an image holds
+/// Describes an image
 #[derive(clap::Args)]
 pub struct InfoArgs {
     /// The image
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
 }
 
-/// Looks at every byte of an image, and whether its drive would come back; changes nothing
+/// Checks every byte of an image and the recovery of its drive; changes nothing
 ///
-/// Of flash every checksum is compared, and the FTL comes back in memory; of a journal every note is read. Exit codes are those of
-/// fsck(8): 0 nothing is wrong, 4 something is, 8 it cannot be checked or is no image any more.
+/// For flash, every checksum is compared and the FTL is recovered in memory; for a journal, every record is read. Exit
+/// codes are those of fsck(8): 0 no errors, 4 errors, 8 the image cannot be checked or is not an image any more.
 #[derive(clap::Args)]
 pub struct FsckArgs {
     /// The image
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
 }
 
-/// Lists an image, a line of JSON each: the programmed pages of its flash, or the notes of its journal
+/// Lists an image as lines of JSON: the programmed pages of its flash, or the records of its journal
 #[derive(clap::Args)]
 pub struct DumpArgs {
     /// The image
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Only the pages of one block
+    /// Show only the pages of one block
     #[arg(long, value_name = "N")]
     block: Option<u32>,
 }
@@ -59,15 +59,15 @@ pub struct DumpArgs {
 /// A table for people or JSON for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// To be read by people
+    /// Table for people
     Table,
     /// Everything, for programs
     Json,
 }
 
-/// The code of an image with something wrong, as fsck(8) has it.
+/// Exit code for an image with errors, as in fsck(8).
 const WRONG: u8 = 4;
-/// The code of one that cannot be checked, or is so damaged that it is none.
+/// Exit code for an image that cannot be checked or is too damaged to be recognised.
 const UNCHECKED: u8 = 8;
 
 /// Runs the command.
@@ -192,7 +192,7 @@ fn fsck(args: &FsckArgs) -> Result<(), Failure> {
     found(&args.folder, problems)
 }
 
-/// What a check that found something ends with.
+/// Returns the failure of a check that found problems.
 fn found(folder: &Path, problems: &[String]) -> Result<(), Failure> {
     if problems.is_empty() {
         return Ok(());
@@ -200,7 +200,7 @@ fn found(folder: &Path, problems: &[String]) -> Result<(), Failure> {
     Err(Failure::Checked(WRONG, format!("{}: {}", folder.display(), problems.join("\n"))))
 }
 
-/// The steps of a recovery.
+/// Returns the steps of a recovery as text.
 fn steps(recovery: &RecoveryReport) -> String {
     let row = |step: &wearwell_engine::layer::RecoveryStep| {
         let did = [step.spare_reads, step.page_reads, step.page_writes, step.erases];

@@ -16,26 +16,26 @@ use wearwell_study::Axis;
 use wearwell_study::advise::shortened;
 use wearwell_study::limit::{LimitOptions, policies};
 
-/// Says how far a drive is from the best possible, and every placement and victim policy with it
+/// Compares a drive, and every placement and victim policy, with a lower bound on write amplification
 ///
-/// Beside what the drive writes: the least that anything could have written, which is proven; what placement and cleaning
-/// achieve that know the future; and each placement and victim policy there is over the same writes, with what of its rewriting is lost by
-/// placement, by victim choice and by the size of blocks. docs/limit.md says what that means.
+/// Shows what the drive writes, a proven lower bound, and what placement and cleaning with knowledge of the future
+/// achieve. Then runs each placement and victim policy with the same writes, and splits the excess into losses by
+/// placement, by victim choice and by block size. docs/limit.md explains the terms.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Placements to hold against the limit, names or tables; all unless given, `none` for none
+    /// Placements to compare with the limit, names or tables; all unless given, `none` for none
     #[arg(long, value_name = "NAME,...")]
     placements: Option<String>,
-    /// Victim policies to hold against the limit, names or tables; all unless given, `none` for none
+    /// Victim policies to compare with the limit, names or tables; all unless given, `none` for none
     #[arg(long, value_name = "NAME,...")]
     victims: Option<String>,
-    /// Run each placement with each victim policy, and not only with that of the scenario
+    /// Run each placement with each victim policy, not only with that of the scenario
     #[arg(long)]
     all_pairs: bool,
-    /// Runs of each with different seeds, the same for all; the table then shows means with their 95 % interval
+    /// Runs of each with different seeds, common to all; the table then shows means with their 95 % interval
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     replicas: u32,
     /// Shorter runs, for a rough answer: 2 drive writes, after at most 12 until steady to 3 %
@@ -43,13 +43,13 @@ pub struct Args {
     quick: bool,
     #[command(flatten)]
     study: StudyArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
-    /// Also write it to a file: .json (everything), .csv or .parquet (a row for each placement and victim policy)
+    /// Also write the result to a file: .json (everything), .csv or .parquet (a row for each placement and victim policy)
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Also draw it on a page, which needs nothing else to be looked at: .html
+    /// Also write the result as a self-contained page: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let page = args.report.as_deref().map(|path| Page::new(path, &inputs)).transpose()?;
     scenario_args::fit(&mut draft, args.progress)?;
     let study = args.study.place(args.output.as_deref().map(beside).as_deref())?;
-    // Its runs are held against each other, not against theory.
+    // Runs are compared with each other, not with theory.
     let sweep = study.options(false, false);
     let options =
         LimitOptions { placements, victims, all_pairs: args.all_pairs, replicas: args.replicas, sweep };
@@ -113,12 +113,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The parts that an option names: each a bare word or a table of TOML.
+/// Parses the parts that an option names, each a bare word or a TOML table.
 fn parts(text: &str, option: &str) -> Result<Vec<Value>, Failure> {
     if text == "none" {
         return Ok(Vec::new());
     }
-    // As the values of an axis are written.
+    // Same syntax as the values of a sweep axis.
     let axis = Axis::parse(&format!("{option}={text}"));
     axis.map(|axis| axis.values).map_err(|problem| Failure::Usage(format!("{option}: {problem}")))
 }

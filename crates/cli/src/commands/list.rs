@@ -15,24 +15,24 @@ use wearwell_stack::{FTLS, LOG_LAYOUTS, structures};
 use wearwell_trace::FORMATS;
 use wearwell_workload::WORKLOADS;
 
-/// Lists policies, placements, workloads, trace formats, device presets, FTLs, ways to keep page validity, structures of
-/// layers, layouts of log metadata and ways to deduplicate
+/// Lists policies, placements, workloads, trace formats, device presets, FTLs, page-validity stores, layer structures,
+/// layouts of log metadata and deduplication methods
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  wearwell list victims\n  wearwell list all --format json")]
 pub struct Args {
-    /// What to list
+    /// Kind of parts to list
     #[arg(value_enum, default_value_t = Kind::All)]
     kind: Kind,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Which block is cleaned next: `ftl.victim`
+    /// Choice of the next block to clean: `ftl.victim`
     Victims,
-    /// Which stream a page goes to: `ftl.placement`
+    /// Choice of the stream of a page: `ftl.placement`
     Placements,
     /// Synthetic workloads: `workload.kind`
     Workloads,
@@ -42,13 +42,13 @@ enum Kind {
     Presets,
     /// Flash translation layers: `ftl`, or `ftl.structure`
     Ftls,
-    /// Where an FTL keeps which pages are valid: `ftl.structure.validity`
+    /// Places where an FTL stores page validity: `ftl.structure.validity`
     Validities,
-    /// What a layer is: `ftl.structure`, `log[0].structure`
+    /// Structures of a layer: `ftl.structure`, `log[0].structure`
     Structures,
     /// Layouts of log metadata: `log[0].metadata`
     LogLayouts,
-    /// How pages that hold the same are stored once: `ftl.dedup`
+    /// Methods of deduplication: `ftl.dedup`
     Dedups,
     /// All of them
     All,
@@ -57,13 +57,13 @@ enum Kind {
 /// A table for people or JSON for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
-    /// To be read by people
+    /// Table for people
     Table,
     /// For programs
     Json,
 }
 
-/// A line of the list.
+/// An entry of the list.
 #[derive(Serialize)]
 struct Listed {
     kind: &'static str,

@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 use wearwell_play::{Cut, Film, LESSONS, Lesson, MOST_PICTURES, MOST_STEPS};
 use wearwell_stack::{Draft, Parts};
 
-/// The drive that is played when no scenario is named: one that can be taken in at a glance.
+/// Default drive: small enough to be shown as a whole.
 const DRIVE: &str = include_str!("../../../../scenarios/play.toml");
 
-/// Plays a small drive, step by step: blocks that fill, die and are cleaned
+/// Animates a small drive, step by step: blocks fill up, pages become invalid, blocks are cleaned
 ///
-/// A page to look through, or a GIF or numbered pictures for slides. Every step is what the engine did, with a sentence. Lessons are
-/// films with a story: examples of the papers.
+/// Makes a page to step through, or a GIF or numbered pictures for slides. Every step is a real operation of the
+/// engine, with one sentence of explanation. Lessons are films with a story: examples of the papers.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// A lesson in place of a scenario; `--list` says what each is about
+    /// Lesson to show in place of a scenario; `--list` describes the lessons
     #[arg(long, value_name = "NAME", value_parser = names(), conflicts_with = "file", help_heading = "Film")]
     lesson: Option<String>,
     /// Lists the lessons
@@ -31,13 +31,13 @@ pub struct Args {
     /// The film: a page (.html), an animated GIF (.gif), or a folder for a PNG of each step
     #[arg(long, short, value_name = "FILE", required_unless_present = "list", help_heading = "Film")]
     output: Option<PathBuf>,
-    /// Steps that are shown; of a lesson all unless given
+    /// Number of steps to show; all steps of a lesson unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_STEPS as i64), help_heading = "Film")]
     steps: Option<u16>,
-    /// Steps that are passed over before the first one
+    /// Number of steps to skip at the start
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100_000), help_heading = "Film")]
     from: u32,
-    /// Steps of a GIF in a second
+    /// Steps per second in a GIF
     #[arg(long, value_name = "N", default_value_t = 2.0, value_parser = pace, help_heading = "Film")]
     pace: f64,
 }
@@ -50,7 +50,7 @@ Examples:
   wearwell play --lesson log-on-log-figure-3 --output segments.gif --pace 1
   wearwell play my.toml --from 500 --steps 100 --output pictures/";
 
-/// Steps of a film of a scenario where nobody says how many.
+/// Default number of steps of a film of a scenario.
 const STEPS: usize = 400;
 
 fn names() -> PossibleValuesParser {
@@ -62,7 +62,7 @@ fn pace(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|pace| (0.1..=50.0).contains(pace)).ok_or_else(problem)
 }
 
-/// What a film is written as.
+/// Format of a film.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Page,
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// Checks that there is a place for it.
+    /// Checks that the film can be written to `path`.
     fn place(self, path: &Path, inputs: &[PathBuf]) -> Result<(), Failure> {
         keep_apart(path, inputs)?;
         match self {
@@ -140,7 +140,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         None => of_scenario(args, output, kind, steps.unwrap_or(STEPS))?,
     };
-    // What one request leads to may be more.
+    // A single request may cause more steps than wanted.
     let wanted = steps.or(args.lesson.is_none().then_some(STEPS));
     film.frames.truncate(wanted.map_or(usize::MAX, |steps| steps + 1));
     kind.write(output, &film, args.pace)
@@ -162,7 +162,7 @@ fn of_scenario(args: &Args, output: &Path, kind: Kind, steps: usize) -> Result<F
     Ok(filmed.map_err(|error| Failure::of_run(error, &draft))?.film)
 }
 
-/// The lessons, a line each.
+/// Returns the list of lessons, one line each.
 fn list() -> String {
     let rows = LESSONS
         .iter()

@@ -9,17 +9,18 @@ use wearwell_plot::figures::{self, FIGURES};
 
 /// Draws a figure of a result for a paper: SVG, PDF or PNG
 ///
-/// Figures that stand still, on white, the same file each time. `wearwell report` draws a page to look through.
+/// Figures are static, on white, and identical files for identical results. `wearwell report` makes an
+/// interactive page.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// JSON that `run`, `sweep`, `limit` or `theory` wrote or printed
     #[arg(value_name = "RESULT")]
     result: PathBuf,
-    /// Which figure
+    /// Figure to draw
     #[arg(long, value_name = "NAME", value_parser = names())]
     figure: String,
-    /// The figure: .svg, .pdf or .png
+    /// Output file: .svg, .pdf or .png
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -30,10 +31,10 @@ Examples:
   wearwell plot demo.json --figure course --output course.svg
   wearwell plot demo.json --figure causes --output causes.pdf";
 
-/// What makes a file of SVG.
+/// Converts an SVG to the contents of a file.
 type Make = fn(&str) -> Result<Vec<u8>, wearwell_plot::Failure>;
 
-/// Kinds of files, by the ends of their names.
+/// Kinds of files, by the endings of their names.
 const KINDS: [(&str, Make); 3] =
     [("svg", |svg| Ok(svg.as_bytes().to_vec())), ("pdf", wearwell_plot::pdf), ("png", wearwell_plot::png)];
 

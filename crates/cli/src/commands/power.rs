@@ -1,4 +1,4 @@
-//! `wearwell power`: an FTL that loses its power.
+//! `wearwell power`: power cuts of an FTL.
 
 use super::sweep::sweep_failure;
 use crate::exit::Failure;
@@ -15,10 +15,11 @@ use wearwell_report::Document;
 use wearwell_stack::{Draft, PowerResult, Progress, RunResult};
 use wearwell_study::{Axis, Outcome, Shifted, Sweep, SweepObserver};
 
-/// Cuts the power of a drive, and looks for what was lost
+/// Cuts the power of a drive, and checks for lost data
 ///
-/// The FTL is put together again from its flash after each cut, and what was acknowledged is read back. A loss ends with exit code
-/// 1 and the name of the case, which --at repeats. Without an option the scenario's own `[power]` holds, or power is cut at the end.
+/// After each cut the FTL is recovered from its flash, and acknowledged writes are read back. A loss ends with exit
+/// code 1 and the name of the case, which --at repeats. Without an option, `[power]` of the scenario applies, or power
+/// is cut at the end.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -28,38 +29,38 @@ pub struct Args {
     cuts: Cuts,
     #[command(flatten)]
     study: StudyArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
-    /// Also draw what was found on a page, which needs nothing else to be looked at: .html
+    /// Also write the result as a self-contained page: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
     #[command(flatten)]
     progress: ProgressArgs,
 }
 
-/// Where power is cut.
+/// Times of power cuts.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Cuts {
-    /// After each so many programs and erases while measuring: `power.every`
+    /// Cut after every N programs and erases while measuring: `power.every`
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Cuts")]
     every: Option<u64>,
-    /// At so many random operations while measuring: `power.random`
+    /// Cut at this many random operations while measuring: `power.random`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Cuts")]
     random: Option<u64>,
-    /// Before an operation (4711), or in the middle of it (4711t); several with commas: `power.at_operation`
+    /// Cut before an operation (4711), or in the middle of it (4711t); several with commas: `power.at_operation`
     #[arg(long, value_name = "CUTS", help_heading = "Cuts")]
     at: Option<String>,
-    /// One run for each operation, cut before it, and one cut in the middle of it; for small drives
+    /// Make two runs for each operation: one cut before it, one cut in the middle of it; for small drives
     #[arg(long, help_heading = "Cuts")]
     exhaustive: bool,
 }
 
-/// A table for people or JSON for programs.
+/// Output format: a table for people or JSON for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// To be read by people
+    /// Table for people
     Table,
     /// Everything, for programs
     Json,
@@ -75,13 +76,13 @@ Examples:
   wearwell power scenarios/power.toml --exhaustive
   wearwell power scenarios/power.toml --exhaustive --store cuts/ --dask tcp://scheduler:8786";
 
-/// What cuts of a scenario without a name are called.
+/// Title for the cuts of a scenario without a name.
 const NAME: &str = "Power cuts";
 
-/// Cuts of a campaign that are in memory at once.
+/// Largest number of cuts of a campaign in memory at once.
 const AT_A_TIME: usize = 4096;
 
-/// Keys of which one holds.
+/// Mutually exclusive keys.
 const RIVALS: [&str; 3] = ["power.every", "power.random", "power.at_operation"];
 
 /// Runs the command.
@@ -116,7 +117,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Sets the key and unsets those that stand beside it.
+/// Sets a key and removes the keys that exclude it.
 fn only(draft: &mut Draft, key: &str, value: Value) -> Result<(), Failure> {
     for rival in RIVALS {
         if draft.get(rival).is_some() {
@@ -131,7 +132,7 @@ fn result_of(draft: &Draft) -> Result<RunResult, Failure> {
     outcome.map_err(|error| Failure::of_run(error, draft))
 }
 
-/// A run for each operation of the scenario, whole or torn.
+/// Makes two runs for each operation of the scenario: one cut before it, one cut in the middle of it.
 fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Failure> {
     let study = args.study.place(None)?;
     let mut plain = draft.clone();
@@ -159,7 +160,7 @@ fn exhaustive(args: &Args, draft: &Draft, page: Option<&Page>) -> Result<(), Fai
     })
 }
 
-/// What became of each of `cuts`, in their order.
+/// Returns the results of `cuts`, in the same order.
 fn cut_at(
     cuts: &[String],
     plain: &Draft,

@@ -7,23 +7,23 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use wearwell_serve::plug::{Command, Reply, Step, send};
 
-/// Cuts the power of a drive that is being served, and says how it came back
+/// Cuts the power of a drive that is being served, and reports its recovery
 ///
-/// The drive is one that `wearwell serve --image FOLDER` keeps as the bytes of its flash. It loses what was in RAM, at once or in the
-/// middle of a request to come, which is answered with an error, and goes on serving when its FTL has come back.
+/// The drive must be served by `wearwell serve --image FOLDER` as the bytes of its flash. It loses the contents of RAM, at once
+/// or in the middle of a later request, which fails with an error. The drive continues to serve after its FTL has recovered.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The image of the drive
+    /// Image of the drive
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Lets so many more programs of pages and erases of blocks be done first
+    /// Number of page programs and block erases before the cut
     #[arg(long, value_name = "N", default_value_t = 0)]
     after: u64,
-    /// Cuts in the middle of the operation after those, so that a page is left torn or a block half erased
+    /// Cut in the middle of the next operation, which leaves a page torn or a block half erased
     #[arg(long)]
     torn: bool,
-    /// Waits so many seconds for it
+    /// Seconds to wait for the cut
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=3600))]
     wait: u64,
 }

@@ -7,19 +7,18 @@ use std::path::PathBuf;
 
 /// Draws results on a page: figures, their data as tables, warnings, scenarios
 ///
-/// The page is one file, which needs nothing else and fetches nothing: any browser shows it, also without a network. Takes the JSON
-/// of `run`, `sweep`, `advise`, `power` and `theory`, and folders of `reproduce`. Results of several runs stand side by side first,
-/// and each by itself after that.
+/// The page is one self-contained file, which any browser shows without a network. Takes the JSON of `run`, `sweep`,
+/// `advise`, `power` and `theory`, and folders of `reproduce`. Several runs are shown side by side first, then one by one.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// JSON that a command wrote or printed (`--output RESULT.json`, `--format json`), or a folder that `wearwell reproduce` left
     #[arg(value_name = "RESULT", required = true)]
     results: Vec<PathBuf>,
-    /// The page: .html
+    /// Output file: .html
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// What it is called; the names of the files unless given
+    /// Title of the page; the names of the files unless given
     #[arg(long)]
     title: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `wearwell results`: what a store holds.
+//! `wearwell results`: contents of a store of results.
 
 use super::run::Format;
 use super::sweep::write_table;
@@ -11,22 +11,22 @@ use std::path::PathBuf;
 use wearwell_store::{Compacted, compact, read};
 use wearwell_study::{BUILD, PointResult, Row, summary};
 
-/// Shows the runs that a store holds
+/// Lists the runs in a store
 ///
-/// A store is the folder of --store, or what `sweep --output DIR` has in DIR/runs. Each run of this version is a row; of others,
-/// and of files that are damaged, a line says that they are there.
+/// A store is the folder of --store, or DIR/runs of `sweep --output DIR`. Each run of this version is a row; runs of
+/// other versions and damaged files are mentioned in a line.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The folder
+    /// Folder of the store
     #[arg(value_name = "STORE")]
     store: PathBuf,
-    /// First put the runs of this version from many files into few
+    /// First merge the many files with runs of this version into a few
     ///
-    /// It may be ended at any moment, and others may read and write the store meanwhile.
+    /// Can be interrupted at any time, also while other processes read and write the store.
     #[arg(long)]
     compact: bool,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
     /// Also write the table to a file (.csv, .json or .parquet)
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// A run as a row of a sweep's table.
+/// Returns a run as a row of a sweep's table.
 fn row(point: &PointResult) -> Row {
     let settings = point.settings.iter().map(|(key, value)| (key.clone(), value.clone()));
     settings.chain([("replica".to_owned(), json!(point.replica))]).chain(summary(&point.result)).collect()

@@ -23,7 +23,7 @@ use wearwell_study::{SweepOptions, beside, summary};
 pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
     /// Also write the result to a file, by its ending: .json (everything), .csv (one row) or .parquet (the time
@@ -33,10 +33,10 @@ pub struct Args {
     /// Also write the time series to a file: .csv, .json or .parquet
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     timeseries: Option<PathBuf>,
-    /// Also draw the result on a page, which needs nothing else to be looked at: .html
+    /// Also write the result as a self-contained page: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
-    /// Also say what nothing could have done better, and what placement and cleaning achieve that know the future
+    /// Also calculate a lower bound on write amplification, and the result of placement and cleaning that know the future
     #[arg(long, help_heading = "Output")]
     limit: bool,
     /// End with exit code 3 if the result is not steady or would mean nothing
@@ -46,10 +46,10 @@ pub struct Args {
     progress: ProgressArgs,
 }
 
-/// What is printed.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// To be read by people
+    /// Table for people
     Table,
     /// Everything, for programs
     Json,
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.strict { strict(&result) } else { Ok(()) }
 }
 
-/// The result with its limit, which takes a few runs more.
+/// Returns the result with its lower bound, which takes a few more runs.
 fn with_limit(draft: &Draft, result: RunResult, progress: ProgressArgs) -> Result<RunResult, Failure> {
     let display = SweepProgress::new(progress, 0);
     let outcome = beside_limit(draft, result, &SweepOptions::default(), &display);
@@ -121,7 +121,7 @@ fn printed(format: Format, result: &RunResult) -> Result<String, Failure> {
     })
 }
 
-/// Writes a result to a file, by its ending.
+/// Writes a result to a file of the kind given by its ending.
 pub fn write_result(file: &OutputFile, result: &RunResult) -> Result<(), Failure> {
     match file.kind {
         FileKind::Json => file.write(|out| out.write_all(json(result).as_bytes())),

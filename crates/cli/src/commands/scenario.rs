@@ -18,7 +18,7 @@ pub enum Command {
         after_help = "Examples:\n  wearwell scenario check my.toml\n  wearwell scenario check my.toml --set device.load=0.9"
     )]
     Check(Box<ScenarioArgs>),
-    /// Prints the JSON Schema of scenarios, with which editors complete and check them
+    /// Prints the JSON Schema of scenarios, for completion and checks in editors
     #[command(after_help = "\
 Example:
   wearwell scenario schema > scenario.schema.json
@@ -35,13 +35,13 @@ pub fn run(command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// The schema of scenarios as it stands in docs/scenario.schema.json.
+/// Returns the schema of scenarios as it stands in docs/scenario.schema.json.
 fn schema() -> String {
     let schema = top::schema();
     pretty(&schema)
 }
 
-/// The schema's path holds within the repository only.
+/// Removes the path of the schema, which is valid only within the repository.
 fn without_schema_line(scenario: &str) -> String {
     let lines = scenario.lines().filter(|line| !line.starts_with("#:schema"));
     lines.map(|line| format!("{line}\n")).collect::<String>().trim_start().to_owned()

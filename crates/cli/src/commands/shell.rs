@@ -22,7 +22,7 @@ pub struct CompletionArgs {
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  wearwell man ~/.local/share/man/man1")]
 pub struct ManArgs {
-    /// The directory for them, which is created if need be
+    /// Directory for the pages, which is created if missing
     directory: PathBuf,
 }
 

@@ -16,9 +16,9 @@ use wearwell_study::{Axis, Outcome, PointResult, Row, Sweep, SweepError, identit
 
 /// Runs a scenario over a grid of settings, on all cores or a cluster
 ///
-/// Every combination of the values is one run. Results do not depend on who makes the runs: threads of this machine, or a Dask
-/// cluster with --dask. With --output or --store, finished runs are kept in a folder, and the same command goes on where an
-/// interrupted one stopped.
+/// Every combination of the values is one run. Results do not depend on the executor: threads of this machine, or a
+/// Dask cluster with --dask. With --output or --store, finished runs are kept in a folder, and repeating the command
+/// continues an interrupted sweep.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -35,14 +35,14 @@ pub struct Args {
     replicas: u32,
     #[command(flatten)]
     study: StudyArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
     /// Also write the table to a file (.csv, .json or .parquet), or to a directory, which then also keeps every full
     /// result in the store runs/
     #[arg(long, short, value_name = "FILE|DIR", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Also draw the points on a page, which needs nothing else to be looked at: .html
+    /// Also write the points as a self-contained page: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
     /// Keep the time series of every run in the store
@@ -64,12 +64,12 @@ An interrupted sweep (Ctrl-C, power cut) goes on where it stopped when the same 
 --output FILE the finished runs stand in the store FILE.runs until the sweep is complete; those in
 --store DIR stay, for several sweeps at once, and `wearwell results DIR` shows them.";
 
-/// Where a sweep keeps its results.
+/// Files and folders for the results of a sweep.
 struct Places {
-    /// Where finished runs stand, unless the user has a store.
+    /// Folder for finished runs, unless the user gave a store.
     runs: Option<PathBuf>,
     tables: Vec<OutputFile>,
-    /// Whether they go once the tables are there.
+    /// True if finished runs are removed once the tables are written.
     transient: bool,
 }
 
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut draft = args.scenario.draft()?;
     let axes: Vec<Axis> =
         args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<_, _>>().map_err(Failure::usage)?;
-    // One drive for all, unless it is drives or traces that are compared.
+    // The drive is described once for all points, unless drives or traces are compared.
     let changes_fit = |axis: &Axis| ["device", "trace"].iter().any(|table| axis.key.starts_with(table));
     if !axes.iter().any(changes_fit) {
         scenario_args::fit(&mut draft, args.progress)?;
@@ -151,14 +151,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A sweep as JSON, which says as well what the table does not: which of its columns are axes, and of what scenario.
+/// Returns a sweep as JSON, which also names the axes and includes the scenario.
 fn whole(draft: &Draft, keys: &[&str], table: &[Row], failures: &[String]) -> Result<Value, Failure> {
     let rows: Vec<Map<String, Value>> = table.iter().map(|row| row.iter().cloned().collect()).collect();
     let (version, scenario) = (env!("CARGO_PKG_VERSION"), draft.scenario()?);
     Ok(json!({ "version": version, "axes": keys, "rows": rows, "scenario": scenario, "failures": failures }))
 }
 
-/// What went wrong with runs, as the command says it.
+/// Converts an error of a sweep to that of the command.
 pub fn sweep_failure(error: SweepError) -> Failure {
     match error {
         SweepError::Draft { point, error } => match Failure::from(*error) {
@@ -176,7 +176,7 @@ pub fn sweep_failure(error: SweepError) -> Failure {
     }
 }
 
-/// Results and what was wrong with the runs that have none.
+/// Separates results from the errors of runs without a result.
 fn sort_out(sweep: &Sweep, outcomes: Vec<Outcome>) -> (Vec<PointResult>, Vec<String>) {
     let (mut results, mut failures) = (Vec::new(), Vec::new());
     for (point, outcome) in sweep.points().iter().zip(outcomes) {
@@ -192,7 +192,7 @@ fn sort_out(sweep: &Sweep, outcomes: Vec<Outcome>) -> (Vec<PointResult>, Vec<Str
     (results, failures)
 }
 
-/// The row with its settings in the order of the axes.
+/// Returns the row with its settings first, in the order of the axes.
 fn settings_first(row: Row, keys: &[&str]) -> Row {
     let place = |name: &str| keys.iter().position(|key| *key == name).unwrap_or(keys.len());
     let mut row = row;

@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 use wearwell_study::Row;
 use wearwell_study::advise::{Advice, Change, Figures, Method, Price, Tried, Verdict, as_diff, caveats};
 
-/// Changes whose command the table repeats.
+/// Number of changes whose command the table repeats.
 const COMMANDS: usize = 3;
 
-/// Replicas from which intervals are not wide merely because there are few.
+/// Smallest number of replicas that gives narrow intervals.
 const ENOUGH_REPLICAS: u32 = 5;
 
-/// The command that runs the scenario as it is, to which changes are added.
+/// Command that runs the unchanged scenario; changes are appended.
 pub struct Repeat(Vec<String>);
 
 impl Repeat {
-    /// A command by its words.
+    /// Returns a command of these words.
     pub fn new(words: Vec<String>) -> Self {
         Repeat(words)
     }
 
-    /// The command with `change`, to be pasted into a shell.
+    /// Returns the command with `change`, to be pasted into a shell.
     fn with(&self, change: &Change) -> String {
         let mut words = self.0.clone();
         words.extend(change.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.argument()]));
@@ -29,7 +29,7 @@ impl Repeat {
     }
 }
 
-/// A word as a shell reads it back.
+/// Returns a word, quoted for a shell if necessary.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+%@".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
@@ -38,12 +38,12 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Everything, with the commands.
+/// Returns everything as JSON text, with the commands.
 pub fn as_json(advice: &Advice, repeat: &Repeat) -> String {
     pretty(&as_value(advice, repeat))
 }
 
-/// The same before it is written.
+/// Returns everything as a JSON value, with the commands.
 pub fn as_value(advice: &Advice, repeat: &Repeat) -> Value {
     let mut value = serde_json::to_value(advice).expect("plain data");
     let mut add = |list: &str, tried: &[Tried]| {
@@ -56,7 +56,7 @@ pub fn as_value(advice: &Advice, repeat: &Repeat) -> Value {
     value
 }
 
-/// A row for each change, with its command.
+/// Returns a row for each change, with its command.
 pub fn as_rows(advice: &Advice, repeat: &Repeat) -> Vec<Row> {
     let tried = advice.changes.iter().chain(&advice.combinations);
     let commands = std::iter::once(Value::Null).chain(tried.map(|tried| json!(repeat.with(&tried.change))));
@@ -65,7 +65,7 @@ pub fn as_rows(advice: &Advice, repeat: &Repeat) -> Vec<Row> {
     rows
 }
 
-/// To be read by people.
+/// Returns the advice as text for people.
 pub fn as_table(advice: &Advice, repeat: &Repeat) -> String {
     let base = &advice.base;
     let mut text = format!("as it is: {}\n", figures_line(base));
@@ -92,7 +92,7 @@ pub fn as_table(advice: &Advice, repeat: &Repeat) -> String {
     text + &commands(advice, repeat)
 }
 
-/// What there is to win on the drive as it is, by placement and cleaning.
+/// Describes the improvement that placement and cleaning could achieve on the unchanged drive.
 fn headroom(advice: &Advice) -> String {
     let Some(limit) = &advice.limit else { return String::new() };
     let best = limit.foreseeing.as_ref();
@@ -103,7 +103,7 @@ fn headroom(advice: &Advice) -> String {
     format!("{little}on this flash{best} nothing gets below {:.4}\n", limit.lower_bound)
 }
 
-/// The layer that writes most for each page that it is given, if several do.
+/// Names the layer with the highest write amplification, if several layers amplify writes.
 fn most_of_it(base: &Figures) -> String {
     let amplified = base.layers.iter().filter_map(|layer| Some((&layer.name, layer.write_amplification?)));
     let most = amplified.filter(|(_, value)| *value > 1.0).max_by(|one, other| one.1.total_cmp(&other.1));
@@ -117,7 +117,7 @@ fn most_of_it(base: &Figures) -> String {
     }
 }
 
-/// Changes that make no difference that can be told, in short.
+/// Lists the changes without a significant difference, in short.
 fn without_difference(untold: &[&Tried]) -> String {
     if untold.is_empty() {
         return String::new();
@@ -195,7 +195,7 @@ fn row(tried: &Tried, has_life: bool) -> Vec<String> {
     cells
 }
 
-/// What the intervals mean, and what could not be compared.
+/// Explains the intervals, and lists changes that could not be compared.
 fn notes(advice: &Advice) -> String {
     let changes = &advice.changes;
     let batches =
@@ -267,7 +267,7 @@ fn at_the_price_of(tried: &Tried) -> String {
     if prices.is_empty() { String::new() } else { format!(", at the price of {}", prices.join(", ")) }
 }
 
-/// The commands of the best combination and the best changes, with the figure that they give.
+/// Returns the commands of the best combination and the best changes, with their write amplification.
 fn commands(advice: &Advice, repeat: &Repeat) -> String {
     let Some(best) = advice.best() else { return String::new() };
     let ranked = advice.changes.iter().filter(|tried| tried.rank.is_some() && *tried != best);
@@ -280,7 +280,7 @@ fn commands(advice: &Advice, repeat: &Repeat) -> String {
     text + &in_their_own_words(&shown)
 }
 
-/// The same changes as options of the software, where it has any.
+/// Returns the same changes as options of the software, where it has such options.
 fn in_their_own_words(shown: &[&Tried]) -> String {
     let mut text = String::new();
     for tried in shown.iter().filter(|tried| !tried.options.is_empty()) {

@@ -1,4 +1,4 @@
-//! What drive a result is of.
+//! Description of the drive of a result.
 
 use super::count;
 use wearwell_engine::nand::Preset;
@@ -6,7 +6,7 @@ use wearwell_stack::device::Device;
 use wearwell_stack::scenario::AddressRule;
 use wearwell_stack::{ByteSize, Fit, RunResult, TraceExtent};
 
-/// The drive's sizes, and how it came by them.
+/// Returns the drive's sizes, and their origin.
 pub fn description(result: &RunResult) -> String {
     let device = &result.device;
     let page = u64::from(device.page_bytes);
@@ -29,7 +29,7 @@ pub fn description(result: &RunResult) -> String {
     )
 }
 
-/// How a drive came by its size that was made to fit a trace.
+/// Describes how the size of a drive was fitted to a trace.
 fn fitted(extent: &TraceExtent, result: &RunResult) -> String {
     let page = u64::from(result.device.page_bytes);
     let touched = ByteSize(extent.touched_pages.saturating_mul(page));
@@ -51,7 +51,7 @@ fn fitted(extent: &TraceExtent, result: &RunResult) -> String {
     )
 }
 
-/// What the scenario has otherwise than the preset that it names, which it may have had before the preset was set.
+/// Lists the differences of the scenario from its preset. They may be older than the choice of the preset.
 fn differences(device: &Device) -> Option<String> {
     let preset = Preset::find(device.preset.as_ref()?)?;
     let counts = [

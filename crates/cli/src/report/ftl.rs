@@ -1,11 +1,11 @@
-//! What an FTL other than the log needs and does: RAM by structure, operations by cause, recovery by step.
+//! Resources of an FTL other than the log: RAM by structure, operations by cause, recovery by step.
 
 use super::{count, grid};
 use wearwell_stack::{
     ByteSize, FtlResult, LayerResult, PowerResult, RecoveryResult, RecoveryStepResult, RunResult,
 };
 
-/// The line of its figures.
+/// Returns the line with its figures.
 pub fn figure(layer: &LayerResult) -> Option<String> {
     let ftl = layer.ftl.as_ref()?;
     let source = match ftl.delta_source.as_str() {
@@ -18,21 +18,21 @@ pub fn figure(layer: &LayerResult) -> Option<String> {
     Some(format!(
         "{}: write amplification with internal reads {with_reads} (a write costs {} reads, {source}); {} of RAM\n{}",
         ftl.kind,
-        // Two digits are more than anybody knows of it, and 10 stays 10.
+        // More than two digits would be false precision; rounding keeps 10 as 10.
         (ftl.delta * 100.0).round() / 100.0,
         ByteSize(ftl.ram_bytes),
         events(ftl)
     ))
 }
 
-/// Events that happened, by name.
+/// Lists events that occurred, by name.
 fn events(ftl: &FtlResult) -> String {
     let happened = ftl.counts.iter().filter(|(_, times)| **times > 0);
     let texts: Vec<String> = happened.map(|(name, times)| format!("{name} {}", count(*times))).collect();
     texts.join(", ")
 }
 
-/// The line of power cuts in the middle of the run.
+/// Returns the line about power cuts in the middle of the run.
 pub fn cuts(power: &PowerResult) -> String {
     let mean =
         power.recovery_seconds_mean.map_or_else(|| "–".into(), |seconds| format!("{:.3} ms", 1e3 * seconds));
@@ -44,7 +44,7 @@ pub fn cuts(power: &PowerResult) -> String {
     )
 }
 
-/// Its tables; nothing for a layer that is no such FTL.
+/// Returns its tables; empty for a layer that is no such FTL.
 pub fn tables(layer: &LayerResult) -> String {
     let Some(ftl) = &layer.ftl else { return String::new() };
     let mut text = ram(ftl);
@@ -58,7 +58,7 @@ pub fn tables(layer: &LayerResult) -> String {
     text
 }
 
-/// What power cuts of a run led to, under the run's title.
+/// Describes the effects of the power cuts of a run, under the run's title.
 pub fn power(title: &str, result: &RunResult) -> String {
     let ftl = result.layers.last().and_then(|layer| layer.ftl.as_ref());
     let mut text = format!("{title}  (FTL {})\n", ftl.map_or("–", |ftl| &ftl.kind));
@@ -70,7 +70,7 @@ pub fn power(title: &str, result: &RunResult) -> String {
     text
 }
 
-/// What cuts in the middle of the work led to, and how long recoveries took.
+/// Describes the effects of power cuts in the middle of the run, and the duration of recoveries.
 pub fn outages(power: &PowerResult) -> String {
     let ms = |seconds: f64| format!("{:.3}", 1e3 * seconds);
     let mut rows: Vec<Vec<String>> =

@@ -1,48 +1,48 @@
-//! Tables that fit the terminal: no word and no number is broken over two lines.
+//! Tables that fit the terminal: no word and no number is split over two lines.
 //!
-//! A table that is too wide even with the heads of its columns over several lines is turned, if that leaves one table: each
-//! row becomes a column. Else it falls apart into tables below each other that repeat the first columns; where even these are
-//! too wide, into turned ones of a few rows each.
+//! If a table is too wide even with multi-line column heads, it is transposed, provided that one table results.
+//! Otherwise it is split into several tables that repeat the first columns. Where even these are too wide, they become
+//! transposed tables of a few rows each.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use std::io::IsTerminal;
 
-/// Width of tables where no terminal says otherwise.
+/// Table width without a terminal.
 const WIDTH: u16 = 120;
 
-/// Widths that are believed of a terminal; below, nothing could be shown.
+/// Smallest width that is accepted from a terminal; nothing could be shown in less.
 const LEAST_WIDTH: u16 = 20;
 
-/// Rows of a turned table at most: more are better compared below each other.
+/// Largest number of rows of a transposed table: more rows are easier to compare vertically.
 const MOST_TURNED_ROWS: usize = 4;
 
-/// What stands between a number and its unit while lines are cut, instead of a space.
+/// Placeholder for the space between a number and its unit while lines are wrapped.
 const BOUND: char = '\u{a0}';
 
-/// Units that numbers are bound to.
+/// Units that stay on the line of their number.
 const UNITS: &[&str] =
     &["%", "B", "KiB", "MiB", "GiB", "TiB", "MB", "GB", "TB", "TBW", "ns", "µs", "ms", "s"];
 
-/// How a line begins that is to be pasted into a shell.
+/// Prefix of a line that is meant to be pasted into a shell.
 const COMMAND: &str = "  wearwell ";
 
-/// The border to the left of a column and the spaces around its content.
+/// Width of the left border of a column and of the spaces around its content.
 const BESIDE_CONTENT: usize = 3;
 
-/// Columns of the terminal, or of what `COLUMNS` says is to be taken for one; `None` where there is neither.
+/// Returns the number of columns of the terminal, or that of `COLUMNS`; `None` if there is neither.
 pub fn terminal_width() -> Option<u16> {
     let of_terminal = || std::io::stdout().is_terminal().then(|| Table::new().width()).flatten();
     let named = || std::env::var("COLUMNS").ok()?.parse().ok();
     of_terminal().or_else(named).filter(|&width| width >= LEAST_WIDTH)
 }
 
-/// Columns that a table may have.
+/// Returns the width available for a table.
 pub fn table_width() -> u16 {
     terminal_width().unwrap_or(WIDTH)
 }
 
-/// A table with a head; `right` names the columns, from 0, whose content is aligned to the right.
+/// Returns a table with a head; `right` lists the right-aligned columns, from 0.
 pub fn grid(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
     let head = head.iter().map(|title| (*title).to_owned()).collect();
     let whole = |row: Vec<String>| row.iter().map(|cell| with_units(cell)).collect();
@@ -51,7 +51,7 @@ pub fn grid(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
     columns.fitted(table_width().into()).replace(BOUND, " ")
 }
 
-/// `text` with each number bound to its unit.
+/// Returns `text` with each number bound to its unit.
 fn with_units(text: &str) -> String {
     let mut bound = String::with_capacity(text.len());
     for word in text.split_inclusive(' ') {
@@ -68,7 +68,7 @@ fn with_units(text: &str) -> String {
     bound
 }
 
-/// `text` with all its lines wrapped to the terminal, but for those of tables and commands.
+/// Returns `text` with all lines wrapped to the terminal, except those of tables and commands.
 pub fn wrapped(text: &str) -> String {
     match terminal_width() {
         Some(width) => text.split_inclusive('\n').map(|line| wrapped_line(line, width.into())).collect(),
@@ -100,7 +100,8 @@ fn wrapped_line(line: &str, width: usize) -> String {
     text + if line.ends_with('\n') { "\n" } else { "" }
 }
 
-/// Where the text of a line begins, behind its indent and what the text is of, if gaps of two spaces set that apart.
+/// Returns the column where the text of a line begins: behind the indent and, if a gap of two spaces separates it,
+/// behind the label.
 fn hanging_indent(line: &str) -> usize {
     let letters: Vec<char> = line.chars().collect();
     let begins = |from: usize| letters[from..].iter().take_while(|letter| **letter == ' ').count() + from;
@@ -115,7 +116,7 @@ fn hanging_indent(line: &str) -> usize {
 /// A table before it is drawn.
 #[derive(Clone)]
 struct Columns {
-    /// Titles; none at all where the first column names what stands in the others.
+    /// Column titles; empty if the first column names the contents of the others.
     head: Vec<String>,
     rows: Vec<Vec<String>>,
     right: Vec<usize>,
@@ -142,7 +143,7 @@ impl Columns {
         self.rows.iter().map(Vec::len).chain([self.head.len()]).max().unwrap_or(0)
     }
 
-    /// Letters that a column needs at least: numbers stay in one line with their units, text may be cut between words.
+    /// Returns the least width of a column: numbers stay on one line with their units, text may be wrapped between words.
     fn least_content(&self, column: usize) -> usize {
         let longest =
             |text: &str| text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
@@ -157,7 +158,7 @@ impl Columns {
         (0..self.count()).map(|column| self.least_content(column) + BESIDE_CONTENT).sum::<usize>() + 1
     }
 
-    /// Rows as columns, `rows` of them in each table.
+    /// Transposes the table, with `rows` rows in each resulting table.
     fn turned(&self, rows: usize) -> Vec<Columns> {
         let cell = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
         let table = |rows: &[Vec<String>]| {
@@ -172,10 +173,10 @@ impl Columns {
         self.rows.chunks(rows).map(table).collect()
     }
 
-    /// Tables that are narrow enough, each with the columns that tell the rows apart.
+    /// Splits the table into tables that are narrow enough, each with the columns that identify the rows.
     fn parts(&self, width: usize) -> Vec<Columns> {
         let is_figure = |column: &usize| self.right.contains(column);
-        // A number that counts the rows may stand before what they are called.
+        // A row number may precede the name.
         let first_text = (0..self.count()).find(|column| !is_figure(column)).unwrap_or(0);
         let key_end = match self.right.is_empty() {
             true => 1,
@@ -219,7 +220,7 @@ impl Columns {
         }
         table.add_rows(self.rows.iter());
         for at in 0..self.count() {
-            // What is longer than a line is cut all the same.
+            // A word that is longer than a line is split all the same.
             let least = self.least_content(at).min(width.saturating_sub(LEAST_WIDTH).into()) as u16 + 2;
             let Some(column) = table.column_mut(at) else { continue };
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
@@ -235,7 +236,7 @@ impl Columns {
 mod tests {
     use super::*;
 
-    /// So many rows of numbers with names in front.
+    /// Returns a table with `rows` rows of numbers, with names in the first column.
     fn figures(rows: usize, columns: usize) -> Columns {
         let row = |at: usize| {
             let cells =
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_width_all_words_are_there_and_whole() {
+    fn all_words_are_whole_at_any_width() {
         for (rows, columns) in [(1, 9), (3, 9), (4, 4), (12, 3), (12, 9), (40, 20)] {
             let table = figures(rows, columns);
             let expected = words(&table.drawn(2000));
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_are_turned_and_many_keep_their_names_in_each_part() {
+    fn few_rows_are_transposed_and_many_repeat_their_names() {
         let long_names = Columns { head: vec!["x".repeat(30), "y".repeat(30)], ..figures(12, 2) }.fitted(60);
         assert_eq!(long_names.matches('╭').count(), 6, "{long_names}");
         let turned = figures(2, 9).fitted(60);
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_drawn_as_it_is() {
+    fn fitting_table_is_unchanged() {
         let table = figures(2, 3);
         assert_eq!(table.fitted(80), table.fitted(200));
         assert_eq!(table.fitted(80).matches('╭').count(), 1);

@@ -1,9 +1,9 @@
-//! A drive beside its limit: as text.
+//! A drive compared with its lower bound, as text.
 
 use super::grid;
 use wearwell_study::limit::{Loss, Measured, Policies, PolicyRow};
 
-/// To be read by people.
+/// Returns the comparison as text for people.
 pub fn as_table(found: &Policies) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
     let best = found.foreseeing.as_ref();
@@ -34,7 +34,7 @@ pub fn as_table(found: &Policies) -> String {
     text
 }
 
-/// The placements and victim policies that were run, the best first, and what kept the others from it.
+/// Returns the table of placements and victim policies that were run, the best first, and the losses of the others.
 fn policies(found: &Policies) -> String {
     let mut run: Vec<(&PolicyRow, &Measured)> =
         found.rows.iter().filter_map(|row| Some((row, row.outcome.as_ref().ok()?))).collect();
@@ -68,7 +68,7 @@ fn policies(found: &Policies) -> String {
     text + &not_run(found)
 }
 
-/// What was not run, a line for each reason.
+/// Lists the policies that were not run, one line for each reason.
 fn not_run(found: &Policies) -> String {
     let mut placements: Vec<((&str, &str), Vec<&str>)> = Vec::new();
     for row in &found.rows {

@@ -27,17 +27,17 @@ use wearwell_store::Column;
 pub use wearwell_store::parquet;
 use wearwell_study::Row;
 
-/// A value as a person reads JSON, with an end of line.
+/// Returns a value as indented JSON, with a final newline.
 pub fn pretty(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string_pretty(value).expect("what is printed is plain data") + "\n"
 }
 
-/// A result as it stands in a .json file.
+/// Returns a result as it is written to a .json file.
 pub fn json(result: &RunResult) -> String {
     pretty(result)
 }
 
-/// A whole number with its thousands apart.
+/// Formats a whole number with separated thousands.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let head = digits.len() % 3;
@@ -47,7 +47,7 @@ pub fn count(number: u64) -> String {
     groups.join(",")
 }
 
-/// The names of all columns of `rows`, in order of their first appearance.
+/// Returns the names of all columns of `rows`, in order of first appearance.
 fn columns(rows: &[Row]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in rows.iter().flatten() {
@@ -62,7 +62,7 @@ fn value_of<'a>(row: &'a Row, name: &str) -> &'a Value {
     row.iter().find(|(own, _)| own == name).map_or(&Value::Null, |(_, value)| value)
 }
 
-/// Rows as CSV with a head; what is null is empty.
+/// Returns rows as CSV with a head; null becomes an empty field.
 pub fn csv_rows(rows: &[Row]) -> Result<String, Failure> {
     let names = columns(rows);
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -74,7 +74,7 @@ pub fn csv_rows(rows: &[Row]) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(Failure::run)
 }
 
-/// A plain value as text.
+/// Returns a plain value as text.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -83,10 +83,10 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// The column of what theory says, which only some sweeps have anything in.
+/// Column of the prediction by theory, which is empty in some sweeps.
 const THEORY: (&str, &str) = ("theory_write_amplification", "by theory");
 
-/// What theory says of the amplification of the whole stack: where the layer that it is about is all that amplifies.
+/// Returns the prediction by theory for the whole stack, if only the predicted layer amplifies writes.
 fn theory(row: &Row) -> Value {
     let layer = plain(value_of(row, "theory_layer"));
     let is_whole =
@@ -94,13 +94,13 @@ fn theory(row: &Row) -> Value {
     if is_whole { value_of(row, THEORY.0).clone() } else { Value::Null }
 }
 
-/// Rows as a JSON list of objects.
+/// Returns rows as a JSON list of objects.
 pub fn rows_as_json(rows: &[Row]) -> String {
     let objects: Vec<Map<String, Value>> = rows.iter().map(|row| row.iter().cloned().collect()).collect();
     pretty(&objects)
 }
 
-/// Rows as typed columns: numbers and truth values where all of a column are, else text.
+/// Returns rows as typed columns: numbers or truth values if all values of a column are such, otherwise text.
 pub fn rows_as_columns(rows: &[Row]) -> Vec<(String, Column)> {
     columns(rows)
         .into_iter()
@@ -112,7 +112,7 @@ pub fn rows_as_columns(rows: &[Row]) -> Vec<(String, Column)> {
         .collect()
 }
 
-/// A number with four digits behind the point or, where it is small, from where it begins.
+/// Formats a number with four decimals, or with more if it is small.
 pub fn four_digits(value: f64) -> String {
     match value.abs() {
         size if size == 0.0 || size >= 0.1 => format!("{value:.4}"),
@@ -121,7 +121,7 @@ pub fn four_digits(value: f64) -> String {
     }
 }
 
-/// The table of a sweep: its settings and the figures that matter first.
+/// Returns the table of a sweep: its settings and the most important figures first.
 pub fn row_table(rows: &[Row], keys: &[&str]) -> String {
     let has_theory = rows.iter().any(|row| !theory(row).is_null());
     let mut figures = vec![
@@ -175,7 +175,7 @@ impl Serialize for Ordered {
     }
 }
 
-/// Fields as a JSON object, in their order.
+/// Returns fields as a JSON object, in their order.
 pub fn ordered_json(fields: Row) -> String {
     pretty(&Ordered(fields))
 }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         let shown: Vec<_> = [0, 12, 123, 1234, 123_456, 1_234_567].map(count).to_vec();
         assert_eq!(shown, ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
     }

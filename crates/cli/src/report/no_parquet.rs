@@ -1,9 +1,9 @@
-//! What stands in for Parquet files in a program that was built without them.
+//! Replacement for Parquet files in a program that was built without them.
 
 use std::io::Write;
 use wearwell_store::Column;
 
-/// Says that there are none.
+/// Returns an error: there is no support for Parquet.
 pub fn write<W: Write + Send>(
     _out: W,
     _columns: &[(String, Column)],

@@ -1,8 +1,8 @@
-//! What stands in for the tables of NVMFS in a program that was built without it.
+//! Replacement for the tables of NVMFS in a program that was built without it.
 
 use wearwell_stack::RunResult;
 
-/// None.
+/// Returns `None`.
 pub fn table(_result: &RunResult) -> Option<String> {
     None
 }

@@ -1,4 +1,4 @@
-//! A result for people: what it is, how far to trust it, and the figures, the most important first.
+//! Text output of a result: description, reliability, and figures, the most important first.
 
 use super::{count, drive, ftl, grid, timing, top};
 use wearwell_base::units::OverProvisioning;
@@ -8,7 +8,7 @@ use wearwell_stack::{
 };
 use wearwell_workload::WorkloadConfig;
 
-/// The whole result as text.
+/// Returns the whole result as text.
 pub fn result(result: &RunResult) -> String {
     let name = title(&result.scenario);
     let mut text = format!(
@@ -38,7 +38,7 @@ pub fn result(result: &RunResult) -> String {
     text
 }
 
-/// The scenario's name or, without one, what writes.
+/// Returns the scenario's name or, without one, the name of the workload.
 pub fn title(scenario: &Scenario) -> String {
     scenario.name.clone().unwrap_or_else(|| workload(scenario).replace('\n', "; "))
 }
@@ -98,7 +98,7 @@ fn amplification(result: &RunResult) -> String {
     format!("{value:.4}{interval}, {steady}")
 }
 
-/// What theory says of the layer that the host writes to, and how far the run is from it.
+/// Describes the prediction for the layer below the host, and its distance from the run.
 fn theory(result: &RunResult) -> String {
     let Some(theory) = &result.theory else { return String::new() };
     let layer = result.layers.iter().find(|layer| layer.name == theory.layer);
@@ -118,7 +118,7 @@ fn theory(result: &RunResult) -> String {
     )
 }
 
-/// The lower bound, and what knowing the future comes to.
+/// Describes the lower bound and the result with knowledge of the future.
 fn limit(result: &RunResult) -> String {
     let Some(limit) = &result.limit else { return String::new() };
     let best = limit.foreseeing.as_ref().map(|best| {
@@ -131,13 +131,14 @@ fn limit(result: &RunResult) -> String {
     format!("{:.4}{}", limit.lower_bound, best.unwrap_or_default())
 }
 
-/// Flash writes per host write, by layer and cause.
+/// Lists flash writes per host write, by layer and cause.
 fn causes(result: &RunResult) -> String {
     let host_pages = result.course.measured_host_pages;
     if result.write_amplification.is_none() || host_pages == 0 {
         return "–".into();
     }
-    // What a layer gets from above was counted there: below the top, host writes are nobody's own.
+    // Writes that a layer receives are counted by the layer above: below the top, the cause `host`
+    // would count them twice.
     let tenants = !result.tenants.is_empty();
     let host = tenants.then(|| (false, format!("host {:.4}", 1.0)));
     let parts = result.layers.iter().enumerate().flat_map(|(depth, layer)| {
@@ -155,7 +156,7 @@ fn causes(result: &RunResult) -> String {
     parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(" + ")
 }
 
-/// Spare space in the four measures in use.
+/// Formats spare space in its four usual measures.
 pub fn spare_space(measures: &OverProvisioning) -> String {
     let OverProvisioning { alpha, spare_factor, over_provisioning, load } = measures;
     format!(
@@ -164,7 +165,7 @@ pub fn spare_space(measures: &OverProvisioning) -> String {
     )
 }
 
-/// The workload or trace, in a line of its settings.
+/// Describes the workload or trace in one line of settings.
 pub fn workload(scenario: &Scenario) -> String {
     if !scenario.tenant.is_empty() {
         let tenant = |tenant: &TenantConfig| {
@@ -186,7 +187,7 @@ fn source(trace: Option<&TraceConfig>, workload: Option<&WorkloadConfig>) -> Str
         return "–".into();
     };
     let kind = settings.remove("kind").unwrap_or_default();
-    // What is off goes without saying.
+    // Settings that are off are not shown.
     settings.retain(|key, value| !(off(value) || key == "request_pages" && *value == 1));
     let settings: Vec<_> = settings.iter().map(|(key, value)| format!("{key} {}", spaced(value))).collect();
     let settings = settings.join(", ");
@@ -194,7 +195,7 @@ fn source(trace: Option<&TraceConfig>, workload: Option<&WorkloadConfig>) -> Str
     format!("{}{separator}{settings}", kind.as_str().unwrap_or("–"))
 }
 
-/// A value with room between its parts, so that a line can end there.
+/// Formats a value with spaces between its parts, so that lines can be wrapped there.
 fn spaced(value: &serde_json::Value) -> String {
     let joined = |parts: Vec<String>| parts.join(", ");
     match value {
@@ -305,7 +306,7 @@ fn lifespan(lifetime: &Lifetime, result: &RunResult) -> String {
     )
 }
 
-/// What the data sheet lets the host write, and whether the flash endures it under this load.
+/// Describes the rated writes of the data sheet, and whether the flash endures them under this load.
 fn rated(rating: &RatingResult) -> String {
     let dwpd = rating.dwpd.map_or_else(String::new, |dwpd| format!(", {} DWPD", short(dwpd)));
     let years = rating.warranty_years.map_or_else(String::new, |years| format!(" over {years} years"));
@@ -323,7 +324,7 @@ fn rated(rating: &RatingResult) -> String {
     format!("{} TBW{dwpd}{years}{limit}{ratio}{rate}", short(rating.tbw))
 }
 
-/// How long the drive would live under a trace that has times.
+/// Describes the life of the drive under a trace with timestamps.
 fn trace_rate(lifetime: &Lifetime) -> Option<String> {
     let (gb_per_day, seconds) = (lifetime.trace_gb_per_day?, lifetime.trace_seconds?);
     Some(format!(
@@ -334,7 +335,7 @@ fn trace_rate(lifetime: &Lifetime) -> Option<String> {
     ))
 }
 
-/// Years, as far as anybody looks ahead, or what is left of one.
+/// Formats years, with an upper limit and with smaller units below one year.
 pub fn years(years: f64) -> String {
     match years {
         years if years > 1000.0 => "over 1,000 years".into(),
@@ -343,12 +344,12 @@ pub fn years(years: f64) -> String {
     }
 }
 
-/// So many gigabytes, or terabytes where they are many.
+/// Formats gigabytes, or terabytes for large values.
 pub fn gigabytes(gb: f64) -> String {
     if gb >= 1000.0 { format!("{} TB", short(gb / 1000.0)) } else { format!("{} GB", short(gb)) }
 }
 
-/// A stretch of time in the unit that suits it.
+/// Formats a duration in a suitable unit.
 pub fn duration(seconds: f64) -> String {
     let units = [("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)];
     match units.into_iter().find(|(_, unit)| seconds >= 2.0 * unit) {
@@ -408,7 +409,7 @@ fn layers(layers: &[LayerResult]) -> String {
     grid(&head, layers.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7, 8])
 }
 
-/// What each tenant wrote and its part in the work of the layer that it shares.
+/// Returns the table of tenants: their writes and their share of the work of the common layer.
 fn tenants(tenants: &[TenantResult]) -> String {
     let head = [
         "tenant",
@@ -437,7 +438,7 @@ fn tenants(tenants: &[TenantResult]) -> String {
     grid(&head, tenants.iter().map(row).collect(), &[2, 3, 4, 5, 6, 7])
 }
 
-/// What stacking does to the traffic: one row for each layer of a stack of logs.
+/// Returns a table of the traffic between layers: one row for each layer of a stack of logs.
 fn boundaries(layers: &[LayerResult]) -> String {
     let head = [
         "layer",
@@ -467,7 +468,7 @@ fn boundaries(layers: &[LayerResult]) -> String {
     grid(&head, layers.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7])
 }
 
-/// A positive number to three digits or so.
+/// Formats a positive number with about three digits.
 pub fn short(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),

@@ -1,15 +1,15 @@
-//! Response times for people: how long requests took, what that was made of, and when cleaning went on.
+//! Text output of response times: totals, components, and the course of cleaning.
 
 use super::{count, grid, table_width};
 use std::collections::BTreeMap;
 use wearwell_engine::timing::{Bin, BusyTime, OutageTimes, RequestTimes, Timeline, TimingReport};
 
-/// Columns of the course; of the timeline's bins, so many are shown as one.
+/// Columns of the course; neighbouring bins of the timeline are combined to fit.
 const COURSE_COLUMNS: usize = 64;
-/// What stands beside them: what the row is, its highest value, and the lines around.
+/// Width of the rest of a row: its title, its highest value, and the borders.
 const BESIDE_COURSE: usize = 40;
 
-/// Throughput and utilisation, as rows of figures.
+/// Returns throughput and utilisation as rows of figures.
 pub fn figures(timing: &TimingReport) -> Vec<(&'static str, String)> {
     let mut rows = vec![
         (
@@ -28,7 +28,7 @@ pub fn figures(timing: &TimingReport) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// How often and how long losing power kept the drive from serving.
+/// Describes the number and duration of outages by power cuts.
 fn out_of_service(outages: &OutageTimes) -> String {
     let recovery = duration(outages.mean_ns - outages.mean_off_ns);
     format!(
@@ -39,7 +39,7 @@ fn out_of_service(outages: &OutageTimes) -> String {
     )
 }
 
-/// The mean over all of them, and what for.
+/// Formats mean busy times over all units, by purpose.
 fn busy(all: &[BusyTime], elapsed_ns: u64) -> String {
     let time = (all.len() as f64 * elapsed_ns as f64).max(1.0);
     let percent = |amount: fn(&BusyTime) -> u64| 100.0 * all.iter().map(amount).sum::<u64>() as f64 / time;
@@ -55,7 +55,7 @@ fn busy(all: &[BusyTime], elapsed_ns: u64) -> String {
     if parts.is_empty() { "0 %".into() } else { format!("{whole:.1} %: {}", parts.join(", ")) }
 }
 
-/// The tables of response times, of what they are made of, and of their course.
+/// Returns the tables of response times, their components, and their course.
 pub fn tables(timing: &TimingReport) -> String {
     format!(
         "{}\n{}\n{}\n",
@@ -93,7 +93,7 @@ fn cleaning_of_mean(times: &RequestTimes) -> String {
     if times.mean_ns > 0.0 { percent(cleaning / times.mean_ns) } else { "–".into() }
 }
 
-/// Mean parts of the response time: a row for each that occurs, a column for each kind of request.
+/// Returns the mean components of the response time: a row for each that occurs, a column for each kind of request.
 fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
     let parts = [
         ("queue", "queue_ns"),
@@ -127,7 +127,7 @@ fn made_of(kinds: &BTreeMap<String, RequestTimes>) -> String {
     grid(&head, rows.collect(), &right)
 }
 
-/// Longest responses and cleaning over time.
+/// Returns the chart of the longest responses and of cleaning over time.
 fn course(timeline: &Timeline, elapsed_ns: u64, dies: usize) -> String {
     let reached = (elapsed_ns.div_ceil(timeline.bin_ns.max(1)) as usize).clamp(1, timeline.bins.len());
     let room = usize::from(table_width()).saturating_sub(BESIDE_COURSE).clamp(8, COURSE_COLUMNS);
@@ -160,7 +160,7 @@ fn course(timeline: &Timeline, elapsed_ns: u64, dies: usize) -> String {
     )
 }
 
-/// A column of height 0 to 8 for each value.
+/// Draws each value as a bar of height 0 to 8.
 fn bars(values: &[f64], top: f64) -> String {
     const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let height =
@@ -172,7 +172,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// A time to three digits or so, in the unit that suits it.
+/// Formats a duration with about three digits, in a suitable unit.
 pub fn duration(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 1e3 => return format!("{ns:.0} ns"),
@@ -192,13 +192,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_the_unit_that_suits_them() {
+    fn times_have_a_suitable_unit() {
         let shown: Vec<_> = [0.0, 640.0, 12_345.0, 999_000.0, 1.5e6, 2.5e9, 1.2e11].map(duration).to_vec();
         assert_eq!(shown, ["0 ns", "640 ns", "12.3 µs", "999 µs", "1.50 ms", "2.50 s", "120 s"]);
     }
 
     #[test]
-    fn bars_reach_the_top_and_show_what_is_little() {
+    fn bars_reach_the_top_and_show_small_values() {
         assert_eq!(bars(&[0.0, 0.1, 4.0, 8.0, 9.0], 8.0), " ▁▄██");
         assert_eq!(bars(&[1.0], 0.0), " ");
     }

@@ -1,11 +1,11 @@
-//! What a file system at the top of a stack did.
+//! Statistics of a file system at the top of a stack.
 
 use super::{count, grid};
 use wearwell_nvmfs::stats::Stats;
 use wearwell_nvmfs::top::TopReport;
 use wearwell_stack::RunResult;
 
-/// The figures of a run as a table, if there was one.
+/// Returns the statistics of a run as a table, if its stack has a file system.
 pub fn table(result: &RunResult) -> Option<String> {
     let report: TopReport = serde_json::from_value(result.top.clone()?).ok()?;
     let played = &report.played;
@@ -26,7 +26,7 @@ pub fn table(result: &RunResult) -> Option<String> {
     Some(grid(&["NVMFS", ""], rows, &[]) + "\n")
 }
 
-/// How a file system stands, line by line.
+/// Returns the state of a file system, line by line.
 pub fn stats_rows(stats: &Stats) -> Vec<(String, String)> {
     let counts = &stats.counts;
     let rows = [

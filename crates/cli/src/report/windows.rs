@@ -25,12 +25,12 @@ fn row(window: &Window) -> Row {
     fields.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// The time series as columns.
+/// Returns the time series as columns.
 pub fn columns(result: &RunResult) -> Vec<(String, Column)> {
     rows_as_columns(&rows(result))
 }
 
-/// What a Parquet file carries besides the time series: the scenario and the result without it, as JSON.
+/// Returns the metadata of a Parquet file: the scenario, and the result without the time series, as JSON.
 pub fn metadata(result: &RunResult) -> Vec<(String, String)> {
     let text = |value: Option<&Value>| value.map(Value::to_string).unwrap_or_default();
     let mut value = serde_json::to_value(result).expect("results are plain data");

@@ -1,10 +1,10 @@
-//! `wearwell advise`: what helps, how sure that is, and the command that repeats it.
+//! Tests of `wearwell advise`: the ranking, its confidence, and the commands that repeat it.
 
 use crate::common::{outcome, repository};
 use serde_json::Value;
 use wearwell_study::advise::{FAMILIES, SOFTWARE};
 
-/// A log that trims nothing, with segments that are not those of the FTL.
+/// A log without TRIM whose segments differ in size from those of the FTL.
 const STACK: &str = r#"
 [device]
 blocks_per_plane = 160
@@ -38,7 +38,7 @@ fn advise(arguments: &[&str], code: i32) -> (String, String) {
     outcome(&all, code)
 }
 
-/// The words of a command as a shell cuts them.
+/// Splits a command into words like a shell.
 fn words(command: &str) -> Vec<String> {
     let output = std::process::Command::new("sh")
         .args(["-c", &format!("for word in {command}; do printf '%s\\n' \"$word\"; done")])
@@ -48,7 +48,7 @@ fn words(command: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_table_ranks_and_concludes() {
+fn table_ranks_changes_and_concludes() {
     let (out, _) = advise(&["--only", "trim,segments", "--replicas", "5"], 0);
     assert!(out.starts_with("as it is: write amplification 3.0"), "{out}");
     for part in ["saves", "costs", "× 1.", "Best, saving ", "change does not fit this stack", "    # 2.7"] {
@@ -85,14 +85,14 @@ fn printed_commands_repeat_the_numbers() {
 }
 
 #[test]
-fn threads_and_interruptions_change_nothing() {
+fn advice_does_not_depend_on_threads_or_interruptions() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("advice.csv");
     let name = file.display().to_string();
     let asked = ["--only", "trim,capacity", "--quick", "--format", "csv", "--set", "seed=3"];
     let with = |more: &[&str]| {
         let all: Vec<&str> = asked.iter().chain(more).copied().collect();
-        // The path of the scenario, which is a new one each time, stands in the commands alone.
+        // Only the commands contain the path of the scenario, which changes from run to run.
         let rows = advise(&all, 0).0;
         rows.lines().map(|row| row.split("wearwell run").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -100,19 +100,19 @@ fn threads_and_interruptions_change_nothing() {
     assert_eq!(one, with(&["--threads", "2", "--output", &name]));
     assert!(one[0].starts_with("kind,rank,family,change,verdict,saving,"), "{}", one[0]);
     assert_eq!(one.len(), std::fs::read_to_string(&file).unwrap().lines().count());
-    // The file of finished runs goes with the last one.
+    // The file of finished runs is removed when the last run ends.
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn where_nothing_helps_it_says_so() {
+fn advice_without_improvement_says_so() {
     let by_page = ["--set", "log[0].trim={unit=\"page\"}", "--only", "trim", "--replicas", "5"];
     let (out, _) = advise(&by_page, 0);
     assert!(out.contains("Nothing that was tried can be told to save wear."), "{out}");
     assert!(!out.contains("To repeat"), "{out}");
 }
 
-/// A merge tree, in which nearly all of the amplification arises.
+/// A merge tree, which causes nearly all of the amplification.
 const TREE: &str = r#"
 [device]
 capacity = "16 MiB"
@@ -133,7 +133,7 @@ tolerance = 1.0
 "#;
 
 #[test]
-fn merge_trees_are_advised_in_their_own_words_and_at_their_price() {
+fn merge_tree_advice_names_rocksdb_options_and_costs() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tree.toml");
     std::fs::write(&path, TREE).unwrap();
@@ -152,7 +152,7 @@ fn merge_trees_are_advised_in_their_own_words_and_at_their_price() {
     ] {
         assert!(out.contains(part), "no {part} in\n{out}");
     }
-    // What makes no difference stands behind what costs.
+    // Changes without an effect are listed behind changes with a cost.
     let at = |part: &str| out.find(part).unwrap_or(usize::MAX);
     assert!(at("costs") < at("no difference that can be told"), "{out}");
     let rows = outcome(
@@ -174,7 +174,7 @@ fn merge_trees_are_advised_in_their_own_words_and_at_their_price() {
 }
 
 #[test]
-fn mistakes_say_what_there_is() {
+fn mistakes_are_refused_with_valid_choices() {
     let (out, err) = advise(&["--only", "segmets"], 2);
     assert_eq!(out, "");
     assert!(err.contains("--only: \"segmets\" is no family of changes; one of segments, "), "{err}");

@@ -1,11 +1,11 @@
-//! Pages, in files or served, in a browser that draws without a window, where there is one.
+//! Runs pages, in files or served, in a headless browser, if one is installed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
-/// The browser, if there is one.
+/// Returns the name of an installed browser.
 fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     names
@@ -13,8 +13,8 @@ fn browser() -> Option<&'static str> {
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success()))
 }
 
-/// The title that a page has once its scripts have run, of which none may complain; `more` are options of the browser. Nothing, and that is said, where there is
-/// no browser.
+/// Returns the title of a page after its scripts have run; fails if a script reports an error. `more` are options of
+/// the browser. Returns `None`, with a message, if no browser is installed.
 pub fn title(url: &str, more: &[&str]) -> Option<String> {
     let Some(browser) = browser() else {
         println!("NOT RUN: a page in a browser, as there is no Chromium");
@@ -29,7 +29,7 @@ pub fn title(url: &str, more: &[&str]) -> Option<String> {
     Some(title.to_owned())
 }
 
-/// What scripts of users begin with: `found` is for what is wrong.
+/// Start of the test scripts; they call `found` for each problem.
 const BEFORE: &str = r##"<script>
 const found = [];
 addEventListener("error", (event) => found.push(event.message));
@@ -39,16 +39,16 @@ const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms)).then(() => fet
 const until = async (what, holds) => { for (let at = 0; at < 2000; at += 1) { if (holds()) return; await sleep(100); } found.push(`waited for ${what}`); };
 "##;
 
-/// What they end with: what came of it is in the title.
+/// End of the test scripts, which writes the result to the title.
 const AFTER: &str = r##"
 use().catch((error) => found.push(String(error))).then(() => { document.title = `used: ${found.join("; ") || "all is well"}`; });
 </script>"##;
 
-/// A moment, without which the browser would be through with the times of a page before its server has done anything.
+/// A short delay: without it, the browser's virtual time would run ahead of the server.
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// Opens the page that is served at `address`, and does what `user` says, a script with a function `use`. Its times are those of the page, for which
-/// the browser does not wait, but for a moment with each `sleep`.
+/// Opens the page that is served at `address` and runs `user`, a script with a function `use`. The page runs in virtual
+/// time; each `sleep` of the script also waits for a short real time.
 pub fn use_page(address: &str, user: &str) {
     let address = with_user(address.to_owned(), [BEFORE, user, AFTER].concat());
     if let Some(title) = title(&format!("http://{address}/"), &["--virtual-time-budget=600000"]) {
@@ -56,7 +56,7 @@ pub fn use_page(address: &str, user: &str) {
     }
 }
 
-/// Stands between the browser and the page, and puts `user` into it.
+/// Runs a proxy between browser and page that inserts `user` into the page.
 fn with_user(address: String, user: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().to_string();

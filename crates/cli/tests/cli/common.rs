@@ -1,10 +1,10 @@
-//! What the tests of the command line share.
+//! Functions and scenarios shared by the tests of the command line.
 
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A scenario that runs in no time.
+/// A scenario that runs in a fraction of a second.
 #[allow(dead_code)]
 pub const SMALL: &str = r#"
 name = "small"
@@ -23,19 +23,19 @@ warm_up = 5.0
 drive_writes = 5.0
 "#;
 
-/// The command, in the root of the repository and as wide as tables are without a terminal.
+/// Builds a `wearwell` command that runs in the root of the repository with the default table width.
 pub fn wearwell(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("wearwell").expect("the binary is built");
     command.current_dir(repository()).args(arguments);
     command
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
 
-/// Runs the command, which must end with `code`, and gives what it wrote to standard output and standard error.
+/// Runs the command, checks its exit code against `code`, and returns its standard output and standard error.
 #[allow(dead_code)]
 pub fn outcome(arguments: &[&str], code: i32) -> (String, String) {
     let output = wearwell(arguments).output().expect("the command runs");
@@ -45,7 +45,7 @@ pub fn outcome(arguments: &[&str], code: i32) -> (String, String) {
     (out, err)
 }
 
-/// A directory with the small scenario, and its path.
+/// Creates a directory with the small scenario; returns the directory and the scenario's path.
 #[allow(dead_code)]
 pub fn small() -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().expect("a directory");
@@ -54,7 +54,7 @@ pub fn small() -> (tempfile::TempDir, String) {
     (directory, path.display().to_string())
 }
 
-/// The JSON in a file.
+/// Reads the JSON in a file.
 #[allow(dead_code)]
 pub fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")

@@ -1,12 +1,12 @@
-//! Every command of README, docs and the heads of scenarios, run in the order in which they stand, as one person would who sits in
-//! a checkout; and what the documents show of it, beside what comes.
+//! Runs every command in README, docs and the heads of scenarios, in the order of the text, as a reader with a checkout
+//! would, and compares the printed output with the output shown.
 //!
-//! A block is marked by a comment in the line before it, which readers of the page do not see:
+//! A comment in the line before a block, invisible in the rendered page, marks special blocks:
 //!
-//! - `<!-- not run: WHY -->`: it needs what a test has not got, or builds the project.
-//! - `<!-- slow: WHY -->`: run by `make docs-commands` only; its text has to tell readers how long it takes.
+//! - `<!-- not run: WHY -->`: needs something that a test does not have, or builds the project.
+//! - `<!-- slow: WHY -->`: run by `make docs-commands` only; the text must tell readers how long it takes.
 //! - `<!-- fuse: WHY -->`: run where file systems can be mounted.
-//! - `<!-- part of: COMMAND -->`: these lines are in what the command prints, in this order.
+//! - `<!-- part of: COMMAND -->`: the command prints these lines, in this order.
 
 use crate::common::repository;
 use std::cmp::Reverse;
@@ -17,17 +17,17 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Runs slow blocks too.
+/// Environment variable that also enables slow blocks.
 const SLOW: &str = "WEARWELL_SLOW_DOCS";
 
-/// What a document may take for granted besides a checkout: files of the reader's own.
+/// A file of the reader's own that documents may use, and its substitute in the test.
 const OWN_TRACE: (&str, &str) = ("my-trace.csv.gz", "traces/samples/msr.csv");
 const OWN_TABLE: (&str, &str) = ("my-own.csv", "traces/samples/table.csv");
 const OWN_SCENARIO: (&str, &str) = ("my.toml", "scenarios/log_on_ftl.toml");
 const OWN_COLUMNS: (&str, &str) =
     ("my-trace.csv", "ts,type,lba,len\n0,W,0,4096\n5,R,8,4096\n9,W,64,16384\n12,W,0,4096\n");
 
-/// How a block is run.
+/// Mark of a block, which decides how to run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     None,
@@ -39,17 +39,17 @@ enum Mark {
 /// A block of commands, or of output.
 #[derive(Debug)]
 struct Block {
-    /// The document and the first line of the block.
+    /// Name of the document and first line of the block.
     place: String,
     mark: Mark,
-    /// The command whose output this is.
+    /// Command that prints this output.
     part_of: Option<String>,
-    /// `sh` and the like.
+    /// Language of the block, such as `sh`.
     language: String,
     lines: Vec<String>,
 }
 
-/// The blocks of a document.
+/// Returns the blocks of a document.
 fn blocks(name: &str, text: &str) -> Vec<Block> {
     let (mut found, mut open, mut before): (Vec<Block>, Option<Block>, &str) = (Vec::new(), None, "");
     for (at, line) in text.lines().enumerate() {
@@ -77,7 +77,7 @@ fn blocks(name: &str, text: &str) -> Vec<Block> {
     found
 }
 
-/// All documents, by their paths from the root.
+/// Returns the texts of all documents with their paths from the root.
 fn documents() -> Vec<(String, String)> {
     let root = repository();
     let mut paths =
@@ -111,7 +111,7 @@ fn no_folder_of_documents_is_left_out() {
     assert_eq!(names, ["design", "how-to"], "documents() in this file has to name them");
 }
 
-/// The heads of scenarios, each as a block: commands stand in them behind `#` and blanks.
+/// Returns the head of each scenario as a block: its commands follow `#` and spaces.
 fn heads() -> Vec<Block> {
     let entries = std::fs::read_dir(repository().join("scenarios")).expect("scenarios");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -126,7 +126,7 @@ fn heads() -> Vec<Block> {
     paths.iter().map(head).collect()
 }
 
-/// The commands of a block: lines that go on are one.
+/// Returns the commands of a block, with continued lines joined.
 fn commands(block: &Block) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut goes_on = false;
@@ -140,10 +140,10 @@ fn commands(block: &Block) -> Vec<String> {
     found
 }
 
-/// A checkout as a reader has it, and what is private to the reader's machine.
+/// A copy of the checkout for one reader, with private temporary directories.
 struct Desk {
     folder: tempfile::TempDir,
-    /// In the place of /dev/shm and /tmp.
+    /// Replaces /dev/shm and /tmp.
     memory: tempfile::TempDir,
     home: tempfile::TempDir,
 }
@@ -174,7 +174,7 @@ impl Desk {
         Desk { folder, memory, home: tempfile::tempdir().expect("a folder") }
     }
 
-    /// Runs a line of shell.
+    /// Runs a shell command line.
     fn run(&self, command: &str) -> Output {
         let memory = self.memory.path().display().to_string();
         let command =
@@ -190,7 +190,7 @@ impl Desk {
         if command.contains("nvmfs mount") && !command.contains("--background") {
             return self.in_the_foreground(shell);
         }
-        // What serves on in the background keeps standard error.
+        // A process in the background would keep standard error open.
         let is_background = command.contains("--background");
         if is_background {
             shell.stderr(Stdio::null());
@@ -200,7 +200,7 @@ impl Desk {
         shell.output().expect("a shell")
     }
 
-    /// Mounts, waits until it is there, and presses Ctrl-C.
+    /// Runs a mount in the foreground, waits until it is mounted, and sends Ctrl-C.
     fn in_the_foreground(&self, mut shell: Command) -> Output {
         let mounted = || {
             let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
@@ -218,12 +218,12 @@ impl Desk {
     }
 }
 
-/// Whether file systems can be mounted.
+/// True if file systems can be mounted.
 fn can_mount() -> bool {
     std::fs::OpenOptions::new().read(true).write(true).open("/dev/fuse").is_ok()
 }
 
-/// Whether what a command hands its output to is on this machine.
+/// True if the programs after a pipe are installed.
 fn has_programs(command: &str) -> bool {
     let command = command.split(" #").next().unwrap_or_default();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -231,7 +231,7 @@ fn has_programs(command: &str) -> bool {
     programs.into_iter().all(|program| path.split(':').any(|folder| Path::new(folder).join(program).exists()))
 }
 
-/// What is not run, and the time of what is.
+/// Skipped blocks, failures, and times of commands.
 #[derive(Default)]
 struct Account {
     run: usize,
@@ -252,7 +252,7 @@ impl Account {
         assert!(self.complaints.is_empty(), "\n{}\n", self.complaints.join("\n"));
     }
 
-    /// Runs the blocks of all documents, each document at a desk of its own, on all processors.
+    /// Runs the blocks of all documents in parallel, each document in its own copy of the checkout.
     fn of(documents: Vec<Vec<Block>>) -> Account {
         let waiting = Mutex::new(documents.into_iter());
         let read_some = || {
@@ -277,7 +277,7 @@ impl Account {
         })
     }
 
-    /// Runs the blocks of a document at one desk.
+    /// Runs the blocks of a document in one copy of the checkout.
     fn read(&mut self, blocks: &[Block]) {
         let desk = Desk::new();
         let mut printed: BTreeMap<String, String> = BTreeMap::new();
@@ -321,7 +321,7 @@ impl Account {
         }
     }
 
-    /// Runs a command, which must succeed; gives what it printed.
+    /// Runs a command and returns its output; a failure is recorded.
     fn run(&mut self, desk: &Desk, place: &str, command: &str) -> Option<String> {
         let begin = Instant::now();
         let output = desk.run(command);
@@ -329,7 +329,7 @@ impl Account {
         self.run += 1;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let code = output.status.code();
-        // A mount in the foreground ends as it was asked to.
+        // A mount in the foreground was ended on purpose.
         if code == Some(0) || (code == Some(130) && command.contains("mount")) {
             return Some(text(&output.stdout));
         }
@@ -337,7 +337,7 @@ impl Account {
         None
     }
 
-    /// Whether these lines are among those printed, in this order.
+    /// Checks that the printed lines contain these lines in this order.
     fn compare(&mut self, block: &Block, printed: &str, lines: &[String]) {
         let mut there = printed.lines().map(str::trim_end);
         for line in lines.iter().map(|line| line.trim_end()) {
@@ -362,13 +362,13 @@ fn every_command_of_the_documents_runs() {
 
 #[test]
 fn every_command_in_the_heads_of_scenarios_runs() {
-    // What a document has too is run there.
+    // Heads that repeat a command of a document are tested with the document.
     let all = documents();
     let in_documents: BTreeSet<String> =
         all.iter().flat_map(|(name, text)| blocks(name, text)).flat_map(|block| commands(&block)).collect();
     let head = |mut block: Block| {
         block.lines.retain(|line| !in_documents.contains(line));
-        // What says that it takes minutes is slow.
+        // A command whose comment mentions minutes is slow.
         let (slow, quick) = block.lines.iter().cloned().partition(|line| line.contains("minute"));
         let of = |mark, lines| Block {
             place: block.place.clone(),

@@ -1,4 +1,4 @@
-//! `wearwell drive`: data sheets, SMART reports, the scenario that it writes, refusals.
+//! Tests of `wearwell drive`: data sheets, SMART reports, the written scenario, refusals.
 
 use crate::common::{outcome, repository};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::io::Write;
 const SHEET: &str = "--capacity 1.92TB --raw-capacity 2TiB --tbw 3504 --warranty 5y --cells tlc";
 const REPORTS: &str = "--smart docs/samples/nvme-june.json --smart docs/samples/nvme-july.json";
 
-/// A capacity, and models that are solved at once.
+/// Options for a drive with small blocks, whose models are solved at once.
 const SMALL: &str = "--capacity 1.92TB --pages-per-block 4";
 
 fn drive(arguments: &str, code: i32) -> (String, String) {
@@ -42,7 +42,7 @@ fn reports_are_shown() {
     assert_eq!(reader.records().count(), 4);
 }
 
-/// The same figures in JSON: 3,504 TB are 1.92 TB once a day for five years.
+/// Checks the figures in JSON: 3,504 TB are 1.92 TB once a day for five years.
 #[test]
 fn figures_of_a_data_sheet_agree_with_each_other() {
     let by_tbw = json(SHEET);
@@ -53,7 +53,7 @@ fn figures_of_a_data_sheet_agree_with_each_other() {
     assert!((limit * 3504.0 / media - 1.0).abs() < 1e-12);
 }
 
-/// Reports from standard input, and the OCP log in a file of its own.
+/// Reads reports from standard input, and the OCP log from a separate file.
 #[test]
 fn reports_come_from_standard_input_and_in_parts() {
     let whole = std::fs::read_to_string(repository().join("docs/samples/nvme-june.json")).unwrap();
@@ -79,9 +79,9 @@ fn reports_come_from_standard_input_and_in_parts() {
     assert!(drive("--smart - --smart -", 2).1.contains("can be read once only"));
 }
 
-/// The scenario runs, and says whether the flash endures the rating.
+/// Checks that the scenario runs and reports whether the flash endures the rating.
 #[test]
-fn a_scenario_is_written_that_runs() {
+fn written_scenario_runs() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("my.toml").display().to_string();
     drive(
@@ -94,7 +94,7 @@ fn a_scenario_is_written_that_runs() {
     assert!(table.contains("Data sheet"), "{table}");
     let rating = &crate::common::json(std::path::Path::new(&result))["rating"];
     assert!((rating["dwpd"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{rating}");
-    // The whole drive: its own capacity, and no trace of the scale.
+    // Without `--scaled-to`, the scenario has the drive's own capacity and does not mention a scale.
     drive(&format!("{SHEET} --interface 7GB/s --output {path}"), 0);
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains("capacity = 1920000000000\n") && text.contains("host_mb_per_s = 7000.0"), "{text}");
@@ -102,7 +102,8 @@ fn a_scenario_is_written_that_runs() {
     assert!(drive(&format!("{SHEET} --output my.json"), 2).1.contains("a scenario ends in .toml"));
 }
 
-/// A drive with the spare space that explains what was seen, simulated, is seen the same: by greedy cleaning, blocks refilled in place.
+/// Simulates a drive with the spare space that explains the measured write amplification: greedy cleaning reproduces
+/// the measured value.
 #[test]
 fn a_calibrated_scenario_has_the_write_amplification_seen() {
     let directory = tempfile::tempdir().unwrap();
@@ -114,19 +115,20 @@ fn a_calibrated_scenario_has_the_write_amplification_seen() {
     outcome(&[&["run", &path, "--output", &result], &settings[..]].concat(), 0);
     let simulated =
         crate::common::json(std::path::Path::new(&result))["write_amplification"].as_f64().unwrap();
-    // 13,862,130 units of flash writes for 7,412,904 of the host; 1.5 % are some blocks of the small drive's spare space.
+    // The report has 13,862,130 units of flash writes for 7,412,904 host units. The tolerance of 1.5 % is a few blocks
+    // of the small drive's spare space.
     assert!((simulated / (13_862_130.0 / 7_412_904.0) - 1.0).abs() < 0.015, "{simulated}");
     assert!(drive(&format!("{report} --calibrated"), 2).1.contains("--output"));
 }
 
-/// The trace's own rate stands in for `--per-day`.
+/// Checks that the rate of the trace replaces `--per-day`.
 #[test]
-fn a_trace_says_what_is_written_a_day() {
+fn trace_gives_host_writes_per_day() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("my.csv");
     let mut file = std::fs::File::create(&path).unwrap();
     writeln!(file, "ts,op,lba,len").unwrap();
-    // 100 writes of 1,000,000,000 / 864 bytes or so in 1/864 of a day.
+    // About 100 writes of 1,000,000,000 / 864 bytes in 1/864 of a day.
     for at in 0..=100 {
         writeln!(file, "{at},W,{},1048576", at * 2048).unwrap();
     }
@@ -179,7 +181,7 @@ fn contradictions_and_nonsense_are_refused() {
     insta::assert_snapshot!("refusals", shown);
 }
 
-/// Every command of the page, in its order, as somebody would who reads it; what they write is gone afterwards.
+/// Runs every command of the page in order, as a reader would, and then removes the written files.
 #[test]
 fn commands_of_the_page_run() {
     let page = std::fs::read_to_string(repository().join("docs/drive.md")).unwrap();

@@ -1,5 +1,4 @@
-//! `wearwell explore`: a page that is served, and asked as a browser would, with nothing but sockets; and in a browser where there
-//! is one.
+//! Tests of `wearwell explore`: the served page over plain sockets, and in a browser if one is installed.
 
 use crate::browser;
 use crate::common::{outcome, repository, small};
@@ -9,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The command while it serves, and where; ended when it is dropped.
+/// The running command and its address; ended when dropped.
 struct Served {
     process: Child,
     address: String,
@@ -27,7 +26,7 @@ impl Served {
         Served { process, address }
     }
 
-    /// Sends the bytes of a request; the answer's status and body.
+    /// Sends the bytes of a request; returns the answer's status and body.
     fn send(&self, request: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
@@ -53,7 +52,7 @@ impl Served {
         serde_json::from_str(&body).expect("JSON")
     }
 
-    /// Simulations until none waits or runs.
+    /// Returns the simulations once all have finished.
     fn finished(&self, numbers: &[u64]) -> Vec<Value> {
         let end = Instant::now() + Duration::from_secs(300);
         loop {
@@ -77,7 +76,7 @@ impl Drop for Served {
     }
 }
 
-/// What the page says is what the commands say: theory as `theory --scenario`, a simulation as `run`, a file that runs.
+/// Checks that the page agrees with the commands: theory with `theory --scenario`, a simulation with `run`; the offered scenario runs.
 #[test]
 fn the_page_answers_as_the_commands_do() {
     let (folder, scenario) = small();
@@ -123,7 +122,7 @@ fn the_page_answers_as_the_commands_do() {
 }
 
 #[test]
-fn what_theory_does_not_know_is_said_and_can_be_simulated() {
+fn scenario_without_theory_is_reported_and_can_be_simulated() {
     let served = Served::of(&["--capacity", "128 MiB", "--set", "measure.max_warm_up=4.0"]);
     let question = json!({ "settings": [["ftl", "fast"]] });
     let point = &served.ask("/api/theory", &question)["points"][0];
@@ -134,7 +133,7 @@ fn what_theory_does_not_know_is_said_and_can_be_simulated() {
 }
 
 #[test]
-fn simulations_that_are_stopped_stop() {
+fn stopped_simulations_end() {
     let served = Served::of(&["--threads", "1", "--capacity", "64 GiB"]);
     let along = json!({ "key": "seed", "values": [1, 2, 3] });
     let started = served.ask("/api/simulations", &json!({ "settings": [], "along": along }));
@@ -148,7 +147,7 @@ fn simulations_that_are_stopped_stop() {
     assert!(served.finished(&numbers).iter().all(|state| state["state"] == "stopped"));
 }
 
-/// Questions that no page asks, and other sites, get a reason, and the server goes on.
+/// Checks that malformed requests and requests of other sites are refused with a reason, and that the server continues.
 #[test]
 fn hostile_requests_are_refused() {
     let (_folder, scenario) = small();
@@ -183,7 +182,7 @@ fn hostile_requests_are_refused() {
         let request = format!("GET / HTTP/1.1\r\n{head}\r\nconnection: close\r\n\r\n");
         assert!([400, 403].contains(&served.send(request.as_bytes()).0), "{head}");
     }
-    // Half a request, and nonsense.
+    // Half a request, and random bytes.
     for bytes in [&b"POST /api/theory HTTP/1.1\r\nhost:"[..], b"\0\xff\r\n\r\n", b""] {
         TcpStream::connect(&served.address).unwrap().write_all(bytes).unwrap();
     }
@@ -191,7 +190,7 @@ fn hostile_requests_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_served_is_named() {
+fn unusable_port_threads_and_scenario_are_refused() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let (_, told) = outcome(&["explore", "--port", &port], 1);
@@ -203,7 +202,7 @@ fn what_cannot_be_served_is_named() {
     assert!(outcome(&["explore", "no.toml"], 2).1.contains("no.toml"));
 }
 
-/// What a user does.
+/// Script that acts like a user.
 const USER: &str = r##"
 const rows = (kind) => [...document.querySelectorAll("figure table tbody tr")].filter((row) => row.cells[2].textContent === kind);
 const turn = (key, at) => { const input = by(`control-${key}`); input.value = String(at); input.dispatchEvent(new Event("input", { bubbles: true })); };

@@ -1,9 +1,9 @@
-//! `wearwell fleet`: its tables and files, its schema, refusals.
+//! Tests of `wearwell fleet`: its tables and files, its schema, refusals.
 
 use crate::common::{outcome, repository};
 use serde_json::Value;
 
-/// Drives that are solved for at once.
+/// A fleet of drives that are solved at once.
 pub const FLEET: &str = r#"
 years = 3
 draws = 4

@@ -1,4 +1,4 @@
-//! What the repository ships agrees with the command: scenarios, schema, help, lists.
+//! Checks that shipped scenarios, schema, help and lists agree with the program.
 
 use crate::common::{outcome, repository};
 
@@ -10,7 +10,7 @@ fn every_scenario_is_valid_and_names_its_schema() {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("#:schema ../docs/scenario.schema.json\n"), "{}", path.display());
         let (resolved, _) = outcome(&["scenario", "check", &path.display().to_string()], 0);
-        // What `check` prints is a scenario again.
+        // The output of `check` is itself a valid scenario.
         let directory = tempfile::tempdir().unwrap();
         let again = directory.path().join("again.toml");
         std::fs::write(&again, &resolved).unwrap();

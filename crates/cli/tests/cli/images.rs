@@ -1,4 +1,4 @@
-//! Images of live drives: `wearwell image`, `wearwell pull-plug`, and servers that are killed.
+//! Tests of images of live drives: `wearwell image`, `wearwell pull-plug`, and killed servers.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn serve(folder: &Path, more: &[&str]) -> Child {
 }
 
 #[test]
-fn power_is_cut_and_the_image_looked_at() {
+fn image_is_inspected_and_checked_after_power_cuts() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     std::fs::write(at.join("drive.toml"), DRIVE).unwrap();
@@ -63,7 +63,7 @@ fn power_is_cut_and_the_image_looked_at() {
 }
 
 #[test]
-fn a_journal_is_looked_at_as_well() {
+fn journal_image_is_inspected() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     std::fs::write(at.join("drive.toml"), DRIVE).unwrap();
@@ -83,7 +83,7 @@ fn a_journal_is_looked_at_as_well() {
     assert!(other.status.code() == Some(2) && said(&other).contains("the other way"), "{other:?}");
 }
 
-/// A few kills of some drives; the script kills as often as it is told.
+/// Kills a few servers; the script takes the number of kills as an argument.
 #[test]
 fn killed_servers_lose_nothing_that_was_promised() {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/kill_serve.py");

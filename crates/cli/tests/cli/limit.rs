@@ -1,4 +1,4 @@
-//! `wearwell limit`: a drive beside its limit, in every form that it is told.
+//! Tests of `wearwell limit`: the comparison of a drive with its lower bound, in every output format.
 
 use crate::common::{json, outcome, small};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const ASKED: [&str; 4] = ["--placements", "single,double", "--victims", "fifo"];
 
 #[test]
-fn every_form_tells_the_same() {
+fn all_output_formats_agree() {
     let (folder, scenario) = small();
     let [csv, page] = ["limit.csv", "limit.html"].map(|name| folder.path().join(name));
     let [csv_path, page_path] = [&csv, &page].map(|path| path.to_str().unwrap());
@@ -15,7 +15,7 @@ fn every_form_tells_the_same() {
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["replicas"], 3);
     let rows = told["rows"].as_array().unwrap();
-    // That of the scenario, the other placement, the other victim policy.
+    // The scenario's own pair, the other placement, and the other victim policy.
     assert_eq!(rows.len(), 3);
     assert_eq!(rows[0]["write_amplification"], told["write_amplification"]);
     assert!(rows.iter().all(|row| row["write_amplification_ci95"].as_f64().unwrap() > 0.0), "{told}");
@@ -29,7 +29,7 @@ fn every_form_tells_the_same() {
     }
     let text = std::fs::read_to_string(&page).unwrap();
     assert!(text.contains("\"kind\":\"limit\"") && text.contains("least_rewrites"));
-    // What it prints is what a page is drawn from later, too.
+    // The printed JSON can later be drawn on a page.
     let saved = folder.path().join("limit.json");
     std::fs::write(&saved, told.to_string()).unwrap();
     let again = folder.path().join("again.html");
@@ -38,7 +38,7 @@ fn every_form_tells_the_same() {
 }
 
 #[test]
-fn the_table_says_over_how_many_seeds() {
+fn table_names_number_of_seeds() {
     let (_folder, scenario) = small();
     let (table, _) = outcome(&[&["limit", &scenario, "--replicas", "2"], &ASKED[..]].concat(), 0);
     assert!(table.contains("Means over 2 seeds, the same for all."), "{table}");
@@ -63,7 +63,7 @@ fn finished_runs_are_not_made_again_and_one_seed_is_the_first_of_several() {
 }
 
 #[test]
-fn what_is_no_policy_and_no_page_is_refused() {
+fn unknown_policies_and_page_names_are_refused() {
     let (_folder, scenario) = small();
     for (arguments, expected) in [
         (["--placements", "doubel"], "--placements: unknown variant `doubel`"),

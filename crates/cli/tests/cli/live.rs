@@ -1,11 +1,11 @@
-//! `wearwell live`: the demonstration, from an empty machine to advice; and `wearwell top`, of a drive that is served.
+//! Tests of `wearwell live`, from an empty folder to advice, and of `wearwell top` with a served drive.
 
 use crate::common::outcome;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A drive that is served with a control, ended when it is dropped.
+/// A served drive with a control address; ended when dropped.
 struct Served(Child);
 
 impl Served {
@@ -68,9 +68,9 @@ fn top_shows_a_drive_once_or_line_by_line() {
     }
 }
 
-/// In a terminal of 80 columns and 24 lines, which tmux is: what is seen, and that keys are heard.
+/// Runs `top` in tmux with 80 columns and 24 lines, and checks its display and its keys.
 #[test]
-fn top_is_seen_in_a_terminal_and_hears_keys() {
+fn top_draws_in_a_terminal_and_handles_keys() {
     if Command::new("tmux").arg("-V").output().is_err() {
         println!("NOT RUN: top in a terminal, as there is no tmux");
         return;
@@ -126,7 +126,7 @@ fn the_demonstration_writes_shows_and_advises() {
     ] {
         assert!(said.contains(word), "{word} in\n{said}\n{told}");
     }
-    // What was recorded runs again, by itself.
+    // The recorded trace can be replayed separately.
     let (drive, recording) = (format!("{kept}/drive.toml"), format!("{kept}/recording.csv.zst"));
     let (checked, _) = outcome(&["trace", "check", &recording], 0);
     assert!(checked.contains("wearwell-csv"), "{checked}");

@@ -1,4 +1,4 @@
-//! The command line as its users call it.
+//! Tests of the command line, called as by its users.
 
 mod advise;
 mod browser;

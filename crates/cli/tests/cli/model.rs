@@ -1,4 +1,4 @@
-//! `wearwell model ftl`: answers, forms of output, refusals.
+//! Tests of `wearwell model ftl`: answers, output formats, refusals.
 
 use crate::common::outcome;
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn ftls_are_shown_side_by_side() {
 }
 
 #[test]
-fn json_and_csv_say_the_same() {
+fn json_and_csv_agree() {
     let answer: Value = serde_json::from_str(&shown(&["--format", "json"])).unwrap();
     assert_eq!((answer["mode"].as_str(), answer["model"].as_str()), (Some("model"), Some("ftl")));
     assert_eq!(answer["parameters"]["partitions"], 4);
@@ -50,7 +50,7 @@ fn json_and_csv_say_the_same() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_values_are_refused() {
     for (option, value, told) in [
         ("--ftl", "fastftl", "geckoftl"),
         ("--capacity", "1 KiB", "--capacity"),

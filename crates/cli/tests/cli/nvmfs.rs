@@ -1,4 +1,4 @@
-//! `wearwell nvmfs`: made, mounted, looked at, damaged, repaired.
+//! Tests of `wearwell nvmfs`: creation, mounts, inspection, damage, repair.
 #![cfg(target_os = "linux")]
 
 use crate::common::outcome;
@@ -8,30 +8,30 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// First byte of the table of inodes, and bytes of an inode: behind a block and a log of 64 KiB.
+/// Offset of the inode table, behind a block and a log of 64 KiB, and size of an inode.
 const INODE_TABLE: u64 = 4096 + (64 << 10);
 const INODE_BYTES: u64 = 128;
-/// Fields of an inode, bytes from its start.
+/// Offsets of fields in an inode, in bytes.
 const LINKS: u64 = 4;
 const MODIFIED: u64 = 32;
 const POINTERS: u64 = 72;
 const ROOT: u64 = 1;
 
-/// A file system in a directory of its own.
+/// Images of a file system in a temporary directory.
 struct Images {
     directory: TempDir,
     ssd: &'static str,
 }
 
 impl Images {
-    /// Makes one on files.
+    /// Makes a file system on files.
     fn new() -> Self {
         let images = Images { directory: tempfile::tempdir_in("/dev/shm").unwrap(), ssd: "ssd" };
         images.mkfs(&["--size", "8 MiB", "--ssd-size", "64 MiB"], 0);
         images
     }
 
-    /// Makes one on the drive of a scenario.
+    /// Makes a file system on the simulated drive of a scenario.
     fn on_scenario() -> Self {
         let images = Images { directory: tempfile::tempdir_in("/dev/shm").unwrap(), ssd: "drive.toml" };
         let scenario = crate::common::SMALL.replace("blocks_per_plane = 100", "blocks_per_plane = 2000");
@@ -58,13 +58,13 @@ impl Images {
         self.command("fsck", more, code)
     }
 
-    /// All that is kept: what only looks must leave it as it is.
+    /// Returns the contents of both images: commands that only read must not change them.
     fn content(&self) -> (Vec<u8>, Vec<u8>) {
         let ssd = if self.ssd == "ssd" { "ssd".into() } else { format!("{}.content", self.ssd) };
         (fs::read(self.path("nvram")).unwrap(), fs::read(self.path(&ssd)).unwrap())
     }
 
-    /// Writes over the NVRAM.
+    /// Overwrites bytes of the NVRAM.
     fn damage(&self, at: u64, bytes: &[u8]) {
         let file = OpenOptions::new().write(true).open(self.path("nvram")).unwrap();
         file.write_all_at(bytes, at).unwrap();
@@ -80,7 +80,7 @@ fn field(ino: u64, field: u64) -> u64 {
 }
 
 #[test]
-fn a_fresh_file_system_is_whole_and_looking_changes_nothing() {
+fn fresh_file_system_passes_fsck_and_reading_changes_nothing() {
     for images in [Images::new(), Images::on_scenario()] {
         let before = images.content();
         let (out, _) = images.fsck(&[], 0);
@@ -105,7 +105,7 @@ fn existing_images_are_kept_unless_forced() {
     let id = images.stats()["id"].clone();
     images.mkfs(&[&sizes[..], &["--force"]].concat(), 0);
     assert_ne!(images.stats()["id"], id);
-    // Nor are they lost because nobody said how large they are to be.
+    // Repeating the command without sizes does not destroy the images either.
     let before = images.content();
     assert!(images.mkfs(&[], 1).1.contains("--ssd: holds something already; --force destroys its content"));
     OpenOptions::new().write(true).open(images.path("ssd")).unwrap().write_all_at(&[0; 4096], 0).unwrap();
@@ -142,7 +142,7 @@ fn several_files_of_nvram_are_one() {
             assert!(told.contains(why), "{told}");
         }
     }
-    // What cannot be made leaves none of them.
+    // A failed creation leaves no files.
     fs::remove_file(&a).unwrap();
     fs::remove_file(&b).unwrap();
     assert!(nvmfs("mkfs", &[&a, &b], &["--size", "3 MB", "--force"], 1).1.contains("4096"));
@@ -150,13 +150,13 @@ fn several_files_of_nvram_are_one() {
 }
 
 #[test]
-fn damage_of_blocks_and_names_is_told_left_and_repaired() {
-    // A pointer of the root that leads nowhere; links that nobody counted.
+fn damage_of_blocks_and_names_is_reported_and_repaired_on_request() {
+    // An invalid pointer in the root, and a wrong link count.
     let damages: [(u64, &[u8], &str); 2] = [
         (field(ROOT, POINTERS), &[0xff; 8], "pointer to block 0 leads nowhere"),
         (field(ROOT, LINKS), &[9], "it has 2 links"),
     ];
-    // Beside the checksum of the inode.
+    // The checksum of the inode is wrong as well.
     let problems = 2;
     for (at, bytes, told) in damages {
         let images = Images::new();
@@ -175,9 +175,9 @@ fn damage_of_blocks_and_names_is_told_left_and_repaired() {
     }
 }
 
-/// What only a checksum tells: a time.
+/// Damages a timestamp: only a checksum can detect it.
 #[test]
-fn a_changed_bit_is_told_refused_and_taken_as_it_is() {
+fn changed_bit_is_reported_refused_and_accepted_by_repair() {
     let images = Images::new();
     images.damage(field(ROOT, MODIFIED), &[0x5a]);
     let (out, _) = images.fsck(&[], 4);
@@ -206,14 +206,14 @@ fn checksums_of_data_take_nvram_unless_there_are_none() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_another_matter() {
+fn uncheckable_images_have_their_own_exit_code() {
     let images = Images::new();
     images.damage(0, &[0; 64]);
     assert!(images.fsck(&[], 8).1.contains("holds no file system"));
     assert!(images.fsck(&["--repair"], 8).1.contains("holds no file system"));
     fs::remove_file(images.path("nvram")).unwrap();
     images.fsck(&[], 8);
-    // Two whole halves that do not belong together.
+    // Two intact halves of different pairs.
     let (one, other) = (Images::new(), Images::new());
     fs::copy(one.path("ssd"), other.path("ssd")).unwrap();
     assert!(other.fsck(&[], 8).1.contains("another file system's"));
@@ -224,7 +224,7 @@ fn what_cannot_be_checked_is_another_matter() {
 fn a_copy_of_another_mount_is_refused_unless_it_is_all_that_is_left() {
     let images = Images::new();
     let old = fs::read(images.path("nvram")).unwrap();
-    // As a mount does, it begins another life of the pair.
+    // Like a mount, the repair starts a new epoch of the pair.
     images.fsck(&["--repair"], 0);
     assert_eq!(images.stats()["mounts"].as_u64(), Some(1));
     let new = fs::read(images.path("nvram")).unwrap();
@@ -270,7 +270,7 @@ fn snapshots_are_made_listed_and_deleted_where_nothing_is_mounted() {
 }
 
 #[test]
-fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
+fn background_mount_is_busy_and_reports_statistics() {
     if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
         eprintln!("skipped: nothing can be mounted here");
         return;
@@ -280,7 +280,7 @@ fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
     fs::create_dir(&at).unwrap();
     let shown = at.display().to_string();
     assert!(outcome(&["nvmfs", "stats", &shown], 1).1.contains("no NVMFS is mounted"));
-    // What serves on keeps standard error, so that nobody may wait for its end.
+    // The server in the background would keep standard error open, so a pipe would never end.
     let (nvram, ssd) = (images.path("nvram"), images.path("ssd"));
     let mut mount = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"));
     mount.args(["nvmfs", "mount", "--background", "--nvram"]).arg(nvram).arg("--ssd").arg(ssd).arg(&at);
@@ -292,7 +292,7 @@ fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
     assert!(images.fsck(&[], 8).1.contains("in use"));
     let unmounted = std::process::Command::new("umount").arg(&at).status().expect("umount");
     assert!(unmounted.success());
-    // It still closes the images.
+    // The server is still closing the images.
     let stats = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         let (nvram, ssd) =
@@ -306,7 +306,7 @@ fn mounted_in_the_background_it_is_busy_and_tells_of_itself() {
     images.fsck(&[], 0);
 }
 
-/// Mounts in the background; nothing where nothing can be mounted.
+/// Mounts in the background; returns `None` if nothing can be mounted here.
 fn mounted(images: &Images) -> Option<PathBuf> {
     if OpenOptions::new().read(true).write(true).open("/dev/fuse").is_err() {
         eprintln!("skipped: nothing can be mounted here");
@@ -314,7 +314,7 @@ fn mounted(images: &Images) -> Option<PathBuf> {
     }
     let at = images.path("mounted");
     fs::create_dir_all(&at).unwrap();
-    // What serves on keeps standard error, so that nobody may wait for its end.
+    // The server in the background would keep standard error open, so a pipe would never end.
     let mut mount = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"));
     mount.args(["nvmfs", "mount", "--background", "--nvram"]).arg(images.path("nvram"));
     mount.arg("--ssd").arg(images.path(images.ssd)).arg(&at);
@@ -355,7 +355,7 @@ fn a_snapshot_of_a_mount_is_mounted_as_it_was() {
 }
 
 #[test]
-fn a_simulated_drive_tells_what_its_flash_did_while_mounted_and_after() {
+fn simulated_drive_reports_flash_statistics_while_mounted_and_after() {
     let images = Images::on_scenario();
     let Some(at) = mounted(&images) else { return };
     let shown = at.display().to_string();
@@ -371,7 +371,7 @@ fn a_simulated_drive_tells_what_its_flash_did_while_mounted_and_after() {
         assert!(outcome(&["nvmfs", "stats", &shown], 0).0.contains(row), "{row}");
     }
     outcome(&["nvmfs", "umount", &shown], 0);
-    // At once: it has waited for the server.
+    // No delay is needed: `umount` has waited for the server.
     let after = images.stats();
     assert!(drive(&after["last_mount"]) >= drive(&stats));
     assert!(images.command("stats", &[], 0).0.contains("pages programmed"));
@@ -381,14 +381,14 @@ fn a_simulated_drive_tells_what_its_flash_did_while_mounted_and_after() {
 }
 
 #[test]
-fn umount_waits_and_sigterm_ends_what_is_in_use() {
+fn umount_waits_and_sigterm_ends_busy_mount() {
     let images = Images::new();
     let Some(at) = mounted(&images) else { return };
     let shown = at.display().to_string();
     let open = fs::File::create(at.join("open")).unwrap();
     assert!(outcome(&["nvmfs", "umount", &shown], 1).1.contains("busy"));
     fs::write(at.join("file"), "content").unwrap();
-    // The server is the only process that has the NVRAM mapped.
+    // The server is the only process that maps the NVRAM.
     let nvram = images.path("nvram").display().to_string();
     let server = fs::read_dir("/proc").unwrap().flatten().find_map(|of| {
         let pid = of.file_name().to_str()?.parse::<i32>().ok()?;
@@ -427,7 +427,7 @@ fn mount_and_umount_of_the_system_find_it_by_a_helper() {
     let run = |program: &PathBuf, arguments: &[&str]| {
         let mut command = std::process::Command::new(program);
         command.env("WEARWELL", assert_cmd::cargo::cargo_bin("wearwell")).args(arguments);
-        // A server that is left keeps what it was given; files, nobody waits for.
+        // Outputs go to files, because the server keeps them open and a pipe would never end.
         let told = fs::File::create(images.path("told")).unwrap();
         let status = command.stdout(std::process::Stdio::null()).stderr(told).status().unwrap();
         (status.success(), fs::read_to_string(images.path("told")).unwrap())
@@ -458,7 +458,7 @@ fn mount_and_umount_of_the_system_find_it_by_a_helper() {
 }
 
 #[test]
-fn what_is_no_directory_is_not_mounted_on_and_a_failed_mkfs_leaves_nothing() {
+fn mount_needs_a_directory_and_failed_mkfs_leaves_nothing() {
     let images = Images::new();
     fs::write(images.path("file"), "").unwrap();
     let file = images.path("file").display().to_string();

@@ -1,10 +1,10 @@
-//! `wearwell play`: films as pages, GIFs and pictures, and a page that is played in a browser where there is one.
+//! Tests of `wearwell play`: films as pages, GIFs and pictures, and a page in a browser if one is installed.
 
 use crate::browser;
 use crate::common::{outcome, repository, small};
 use std::path::Path;
 
-/// Plays, steps and scrubs, by mouse and keyboard; what goes wrong stands in the title.
+/// Script that plays, steps and scrubs, by mouse and keyboard; errors are written to the title.
 const READER: &str = r#"<script>
 (async () => {
   const found = [];
@@ -62,7 +62,7 @@ const READER: &str = r#"<script>
 })();
 </script>"#;
 
-/// Plays the page as a reader would.
+/// Opens the page in a browser and runs the script.
 fn open(page: &Path) {
     let text = std::fs::read_to_string(page).unwrap();
     assert!(text.len() < 2_000_000, "{}: {} bytes", page.display(), text.len());
@@ -133,7 +133,7 @@ fn gifs_and_pictures_have_a_picture_for_each_step() {
 }
 
 #[test]
-fn what_cannot_be_played_is_refused_with_words() {
+fn unplayable_input_is_refused_with_reason() {
     let (folder, scenario) = small();
     let page = folder.path().join("film.html").display().to_string();
     for (arguments, words) in [

@@ -1,4 +1,4 @@
-//! FTLs by name, and `wearwell power`.
+//! Tests of FTLs by name, and of `wearwell power`.
 
 use crate::common::{outcome, small};
 use serde_json::Value;
@@ -11,7 +11,7 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn the_table_tells_ram_reads_and_recovery() {
+fn table_shows_ram_reads_and_recovery() {
     let (_directory, scenario) = small();
     let arguments = ["run", &scenario, "--set", "ftl=gecko", "--set", "power.at_end=true"];
     let (out, _) = outcome(&[&arguments[..], &SPARE].concat(), 0);

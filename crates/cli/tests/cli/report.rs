@@ -1,10 +1,10 @@
-//! `wearwell report` and `--report`: pages that show results.
+//! Tests of `wearwell report` and `--report`: pages that show results.
 
 use crate::browser;
 use crate::common::{outcome, small};
 use std::path::Path;
 
-/// The small scenario run with `arguments`; what it wrote is in the folder.
+/// Runs the small scenario with `arguments`; the outputs are in the folder.
 fn run(folder: &Path, scenario: &str, name: &str, arguments: &[&str]) -> String {
     let result = folder.join(format!("{name}.json")).display().to_string();
     let all: Vec<&str> =
@@ -13,7 +13,7 @@ fn run(folder: &Path, scenario: &str, name: &str, arguments: &[&str]) -> String 
     result
 }
 
-/// The results in a page, as they were before they were shown.
+/// Returns the results embedded in a page.
 fn data(page: &str) -> serde_json::Value {
     let (_, rest) = page.split_once("<script id=\"data\" type=\"application/json\">").expect("data");
     let (json, _) = rest.split_once("</script>").expect("an end");
@@ -60,9 +60,9 @@ fn a_page_is_not_written_over_a_result() {
     assert!(told.contains("this is no JSON"), "{told}");
 }
 
-/// What writes by cause add up to is what flash programmed, in each window, and blocks of the histogram are those of the drive.
+/// Checks that writes by cause add up to the flash programs in each window, and that the histogram counts all blocks of the drive.
 #[test]
-fn what_is_drawn_adds_up() {
+fn drawn_figures_add_up() {
     let (folder, scenario) = small();
     let result = crate::common::json(Path::new(&run(folder.path(), &scenario, "result", &[])));
     let causes = result["causes"].as_array().unwrap();
@@ -94,7 +94,7 @@ fn what_is_drawn_adds_up() {
     }
 }
 
-/// Put behind the page's own script: does what a reader would, and says what came of it in the title.
+/// Script appended to that of the page: it acts like a reader and writes the result to the title.
 const READER: &str = r#"<script>
 const found = [];
 addEventListener("error", (event) => found.push(event.message));
@@ -132,10 +132,10 @@ if (all("img").some((image) => !image.src.startsWith("data:"))) found.push("an i
 })();
 </script>"#;
 
-/// A name that is taken for a part of the page wherever it is not escaped.
+/// A name that would break the page wherever it is not escaped.
 const HOSTILE: &str = "</script><b onclick=x>HOSTILE</b>{{DATA}}\u{2028}'\"&";
 
-/// Opens the page as a reader would; how it looks by itself, and what its parts fetch, is seen where there is no browser as well.
+/// Opens the page in a browser. Without a browser, only checks that the page is self-contained.
 fn open(page: &Path) {
     let text = std::fs::read_to_string(page).unwrap();
     assert!(text.len() < 2_000_000, "{}: {} bytes", page.display(), text.len());
@@ -148,11 +148,11 @@ fn open(page: &Path) {
     }
 }
 
-/// The small scenario under a hostile name.
+/// Creates the small scenario with the hostile name.
 fn hostile() -> (tempfile::TempDir, String) {
     let (folder, scenario) = small();
     let text = std::fs::read_to_string(&scenario).unwrap();
-    // A text of JSON is one of TOML as well.
+    // A JSON string is also a TOML string.
     let name = serde_json::to_string(HOSTILE).unwrap();
     std::fs::write(&scenario, text.replace("name = \"small\"", &format!("name = {name}"))).unwrap();
     (folder, scenario)
@@ -257,7 +257,7 @@ fn a_browser_draws_every_figure_of_advice_of_limits_and_of_papers() {
 }
 
 #[test]
-fn every_figure_for_a_paper_is_drawn_of_what_has_it() {
+fn every_paper_figure_is_drawn_from_results_that_have_it() {
     let (folder, scenario) = hostile();
     let place = |name: &str| folder.path().join(name).display().to_string();
     let counted = run(folder.path(), &scenario, "counted", &[]);
@@ -299,7 +299,7 @@ fn every_figure_for_a_paper_is_drawn_of_what_has_it() {
 }
 
 #[test]
-fn what_is_no_result_is_refused_by_its_name() {
+fn files_that_are_no_results_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html").display().to_string();
     for (name, text, expected) in [

@@ -1,13 +1,13 @@
-//! `wearwell reproduce`: what it lists, leaves behind, keeps and refuses.
+//! Tests of `wearwell reproduce`: its list, outputs, repeated runs and refusals.
 
 use crate::common::{json, outcome, wearwell};
 use serde_json::Value;
 use std::path::Path;
 
-/// An item that costs next to nothing.
+/// A fast item.
 const CHEAP: &str = "cagc/figure-8";
 
-/// An item that needs traces, which the repository does not have.
+/// An item that needs traces, which are not part of the repository.
 const TRACES: &str = "hot_cold/traces";
 
 fn reproduce(arguments: &[&str], output: &Path, code: i32) -> (String, String) {
@@ -61,7 +61,7 @@ fn an_item_leaves_data_verdict_and_page_and_is_not_run_again() {
 }
 
 #[test]
-fn an_item_that_fails_keeps_none_of_the_others_from_its_turn() {
+fn failed_item_does_not_stop_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["reproduce", TRACES, CHEAP, "--quick", "--output", folder.path().to_str().unwrap()];
     let output = wearwell(&arguments).env_remove("WEARWELL_TRACES").output().unwrap();
@@ -73,7 +73,7 @@ fn an_item_that_fails_keeps_none_of_the_others_from_its_turn() {
 }
 
 #[test]
-fn what_needs_programs_that_are_not_there_is_skipped_aloud() {
+fn items_with_missing_programs_are_skipped_with_a_message() {
     let folder = tempfile::tempdir().unwrap();
     let item = "nvmfs/throughput-by-clock";
     let arguments = ["reproduce", item, "--quick", "--output", folder.path().to_str().unwrap()];
@@ -84,9 +84,9 @@ fn what_needs_programs_that_are_not_there_is_skipped_aloud() {
     assert!(!folder.path().join(item).exists());
 }
 
-/// As it is played inside the machine of a measurement by the clock.
+/// Plays a job as inside the virtual machine of a timed measurement.
 #[test]
-fn a_job_is_played_in_a_directory_and_tells_what_it_did() {
+fn job_is_played_in_a_directory_and_reports_its_counts() {
     let folder = tempfile::tempdir().unwrap();
     let job = folder.path().join("job.toml");
     let text = "capacity_bytes = 4194304\nseed = 1\nmain_bytes = 65536\n[workload]\nkind = \"fio\"\nutilisation = 0.5\n";
@@ -117,7 +117,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn what_is_impossible_is_said_beside_what_is_not() {
+fn impossible_items_are_reported_and_others_run() {
     let folder = tempfile::tempdir().unwrap();
     let (table, _) = reproduce(&[CHEAP, "cagc/prototype", "--quick"], folder.path(), 0);
     assert!(table.contains("cagc/prototype: impossible here: "), "{table}");
@@ -126,7 +126,7 @@ fn what_is_impossible_is_said_beside_what_is_not() {
 }
 
 #[test]
-fn what_does_not_exist_is_refused_with_what_does() {
+fn unknown_names_are_refused_with_existing_ones() {
     let folder = tempfile::tempdir().unwrap();
     let error = |arguments: &[&str]| reproduce(arguments, folder.path(), 2).1;
     assert!(error(&["cagc/figure-99"]).contains("it has table-1, "));

@@ -1,4 +1,4 @@
-//! `wearwell run`: results in every form, and repeated bit for bit.
+//! Tests of `wearwell run`: results in every format, and bitwise reproducibility.
 
 use crate::common::{SMALL, json, outcome, small, wearwell};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn another_seed_gives_another_draw() {
 }
 
 #[test]
-fn the_table_tells_what_matters() {
+fn table_shows_main_figures() {
     let (_directory, scenario) = small();
     let (out, err) = outcome(&["run", &scenario], 0);
     assert_eq!(err, "");
@@ -53,7 +53,7 @@ fn the_table_tells_what_matters() {
 }
 
 #[test]
-fn a_timed_run_tells_response_times_and_what_was_stored_once() {
+fn timed_run_shows_response_times_and_deduplication() {
     let timed = ["--set", "device.preset=z_nand", "--set", "timing.queue_depth=4", "--set", "content=mail"];
     let (_directory, scenario) = small();
     let cagc = ["--set", "ftl.dedup=cagc", "--set", "ftl.placement=references"];
@@ -115,7 +115,7 @@ fn parquet_carries_the_time_series_and_the_whole_result() {
 }
 
 #[test]
-fn what_would_mean_nothing_is_not_printed() {
+fn meaningless_figures_are_withheld_and_fail_with_strict() {
     let (_directory, scenario) = small();
     let fresh = [
         "run",
@@ -137,7 +137,7 @@ fn what_would_mean_nothing_is_not_printed() {
 }
 
 #[test]
-fn a_trace_counts_from_its_scenario_and_from_here_on_the_command_line() {
+fn trace_path_is_relative_to_scenario_or_working_directory() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.csv");
     let lines = (0..4000u64)
@@ -145,7 +145,7 @@ fn a_trace_counts_from_its_scenario_and_from_here_on_the_command_line() {
     std::fs::write(&trace, lines.collect::<String>()).unwrap();
     let scenario =
         SMALL.replace("[workload]\nkind = \"uniform\"", "[trace]\npath = \"trace.csv\"\nformat = \"msr\"");
-    // The flag drops the name of what it replaces.
+    // The flag also removes the name of the replaced workload.
     let scenario = scenario.replace("name = \"small\"\n", "");
     let scenario_path = directory.path().join("scenario.toml");
     std::fs::write(&scenario_path, scenario).unwrap();
@@ -159,7 +159,7 @@ fn a_trace_counts_from_its_scenario_and_from_here_on_the_command_line() {
     let from_file: Value = serde_json::from_str(&from_file).unwrap();
     assert_eq!(without_performance(from_file.clone()), without_performance(from_flag));
     assert!(from_file["course"]["trace_passes"].as_u64() > Some(0));
-    // Repeated from elsewhere.
+    // Repeats the result from another directory.
     std::fs::write(&result_path, from_file.to_string()).unwrap();
     let (again, _) = outcome(&["run", &result_path.display().to_string(), "--format", "json"], 0);
     assert_eq!(without_performance(from_file), without_performance(serde_json::from_str(&again).unwrap()));
@@ -201,7 +201,7 @@ fn an_interrupted_run_ends_with_130_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// Starts the command, interrupts it by `signal` after a while, and waits for its end; its exit code.
+/// Starts the command, sends `signal` after a while, and waits for its end; returns its exit code.
 #[cfg(unix)]
 fn interrupted_by(signal: &str, arguments: &[&str], stdin: std::process::Stdio) -> Option<i32> {
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("wearwell"))
@@ -213,7 +213,7 @@ fn interrupted_by(signal: &str, arguments: &[&str], stdin: std::process::Stdio) 
         .spawn()
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(500));
-    // Waiting would close the pipe otherwise.
+    // Keeps the pipe open: waiting would close it.
     let _pipe = child.stdin.take();
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
@@ -222,11 +222,11 @@ fn interrupted_by(signal: &str, arguments: &[&str], stdin: std::process::Stdio) 
 
 #[cfg(unix)]
 #[test]
-fn what_waits_or_calculates_without_end_is_ended_by_a_signal() {
+fn blocked_or_endless_command_is_ended_by_a_signal() {
     let piped = std::process::Stdio::piped;
     let search = ["theory", "double", "--spare-factor", "2e-5"];
     assert_eq!(interrupted_by("-TERM", &search, std::process::Stdio::null()), Some(130));
-    // Nobody writes to the pipe, whose other end is open as long as the command runs.
+    // The pipe stays open without data while the command runs.
     assert_eq!(interrupted_by("-INT", &["trace", "check", "-", "--trace-format", "msr"], piped()), Some(130));
     let directory = tempfile::tempdir().unwrap();
     let fifo = directory.path().join("scenario.toml");
@@ -235,7 +235,7 @@ fn what_waits_or_calculates_without_end_is_ended_by_a_signal() {
 }
 
 #[test]
-fn a_result_is_not_written_over_what_is_read() {
+fn result_does_not_overwrite_an_input() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
     let (scenario, trace, link) = (path("scenario.json"), path("trace.csv"), path("link.csv"));

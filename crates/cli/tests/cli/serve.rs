@@ -1,4 +1,4 @@
-//! `wearwell serve`: a server that comes, is connected to, and ends with a result.
+//! Tests of `wearwell serve`: a server that starts, accepts connections, and ends with a result.
 
 use crate::browser;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,7 +13,7 @@ use wearwell_serve::nbd::Client;
 
 const DRIVE: &str = "[device]\nblocks_per_plane = 96\npages_per_block = 16\nspare_factor = 0.25\n";
 
-/// Serves the drive in `folder`, connects, and ends it; how it ended and what it said.
+/// Serves the drive in `folder`, connects, and ends the server; returns its exit code and its messages.
 fn serve(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
     command.current_dir(folder).args(["serve", "drive.toml", "--nbd", "unix:s.sock"]).args(more);
@@ -48,7 +48,7 @@ fn a_server_ends_with_a_result_and_keeps_its_image() {
     }
 }
 
-/// Serves the drive in `folder`; the server, and where its page is.
+/// Serves the drive in `folder`; returns the server process and the address of its page.
 fn serve_with_page(folder: &Path) -> (Child, String) {
     std::fs::write(folder.join("drive.toml"), DRIVE).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_wearwell"));
@@ -62,9 +62,9 @@ fn serve_with_page(folder: &Path) -> (Child, String) {
     (server, address.to_owned())
 }
 
-/// What a drive tells while it is served is what its result says in the end.
+/// Checks that the live status agrees with the final result.
 #[test]
-fn a_drive_that_is_served_tells_what_it_does() {
+fn live_status_agrees_with_result() {
     let folder = tempfile::tempdir().unwrap();
     let (mut server, address) = serve_with_page(folder.path());
     let get = |path: &str| {
@@ -82,7 +82,7 @@ fn a_drive_that_is_served_tells_what_it_does() {
     assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 
-/// What somebody does who watches a drive while it is written to.
+/// Script that acts like a user of the page while the drive is written to.
 const WATCHER: &str = r##"
 const all = (what) => [...document.querySelectorAll(what)];
 const shown = (name) => all(".numbers dt").find((term) => term.textContent === name)?.nextSibling.textContent;
@@ -168,9 +168,9 @@ fn addresses_of_other_machines_are_refused() {
     }
 }
 
-/// One device, by two doors; SIGTERM comes while the file is open, and a result comes of it all the same.
+/// Exports one device by two transports; SIGTERM arrives while the file is open, and the result is still written.
 #[test]
-fn several_doors_lead_to_one_device() {
+fn two_transports_share_one_device() {
     if !Path::new("/dev/fuse").exists() {
         println!("NOT RUN: there is no /dev/fuse");
         return;

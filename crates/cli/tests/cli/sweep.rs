@@ -1,4 +1,4 @@
-//! `wearwell sweep`: one table, whatever the threads and the interruptions.
+//! Tests of `wearwell sweep`: the same table for any number of threads and interruptions.
 
 use crate::common::{outcome, small};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn every_combination_is_a_row_whatever_the_threads() {
     assert_eq!(settings, ["0.1 greedy", "0.1 fifo", "0.2 greedy", "0.2 fifo", "0.3 greedy", "0.3 fifo"]);
 }
 
-/// The files of the store in `folder`.
+/// Returns the files of the store in `folder`.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -45,7 +45,7 @@ fn finished_runs_are_not_repeated() {
     let (whole_name, cut_name) = (whole.display().to_string(), cut.display().to_string());
     sweep(&["--output", &whole_name, "--replicas", "2"], 0);
     assert_eq!(stored(&whole.join("runs")), 12);
-    // As an interruption leaves it: some runs, and a file that was not uploaded to its end.
+    // State after an interruption: some runs, and an incompletely written file.
     sweep(&["--output", &cut_name], 0);
     let some = files(&cut.join("runs"));
     let bytes = std::fs::read(&files(&whole.join("runs"))[0]).unwrap();
@@ -61,7 +61,7 @@ fn finished_runs_are_not_repeated() {
 }
 
 #[test]
-fn the_finished_runs_go_with_the_last_one() {
+fn finished_runs_are_removed_with_the_last_one() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("table.json").display().to_string();
     sweep(&["--output", &table], 0);
@@ -96,7 +96,7 @@ fn finished_runs_of_another_sweep_stay() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("table.csv").display().to_string();
     let beside = format!("{table}.runs");
-    // Some runs of a larger sweep were finished when it was interrupted.
+    // Finished runs of a larger sweep that was interrupted.
     sweep(&["--store", &beside, "--replicas", "2"], 0);
     let (_, said) = sweep(&["--output", &table], 0);
     assert!(said.contains("it holds 6 finished runs of another study"), "{said}");
@@ -120,8 +120,8 @@ fn several_programs_fill_one_store_and_results_shows_it() {
             });
         }
     });
-    // Whoever was first kept the run that all three have, for greedy on a fifth of spare space is what the scenario says without
-    // them: it is there once in what is shown.
+    // All three sweeps share one run, because greedy cleaning and a spare factor of 0.2 are the scenario's defaults.
+    // The first sweep stored it, and `results` shows it once.
     let (csv, said) = outcome(&["results", &store, "--format", "csv"], 0);
     assert_eq!((csv.lines().count(), said.as_str()), (1 + 4, ""), "{csv}");
     let (table, _) = outcome(&["results", &store], 0);
@@ -137,7 +137,8 @@ fn several_programs_fill_one_store_and_results_shows_it() {
     assert!(said.contains("holds no finished runs of version"), "{said}");
 }
 
-/// A sweep whose runs take some tenths of a second, so that on any machine all take several times as long as what may be lost.
+/// Returns a sweep whose runs take some tenths of a second each, so that on any machine the whole sweep takes several
+/// times as long as the work that a kill may lose.
 fn long(scenario: &str, store: &str) -> Vec<String> {
     let words = ["sweep", scenario, "--vary", "seed=1:24:1", "--store", store, "--threads", "2"];
     let longer = ["--set", "measure.drive_writes=2400", "--format", "csv"];
@@ -158,7 +159,7 @@ fn a_killed_sweep_goes_on_where_it_stopped() {
     while files(&place("killed")).is_empty() && begin.elapsed().as_secs() < 120 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // That is SIGKILL.
+    // Sends SIGKILL.
     child.kill().unwrap();
     child.wait().unwrap();
     let kept = stored(&place("killed"));
@@ -173,7 +174,7 @@ fn a_killed_sweep_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_what_was_stored_stays() {
+fn full_disk_is_reported_and_stored_runs_stay() {
     let (directory, scenario) = small();
     let disk = directory.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
@@ -189,7 +190,7 @@ fn a_full_disk_is_told_and_what_was_stored_stays() {
     let store = disk.join("store").display().to_string();
     let words = long(&scenario, &store);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // Room for some files and no more.
+    // Leaves room for a few files only.
     std::fs::write(disk.join("ballast"), vec![0; 150 << 10]).unwrap();
     let output = crate::common::wearwell(&words).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -209,13 +210,13 @@ fn a_full_disk_is_told_and_what_was_stored_stays() {
 }
 
 #[test]
-fn a_cluster_that_is_none_is_told() {
+fn unreachable_cluster_is_reported() {
     let (directory, scenario) = small();
     let words =
         |address: &str| ["sweep", &scenario, "--vary", "seed=1,2", "--dask", address].map(str::to_owned);
     let run = |address: &str| {
         let mut command = crate::common::wearwell(&words(address).each_ref().map(String::as_str));
-        // Where there is no Python.
+        // Without Python.
         command.env("PATH", directory.path()).output().unwrap()
     };
     for (address, code, message) in [
@@ -227,7 +228,7 @@ fn a_cluster_that_is_none_is_told() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(code) && said.contains(message), "{said}");
     }
-    // A Python without the package, or something else altogether.
+    // A Python without the package, and a different program.
     for script in ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho hello\n"] {
         let python = directory.path().join("python3");
         std::fs::write(&python, script).unwrap();

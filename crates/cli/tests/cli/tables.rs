@@ -1,9 +1,9 @@
-//! Tables and help at the width of a terminal: every word and every number in one piece.
+//! Tests of tables and help at the width of a terminal: no word and no number is split.
 
 use crate::common::{small, wearwell};
 use std::collections::BTreeSet;
 
-/// A width at which no table has to give way.
+/// A width at which every table fits.
 const WIDE: &str = "4000";
 
 fn at_width(arguments: &[&str], width: &str) -> String {
@@ -12,9 +12,9 @@ fn at_width(arguments: &[&str], width: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// All words of a text, what frames tables left out, and those that tell of the machine and not of the result.
+/// Returns the words of a text without table borders, and without words that describe the machine instead of the result.
 fn words(text: &str) -> BTreeSet<String> {
-    // The row on the machine has the last border of its table to end it, and a course has as many columns as have room.
+    // The row about the machine ends at the last border of its table. The width of a course varies, so it is left out.
     let machine =
         text.find("│ Simulation ").map_or(0..0, |from| from..from + text[from..].find('╰').unwrap_or(0));
     let mut text = text.to_owned();
@@ -25,7 +25,7 @@ fn words(text: &str) -> BTreeSet<String> {
     plain.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Holds that at 80 and at 60 columns the command prints all that it prints at any width, and nothing wider.
+/// Checks that the command prints the same words at 80 and at 60 columns as at any width, and no line that is wider.
 fn fits(arguments: &[&str]) {
     let expected = words(&at_width(arguments, WIDE));
     for width in [80, 60] {
@@ -33,7 +33,7 @@ fn fits(arguments: &[&str]) {
         let found = words(&text);
         let missing: Vec<_> = expected.difference(&found).collect();
         assert!(missing.is_empty(), "{arguments:?} at {width}: broken {missing:?}\n{text}");
-        // A command to be pasted is as long as it is.
+        // A command to be pasted may be longer.
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("wearwell "));
         let longest = lines.map(|line| line.chars().count()).max().unwrap_or(0);
         assert!(longest <= width, "{arguments:?}: {longest} of {width}\n{text}");
@@ -111,7 +111,7 @@ fn theory_and_models_fit() {
     }
 }
 
-/// Examples are whole commands, continued as a shell reads it.
+/// Checks that examples are whole commands, continued with a backslash.
 #[test]
 fn help_does_not_cut_a_command() {
     for command in [

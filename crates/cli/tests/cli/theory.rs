@@ -1,9 +1,9 @@
-//! `wearwell theory` and `wearwell check theory`: answers, forms of output, refusals.
+//! Tests of `wearwell theory` and `wearwell check theory`: answers, output formats, refusals.
 
 use crate::common::outcome;
 use serde_json::Value;
 
-/// A row of the hot/cold paper's first table: Van Houdt 2013, b = 32, S_f = 0.07, d = 9, r = 0.81, f = 0.06.
+/// A row of table 1 of Van Houdt 2013 (hot/cold): b = 32, S_f = 0.07, d = 9, r = 0.81, f = 0.06.
 const PAPER: &[&str] = &[
     "theory",
     "single",
@@ -19,7 +19,7 @@ const PAPER: &[&str] = &[
     "0.06",
 ];
 
-/// Standard output without how far the equations were driven, which depends on the last bits of the machine.
+/// Returns standard output without the residuals of the equations, whose last bits depend on the machine.
 fn shown(arguments: &str) -> String {
     let arguments: Vec<&str> = ["theory"].into_iter().chain(arguments.split(' ')).collect();
     let (out, _) = outcome(&arguments, 0);
@@ -47,7 +47,7 @@ fn mean_fields_are_shown() {
     assert!(limit.contains("d without bound") && limit.lines().count() < 60, "{limit}");
 }
 
-/// Simulated with 2,000 blocks over 200 drive writes: 5.6021, and 3.4818 with two frontiers.
+/// Compares with simulations of 2,000 blocks over 200 drive writes: 5.6021, and 3.4818 with two frontiers.
 #[test]
 fn many_classes_are_merged_and_extrapolated() {
     let zipf = ["--pages-per-block", "16", "--zipf", "0.99", "--logical-pages", "28800"];
@@ -107,7 +107,7 @@ fn paths_are_shown() {
 }
 
 #[test]
-fn json_has_the_paper_s_value_and_all_it_takes_to_repeat_it() {
+fn json_has_the_published_value_and_all_parameters() {
     let answer = json(PAPER);
     let amplification = answer["write_amplification"].as_f64().unwrap();
     assert!((amplification - 7.6481).abs() <= 5e-5, "{amplification}");
@@ -129,7 +129,7 @@ fn json_has_the_paper_s_value_and_all_it_takes_to_repeat_it() {
 }
 
 #[test]
-fn all_four_measures_of_spare_space_say_the_same() {
+fn all_four_measures_of_spare_space_agree() {
     let with = |option: &str, value: &str| {
         json(&["theory", "fifo", option, value])["write_amplification"].as_f64().unwrap()
     };

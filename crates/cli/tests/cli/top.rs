@@ -1,4 +1,4 @@
-//! A file system at the top of a stack.
+//! Tests of runs with a file system at the top of a stack.
 
 use crate::common::{json, outcome, repository};
 use serde_json::Value;
@@ -39,7 +39,8 @@ fn files_drive_the_stack_and_both_sides_agree() {
     let share = result["top"]["stats"]["cleaning_efficiency"].as_f64().unwrap();
     let moved = number(&counts["moved_blocks"]) as f64;
     assert!((share - (1.0 - moved / (128.0 * number(&counts["recycled_extents"]) as f64))).abs() < 1e-12);
-    // What the file system sent, its label included, is what the stack got; a batch at most is still on its way.
+    // The host pages of the stack are the blocks that the file system sent, its label included; at most one
+    // batch is in flight.
     let sent = number(&counts["ssd_written_blocks"]);
     let windows = result["windows"].as_array().unwrap();
     let got = number(&windows.last().unwrap()["host_pages"]);
@@ -68,7 +69,7 @@ fn a_result_repeats_itself_and_a_sweep_compares_placements() {
 }
 
 #[test]
-fn the_table_tells_of_both_devices() {
+fn table_shows_both_devices() {
     let scenario = scenario();
     let (out, _) = outcome(&[&["run", &scenario], &SMALLER[..]].concat(), 0);
     for part in ["NVMFS", "Found on NVRAM", "cleaning efficiency", "extents of 512 KiB"] {
@@ -77,7 +78,7 @@ fn the_table_tells_of_both_devices() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_its_key() {
+fn impossible_setting_is_refused_by_its_key() {
     let scenario = scenario();
     for (setting, part) in [
         ("top.nvrams=1", "nvrams"),

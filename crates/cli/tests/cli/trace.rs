@@ -1,4 +1,4 @@
-//! `wearwell trace`: there and back again.
+//! Tests of `wearwell trace`: generation, conversion, inspection.
 
 use crate::common::outcome;
 use serde_json::Value;
@@ -153,7 +153,7 @@ fn wrong_columns_and_cells_are_named_with_what_is_allowed() {
 }
 
 #[test]
-fn a_header_that_says_all_is_offered_by_the_error() {
+fn error_suggests_columns_from_complete_header() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("own.csv").display().to_string();
     std::fs::write(&file, "timestamp_ns,op,lba_sector,len_sectors\n0,W,8,8\n50,D,8,8\n").unwrap();
@@ -191,7 +191,7 @@ fn a_drive_fits_the_trace_and_the_trace_tells_its_years() {
     let device =
         ["device={ pages_per_block = 16, capacity = '1 GiB', spare_factor = 0.2, endurance_cycles = 3000 }"];
     let (out, _) = outcome(&[&run[..], &device, &columns].concat(), 0);
-    // 0.006 TBW.
+    // The rating of 0.006 TBW.
     for part in [
         "500 pages (2.0 MiB) touched",
         "compacted",

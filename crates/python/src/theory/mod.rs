@@ -1,4 +1,4 @@
-//! The models of `wearwell_theory`, over columns of parameters.
+//! Models of `wearwell_theory`, applied to columns of parameters.
 
 mod models;
 mod policy;
@@ -15,7 +15,7 @@ use wearwell_theory::solve_spare;
 pub use scenario::theory_of_scenario;
 pub use states::{theory_many_classes, theory_steady_state, theory_transient, theory_zipf_classes};
 
-/// Write amplification of each row.
+/// Returns the write amplification for each row.
 #[pyfunction]
 pub fn theory_write_amplification<'py>(
     py: Python<'py>,
@@ -31,7 +31,7 @@ pub fn theory_write_amplification<'py>(
     Ok(work::raise(answers)?.into_pyarray(py))
 }
 
-/// The spare factor at which each row has its target; the spare factors of the rows do not matter.
+/// Returns the spare factor at which each row reaches its target; the spare factors of the rows are ignored.
 #[pyfunction]
 pub fn theory_solve_spare<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The questions: which model, of which drives under which writes.
+//! Parameters of the models: model, drives and writes.
 
 use super::policy::Policy;
 use crate::errors;
@@ -11,10 +11,10 @@ use wearwell_theory::{Class, Classes, Drive, MAX_PAGES_PER_BLOCK, TheoryError};
 
 const MODELS: [&str; 7] = ["single", "double", "fifo", "greedy", "windowed", "random", "separated"];
 
-/// Answers in closed form that are given at once; the slowest takes some milliseconds.
+/// Number of closed-form solutions that are calculated without a check for Ctrl-C; the slowest takes some milliseconds.
 const FEW: usize = 16;
 
-/// What gives a write amplification.
+/// Model of write amplification.
 #[derive(Clone, Copy)]
 pub enum Model {
     MeanField(Structure),
@@ -25,7 +25,7 @@ pub enum Model {
     Separated(Pools),
 }
 
-/// How pools of one class each are cleaned.
+/// Cleaning policy of pools with one class each.
 #[derive(Clone, Copy)]
 pub enum Pools {
     Fifo,
@@ -33,7 +33,7 @@ pub enum Pools {
     Random,
 }
 
-/// Columns of parameters, all of one length.
+/// Columns of parameters with equal lengths.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Columns<'py> {
@@ -46,7 +46,7 @@ pub struct Columns<'py> {
     target_wa: PyReadonlyArray1<'py, f64>,
 }
 
-/// One row of them, checked.
+/// A row of the columns, checked.
 pub struct Question {
     pub drive: Drive,
     pub classes: Classes,
@@ -55,7 +55,7 @@ pub struct Question {
     pub target_wa: f64,
 }
 
-/// One drive under any classes.
+/// A single drive with any classes.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Single {
@@ -76,7 +76,7 @@ pub fn structure(name: &str) -> PyResult<Structure> {
 }
 
 impl Model {
-    /// The model and the policy of the mean field; `separated` has a law of its own in the policy's place.
+    /// Returns the model and the policy of the mean field; for `separated`, the policy is the law of its pools.
     pub fn new(model: &str, policy: &Bound<'_, PyAny>) -> PyResult<(Self, Policy)> {
         let model = match model {
             "single" => Model::MeanField(Structure::Single),
@@ -95,12 +95,12 @@ impl Model {
         Ok((model, policy))
     }
 
-    /// True if this many answers take less than a look at Ctrl-C is worth.
+    /// True if this many solutions take less time than the interval of checks for Ctrl-C.
     pub fn is_short(self, questions: usize) -> bool {
         !matches!(self, Model::MeanField(_)) && questions <= FEW
     }
 
-    /// Write amplification of the drive of `question` with another spare factor, or its own.
+    /// Returns the write amplification of the drive in `question`, or of the same drive with another spare factor.
     pub fn solve(
         self,
         drive: &Drive,
@@ -139,7 +139,7 @@ fn pools(law: &Bound<'_, PyAny>) -> PyResult<Pools> {
     }
 }
 
-/// A drive; pages come as a floating point number, which must be whole.
+/// Returns a drive; the number of pages is a floating-point number that must be whole.
 fn drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, TheoryError> {
     let pages = pages_per_block as u32;
     if f64::from(pages) != pages_per_block {
@@ -150,7 +150,7 @@ fn drive(pages_per_block: f64, spare_factor: f64) -> Result<Drive, TheoryError> 
 }
 
 impl Columns<'_> {
-    /// All rows, or the first that is wrong with the reason.
+    /// Returns all rows, or the index of the first invalid row with its error.
     pub fn questions(&self, policy: &Policy) -> PyResult<Result<Vec<Question>, (usize, TheoryError)>> {
         let [pages, spare, choices] =
             [self.pages_per_block.as_slice()?, self.spare_factor.as_slice()?, self.choices.as_slice()?];
@@ -172,7 +172,7 @@ impl Columns<'_> {
 }
 
 impl Single {
-    /// The question, checked.
+    /// Returns the checked parameters.
     pub fn question(&self) -> PyResult<Question> {
         let refuse = |error| errors::from_theory(&error, None);
         Ok(Question {
@@ -188,7 +188,7 @@ impl Single {
     }
 }
 
-/// Classes from pairs; an error names the first class with a share that no class can have.
+/// Returns classes from pairs; an error names the first class with an invalid share.
 fn classes(pairs: &[(f64, f64)]) -> PyResult<Classes> {
     let all: Vec<Class> =
         pairs.iter().map(|&(write_share, space_share)| Class { write_share, space_share }).collect();

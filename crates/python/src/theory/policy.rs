@@ -14,13 +14,13 @@ use wearwell_theory::selection::{
 /// Names of the policies of the mean field.
 const POLICIES: [&str; 5] = ["d_choices", "random", "random_plus_plus", "random_not_full", "greedy_limit"];
 
-/// Deviations allowed in what a law of one's own returns, beyond rounding.
+/// Tolerance beyond rounding errors for the values that a user's law returns.
 const TOLERANCE: f64 = 1e-6;
 
-/// Questions without numbers after which a law is given up.
+/// Number of calls with shares that are not numbers after which the calculation is given up.
 const MOST_LOST: usize = 10_000;
 
-/// Which blocks are cleaned.
+/// Cleaning policy.
 pub enum Policy {
     DChoices,
     Random,
@@ -34,13 +34,13 @@ pub enum Policy {
 pub struct Own {
     name: String,
     law: Py<PyAny>,
-    /// How often it was to be asked about shares that are no numbers.
+    /// Number of calls with shares that are not numbers.
     lost: AtomicUsize,
     pub failure: Failure,
 }
 
 impl Policy {
-    /// One of [`POLICIES`], or a law of one's own.
+    /// Parses one of [`POLICIES`], or accepts a user's law.
     pub fn new(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         if policy.is_callable() {
             return Ok(Policy::Own(Own::new(policy)?));
@@ -59,7 +59,7 @@ impl Policy {
         })
     }
 
-    /// The policy for one calculation, which ends when `stop` says so.
+    /// Returns the policy for one calculation, which ends when `stop` is set.
     pub fn selection<'a>(
         &'a self,
         choices: f64,
@@ -119,7 +119,8 @@ impl Own {
         self.check(masses, victims)
     }
 
-    /// The search went astray, from where a steady state may come back and a path does not.
+    /// Handles shares that are not numbers: the solver left the valid range. A search for a steady
+    /// state may recover, a path does not.
     fn get_lost(&self, victims: &mut [f64]) -> PyResult<()> {
         victims.fill(f64::NAN);
         if self.lost.fetch_add(1, Ordering::Relaxed) < MOST_LOST {
@@ -134,7 +135,7 @@ impl Own {
         if let Some(level) = victims.iter().position(|share| !share.is_finite()) {
             return wrong(format!("{} for {level} valid pages", victims[level]));
         }
-        // Steps of a path that will be taken back may lead out of the simplex; nothing is asked of a law there.
+        // Steps that the integrator will reject may leave the simplex; the law is not called there.
         let is_law = masses.iter().all(|mass| *mass >= 0.0) && (sum(masses) - 1.0).abs() < 1e-9;
         if !is_law {
             return Ok(());
@@ -153,7 +154,7 @@ fn sum(shares: &[f64]) -> f64 {
     shares.iter().sum()
 }
 
-/// A policy that looks whether the calculation is to end.
+/// A policy that checks for a request to end the calculation.
 struct Stoppable<'a> {
     policy: Box<dyn Selection + 'a>,
     stop: &'a AtomicBool,

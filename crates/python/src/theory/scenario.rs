@@ -1,4 +1,4 @@
-//! What theory says of a scenario.
+//! Theory applied to a scenario.
 
 use crate::errors;
 use crate::patience::patiently;
@@ -6,7 +6,7 @@ use crate::scenario::parse;
 use pyo3::prelude::*;
 use wearwell_study::{Patience, PredictionError, predict};
 
-/// What theory says of the store that the host writes to, as JSON.
+/// Returns the prediction for the store that the host writes to, as JSON.
 #[pyfunction]
 pub fn theory_of_scenario(py: Python<'_>, scenario: &str) -> PyResult<String> {
     let scenario = parse(scenario)?;

@@ -1,4 +1,4 @@
-//! Whole answers: steady states, paths, many classes.
+//! Complete solutions: steady states, paths, many classes.
 
 use super::models::{Single, structure};
 use super::policy::Policy;
@@ -12,7 +12,7 @@ use wearwell_theory::{Class, Classes, Drive, ManyClasses, TheoryError};
 
 type Column<'py> = Bound<'py, PyArray1<f64>>;
 
-/// A number of classes, and a steady state by the names of its parts.
+/// A number of classes, and the steady state as a dictionary.
 type Numbered<'py> = (usize, Bound<'py, PyDict>);
 
 fn refuse(error: &TheoryError) -> PyErr {
@@ -32,7 +32,7 @@ fn pairs(classes: &Classes) -> Vec<(f64, f64)> {
     classes.as_slice().iter().map(|class: &Class| (class.write_share, class.space_share)).collect()
 }
 
-/// A steady state by the names of its parts.
+/// Converts a steady state to a dictionary.
 fn parts<'py>(
     py: Python<'py>,
     state: SteadyState,
@@ -58,7 +58,7 @@ fn parts<'py>(
     Ok(parts)
 }
 
-/// A steady state.
+/// Returns a steady state.
 #[pyfunction]
 pub fn theory_steady_state<'py>(
     py: Python<'py>,
@@ -75,7 +75,7 @@ pub fn theory_steady_state<'py>(
     parts(py, state.map_err(|error| refuse(&error))?, &asked.drive, &asked.classes)
 }
 
-/// The path from a beginning: columns by name.
+/// Returns the path from an initial state, as named columns.
 #[pyfunction]
 pub fn theory_transient<'py>(
     py: Python<'py>,
@@ -105,7 +105,7 @@ pub fn theory_transient<'py>(
     Ok(columns)
 }
 
-/// Write amplification under many classes, and the steady states it rests on by their numbers of classes.
+/// Returns the write amplification for many classes, and the steady states that it is based on, by number of classes.
 #[pyfunction]
 pub fn theory_many_classes<'py>(
     py: Python<'py>,
@@ -128,7 +128,7 @@ pub fn theory_many_classes<'py>(
     Ok((found.write_amplification, merged))
 }
 
-/// Zipf's law as classes: write shares and space shares, hottest first.
+/// Returns Zipf's law as classes: write shares and space shares, hottest first.
 #[pyfunction]
 pub fn theory_zipf_classes<'py>(
     py: Python<'py>,

@@ -1,19 +1,19 @@
-//! How a calculation is ended in the middle.
+//! Early end of a calculation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// What a calculation that is to end unwinds with.
+/// Panic payload of a calculation that is stopped.
 struct Stopped;
 
-/// Ends the calculation that this thread is in.
+/// Ends the current calculation of this thread by unwinding.
 ///
-/// The models know nothing of interruptions, and some of their searches would go on for long with numbers that mean
-/// nothing; they hold nothing that unwinding could leave half done.
+/// The models have no support for interruptions, and some of their searches would take long with meaningless
+/// numbers. They have no state that unwinding could leave inconsistent.
 pub fn stop() -> ! {
     resume_unwind(Box::new(Stopped))
 }
 
-/// The work's answer, or nothing if it was stopped.
+/// Returns the result of the work, or `None` if it was stopped.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).map_or_else(
         |panic| if panic.is::<Stopped>() { None } else { resume_unwind(panic) },

@@ -1,4 +1,4 @@
-//! Calculations without the interpreter: on all cores, and ended by Ctrl-C.
+//! Calculations without the interpreter's lock: on all cores, and ended by Ctrl-C.
 
 use super::policy::Policy;
 use super::stop::caught;
@@ -12,13 +12,13 @@ use std::thread;
 use std::time::Duration;
 use wearwell_theory::TheoryError;
 
-/// Time between two looks at Ctrl-C.
+/// Interval between checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does `work` without the interpreter's lock.
+/// Runs `work` without the interpreter's lock.
 ///
-/// Laws written in Python are asked from the calling thread, where Ctrl-C finds them and calls may be nested. All
-/// else is done by another thread, while this one looks after Ctrl-C, unless it is too short for that.
+/// Laws written in Python are called from the calling thread, where Ctrl-C reaches them and calls may be nested.
+/// Other work runs in another thread while this one checks for Ctrl-C, unless the work is too short for that.
 pub fn detached<T: Send>(
     py: Python<'_>,
     policy: &Policy,
@@ -46,7 +46,7 @@ fn watched<T: Send>(
     let answer = thread::scope(|scope| {
         let (done, end) = channel::<()>();
         let worker = scope.spawn(move || {
-            // Dropped at the end, however that comes.
+            // Dropped at the end in any case.
             let _done = done;
             caught(|| work(stop))
         });
@@ -63,11 +63,11 @@ fn watched<T: Send>(
     (answer.unwrap_or_else(|panic| resume_unwind(panic)), interrupted)
 }
 
-/// The answer to each question, or the first question that has none with the reason.
+/// Returns the answer to each question, or the index of the first question without an answer and its error.
 ///
-/// Questions after a bad one are left out; those before it are not, so that the one that is named is always the same.
-/// After `stop` all are, and the answers mean nothing.
-/// Threads live only as long as the call: a pool that outlives it would be missing in a forked process.
+/// Questions after a failed one are skipped, but those before it are not, so the reported question is always the
+/// same. After `stop` all are skipped, and the answers are meaningless. Threads end with the call: a permanent pool
+/// would be missing in a forked process.
 pub fn all<Q: Sync>(
     questions: &[Q],
     policy: &Policy,
@@ -97,7 +97,7 @@ pub fn all<Q: Sync>(
     numbered.map(|(index, answer)| answer.map_err(|error| (index, error))).collect()
 }
 
-/// The first refusal of a calculation as Python's exception.
+/// Raises the first error of a calculation as a Python exception.
 pub fn raise<T>(answer: Result<T, (usize, TheoryError)>) -> PyResult<T> {
     answer.map_err(|(index, error)| errors::from_theory(&error, Some(index)))
 }

@@ -1,29 +1,29 @@
-//! A naive store that keeps equal pages once, to measure what a workload writes.
+//! Simple deduplicating store that measures the contents that a workload writes.
 
 use crate::PageBatch;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use wearwell_base::content::Content;
 use wearwell_base::request::Op;
 
-/// Counts of contents and of what became of them.
+/// Counts of contents, duplicates and references.
 #[derive(Default)]
 pub struct Census {
-    /// Requests: all, and those that write.
+    /// Number of requests: all, and writes.
     pub requests: u64,
     pub writes: u64,
-    /// Pages of all requests, and those written.
+    /// Number of pages: of all requests, and written.
     pub pages: u64,
     pub written: u64,
-    /// Pages written with what was written before.
+    /// Written pages whose content was written before.
     pub duplicates: u64,
-    /// Pages written again, and those of them that held already what is written.
+    /// Pages that were overwritten, and those of them that already had the same content.
     pub overwritten: u64,
     pub same: u64,
-    /// Contents that lost their last reference, by the most references they had at a time.
+    /// Number of contents that lost their last reference, by the largest number of references they had at a time.
     pub dead: BTreeMap<u32, u64>,
     seen: HashSet<Content>,
     held: HashMap<u64, Content>,
-    /// References now, and the most at a time since there were none.
+    /// Current number of references, and its maximum since it was last 0.
     references: HashMap<Content, (u32, u32)>,
 }
 
@@ -67,24 +67,24 @@ impl Census {
         }
     }
 
-    /// Forgets what was counted, but not what is stored.
+    /// Resets the counts and keeps the stored contents.
     pub fn restart(&mut self) {
         let Census { seen, held, references, .. } = std::mem::take(self);
         *self = Census { seen, held, references, ..Census::default() };
     }
 
-    /// Share of the written pages that were written before.
+    /// Returns the share of the written pages whose content was written before.
     pub fn dedup_ratio(&self) -> f64 {
         self.duplicates as f64 / self.written as f64
     }
 
-    /// Share of the dead contents that had at least so many references.
+    /// Returns the share of the dead contents that had at least `from` references.
     pub fn dead_share(&self, from: u32) -> f64 {
         let all: u64 = self.dead.values().sum();
         self.dead.range(from..).map(|(_, count)| count).sum::<u64>() as f64 / all as f64
     }
 
-    /// References of each stored content, the most first.
+    /// Returns the number of references of each stored content, in descending order.
     pub fn reference_counts(&self) -> Vec<u32> {
         let mut counts: Vec<u32> = self.references.values().map(|(now, _)| *now).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,43 +1,42 @@
-//! The settings of contents.
+//! Settings of page contents.
 
 use crate::error::{require, require_ratio};
 use serde::Serialize;
 use wearwell_base::config::ConfigError;
 
-/// What written pages hold.
+/// Contents of written pages.
 ///
-/// Each written page holds one of four things: what its address holds already (`same_content_ratio`), a copy of a page that
-/// was written once before (`pair_ratio`), one of a pool of popular contents (what is left of `dedup_ratio`), or something
-/// new. The pool's contents are drawn by Zipf's law and replaced one by one, so that those of low rank gather many
-/// references and keep them for long after they left the pool.
+/// Each written page holds one of four things: the same content as before (`same_content_ratio`), a copy of a page that
+/// was written once (`pair_ratio`), one of a pool of popular contents (the remainder of `dedup_ratio`), or new content.
+/// The pool's contents are drawn by Zipf's law and replaced one by one. Contents of low rank therefore gather many
+/// references and keep them long after they left the pool.
 ///
-/// Made from a preset's name, or from a table of these keys.
+/// Given as the name of a preset, or as a table of these keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ContentConfig {
-    /// The preset from which came what was not given.
+    /// Preset that supplied the unset fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Share of the written pages whose content was written before: 1 - distinct contents / written pages, over a long
     /// run; 0 to below 1.
     pub dedup_ratio: f64,
-    /// Share of the written pages that hold what their address holds already; at most `dedup_ratio`.
+    /// Share of the written pages that rewrite the content already at their address; at most `dedup_ratio`.
     pub same_content_ratio: f64,
-    /// Share of the written pages that are the second copy of a content, which gets no third; with `same_content_ratio` at
-    /// most `dedup_ratio`.
+    /// Share of the written pages that are the second and last copy of a content; with `same_content_ratio` at most `dedup_ratio`.
     pub pair_ratio: f64,
-    /// Contents in the pool, as a share of the logical pages, above 0 and at most 1; at least one.
+    /// Number of contents in the pool, as a share of the logical pages, above 0 and at most 1; at least one.
     pub popular_contents: f64,
-    /// Exponent of the law by which popular contents are drawn, above 0.
+    /// Zipf exponent for drawing popular contents, above 0.
     pub exponent: f64,
-    /// Drive writes that a content stays in the pool, on average, above 0.
+    /// Mean time that a content stays in the pool, in drive writes, above 0.
     pub popular_lifetime: f64,
-    /// How much rarer popular contents are at addresses that were written less than a drive write ago than their share; 0:
-    /// as frequent as elsewhere, 1: as rare as `dedup_ratio` allows.
+    /// Reduction of popular contents at addresses that were written less than a drive write ago, from 0 (as frequent as
+    /// elsewhere) to 1 (as rare as `dedup_ratio` allows).
     pub cold_duplicates: f64,
 }
 
 impl ContentConfig {
-    /// Duplicates in such a share, all of them drawn from the pool, and every other setting at its default.
+    /// Returns a configuration with this share of duplicates, all drawn from the pool, and all other settings at their defaults.
     pub fn with_ratio(dedup_ratio: f64) -> Self {
         ContentConfig {
             preset: None,
@@ -58,7 +57,7 @@ impl ContentConfig {
         require_ratio("same_content_ratio", self.same_content_ratio)?;
         require_ratio("pair_ratio", self.pair_ratio)?;
         let sum = self.same_content_ratio + self.pair_ratio;
-        // Room for the rounding of a sum of decimals.
+        // Allows for the rounding of a sum of decimals.
         let allowed = format!("must be at most `dedup_ratio`, {}", self.dedup_ratio);
         require(sum <= self.dedup_ratio + 1e-12, "same_content_ratio + pair_ratio", sum, &allowed)?;
         let is_share = self.popular_contents > 0.0 && self.popular_contents <= 1.0;

@@ -1,4 +1,4 @@
-//! Draws what each written page holds, in constant time.
+//! Generator of the contents of written pages, in constant time per page.
 
 use super::config::ContentConfig;
 use crate::PageBatch;
@@ -12,43 +12,42 @@ use wearwell_base::content::Content;
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_base::units::Lpn;
 
-/// Contents written once that wait for their second copy, at most; which of them gets it is drawn.
+/// Largest number of contents that were written once and may get a second copy; the next to be copied is drawn from them.
 pub const SINGLES: usize = 1024;
 
-/// Draws contents by a [`ContentConfig`].
+/// Generator of contents by a [`ContentConfig`].
 ///
-/// What a page holds depends on the pages written before and on nothing else, so that it does not matter how they are cut
-/// into batches.
+/// The content of a page depends only on the pages written before, not on the division into batches.
 pub struct Contents {
     random: Random,
     names: Names,
-    /// Draws below it repeat what the address holds.
+    /// Draws below this threshold repeat the content at the address.
     same: u64,
-    /// Draws below it, but not below `same`, are the second copy of something.
+    /// Draws from `same` up to this threshold make the second copy of a content.
     same_and_pairs: u64,
-    /// `same` and pairs, as a share.
+    /// Share of `same` and pairs together.
     before_popular: f64,
-    /// Share of the writes that take a popular content.
+    /// Share of the writes with a popular content.
     popular: f64,
     cold_duplicates: f64,
-    /// The popular contents by rank; 0 for one that was not drawn yet.
+    /// Popular contents by rank; 0 for a rank that was not drawn yet.
     pool: Vec<Content>,
     popularity: ZipfLaw,
-    /// Draws below it replace a popular content.
+    /// Draws below this threshold replace a popular content.
     renewal: u64,
     singles: Vec<Content>,
     addresses: Vec<Address>,
-    /// Pages written so far.
+    /// Number of pages written so far.
     writes: u64,
-    /// Recent share of the writes that went to a warm address.
+    /// Recent share of the writes to warm addresses.
     warm_share: f64,
 }
 
 impl ContentConfig {
-    /// The generator for a space of `logical_pages` pages.
+    /// Builds the generator for a space of `logical_pages` pages.
     ///
-    /// Equal configurations, sizes and seeds give equal contents to equal pages; generators of different seeds share no
-    /// content. Errors: a setting that is out of range.
+    /// Equal configurations, sizes and seeds give equal contents for equal pages; generators with different seeds have
+    /// no content in common. Errors: a setting that is out of range.
     pub fn build(&self, logical_pages: u32, seed: Seed) -> Result<Contents, ConfigError> {
         self.check()?;
         require(logical_pages > 0, "logical_pages", logical_pages, "must be at least 1")?;
@@ -56,27 +55,27 @@ impl ContentConfig {
     }
 }
 
-/// What is remembered of a logical page.
+/// State of a logical page.
 #[derive(Clone, Copy)]
 struct Address {
-    /// What it holds; unknown before its first write.
+    /// Current content; unknown before the first write.
     held: Content,
     /// Number of its last write, from 1.
     written_at: u64,
 }
 
-/// Gives out names, none of them twice.
+/// Generator of unique identifiers.
 struct Names {
     seed: u64,
     next: u64,
 }
 
 impl Names {
-    /// A new name. Scrambled, or the names of generators with different seeds would overlap.
+    /// Returns a new identifier, scrambled so that generators with different seeds do not overlap.
     fn fresh(&mut self) -> Content {
         loop {
             self.next += 1;
-            // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which maps different numbers to different ones.
+            // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which is a bijection.
             let mut name = self.seed.wrapping_add(self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             name = (name ^ (name >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             name = (name ^ (name >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -89,7 +88,7 @@ impl Names {
 }
 
 impl Contents {
-    /// By checked settings.
+    /// Builds the generator from checked settings.
     pub(super) fn new(config: &ContentConfig, logical_pages: u32, seed: Seed) -> Self {
         let seed = seed.of("content");
         let mut random = seed.random();
@@ -114,7 +113,7 @@ impl Contents {
         }
     }
 
-    /// What the next page written, at `page` of the space, holds; never unknown.
+    /// Returns the content of the next written page, at `page` of the space; never unknown.
     pub fn next(&mut self, page: Lpn) -> Content {
         let Address { held, written_at } = self.addresses[page.0 as usize];
         self.writes += 1;
@@ -140,17 +139,18 @@ impl Contents {
         content
     }
 
-    /// Gives contents to the pages of `batch` that have none.
+    /// Adds contents for the pages of `batch` that have none.
     pub fn dress(&mut self, batch: &mut PageBatch) {
         batch.dress(|page| self.next(page));
     }
 
-    /// Ends the generator with a last draw.
+    /// Makes the last draw and ends the generator.
     pub fn final_draw(&mut self) -> u64 {
         self.random.next_u64()
     }
 
-    /// Whether an address last written at `written_at` is warm: written less than a drive write ago.
+    /// Returns whether an address last written at `written_at` is warm (written less than a drive write ago), and
+    /// updates the warm share.
     fn note_warmth(&mut self, written_at: u64) -> bool {
         let drive_write = self.addresses.len() as u64;
         let is_warm = written_at > 0 && self.writes - written_at < drive_write;
@@ -159,8 +159,8 @@ impl Contents {
         is_warm
     }
 
-    /// Share of the writes to warm or to cold addresses that take a popular content; over both it is `popular`, unless
-    /// cold addresses have no room for so many.
+    /// Returns the share of popular contents among the writes to warm or to cold addresses. The mean over both is
+    /// `popular`, unless this share would be too high for cold addresses.
     fn popular_at(&self, is_warm: bool) -> f64 {
         if self.cold_duplicates == 0.0 || self.popular == 0.0 {
             return self.popular;
@@ -179,7 +179,7 @@ impl Contents {
         self.pool[rank]
     }
 
-    /// A new content, which may get a second copy.
+    /// Returns a new content, which may later get a second copy.
     fn single(&mut self) -> Content {
         let content = self.names.fresh();
         if self.same_and_pairs > self.same {

@@ -1,6 +1,7 @@
-//! What written pages hold: contents with duplicates, for layers that store equal pages once.
+//! Contents of written pages, including duplicates, for layers that store equal pages once.
 //!
-//! [`ContentConfig`] describes them, [`ContentConfig::build`] makes the generator, which dresses the pages of any source.
+//! [`ContentConfig`] describes the contents, [`ContentConfig::build`] makes the generator, which adds contents to the
+//! pages of any source.
 
 mod config;
 mod generator;

@@ -1,4 +1,4 @@
-//! How settings of contents are given: by the name of a preset, or in a table that may name one.
+//! The two written forms of content settings: the name of a preset, or a table that may name one.
 
 use super::config::ContentConfig;
 use crate::fiu::{self, FIU_TRACES};
@@ -8,41 +8,41 @@ use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use wearwell_base::config::{ConfigError, named_or_table};
 
-/// What can be written of a [`ContentConfig`]; everything may be left out that a preset gives.
+/// Written form of a [`ContentConfig`]; fields that a preset supplies are optional.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ContentTable {
-    /// Preset from which comes what is not given.
+    /// Preset that supplies the unset fields.
     #[serde(default, deserialize_with = "given")]
     preset: Option<String>,
     /// Share of the written pages whose content was written before, 0 to below 1; required without a preset.
     dedup_ratio: Option<f64>,
-    /// Share of the written pages that hold what their address holds already; at most `dedup_ratio`. 0 without a preset.
+    /// Share of the written pages that rewrite the content already at their address; at most `dedup_ratio`. 0 without a preset.
     same_content_ratio: Option<f64>,
     /// Share of the written pages that are the second and last copy of a content. 0 without a preset.
     pair_ratio: Option<f64>,
-    /// Popular contents, as a share of the logical pages, above 0 and at most 1. 0.01 without a preset.
+    /// Number of popular contents, as a share of the logical pages, above 0 and at most 1. 0.01 without a preset.
     popular_contents: Option<f64>,
-    /// Exponent of the law by which popular contents are drawn, above 0. 1 without a preset.
+    /// Zipf exponent for drawing popular contents, above 0. 1 without a preset.
     exponent: Option<f64>,
-    /// Drive writes that a content stays popular, on average, above 0. 20 without a preset.
+    /// Mean time that a content stays popular, in drive writes, above 0. 20 without a preset.
     popular_lifetime: Option<f64>,
-    /// How much rarer popular contents are at recently written addresses, 0 to 1. 0 without a preset.
+    /// Reduction of popular contents at recently written addresses, 0 to 1. 0 without a preset.
     cold_duplicates: Option<f64>,
 }
 
-/// A text that is there: a name given alone reaches the table as mere text, which an option refuses.
+/// Reads a string that is present: a name given alone reaches the table as a plain string, which `Option` does not accept.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     String::deserialize(deserializer).map(Some)
 }
 
-/// The names of all presets.
+/// Returns the names of all presets.
 fn names() -> Vec<&'static str> {
     FIU_TRACES.iter().map(|trace| trace.entry.name).collect()
 }
 
 impl ContentConfig {
-    /// The settings of the preset called `name`. Errors: there is none.
+    /// Returns the settings of the preset called `name`. Errors: there is no such preset.
     pub fn preset(name: &str) -> Result<Self, ConfigError> {
         match fiu::find(name) {
             Some(trace) => Ok(ContentConfig { preset: Some(name.to_owned()), ..trace.content.clone() }),
@@ -78,7 +78,7 @@ impl ContentTable {
 }
 
 impl<'de> Deserialize<'de> for ContentConfig {
-    /// Fills in at once what the preset gives, so that the settings of a run are in its result even if the preset changes.
+    /// Resolves the preset at once, so that a result contains all settings even if the preset changes later.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let table: ContentTable = named_or_table(deserializer, "content preset", "preset")?;
         table.complete().map_err(D::Error::custom)

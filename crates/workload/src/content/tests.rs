@@ -1,4 +1,4 @@
-//! What the generator promises: its shares, its order, its names.
+//! Tests of the generator's guarantees: shares, order, identifiers.
 
 use super::census::Census;
 use super::*;
@@ -21,7 +21,7 @@ fn config(text: &str) -> Result<ContentConfig, String> {
     read.map(|holder| holder.content).map_err(|error| error.message().to_owned())
 }
 
-/// A page by a law with hot and cold pages: nine of ten writes go to a tenth of the space.
+/// Draws a page: nine of ten writes go to a tenth of the space.
 fn page(random: &mut Random) -> Lpn {
     let hot = LOGICAL_PAGES / 10;
     let is_hot = below(random, 10) < 9;
@@ -63,7 +63,7 @@ fn shares_are_met() {
             census.dedup_ratio()
         );
         let same = census.same as f64 / census.written as f64;
-        // Some addresses were never written before.
+        // The share is lower because some addresses were never written before.
         assert!(same >= config.same_content_ratio - 0.01, "{text}: {same}");
     }
 }
@@ -90,7 +90,7 @@ fn references_follow_the_law_of_popularity() {
     assert!((top(&flat) / share(0.2) - 1.0).abs() < 0.4, "{}, {}", top(&flat), share(0.2));
 }
 
-/// Share of popular contents, those with three references and more, at hot addresses.
+/// Returns the share of popular contents (three references or more) at hot addresses.
 fn popular_at_hot(cold_duplicates: f64) -> f64 {
     let config = ContentConfig { cold_duplicates, ..ContentConfig::with_ratio(0.3) };
     let mut contents = config.build(LOGICAL_PAGES, Seed(1)).unwrap();
@@ -136,7 +136,7 @@ fn generators_of_other_seeds_share_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn cuts_change_nothing(fills in prop::collection::vec(0usize..50, 1..40)) {
+    fn contents_do_not_depend_on_batch_sizes(fills in prop::collection::vec(0usize..50, 1..40)) {
         let config = config("{ preset = 'mail', pair_ratio = 0.05 }").unwrap();
         let run = |fills: &[usize]| {
             let mut contents = config.build(40, Seed(1)).unwrap();

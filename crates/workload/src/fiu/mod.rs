@@ -1,5 +1,5 @@
-//! Stand-ins for the FIU traces of I/O deduplication, which are too large to ship: the same request mix by their published
-//! figures.
+//! Synthetic substitutes for the FIU traces of I/O deduplication, which are too large to ship: the request mix follows
+//! their published figures.
 
 mod table;
 #[cfg(test)]
@@ -21,14 +21,14 @@ use wearwell_base::seed::Seed;
 use wearwell_base::temperature::Temperature;
 
 /// The request mix of an FIU trace: `hot_cold` with settings that reproduce the trace's published write ratio and mean
-/// request size at pages of 4096 bytes. Any setting may be given to replace the trace's.
+/// request size at pages of 4096 bytes. Any setting may be given to replace that of the trace.
 ///
-/// What its pages hold is said by the `content` of the same name.
+/// The `content` of the same name describes the contents of the pages.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = without_defaults)]
 pub struct Fiu {
-    /// The trace: `homes`, `web_vm` or `mail`.
+    /// Name of the trace: `homes`, `web_vm` or `mail`.
     #[schemars(extend("enum" = ["homes", "web_vm", "mail"]))]
     pub trace: String,
     /// Share of the requests that go to hot pages; from the trace unless given.
@@ -42,7 +42,7 @@ pub struct Fiu {
     pub requests: RequestConfig,
 }
 
-/// Takes the defaults of other workloads out of the schema where the trace supplies them.
+/// Removes the defaults of other workloads from the schema where the trace supplies values.
 fn without_defaults(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
     for (key, property) in properties.into_iter().flatten() {
@@ -55,12 +55,12 @@ fn without_defaults(schema: &mut Schema) {
 }
 
 impl FiuTrace {
-    /// The request mix.
+    /// Returns the request mix.
     fn requests(&self) -> RequestConfig {
         let lengths = self.request_pages.iter().map(|&(pages, weight)| WeightedPages { pages, weight });
         RequestConfig {
             request_pages: RequestPages::Mix(lengths.collect()),
-            // Written so that 1 - 0.805 is 0.195 in the result and not 0.19499999999999995.
+            // Rounded, so that 1 - 0.805 becomes 0.195 instead of 0.19499999999999995 in the result.
             read_ratio: ((1.0 - self.write_ratio) * 1e6).round() / 1e6,
             ..RequestConfig::default()
         }
@@ -74,7 +74,7 @@ impl Fiu {
 }
 
 impl<'de> Deserialize<'de> for Fiu {
-    /// Fills in at once what the trace gives, so that every setting of a run is in its result.
+    /// Resolves the figures of the trace at once, so that a result contains every setting.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut given = toml::Table::deserialize(deserializer)?;
         let names: Vec<_> = FIU_TRACES.iter().map(|trace| trace.entry.name).collect();

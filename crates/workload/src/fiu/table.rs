@@ -1,26 +1,26 @@
-//! The traces: figures, and where each comes from.
+//! Table of the traces: figures, and their sources.
 
 use crate::content::ContentConfig;
 use wearwell_base::config::Entry;
 
-/// An FIU trace, as its figures describe it.
+/// Figures of an FIU trace.
 #[derive(Clone, Debug)]
 pub struct FiuTrace {
     /// Name, help and source.
     pub entry: Entry,
-    /// Writes among all requests.
+    /// Share of writes among all requests.
     pub write_ratio: f64,
     /// Mean size of a request, KiB.
     pub mean_request_kib: f64,
-    /// Lengths of requests, pages of 4096 bytes, and their shares.
+    /// Request lengths, in pages of 4096 bytes, with their shares.
     pub request_pages: &'static [(u32, f64)],
     /// Share of the requests that go to hot pages.
     pub hot_writes: f64,
     /// Share of the space that is hot.
     pub hot_space: f64,
-    /// What is written.
+    /// Contents of written pages.
     pub content: ContentConfig,
-    /// Where the figures come from, field by field.
+    /// Sources of the figures, field by field.
     pub notes: &'static [(&'static str, &'static str)],
 }
 
@@ -52,7 +52,7 @@ const LIFETIME: &str = "assumed: long, so that Figure 6 of CAGC holds";
 const COLD: &str = "assumed: duplicates lie rather at cold addresses, as CAGC, section III-C, has it that pages with many \
      references live longer";
 
-/// Sources in the order of the fields, the same for all traces but for those of the published figures.
+/// Defines the sources in the order of the fields; only those of the published figures differ between traces.
 macro_rules! notes {
     ($mix:expr, $dedup:expr, $same:expr) => {
         &[
@@ -75,7 +75,7 @@ macro_rules! notes {
 /// All traces.
 pub static FIU_TRACES: &[FiuTrace] = &[HOMES, WEB_VM, MAIL];
 
-/// The trace called `name`.
+/// Returns the trace called `name`.
 pub fn find(name: &str) -> Option<&'static FiuTrace> {
     FIU_TRACES.iter().find(|trace| trace.entry.name == name)
 }

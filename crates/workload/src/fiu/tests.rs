@@ -1,4 +1,4 @@
-//! The stand-ins against the published figures, and against the samples of the traces where they are at hand.
+//! Comparison of the substitutes with the published figures, and with samples of the traces if they are available.
 
 use super::*;
 use crate::content::census::Census;
@@ -8,10 +8,10 @@ use wearwell_trace::{Op, ReadOptions, RequestBatch, page_digest};
 
 const LOGICAL_PAGES: u32 = 50_000;
 
-/// Of the overwritten pages in the samples, those that got what they held.
+/// Share of the overwritten pages in the samples that were rewritten with the same content.
 const OVERWRITTEN_ALIKE: [(&str, f64); 3] = [("homes", 0.17), ("web_vm", 0.69), ("mail", 0.33)];
 
-/// Six drive writes of the stand-in, after six that are not counted.
+/// Counts six drive writes of the substitute, after six drive writes that are not counted.
 fn census(name: &str, change: impl FnOnce(&mut ContentConfig)) -> Census {
     let workload: WorkloadConfig = toml::from_str(&format!("kind = 'fiu'\ntrace = '{name}'")).unwrap();
     let mut workload = workload.build(LOGICAL_PAGES, Seed(1)).unwrap();
@@ -59,7 +59,7 @@ fn the_published_figures_are_met() {
         let (_, sampled) = OVERWRITTEN_ALIKE.into_iter().find(|(of, _)| *of == name).unwrap();
         match trace.content.dedup_ratio > sampled {
             true => assert!((alike - sampled).abs() < 0.015, "{name}: {alike}"),
-            // What is written as it was is a duplicate.
+            // A page that is rewritten with the same content is a duplicate.
             false => assert!(alike > 0.5 * trace.content.dedup_ratio && alike < sampled, "{name}: {alike}"),
         }
         // Figure 6 of CAGC.
@@ -84,7 +84,7 @@ fn every_figure_has_a_source() {
 }
 
 #[test]
-fn what_is_given_replaces_what_the_trace_says() {
+fn given_settings_replace_those_of_the_trace() {
     let read = |text: &str| toml::from_str::<WorkloadConfig>(text).unwrap();
     let WorkloadConfig::Fiu(fiu) = read("kind = 'fiu'\ntrace = 'homes'") else { unreachable!() };
     assert_eq!((fiu.requests.read_ratio, fiu.hot_writes), (0.195, 0.8));
@@ -102,10 +102,10 @@ fn what_is_given_replaces_what_the_trace_says() {
     assert!(refusal("kind = 'fiu'\ntrace = 'mail'\nread_ration = 1").contains("no key `read_ration`"));
 }
 
-/// What the samples of the traces, which are not part of the repository, can tell: they are short, so that duplicates of
-/// what was written before them are missed.
+/// Compares with samples of the traces, which are not part of the repository. The samples are short, so duplicates of
+/// older contents are missed.
 #[test]
-fn the_samples_rewrite_and_forget_as_noted() {
+fn samples_agree_with_noted_rewrites_and_deaths() {
     let Some(folder) = std::env::var_os("WEARWELL_TRACES").map(std::path::PathBuf::from) else {
         return eprintln!("skipped: WEARWELL_TRACES does not name a directory of traces");
     };

@@ -20,14 +20,15 @@ use wearwell_base::config::ConfigError;
 use wearwell_stack::{ByteSize, Draft};
 use wearwell_study::drive::{DataSheet, DriveError, SmartReport, field, scenario, summary};
 
-/// Longest report that is read, bytes; more is left for the reader to refuse.
+/// Largest report that is read, in bytes; a longer report is cut and then rejected by the parser.
 const LONGEST_REPORT: u64 = 32 << 20;
 
-/// Says what a data sheet comes to, and what a drive's own SMART counters say of its use
+/// Evaluates the data sheet of a drive and its SMART counters
 ///
-/// From capacity, spare space, TBW, DWPD and warranty: how they fit together, the write amplification that theory foretells for
-/// that spare space, and how long the drive lasts. From reports of nvme-cli or smartctl in JSON: the write amplification seen in the
-/// field beside the models', the life left at the rate seen, and the spare space that explains it.
+/// From capacity, spare space, TBW, DWPD and warranty: whether they are consistent, the write amplification that theory
+/// predicts for that spare space, and the life of the drive. From reports of nvme-cli or smartctl in JSON: the measured
+/// write amplification compared with the models, the remaining life at the measured rate, and the spare space that
+/// explains the measurement.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -39,87 +40,87 @@ pub struct Args {
     models: ModelArgs,
     #[command(flatten)]
     reports: ReportArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
     /// Also write a scenario of the drive, TOML
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// The size that the scenario's drive shows, with the same share of spare space and TBW in proportion: a small one behaves alike and
-    /// is simulated sooner
+    /// Capacity of the drive in the scenario, with the same share of spare space and TBW in proportion; a small drive
+    /// behaves alike and takes less time to simulate
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "output", help_heading = "Output")]
     scaled_to: Option<ByteSize>,
-    /// The scenario's drive has the spare space that explains the write amplification seen, instead of the flash that is given or assumed
+    /// Give the scenario's drive the spare space that explains the measured write amplification, instead of the given or assumed flash
     #[arg(long, requires_all = ["output", "smart"], help_heading = "Output")]
     calibrated: bool,
     #[command(flatten)]
     progress: ProgressArgs,
 }
 
-/// What is on the data sheet.
+/// Figures of the data sheet.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Data sheet")]
 struct SheetArgs {
-    /// What the drive shows: 1.92TB; a report's unless given
+    /// Capacity of the drive: 1.92TB; that of the report unless given
     #[arg(long, value_name = "SIZE", value_parser = size)]
     capacity: Option<ByteSize>,
-    /// The flash in it: 2TiB; the next power of two above the capacity unless given
+    /// Raw flash capacity: 2TiB; the next power of two above the capacity unless given
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["over_provisioning", "spare_factor"])]
     raw_capacity: Option<ByteSize>,
-    /// The flash beyond the capacity, as a share of the capacity: 7% or 0.07
+    /// Spare flash as a share of the capacity: 7% or 0.07
     #[arg(long, value_name = "RATIO", value_parser = words::ratio, conflicts_with = "spare_factor")]
     over_provisioning: Option<f64>,
-    /// The same as a share of the flash
+    /// Spare flash as a share of the raw flash
     #[arg(long, value_name = "SHARE", value_parser = words::ratio)]
     spare_factor: Option<f64>,
-    /// Terabytes that the host may write: 3500, or 3.5PB
+    /// Terabytes written (TBW) within the warranty: 3500, or 3.5PB
     #[arg(long, value_name = "TB", value_parser = words::terabytes)]
     tbw: Option<f64>,
     /// Drive writes per day over the warranty
     #[arg(long, value_name = "N", value_parser = words::positive)]
     dwpd: Option<f64>,
-    /// Warranty: 5y
+    /// Length of the warranty: 5y
     #[arg(long, value_name = "YEARS", value_parser = words::years)]
     warranty: Option<f64>,
-    /// What the cells are: slc, mlc, tlc, qlc, or another of `wearwell list presets`
+    /// Type of the cells: slc, mlc, tlc, qlc, or another of `wearwell list presets`
     #[arg(long, value_name = "NAME")]
     cells: Option<String>,
-    /// Program/erase cycles of a block; those of --cells unless given
+    /// Program/erase cycles of a block; set by --cells unless given
     #[arg(long, value_name = "N")]
     endurance_cycles: Option<u32>,
-    /// The write amplification for which TBW is stated, which then tells the cycles
+    /// Write amplification for which TBW is stated; the endurance in cycles follows from it
     #[arg(long, value_name = "WA", value_parser = words::positive, conflicts_with = "endurance_cycles")]
     rated_wa: Option<f64>,
-    /// Rate of sequential writes: 2.7GB/s
+    /// Sequential write rate: 2.7GB/s
     #[arg(long, value_name = "RATE", value_parser = words::rate)]
     sequential_write: Option<ByteSize>,
-    /// Random writes of 4 KiB a second, sustained: 130k; with --sequential-write, what the drive's own spare space must be
+    /// Sustained random writes of 4 KiB per second: 130k; with --sequential-write, determines the spare space of the drive
     #[arg(long, value_name = "IOPS", value_parser = words::operations, requires = "sequential_write")]
     random_write: Option<f64>,
-    /// Rate of the interface, for the clock of the scenario: 7GB/s
+    /// Transfer rate of the interface, for the timing of the scenario: 7GB/s
     #[arg(long, value_name = "RATE", value_parser = words::rate)]
     interface: Option<ByteSize>,
 }
 
-/// What is written.
+/// Workload of the drive.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Use")]
 struct UsageArgs {
-    /// What the host writes a day: 500GB
+    /// Host writes per day: 500GB
     #[arg(long, value_name = "SIZE", value_parser = words::per_day, conflicts_with = "trace")]
     per_day: Option<ByteSize>,
-    /// A trace whose own rate is that of the use, which is read through for it
+    /// Trace whose own rate is that of the use; it is read once for that
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Its format, where the content leaves doubts; see `wearwell trace formats`
+    /// Format of the trace, where the content is ambiguous; see `wearwell trace formats`
     #[arg(long, value_name = "NAME", requires = "trace")]
     trace_format: Option<String>,
-    /// It is a table with these columns, as of `wearwell trace columns`
+    /// The trace is a table with these columns, as printed by `wearwell trace columns`
     #[arg(long, value_name = "FIELD=COLUMN,...", requires = "trace")]
     columns: Option<String>,
 }
 
-/// How the models write and clean.
+/// Assumptions of the models about writes and cleaning.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Models")]
 struct ModelArgs {
@@ -134,18 +135,18 @@ struct ModelArgs {
     pages_per_block: Option<u32>,
 }
 
-/// What the drive says of itself.
+/// SMART reports of the drive.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "SMART reports")]
 struct ReportArgs {
-    /// A report in JSON: `nvme smart-log -o json`, with what else nvme-cli says appended if you like, or `smartctl -a -j`; `-` for
-    /// standard input. Twice, the earlier first: what happened in between
+    /// A report in JSON: `nvme smart-log -o json`, optionally with other nvme-cli output appended, or `smartctl -a -j`;
+    /// `-` for standard input. Given twice, the earlier first: evaluates the time in between
     #[arg(long, value_name = "FILE")]
     smart: Vec<PathBuf>,
-    /// The report of `nvme ocp smart-add-log -o json` to each --smart, where it is a file of its own
+    /// The report of `nvme ocp smart-add-log -o json` for each --smart, where it is in a separate file
     #[arg(long, value_name = "FILE", requires = "smart")]
     ocp: Vec<PathBuf>,
-    /// Days between the two reports, or in service, where the reports' own times and hours under power do not tell: 30d
+    /// Days between the two reports, or in service, where the reports have no times or power-on hours: 30d
     #[arg(long, value_name = "DAYS", value_parser = words::days, requires = "smart")]
     days: Option<f64>,
 }
@@ -191,7 +192,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let spare = found.effective_spare_factor.ok_or_else(|| {
                 Failure::run("--calibrated: no spare space explains what was seen, or nothing was".to_owned())
             })?;
-            // Cycles that were worked out for the flash remain.
+            // The endurance derived from the original flash size remains.
             sheet = DataSheet {
                 raw_capacity: None,
                 over_provisioning: None,
@@ -213,7 +214,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&text)
 }
 
-/// What the options say of the drive.
+/// Returns the data sheet that the options describe.
 fn data_sheet(args: &Args) -> Result<DataSheet, Failure> {
     let Args { sheet, usage, models, .. } = args;
     let of_trace = match &usage.trace {
@@ -280,7 +281,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         .map_err(|_| Failure::run(format!("{}: is no JSON: it is not UTF-8", path.display())))
 }
 
-/// Writes the scenario, once it is known that it can be built.
+/// Writes the scenario, after checking that it can be built.
 fn write_scenario(output: &Path, sheet: &DataSheet, shown: Option<ByteSize>) -> Result<(), Failure> {
     if output.extension().is_none_or(|extension| extension != "toml") {
         return Err(Failure::Usage(format!("{}: a scenario ends in .toml", output.display())));
@@ -291,7 +292,7 @@ fn write_scenario(output: &Path, sheet: &DataSheet, shown: Option<ByteSize>) -> 
     write_text(output, &text)
 }
 
-/// A key of the data sheet is shown as the option that gives it.
+/// Names the option in an error about a key of the data sheet.
 fn of_sheet(error: ConfigError) -> Failure {
     let option = match error.key.as_str() {
         "warranty_years" => "warranty".into(),

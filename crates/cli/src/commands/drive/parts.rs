@@ -1,20 +1,20 @@
-//! What both answers show.
+//! Text shared by the output for data sheets and for SMART reports.
 
 use crate::report::table::{gigabytes, short};
 use crate::report::{count, grid};
 use wearwell_stack::{ByteSize, Rating};
 use wearwell_study::drive::{Effective, Interval};
 
-/// Bounds nearer than this share of the figure are shown as what it may be off by.
+/// If both bounds are within this share of the figure, they are shown as `±`.
 const NEAR: f64 = 0.005;
 
-/// How much flash there is; `assumed` is what to say if that was not given.
+/// Formats the size of the flash; `assumed` is the remark for a size that was not given.
 pub fn flash(raw_bytes: u64, assumed: Option<&str>) -> String {
     let assumed = assumed.map_or_else(String::new, |why| format!(", ASSUMED{why}"));
     format!("{} ({}){assumed}", gigabytes(raw_bytes as f64 / 1e9), ByteSize(raw_bytes))
 }
 
-/// What the host may write.
+/// Formats the rated host writes.
 pub fn rated(rating: &Rating, capacity_bytes: u64) -> String {
     let dwpd = rating.dwpd.map_or_else(String::new, |dwpd| format!("; {} DWPD", short(dwpd)));
     let warranty =
@@ -23,17 +23,17 @@ pub fn rated(rating: &Rating, capacity_bytes: u64) -> String {
     format!("{} TBW, {} drive writes{dwpd}{warranty}", terabytes(rating.tbw), terabytes(writes))
 }
 
-/// A large number without digits behind the point, a small one with some.
+/// Formats a large number without decimals and a small number with some.
 pub fn terabytes(number: f64) -> String {
     if number >= 100.0 { count(number.round() as u64) } else { short(number) }
 }
 
-/// Bytes in decimal units.
+/// Formats bytes in decimal units.
 pub fn size(bytes: f64) -> String {
     gigabytes(bytes / 1e9)
 }
 
-/// What each model says of a write amplification.
+/// Returns a table of the models' explanations of a write amplification.
 pub fn explained(all: &[Effective]) -> String {
     let line = |one: &Effective| {
         let dash = || "–".to_owned();
@@ -59,12 +59,12 @@ pub fn explained(all: &[Effective]) -> String {
     grid(&head, all.iter().map(line).collect(), &[2, 3, 4, 5, 6])
 }
 
-/// A figure and how far it may lie off, by the models.
+/// Formats a figure with its bounds by the models.
 pub fn range(figure: &Interval) -> String {
     format!("{:.4} ({:.4} to {:.4})", figure.value, figure.low, figure.high)
 }
 
-/// A figure times `scale` with its bounds.
+/// Formats a figure times `scale` with its bounds.
 pub fn interval(figure: &Interval, scale: f64) -> String {
     let Interval { value, low, high } = *figure;
     let digits = if scale > 1.0 { 2 } else { 4 };

@@ -1,4 +1,4 @@
-//! What a drive's counters say, as text.
+//! Text output for a drive's SMART counters.
 
 use super::parts::{explained, flash, interval, range, rated, size};
 use crate::report::table::{gigabytes, short, spare_space, years};
@@ -7,7 +7,7 @@ use serde_json::json;
 use wearwell_study::Row;
 use wearwell_study::drive::{Effective, Field, Interval, Law, Life, Seen};
 
-/// All of it.
+/// Returns the complete output.
 pub fn table(found: &Field) -> String {
     let name = found.model.clone().unwrap_or_else(|| "drive".into());
     let serial = found.serial.as_ref().map_or_else(String::new, |serial| format!(", serial number {serial}"));
@@ -31,7 +31,8 @@ pub fn table(found: &Field) -> String {
     text
 }
 
-/// What was seen beside what random writes over the whole drive would give: no sooner than this share apart is it another thing.
+/// Smallest relative difference between measured and predicted write amplification that counts as a difference. The
+/// prediction assumes random writes over the whole drive.
 const APART: f64 = 0.02;
 
 fn verdict(found: &Field) -> Option<String> {
@@ -58,7 +59,7 @@ fn verdict(found: &Field) -> Option<String> {
     })
 }
 
-/// What is known of the drive besides its counters.
+/// Returns the known properties of the drive, except its counters.
 fn drive(found: &Field) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
@@ -99,7 +100,7 @@ fn drive(found: &Field) -> Vec<Vec<String>> {
     rows
 }
 
-/// The stretches side by side.
+/// Returns a table of the observed periods, side by side.
 fn stretches(found: &Field) -> String {
     let all: Vec<&Seen> = [&found.since_new].into_iter().chain(&found.between).collect();
     type Show = fn(&Seen) -> Option<String>;
@@ -148,7 +149,7 @@ fn life(lives: &[Life]) -> String {
     )
 }
 
-/// One row for each model.
+/// Returns one row for each model.
 pub fn rows(found: &Field) -> Vec<Row> {
     let last = found.last();
     let bounds = |name: &str, figure: Option<Interval>| {

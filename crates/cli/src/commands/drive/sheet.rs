@@ -1,4 +1,4 @@
-//! What a data sheet comes to, as text.
+//! Text output for a data sheet.
 
 use super::parts::{explained, flash, rated, terabytes};
 use crate::report::table::{duration, gigabytes, short, spare_space, years};
@@ -7,11 +7,11 @@ use serde_json::json;
 use wearwell_study::Row;
 use wearwell_study::drive::{DriveSummary, Prediction};
 
-/// What is said of flash that was not given.
+/// Remark for a flash size that was not given.
 const ASSUMED: &str =
     ", as flash comes in powers of two; --raw-capacity or --over-provisioning says what it is";
 
-/// All of it.
+/// Returns the complete output.
 pub fn table(found: &DriveSummary) -> String {
     let cells = found.cells.as_ref().map_or_else(String::new, |cells| format!(" {}", cells.to_uppercase()));
     let capacity = gigabytes(found.capacity_bytes as f64 / 1e9);
@@ -84,7 +84,7 @@ fn endurance(found: &DriveSummary) -> String {
     format!("{} cycles, {} TB of flash writes{limit}", count(cycles.into()), terabytes(media_tb))
 }
 
-/// What every way of writing and cleaning comes to.
+/// Returns a table of predictions, one for each combination of writes and cleaning.
 fn predictions(found: &DriveSummary) -> String {
     let or_dash = |value: Option<f64>| value.map_or_else(|| "–".into(), short);
     let line = |one: &Prediction| {
@@ -102,7 +102,7 @@ fn predictions(found: &DriveSummary) -> String {
     grid(&head, found.predictions.iter().map(line).collect(), &[2, 3, 4, 5, 6])
 }
 
-/// One row for each prediction.
+/// Returns one row for each prediction.
 pub fn rows(found: &DriveSummary) -> Vec<Row> {
     let row = |one: &Prediction| {
         let values = [

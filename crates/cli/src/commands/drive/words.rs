@@ -1,15 +1,15 @@
-//! Figures as data sheets have them: `7%`, `5y`, `3.5 PB`, `130k`, `7 GB/s`.
+//! Parsers for figures as data sheets print them: `7%`, `5y`, `3.5 PB`, `130k`, `7 GB/s`.
 
 use crate::scenario_args::size;
 use wearwell_stack::ByteSize;
 
-/// A number above 0.
+/// Parses a number above 0.
 pub fn positive(text: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| format!("`{text}` is no number above 0"))
 }
 
-/// A ratio, or per cent with their sign.
+/// Parses a ratio, or a percentage with its sign.
 pub fn ratio(text: &str) -> Result<f64, String> {
     match text.trim().strip_suffix('%') {
         Some(percent) => Ok(positive(percent)? / 100.0),
@@ -17,7 +17,7 @@ pub fn ratio(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Terabytes, or a size with its unit.
+/// Parses terabytes, or a size with its unit.
 pub fn terabytes(text: &str) -> Result<f64, String> {
     if let Ok(terabytes) = positive(text) {
         return Ok(terabytes);
@@ -28,7 +28,7 @@ pub fn terabytes(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Years, with or without saying so, or months.
+/// Parses years, with or without the unit, or months.
 pub fn years(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let of = |endings: &[&str]| endings.iter().find_map(|ending| text.strip_suffix(ending));
@@ -38,7 +38,7 @@ pub fn years(text: &str) -> Result<f64, String> {
     positive(of(&["years", "year", "y"]).unwrap_or(text))
 }
 
-/// Days, with or without saying so, weeks or hours.
+/// Parses days, with or without the unit, weeks or hours.
 pub fn days(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let units = [
@@ -56,7 +56,7 @@ pub fn days(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Operations a second, in thousands or millions with their letter.
+/// Parses operations per second, with an optional `k` or `M`.
 pub fn operations(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let units = [("k", 1e3), ("K", 1e3), ("M", 1e6)];
@@ -66,12 +66,12 @@ pub fn operations(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Bytes a second, `/s` or not.
+/// Parses bytes per second, with or without `/s`.
 pub fn rate(text: &str) -> Result<ByteSize, String> {
     size(text.trim().trim_end_matches("/s"))
 }
 
-/// Bytes a day, `/day` or not.
+/// Parses bytes per day, with or without `/day`.
 pub fn per_day(text: &str) -> Result<ByteSize, String> {
     size(text.trim().trim_end_matches("/day").trim_end_matches("/d"))
 }

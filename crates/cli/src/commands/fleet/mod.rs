@@ -16,35 +16,35 @@ use wearwell_stack::RunError;
 use wearwell_study::fleet::{CheckOptions, Fleet, FleetError, FleetOptions, FleetResult, foresee, from_file};
 use workers::tell_of;
 
-/// Foresees a fleet of drives: when they wear out, what each tenant costs, what would be otherwise
+/// Predicts a fleet of drives: when they wear out, what each tenant costs, and the effect of changes
 ///
-/// Groups of drives and tenants with distributions of ages and loads, by theory: a hundred thousand drives take seconds. All drives are
-/// drawn several times, which gives the intervals; what-ifs are held against the same draws. --check simulates some of the drives and says
-/// whether theory is to be trusted.
+/// Groups of drives and tenants have distributions of ages and loads; predictions come from theory, so a hundred
+/// thousand drives take seconds. All drives are drawn several times, which gives the intervals; what-ifs use the same
+/// draws. --check simulates some of the drives and reports whether theory can be trusted.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The fleet (TOML or JSON)
+    /// Description of the fleet (TOML or JSON)
     #[arg(value_name = "FLEET", required_unless_present = "schema")]
     file: Option<PathBuf>,
-    /// Print the JSON Schema of fleets, with which editors complete and check them
+    /// Print the JSON Schema of fleets, for completion and checks in editors
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// Simulate so many of the drives, drawn at random, and hold theory against them
+    /// Simulate this many drives, drawn at random, and compare them with theory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Check")]
     check: Option<u32>,
-    /// Blocks of the small drives that stand for those of the fleet; `all` simulates whole drives
+    /// Number of blocks of the small simulated drives that represent those of the fleet; `all` simulates whole drives
     #[arg(
         long, value_name = "N", default_value = "1000", value_parser = check_blocks, requires = "check", help_heading = "Check"
     )]
     check_blocks: CheckBlocks,
-    /// How far off theory may be to be trusted, as a share
+    /// Largest relative error at which theory is trusted
     #[arg(
         long, value_name = "SHARE", default_value_t = wearwell_study::fleet::TOLERANCE, value_parser = tolerance,
         requires = "check", help_heading = "Check"
     )]
     tolerance: f64,
-    /// Also tell, to standard error, how long the check would take so many workers, by its own runs on paper
+    /// Also estimate, on standard error, the duration of the check with this many workers, from the times of its own runs
     #[arg(
         long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), requires = "check",
         conflicts_with_all = ["dask", "store"], help_heading = "Check"
@@ -52,13 +52,13 @@ pub struct Args {
     workers: Option<u32>,
     #[command(flatten)]
     study: StudyArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
-    /// The table that CSV and Parquet have
+    /// Table that is written as CSV or Parquet
     #[arg(long, value_enum, default_value_t = rows::Which::Years, help_heading = "Output")]
     table: rows::Which,
-    /// Also write the result to a file: .json everything, .csv or .parquet one table
+    /// Also write the result to a file: .json (everything), .csv or .parquet (one table)
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -75,7 +75,7 @@ Examples:
   wearwell fleet my-fleet.toml --check 1000 --store checked/ --dask tcp://scheduler:8786
   wearwell fleet --schema > fleet.schema.json";
 
-/// How many blocks the drives have that are simulated, if not as many as those of the fleet.
+/// Number of blocks of the simulated drives; `None` for that of the fleet's drives.
 #[derive(Clone, Copy)]
 struct CheckBlocks(Option<u32>);
 
@@ -89,7 +89,7 @@ fn check_blocks(text: &str) -> Result<CheckBlocks, String> {
         .ok_or_else(|| "must be between 64 and 1000000, or \"all\"".into())
 }
 
-/// A share above 0.
+/// Parses a share above 0.
 fn tolerance(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share < 1.0);
     share.ok_or_else(|| format!("\"{text}\" is no share between 0 and 1, such as 0.03"))

@@ -1,4 +1,4 @@
-//! The tables of a fleet as rows, for programs.
+//! Tables of a fleet as rows, for programs.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,21 +10,21 @@ use wearwell_study::fleet::FleetResult;
 pub enum Which {
     /// Each year ahead
     Years,
-    /// How long drives last
+    /// Life of the drives
     Life,
     /// Each group of drives
     Groups,
     /// Each tenant
     Tenants,
-    /// What would be otherwise
+    /// Results of the what-ifs
     WhatIf,
-    /// What each figure rests on
+    /// Basis of each figure
     Basis,
-    /// Theory held against simulation
+    /// Theory compared with simulation
     Check,
 }
 
-/// The rows of a table; what a row nests is told by names with an underscore.
+/// Returns the rows of a table; names of nested fields are joined by an underscore.
 pub fn rows(result: &FleetResult, which: Which) -> Vec<Row> {
     match which {
         Which::Years => flat(&result.years),
@@ -45,7 +45,7 @@ fn flat<T: Serialize>(rows: &[T]) -> Vec<Row> {
     rows.iter().map(row).collect()
 }
 
-/// A field, or the fields within, of which the mean keeps the name.
+/// Flattens a field. In an estimate, the mean keeps the name of the field.
 fn field(name: String, value: Value) -> Row {
     match value {
         Value::Object(mut fields) => {

@@ -1,4 +1,4 @@
-//! What becomes of a fleet, as text.
+//! Text output for a fleet.
 
 use crate::report::table::short;
 use crate::report::{count, grid};
@@ -6,7 +6,7 @@ use wearwell_study::fleet::{
     Basis, Check, CheckRow, Estimate, FleetResult, LifeRow, PartRow, Verdict, WhatIfRow, YearRow,
 };
 
-/// All of it.
+/// Returns the complete output.
 pub fn table(result: &FleetResult) -> String {
     let fleet = &result.fleet;
     let name = fleet.name.as_deref().unwrap_or("fleet");
@@ -60,7 +60,7 @@ fn rests_on(result: &FleetResult) -> String {
     )
 }
 
-/// A figure in as many digits as people read.
+/// Formats a figure with a readable number of digits.
 fn figure(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "–".into(),
@@ -226,7 +226,7 @@ fn checked(check: &Check) -> String {
     )
 }
 
-/// What models leave out, each once.
+/// Returns the notes about omissions of the models, each once.
 fn notes(bases: &[Basis]) -> String {
     let mut notes: Vec<&str> = Vec::new();
     for note in bases.iter().flat_map(|basis| &basis.notes) {

@@ -1,11 +1,11 @@
-//! How long the runs of a check take, by the clock and on paper.
+//! Duration of a check's runs: measured, and estimated for other numbers of workers.
 
 use crate::report::table::duration;
 use crate::tell::tell;
 use wearwell_study::fleet::{Check, makespan};
 
-/// Tells how long the runs took on `threads`, all cores unless given, beside what list scheduling makes of their own times, and what that
-/// comes to with `workers`.
+/// Prints the measured duration on `threads` (all cores unless given), the duration that list scheduling predicts from
+/// the times of the runs, and the same prediction for `workers`.
 pub fn tell_of(check: &Check, threads: Option<usize>, workers: usize) {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = threads.unwrap_or_else(cores);

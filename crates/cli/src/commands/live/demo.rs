@@ -1,4 +1,4 @@
-//! `wearwell live demo`: what live software does to a small drive, and what would be better.
+//! `wearwell live demo`: effect of live software on a small drive, and possible improvements.
 
 use super::writers::{PARTS, Part, has_fio};
 use crate::commands::advise;
@@ -14,39 +14,40 @@ use wearwell_serve::nbd::{Address, Limits, Server};
 use wearwell_serve::{Device, SharedDevice, Status};
 use wearwell_stack::Draft;
 
-/// The drive.
+/// Scenario of the demonstration's drive.
 const DRIVE: &str = include_str!("../../../../../scenarios/live.toml");
 
-/// What advice is asked for: few families, so that the demonstration is soon over.
+/// Options of the `wearwell advise` command: few families, to keep the demonstration short.
 const ADVICE: [&str; 8] =
     ["--set", "measure.max_warm_up=60", "--only", "victim,streams", "--replicas", "3", "--depth", "1"];
 
-/// Serves a small drive, writes to it as software does, and shows what that did to the flash and what would be better
+/// Serves a small drive, writes to it as real software does, and shows the effect on the flash and possible improvements
 ///
-/// It needs no rights and no set-up, and takes less than two minutes. fio writes where it is installed and speaks NBD, and a client of our own where it is
-/// not. What passes is recorded, and advice is asked for that recording; each command that it stands for is shown.
+/// Needs no privileges and no set-up, and takes less than two minutes. fio writes if it is installed and supports NBD;
+/// otherwise a built-in client writes. The requests are recorded and `wearwell advise` runs on the recording; the
+/// equivalent command of each step is shown.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Who writes
+    /// Client that writes
     #[arg(long, value_enum, default_value_t = Who::Auto)]
     client: Who,
-    /// Seconds that each part may take
+    /// Most seconds for each part
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=3600))]
     seconds: u16,
-    /// Keeps scenario and recording in a new folder, for commands of your own
+    /// Keep scenario and recording in a new folder, for further commands
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 }
 
-/// Who writes.
+/// Client that writes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Who {
-    /// fio where it is installed
+    /// fio if it is installed
     Auto,
     /// fio
     Fio,
-    /// A client of our own
+    /// Built-in client
     Own,
 }
 
@@ -56,7 +57,7 @@ Examples:
   wearwell live demo --client own --seconds 5 --keep demo
   wearwell run demo/drive.toml --trace demo/recording.csv.zst --report demo.html    what was kept, once more";
 
-/// Advice as its command reads it.
+/// Arguments of `advise` as its command line parses them.
 #[derive(Parser)]
 #[command(name = "wearwell advise", no_binary_name = true)]
 struct Advise {
@@ -99,7 +100,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     advice(&scenario, &recording)
 }
 
-/// Serves the drive, has all parts write to it, and shows what they did.
+/// Serves the drive, runs all parts on it, and shows their effects.
 fn write(args: &Args, uses_fio: bool, folder: &Path, recording: &Path) -> Result<(), Failure> {
     let draft = Draft::from_toml(DRIVE, "live.toml (built in)")?;
     let mut device = Device::in_memory(&draft.scenario()?).map_err(|error| draft.explain(&error))?;
@@ -135,18 +136,18 @@ fn status(device: &SharedDevice) -> Result<Status, Failure> {
     device.with(|device| Ok(device.status())).map_err(Failure::run)
 }
 
-/// What a part did.
+/// Effect of one part.
 struct Did {
     name: &'static str,
-    /// Of the FTL.
+    /// Counters of the FTL.
     counters: Counters,
     page_bytes: u64,
-    /// What 99 of a hundred writes took no longer than.
+    /// 99th percentile of the write latency.
     p99_ns: Option<u64>,
 }
 
 impl Did {
-    /// Between two looks at the drive.
+    /// Returns the differences between two readings of the drive's status.
     fn between(part: &Part, before: &Status, after: &Status) -> Self {
         let ftl =
             |status: &Status| status.look.reports().layers.last().expect("every stack has an FTL").counters;
@@ -173,7 +174,7 @@ impl Did {
     }
 }
 
-/// A row for each part, and a column for each cause that wrote anything.
+/// Returns a table with a row for each part, and a column for each cause that wrote anything.
 fn table(parts: &[Did]) -> String {
     let wrote = |cause: &Cause| parts.iter().any(|part| part.counters.outgoing(*cause, Operation::Write) > 0);
     let causes: Vec<Cause> = Cause::ALL.into_iter().filter(wrote).collect();
@@ -184,7 +185,7 @@ fn table(parts: &[Did]) -> String {
     grid(&head, parts.iter().map(|part| part.row(&causes)).collect(), &right)
 }
 
-/// Asks what would make the drive wear well under what was recorded, as a user would.
+/// Runs `wearwell advise` on the recorded requests, as a user would.
 fn advice(scenario: &Path, recording: &Path) -> Result<(), Failure> {
     let (scenario, recording) = (scenario.display().to_string(), recording.display().to_string());
     let words = [&scenario, "--trace", &recording, "--set", "trace.address=direct"];

@@ -5,7 +5,7 @@ mod writers;
 
 use crate::exit::Failure;
 
-/// What live software does to flash, shown on this machine
+/// Shows the effect of live software on flash, on this machine
 #[derive(clap::Subcommand)]
 pub enum Command {
     Demo(demo::Args),

@@ -1,4 +1,4 @@
-//! Who writes to the drive of the demonstration, over NBD as anybody would.
+//! Writers of the demonstration: clients that write to the drive over NBD.
 
 use crate::exit::Failure;
 use crate::interrupt::interrupted;
@@ -11,25 +11,25 @@ use wearwell_serve::nbd::Client;
 
 /// Bytes of a random write.
 const BLOCK: u64 = 4096;
-/// Bytes of a sequential one.
+/// Bytes of a sequential write.
 const LONG: u64 = 256 << 10;
-/// Random writes from one flush to the next.
+/// Number of random writes between two flushes.
 const WRITES_A_FLUSH: u64 = 64;
-/// Times that the drive is overwritten at random.
+/// Number of times that random writes overwrite the drive.
 const OVERWRITES: u64 = 2;
-/// How often is looked whether a program has ended.
+/// Interval between checks whether a program has ended.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A part of the demonstration.
 pub struct Part {
-    /// What it is.
+    /// Description of the part.
     pub name: &'static str,
-    /// The fio job that does it, if fio can; the address follows.
+    /// Arguments of the fio job for this part, if fio can run it; the address is appended.
     fio: Option<&'static [&'static str]>,
     own: fn(&mut Client, &mut dyn FnMut() -> bool) -> io::Result<()>,
 }
 
-/// All parts, in their order.
+/// All parts, in the order in which they run.
 pub const PARTS: &[Part] = &[
     Part {
         name: "fill, 256 KiB at a time",
@@ -54,8 +54,8 @@ pub const PARTS: &[Part] = &[
 ];
 
 impl Part {
-    /// Does it on the drive at `socket`, for so long at most: by fio if that is to be used and can, else by a client of our own. Says
-    /// who did it.
+    /// Runs the part on the drive at `socket`, for at most `most`: with fio if wanted and possible, otherwise with the
+    /// built-in client. Returns the name of the client.
     pub fn run(&self, socket: &Path, uses_fio: bool, most: Duration) -> Result<&'static str, Failure> {
         if let Some(job) = self.fio.filter(|_| uses_fio) {
             return fio(job, socket, most).map(|()| "fio");
@@ -69,7 +69,7 @@ impl Part {
     }
 }
 
-/// Whether fio is installed and speaks NBD.
+/// True if fio is installed and supports NBD.
 pub fn has_fio() -> bool {
     let asked = Command::new("fio").arg("--enghelp=nbd").stdout(Stdio::null()).stderr(Stdio::null()).status();
     asked.is_ok_and(|status| status.success())
@@ -77,7 +77,7 @@ pub fn has_fio() -> bool {
 
 fn fio(job: &[&str], socket: &Path, most: Duration) -> Result<(), Failure> {
     let mut command = Command::new("fio");
-    // It leaves files where it runs.
+    // fio leaves files in its working directory.
     command.current_dir(socket.parent().unwrap_or(Path::new(".")));
     command.args(job).arg("--ioengine=nbd").arg(format!("--uri=nbd+unix:///?socket={}", socket.display()));
     command.arg(format!("--runtime={}", most.as_secs().max(1))).arg("--output-format=terse");
@@ -89,7 +89,7 @@ fn fio(job: &[&str], socket: &Path, most: Duration) -> Result<(), Failure> {
             break;
         }
         if interrupted() {
-            // It may have ended by itself meanwhile.
+            // The process may have ended by itself in the meantime.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Failure::Interrupted);
@@ -108,7 +108,7 @@ fn fio(job: &[&str], socket: &Path, most: Duration) -> Result<(), Failure> {
     )))
 }
 
-/// Bytes that differ from each other, as those of real data do.
+/// Returns pseudorandom bytes, which do not compress, like real data.
 fn bytes(count: u64, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; count as usize];
     rand_fill(&mut bytes, seed);
@@ -150,13 +150,13 @@ fn overwrite(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Resu
     client.flush()
 }
 
-/// What a key-value store on raw flash writes: each batch of records goes to a log and is made durable; when the log is full, a sorted table is
-/// written of it at once; when there are enough tables, all are read, written anew as one larger run, and forgotten. The log has an
-/// eighth of the drive, tables three quarters; the space of what was merged is trimmed.
+/// Writes like a key-value store on raw flash. Each batch of records is appended to a log and made durable. When the log
+/// is full, its sorted table is written at once. When there are enough tables, all are read, written as one larger run,
+/// and discarded. The log has an eighth of the drive, tables have three quarters; the space of merged tables is trimmed.
 fn log_and_tables(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io::Result<()> {
     /// Bytes of a batch of records.
     const BATCH: u64 = 8 << 10;
-    /// Tables that are merged together.
+    /// Number of tables that are merged together.
     const MERGED: u64 = 4;
     let size = client.bytes() / LONG * LONG;
     let log = size / 8 / LONG * LONG;
@@ -184,7 +184,7 @@ fn log_and_tables(client: &mut Client, goes_on: &mut dyn FnMut() -> bool) -> io:
             client.write(at, &data[..BATCH as usize])?;
             client.flush()?;
         }
-        // The log becomes a young table.
+        // The log is written as a new table.
         let at = number % young;
         copy(client, None, place(at), &mut data, &mut read)?;
         client.trim(0, log as u32)?;

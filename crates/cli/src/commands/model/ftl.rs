@@ -15,9 +15,9 @@ use wearwell_theory::ftl::{
     flash_bitmap_write_amplification, gecko_write_amplification,
 };
 
-/// RAM and recovery after a loss of power of FTLs whose table is in flash, side by side
+/// Compares RAM use and recovery after a power cut of FTLs whose table is in flash
 ///
-/// The model of GeckoFTL (Dayan, Bonnet, Idreos, SIGMOD 2016). docs/ftl-model.md has its formulas.
+/// Uses the model of GeckoFTL (Dayan, Bonnet, Idreos, SIGMOD 2016). docs/ftl-model.md has its formulas.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -28,7 +28,7 @@ pub struct Args {
     drive: DriveArgs,
     #[command(flatten)]
     design: DesignArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
 }
@@ -40,7 +40,7 @@ Examples:
   wearwell model ftl --pages-per-block 1024 --page-size '16 KiB' --read-us 50 --program-us 600
   wearwell model ftl --battery false --format json | jq '.ftls[] | {ftl, recovery_seconds}'";
 
-/// The drive.
+/// Sizes and times of the drive.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Drive")]
 struct DriveArgs {
@@ -53,7 +53,7 @@ struct DriveArgs {
     /// Pages of a block (B)
     #[arg(long, value_name = "B", default_value_t = 128)]
     pages_per_block: u32,
-    /// Logical over physical pages (R)
+    /// Logical pages divided by physical pages (R)
     #[arg(long, value_name = "SHARE", default_value_t = 0.7, allow_negative_numbers = true)]
     load: f64,
     /// Time to read a page, microseconds
@@ -62,49 +62,49 @@ struct DriveArgs {
     /// Time to program a page, microseconds
     #[arg(long, value_name = "US", default_value_t = 1000.0, allow_negative_numbers = true)]
     program_us: f64,
-    /// Time to read a spare area, microseconds; a 32nd of that of a page unless given
+    /// Time to read a spare area, microseconds; 1/32 of the page read time unless given
     #[arg(long, value_name = "US", allow_negative_numbers = true)]
     spare_read_us: Option<f64>,
 }
 
-/// The FTL.
+/// Parameters of the FTLs.
 #[derive(clap::Args)]
 #[command(next_help_heading = "FTL")]
 struct DesignArgs {
-    /// Entries of the mapping cache, of 8 bytes (C)
+    /// Entries of the mapping cache, 8 bytes each (C)
     #[arg(long, value_name = "C", default_value_t = 1 << 19)]
     cache_entries: u64,
     /// Share of the cache that may be dirty in LazyFTL and IB-FTL
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, allow_negative_numbers = true)]
     dirty_share: f64,
-    /// Ratio of the sizes of runs in Logarithmic Gecko (T)
+    /// Size ratio of successive runs in Logarithmic Gecko (T)
     #[arg(long, value_name = "T", default_value_t = 2)]
     size_ratio: u32,
-    /// Parts that an entry of Logarithmic Gecko is cut into (S); a 32nd of the pages of a block unless given
+    /// Number of parts of an entry of Logarithmic Gecko (S); 1/32 of the pages of a block unless given
     #[arg(long, value_name = "S")]
     partitions: Option<u32>,
-    /// Of which blocks the number of valid pages is in RAM, where no bitmap is
+    /// Blocks whose number of valid pages is kept in RAM, for FTLs without a bitmap in RAM
     #[arg(long, value_enum, default_value_t = Held::Full)]
     counters: Held,
     /// Share of the blocks in the sample of --counters sampled
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true)]
     counter_share: f64,
-    /// Blocks drawn for each victim with --counters sampled or none; 4 and 10 unless given
+    /// Blocks drawn for each victim with --counters sampled or none; 4 and 10 respectively unless given
     #[arg(long, value_name = "D")]
     counter_choices: Option<u32>,
-    /// Whether a battery saves what is in RAM; each FTL as it was published unless given
+    /// True if a battery saves the contents of RAM; as published for each FTL unless given
     #[arg(long, value_name = "BOOL")]
     battery: Option<bool>,
 }
 
-/// Of which blocks the number of valid pages is in RAM.
+/// Blocks whose number of valid pages is in RAM.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Held {
-    /// Of all
+    /// All blocks
     Full,
-    /// Of a sample
+    /// A sample of the blocks
     Sampled,
-    /// Of none
+    /// No blocks
     None,
 }
 
@@ -119,7 +119,7 @@ impl DesignArgs {
     }
 }
 
-/// The words of the options.
+/// Returns the counters in the words of the options, as JSON.
 fn counters_json(counters: Counters) -> Value {
     match counters {
         Counters::Full => json!({ "kind": "full" }),
@@ -167,7 +167,7 @@ impl Args {
             battery: design.battery,
         };
         FtlDrive::new(sizes).map_err(|error| match error {
-            // Which nobody can give.
+            // No option sets the number of blocks.
             TheoryError::Parameter { parameter: "blocks", problem } => {
                 Failure::Usage(format!("--capacity: blocks of this size: {problem}"))
             }
@@ -176,7 +176,7 @@ impl Args {
     }
 }
 
-/// What is calculated of one FTL.
+/// Calculated figures of one FTL.
 struct Account {
     ftl: Ftl,
     ram: Vec<RamPart>,
@@ -252,7 +252,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// A table with a column for each FTL, a line for each name and one for the sums.
+/// Returns a table with a column for each FTL, a line for each name and a line for the sums.
 fn side_by_side(
     what: &str,
     accounts: &[Account],
@@ -266,7 +266,7 @@ fn side_by_side(
             names.push(name);
         }
     }
-    // Each name after all that stand before it in any column.
+    // Sort each name behind all names that precede it in any column.
     names.sort_by_key(|name| {
         columns.iter().filter_map(|column| column.iter().position(|(own, _)| own == name)).max()
     });

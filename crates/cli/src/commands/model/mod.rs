@@ -1,10 +1,10 @@
-//! `wearwell model`: what else follows from sizes and times alone.
+//! `wearwell model`: figures that follow from sizes and times alone.
 
 mod ftl;
 
 use crate::exit::Failure;
 
-/// Calculates what FTLs need besides flash writes, without simulating
+/// Calculates properties of FTLs besides flash writes, without simulation
 #[derive(clap::Subcommand)]
 pub enum Command {
     Ftl(ftl::Args),

@@ -1,4 +1,4 @@
-//! The two devices, as the command line names them.
+//! NVRAM and SSD of a file system, as the command line names them.
 
 use crate::exit::Failure;
 use clap::ValueEnum;
@@ -14,37 +14,37 @@ use wearwell_nvmfs::nvram::{MappedNvram, Persistence};
 use wearwell_nvmfs::ssd::{Caching, FileSsd, Ssd, StackSsd};
 use wearwell_stack::{Draft, Scenario};
 
-/// Which devices.
+/// Options that name the devices.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Devices")]
 pub struct Devices {
-    /// NVRAM: a file or a DAX device; several, each with an option of its own and in any order, are used as one
+    /// NVRAM: a file or a DAX device; several (one option each, in any order) are used as one
     ///
-    /// On persistent memory it survives power cuts. In memory (/dev/shm) it survives the death of the process, for trying
-    /// things out.
+    /// On persistent memory, contents survive power cuts. In memory (/dev/shm), contents survive a crash of the
+    /// process, which is enough for tests.
     #[arg(long, value_name = "FILE", required = true)]
     pub nvram: Vec<PathBuf>,
-    /// SSD: a file, a block device, or a scenario (.toml, .json) whose drive it is
+    /// SSD: a file, a block device, or a scenario (.toml, .json) of a simulated drive
     ///
-    /// The content of a scenario's drive lies in a file beside it, which ends in .content.
+    /// The contents of a simulated drive are in a file next to the scenario, whose name ends in .content.
     #[arg(long, value_name = "FILE")]
     pub ssd: PathBuf,
-    /// How stores to the NVRAM are made persistent
+    /// Method that makes stores to the NVRAM persistent
     #[arg(long, value_enum, default_value_t = Persist::Auto)]
     persist: Persist,
-    /// The SSD is read and written past the page cache (O_DIRECT)
+    /// Access the SSD without the page cache (O_DIRECT)
     #[arg(long)]
     ssd_direct: bool,
 }
 
-/// How stores are made persistent.
+/// Method that makes stores persistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Persist {
-    /// Cache lines on persistent memory and in memory, msync elsewhere
+    /// Cache-line flushes on persistent memory and in memory, msync elsewhere
     Auto,
-    /// Cache lines
+    /// Cache-line flushes
     CacheLines,
-    /// msync, which a power cut respects on any file system, and which is slow
+    /// msync, which is safe across power cuts on any file system, but slow
     Msync,
 }
 
@@ -58,15 +58,15 @@ impl From<Persist> for Persistence {
     }
 }
 
-/// The SSD, whatever it is.
+/// An SSD of any kind.
 pub type AnySsd = Box<dyn Ssd>;
 
-/// An error about an option.
+/// Returns an error about an option.
 pub fn about(option: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Run(format!("{option}: {error}"))
 }
 
-/// Why a file was not made or opened, with what helps.
+/// Returns the reason why a file was not created or opened, with a hint.
 fn not_made(option: &str, error: &std::io::Error) -> Failure {
     let help = match error.kind() {
         ErrorKind::AlreadyExists => "; --force destroys its content",
@@ -77,7 +77,7 @@ fn not_made(option: &str, error: &std::io::Error) -> Failure {
 }
 
 impl Devices {
-    /// Makes the NVRAM, or opens it if it is there and `bytes` does not say how large it is to be.
+    /// Creates the NVRAM, or opens an existing one if `bytes` gives no size.
     pub fn create_nvram(&self, bytes: Option<u64>, existing: Existing) -> Result<MappedNvram, Failure> {
         let made = MappedNvram::create_set(&self.nvram, bytes, existing, self.persist.into(), random_id()?);
         made.map_err(|error| not_made("--nvram", &error))
@@ -89,7 +89,7 @@ impl Devices {
         opened.map_err(|error| not_made("--nvram", &error))
     }
 
-    /// Makes the SSD, or opens it if it is there and `bytes` does not say how large it is to be.
+    /// Creates the SSD, or opens an existing one if `bytes` gives no size.
     pub fn create_ssd(&self, bytes: Option<u64>, existing: Existing) -> Result<AnySsd, Failure> {
         if let Some(scenario) = self.scenario()? {
             if bytes.is_some() {
@@ -107,7 +107,7 @@ impl Devices {
         Ok(Box::new(made.map_err(|error| not_made("--ssd", &error))?))
     }
 
-    /// Opens the SSD. The drive of a scenario is filled with what has content, as before a run.
+    /// Opens the SSD. The simulated drive of a scenario is first filled with the pages that have content.
     pub fn open_ssd(&self) -> Result<AnySsd, Failure> {
         let Some(scenario) = self.scenario()? else { return self.create_ssd(None, Existing::Refuse) };
         let content = self.content();
@@ -119,7 +119,7 @@ impl Devices {
         Ok(Box::new(ssd))
     }
 
-    /// Opens both for a look, which changes neither: what is stored to this NVRAM goes to a copy.
+    /// Opens both devices for reading only: stores to this NVRAM go to a private copy.
     pub fn open_to_read(&self) -> Result<(MappedNvram, FileSsd), Failure> {
         open_to_read(&self.nvram, &self.ssd, self.caching())
     }
@@ -128,7 +128,7 @@ impl Devices {
         if self.ssd_direct { Caching::Direct } else { Caching::Cached }
     }
 
-    /// The scenario, if the SSD is the drive of one.
+    /// Returns the scenario, if the SSD is a simulated drive.
     fn scenario(&self) -> Result<Option<Scenario>, Failure> {
         if !is_scenario(&self.ssd) {
             return Ok(None);
@@ -136,12 +136,12 @@ impl Devices {
         Ok(Some(Draft::from_file(&self.ssd)?.scenario()?))
     }
 
-    /// Where is kept what the drive of a scenario did while it was last mounted.
+    /// Returns the path of the statistics that a simulated drive left at its last unmount.
     pub fn record(&self) -> Option<PathBuf> {
         record(&self.ssd)
     }
 
-    /// The files that the two are in.
+    /// Returns the files of both devices.
     pub fn files(&self) -> Vec<PathBuf> {
         let ssd = if is_scenario(&self.ssd) { self.content() } else { self.ssd.clone() };
         self.nvram.iter().cloned().chain([ssd]).collect()
@@ -152,7 +152,7 @@ impl Devices {
     }
 }
 
-/// Opens NVRAM and SSD for a look, which changes neither. Of the drive of a scenario only the content is read.
+/// Opens NVRAM and SSD for reading only. Of a simulated drive, only the contents are opened.
 pub fn open_to_read(
     nvram: &[PathBuf],
     ssd: &Path,
@@ -165,12 +165,12 @@ pub fn open_to_read(
     Ok((nvram, ssd))
 }
 
-/// An id that nothing else has.
+/// Returns a random, unique id.
 pub fn random_id() -> Result<u128, Failure> {
     Ok(u128::from(random()?) << 64 | u128::from(random()?))
 }
 
-/// A number that nobody has used before.
+/// Returns a random number.
 pub fn random() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
     let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
@@ -178,22 +178,22 @@ pub fn random() -> Result<u64, Failure> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The time, ns since 1970.
+/// Returns the time in ns since 1970.
 pub fn now_ns() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64
 }
 
-/// Whether the SSD is the drive of a scenario.
+/// True if the SSD is a simulated drive, given by a scenario.
 fn is_scenario(ssd: &Path) -> bool {
     matches!(ssd.extension().and_then(|ending| ending.to_str()), Some("toml" | "json"))
 }
 
-/// Where is kept what the drive of a scenario did while it was last mounted.
+/// Returns the path of the statistics that a simulated drive left at its last unmount.
 pub fn record(ssd: &Path) -> Option<PathBuf> {
     is_scenario(ssd).then(|| beside(ssd, ".stats.json"))
 }
 
-/// Where the content of a scenario's drive lies.
+/// Returns the path of the contents of a simulated drive.
 fn content(ssd: &Path) -> PathBuf {
     beside(ssd, ".content")
 }
@@ -204,7 +204,7 @@ fn beside(ssd: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Blocks of a sparse file that are not holes.
+/// Returns the blocks of a sparse file that are not holes.
 fn written_blocks(path: &Path) -> std::io::Result<Vec<Range<u64>>> {
     use rustix::fs::{SeekFrom, seek};
     let file = File::open(path)?;
@@ -212,7 +212,7 @@ fn written_blocks(path: &Path) -> std::io::Result<Vec<Range<u64>>> {
     loop {
         let begin = match seek(&file, SeekFrom::Data(at)) {
             Ok(begin) => begin,
-            // No data from here on.
+            // No data follows.
             Err(rustix::io::Errno::NXIO) => return Ok(found),
             Err(error) => return Err(error.into()),
         };

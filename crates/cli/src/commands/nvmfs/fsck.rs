@@ -17,27 +17,28 @@ use wearwell_nvmfs::store::{Found, Store};
 
 /// Checks a file system that is not mounted
 ///
-/// First all inodes, their checksums and where their blocks lie, then all names and what they lead to, then the data on the SSD
-/// against its checksums, and the names in each snapshot. Changes nothing without --repair. With it, pointers that lead nowhere become holes, files that no name
-/// leads to get one in /lost+found, and what has a wrong checksum on NVRAM is taken as it is. Data on the SSD that has a wrong
-/// one is left: reading it is an error until it is written anew or deleted.
+/// Checks all inodes, their checksums and block pointers; then all names and the inodes that they refer to; then the
+/// data on the SSD against its checksums, and the names in each snapshot. Changes nothing without --repair. With
+/// --repair, invalid pointers become holes, files without a name get one in /lost+found, and contents of NVRAM with a
+/// wrong checksum are accepted. Data on the SSD with a wrong checksum is left: reading it is an error until it is
+/// overwritten or deleted.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     devices: Devices,
-    /// Puts right what is wrong
+    /// Correct errors
     #[arg(long)]
     repair: bool,
-    /// Takes NVRAM and SSD of different mounts for a pair: what was changed between them is wrong
+    /// Accept NVRAM and SSD of different mounts as a pair: changes between these mounts are lost or wrong
     ///
-    /// For a copy that is all that is left. Files that were not written since it was made are as they were.
+    /// For a copy that is all that is left. Files that were not written since the copy was made are intact.
     #[arg(long, requires = "repair")]
     unpaired: bool,
-    /// Leaves out the data on the SSD, which takes as long as reading it
+    /// Skip the data on the SSD, whose check takes as long as reading it
     #[arg(long)]
     quick: bool,
-    /// Prints JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     json: bool,
 }
@@ -53,31 +54,31 @@ Exit codes:
   4  something is, and was left
   8  it could not be checked";
 
-/// Exit code for what was corrected.
+/// Exit code for corrected errors.
 const CORRECTED: u8 = 1;
-/// Exit code for what was left.
+/// Exit code for errors that remain.
 const LEFT: u8 = 4;
-/// Exit code for what could not be checked.
+/// Exit code for a file system that cannot be checked.
 const NOT_CHECKED: u8 = 8;
 
-/// What was found.
+/// Result of a check.
 #[derive(Serialize)]
 struct Report {
-    /// It had been unmounted.
+    /// True if the file system was unmounted cleanly.
     was_closed: bool,
     /// Inodes in use.
     inodes: u32,
-    /// Files that nobody wants, and that the next mount removes; some are usual when it was not unmounted.
+    /// Files without a name that the next mount removes; some are usual after an unclean end.
     orphans: usize,
-    /// How many problems there were.
+    /// Number of problems.
     problem_count: u64,
-    /// Problems, not all where there are many.
+    /// Descriptions of problems, limited in number.
     problems: Vec<String>,
-    /// They were corrected, but for those that are left.
+    /// True if the problems were corrected, except those in `left`.
     repaired: bool,
-    /// Problems that nothing can correct: data that is lost, and names in snapshots.
+    /// Problems that cannot be corrected: lost data, and names in snapshots.
     left: u64,
-    /// Those of them that are of names in snapshots, which go with these.
+    /// Part of `left` that concerns names in snapshots; these problems end when the snapshots are deleted.
     left_in_snapshots: u64,
 }
 
@@ -101,7 +102,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What is left, and what helps.
+/// Returns a message about the remaining problems, with a hint.
 fn of_those_left(report: &Report) -> String {
     let (left, names) = (report.left - report.left_in_snapshots, report.left_in_snapshots);
     let data = "of data, which is lost: bring these files back from a copy, or delete them";
@@ -117,7 +118,7 @@ fn of_those_left(report: &Report) -> String {
     )
 }
 
-/// Looks at a copy of the NVRAM. Names are looked at as they are when the blocks are right.
+/// Checks a copy of the NVRAM. Names are checked after repairing the blocks in the copy.
 fn check(args: &Args) -> Result<Report, Failure> {
     let (nvram, ssd) = args.devices.open_to_read()?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
@@ -128,7 +129,7 @@ fn check(args: &Args) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Puts right all that is wrong, and finishes what was interrupted.
+/// Corrects all errors, and completes interrupted operations.
 fn repair(args: &Args) -> Result<Report, Failure> {
     let (nvram, ssd) = (args.devices.open_nvram()?, Arc::new(args.devices.open_ssd()?));
     let options = Options { mark: random()?, ..Options::default() };
@@ -137,11 +138,11 @@ fn repair(args: &Args) -> Result<Report, Failure> {
         false => Store::open_damaged(nvram, ssd, options),
     };
     let mut opened = opened.map_err(Failure::run)?;
-    // What changes from here on makes any copy of before another's.
+    // From here on, changes make every earlier copy of one device mismatch.
     opened.0.begin_epoch().map_err(|error| about("--ssd", error))?;
     let (mut fs, mut report) = with_right_blocks(opened)?;
     let caller = Caller { now_ns: now_ns(), ..Caller::default() };
-    // Removes orphans too.
+    // Also removes orphans.
     report.tell(&wearwell_nvmfs::fs::repair(&mut fs, &caller).map_err(Failure::run)?);
     report.repaired = report.problem_count > 0;
     report.look_at_data(&fs, args.quick)?;
@@ -155,7 +156,7 @@ fn repair(args: &Args) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// The file system with all blocks where they can be.
+/// Returns the file system with all block pointers corrected where possible.
 fn with_right_blocks<N: Nvram, S: Ssd>(
     (mut store, found): (Store<N, S>, Found),
 ) -> Result<(Nvmfs<N, S>, Report), Failure> {
@@ -182,7 +183,7 @@ impl Report {
         self.problems.extend(problems.iter().map(ToString::to_string));
     }
 
-    /// Looks at the names in snapshots, each as it was, in a store over a copy of the NVRAM. What is wrong there is left.
+    /// Checks the names in each snapshot, in a store over a copy of the NVRAM. Errors found there are not corrected.
     fn look_at_snapshots<N: Nvram, S: Ssd>(&mut self, store: Store<N, S>) {
         let problems = match check_snapshots(store) {
             Ok(problems) => {
@@ -196,7 +197,7 @@ impl Report {
         self.problems.extend(problems);
     }
 
-    /// Reads the data that has checksums.
+    /// Reads all data that has checksums.
     fn look_at_data<N: Nvram, S: Ssd>(&mut self, fs: &Nvmfs<N, S>, is_quick: bool) -> Result<(), Failure> {
         if !is_quick {
             let problems = fs.store().check_all_data().map_err(|error| about("--ssd", error))?;

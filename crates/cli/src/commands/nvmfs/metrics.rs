@@ -1,12 +1,12 @@
-//! What a file system did, for Prometheus.
+//! Statistics of a file system in the format of Prometheus.
 
 use serde_json::{Map, Value};
 use wearwell_nvmfs::ssd::Drive;
 use wearwell_nvmfs::stats::Stats;
 use wearwell_watch::metrics::Metrics;
 
-/// All that [`Stats`] has: what it counts as counters, how full it is as gauges, and what a simulated drive did under the names that
-/// a drive has that is served.
+/// Returns all fields of [`Stats`]: event counts as counters, fill levels as gauges, and the statistics of a simulated
+/// drive under the names that a served drive uses.
 pub fn text(stats: &Stats) -> String {
     let mut metrics = Metrics::default();
     let value = serde_json::to_value(stats).expect("plain data");
@@ -25,7 +25,7 @@ pub fn text(stats: &Stats) -> String {
     metrics.text()
 }
 
-/// The fields that are numbers.
+/// Returns the numeric fields.
 fn numbers(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, f64)> {
     fields.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?)))
 }
@@ -63,7 +63,7 @@ mod tests {
     use wearwell_nvmfs::ssd::DriveLayer;
 
     #[test]
-    fn counts_are_counters_and_what_is_full_is_gauges() {
+    fn events_are_counters_and_fill_levels_are_gauges() {
         let layer = DriveLayer {
             name: "ftl".into(),
             written_pages: 4,

@@ -18,17 +18,17 @@ use wearwell_stack::ByteSize;
 
 /// Makes a file system over NVRAM and an SSD
 ///
-/// Files that are not there are made when their size is given; existing ones are refused without --force, which destroys their
-/// content. docs/nvmfs.md tells how to choose the sizes.
+/// Missing files are created if their size is given; existing file systems and data are refused without --force, which
+/// destroys them. docs/nvmfs.md explains how to choose the sizes.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     devices: Devices,
-    /// Size of the NVRAM, for a file that is to be made; of several all together
+    /// Size of the NVRAM, for a new file; the sum if there are several
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Devices")]
     size: Option<ByteSize>,
-    /// The same as a share of the SSD, above 0 and at most 1
+    /// Size of the NVRAM as a share of the SSD, above 0 and at most 1
     #[arg(
         long,
         value_name = "SHARE",
@@ -37,13 +37,13 @@ pub struct Args {
         help_heading = "Devices"
     )]
     nvram_share: Option<f64>,
-    /// Size of the SSD, for a file that is to be made
+    /// Size of the SSD, for a new file
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Devices")]
     ssd_size: Option<ByteSize>,
-    /// Makes it where something is already
+    /// Overwrite existing content
     #[arg(long, help_heading = "Devices")]
     force: bool,
-    /// Files and directories that there is room for at first; one in 4 KiB of NVRAM unless given. More come when they are needed
+    /// Initial number of inodes; one per 4 KiB of NVRAM unless given. More are added when needed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..), help_heading = "File system")]
     inodes: Option<u32>,
     /// Share of the SSD that is kept free for cleaning
@@ -55,20 +55,20 @@ pub struct Args {
         help_heading = "File system"
     )]
     reserve: f64,
-    /// Where data goes
+    /// Placement of data
     #[arg(long, value_enum, default_value_t = Placement::Nvmfs, help_heading = "File system")]
     placement: Placement,
-    /// Only metadata has checksums
+    /// Store checksums of metadata only
     ///
-    /// Otherwise damaged data is found too, when it is read from the SSD, by fsck, and, of that on NVRAM, when it is mounted again.
+    /// With checksums of data, damage is found when data is read from the SSD, by fsck, and, for data on NVRAM, at the next mount.
     #[arg(long, help_heading = "File system")]
     no_data_checksums: bool,
 }
 
-/// Where data goes.
+/// Placement of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Placement {
-    /// By use: hot data stays on NVRAM, what cools moves to the SSD
+    /// By use: hot data stays on NVRAM, data that cools moves to the SSD
     Nvmfs,
     /// By size: small files stay on NVRAM, large ones on the SSD, in place
     Conquest,
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(share) = args.nvram_share.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
         return Err(Failure::Usage(format!("--nvram-share: is {share}; it must be above 0 and at most 1")));
     }
-    // What was not there before is not left behind when no file system comes of it.
+    // Files created by this command are removed if it fails.
     let new: Vec<_> = args.devices.files().into_iter().filter(|path| !path.exists()).collect();
     let guarantee = make(args, &format).inspect_err(|_| {
         new.iter().for_each(|path| {
@@ -107,13 +107,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         });
     })?;
     if let Some(record) = args.devices.record() {
-        // It is of a file system that is gone.
+        // The statistics belong to the file system that was overwritten.
         let _ = std::fs::remove_file(record);
     }
     print(&format!("made; what is in the NVRAM {guarantee}\n"))
 }
 
-/// Makes it, and says what the NVRAM guarantees.
+/// Makes the file system, and returns what the NVRAM guarantees.
 fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
     let ssd = args.devices.create_ssd(args.ssd_size.map(|size| size.0), existing)?;
@@ -129,7 +129,7 @@ fn make(args: &Args, format: &Format) -> Result<Guarantee, Failure> {
     Ok(guarantee)
 }
 
-/// Nobody loses what is there who has not said so.
+/// Refuses to overwrite content without `--force`.
 fn refuse_content(ssd: &impl Ssd) -> Result<(), Failure> {
     let mut first = [0; BLOCK_BYTES];
     ssd.read(0, &mut first).map_err(|error| about("--ssd", error))?;

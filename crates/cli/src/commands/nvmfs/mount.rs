@@ -14,35 +14,37 @@ use wearwell_mount::{MountedOnFiles, OnFiles};
 
 /// Mounts a file system on a directory, by FUSE
 ///
-/// Serves it until it is unmounted, with `wearwell nvmfs umount`, `umount`, Ctrl-C or SIGTERM. What a write returned from is in the NVRAM: it is there again
-/// after the process or, on persistent memory, the power was lost.
+/// Serves the file system until it is unmounted: with `wearwell nvmfs umount`, `umount`, Ctrl-C or SIGTERM. Data is in
+/// the NVRAM when the write returns. It survives the end of the process and, on persistent memory, a power cut.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     devices: Devices,
-    /// The directory
+    /// Directory for the mount
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Options, separated by commas
     ///
-    /// allow_other: other users may use it. ro: nothing may be changed. direct_io: the kernel keeps no pages.
-    /// writeback_cache: the kernel collects writes, and only fsync makes them survive. noexec: nothing can be executed; nosuid and nodev
-    /// are always so. no_scrub: what has checksums is not looked at in the background. threads=N: threads for requests, half of the processors but 4 at most unless given. snapshot=NAME: as --snapshot. And the file system's own:
-    /// lists=fixed|adaptive, flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02, grouping=update_likelihood|lru,
-    /// trim=true, small_file_bytes=1048576, caching=write_back|periodic|write_through, write_out_share=0.1, index_bytes=67108864.
+    /// allow_other: other users have access. ro: read-only. direct_io: the kernel caches no pages. writeback_cache: the
+    /// kernel collects writes, and only fsync makes them survive. noexec: no programs can be executed; nosuid and nodev
+    /// always apply. no_scrub: checksums are not verified in the background. threads=N: number of threads for requests;
+    /// half of the processors, at most 4, unless given. snapshot=NAME: same as --snapshot. Options of the file system:
+    /// lists=fixed|adaptive, flush_above=0.8, flush_below=0.5, recycle_fragmentation=0.1, recycle_free=0.02,
+    /// grouping=update_likelihood|lru, trim=true, small_file_bytes=1048576, caching=write_back|periodic|write_through,
+    /// write_out_share=0.1, index_bytes=67108864.
     #[arg(short, long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
     options: MountOptions,
-    /// Mounts a snapshot, read-only, and not what there is now
+    /// Mount a snapshot, read-only, instead of the current state
     ///
-    /// Neither NVRAM nor SSD is changed: what changed since the snapshot is turned back in memory. Others may be mounted meanwhile, but
-    /// not the file system itself.
+    /// Neither NVRAM nor SSD is changed: changes since the snapshot are undone in memory. Several snapshots can be
+    /// mounted at the same time, but not together with the file system itself.
     #[arg(long, value_name = "NAME")]
     snapshot: Option<String>,
-    /// Returns when it is mounted, and serves on in the background
+    /// Return once mounted, and serve in the background
     #[arg(long)]
     background: bool,
-    /// Says nothing once it is mounted: what `--background` starts
+    /// Print nothing once mounted: used by the process that `--background` starts
     #[arg(long, hide = true)]
     quiet_once_mounted: bool,
 }
@@ -54,7 +56,7 @@ Examples:
   wearwell nvmfs stats /mnt; wearwell nvmfs umount /mnt
   wearwell nvmfs mount --nvram /dev/shm/nvram --ssd ssd.img --snapshot monday /mnt";
 
-/// How often is looked whether to end.
+/// Interval between checks whether to end.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Runs the command.
@@ -86,14 +88,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         file_system.mount(&args.directory, &options).map_err(|error| about(&directory.to_string(), error))?;
     crate::tell::tell(format_args!("mounted on {directory}; {guarantee}"));
     if args.quiet_once_mounted {
-        // Whoever reads what the command says would wait for this process otherwise.
+        // Redirect the outputs: a process that reads our pipe would otherwise wait for the end of this process.
         let nowhere = std::fs::File::options().write(true).open("/dev/null").map_err(Failure::run)?;
         rustix::stdio::dup2_stderr(&nowhere).map_err(Failure::run)?;
     }
     serve(mounted, &args.directory, args.devices.record().filter(|_| snapshot.is_none()).as_deref())
 }
 
-/// Opens the file system, or a snapshot of it; with what is to be said of it.
+/// Opens the file system, or a snapshot of it. Also returns a message for the user.
 fn open(
     devices: &Devices,
     options: wearwell_nvmfs::options::Options,
@@ -115,13 +117,12 @@ fn open(
     Ok((file_system, format!("what is in the NVRAM {guarantee}")))
 }
 
-/// What the table of mounts calls the file system: its NVRAM, the first file of several, by which `nvmfs umount` finds it from anywhere.
+/// Returns the source for the mount table: the NVRAM, the first file of several. `nvmfs umount` finds the NVRAM by this path.
 fn source(nvram: &Path) -> PathBuf {
     nvram.canonicalize().unwrap_or_else(|_| nvram.to_owned())
 }
 
-/// Waits for the end, which Ctrl-C or SIGTERM asks for. Open files put it off where somebody sits at a terminal and is told so;
-/// a service ends at once.
+/// Waits until Ctrl-C or SIGTERM. On a terminal, open files delay the end, with a message; a service ends at once.
 fn serve(mounted: MountedOnFiles, directory: &Path, record: Option<&Path>) -> Result<(), Failure> {
     be_patient();
     let directory = directory.display();
@@ -147,7 +148,7 @@ fn serve(mounted: MountedOnFiles, directory: &Path, record: Option<&Path>) -> Re
     mounted.join().map_err(|error| about(&directory.to_string(), error))
 }
 
-/// Keeps what the drive of a scenario did, for `stats`: the simulated drive ends with the mount.
+/// Stores the statistics of a simulated drive for `stats`, because the drive ends with the mount.
 fn keep(mounted: &MountedOnFiles, record: Option<&Path>) {
     if let (Some(path), Some(report)) = (record, mounted.report())
         && let Err(error) = std::fs::write(path, report)
@@ -159,7 +160,7 @@ fn keep(mounted: &MountedOnFiles, record: Option<&Path>) {
     }
 }
 
-/// Starts the same command without `--background`, and waits until the directory is another.
+/// Starts the same command without `--background`, and waits until the directory is on another file system.
 fn in_background(directory: &Path) -> Result<(), Failure> {
     let shown = directory.display().to_string();
     let device = || directory.metadata().map(|of| of.dev()).map_err(|error| about(&shown, error));

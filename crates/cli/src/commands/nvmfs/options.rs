@@ -3,29 +3,29 @@
 use std::str::FromStr;
 use wearwell_nvmfs::options::Options;
 
-/// Threads for requests at most: each has a buffer of 16 MiB, of which it uses what the largest request needs.
+/// Upper limit of threads for requests: each has a buffer of 16 MiB, and uses as much of it as the largest request needs.
 const MOST_THREADS: u16 = 256;
 
-/// What `-o` may say.
+/// Options that `-o` accepts.
 #[derive(Clone, Debug, Default)]
 pub struct MountOptions {
-    /// Other users may use it.
+    /// Allows access by other users.
     pub allow_other: bool,
-    /// Nothing may be changed.
+    /// Mounts read-only.
     pub read_only: bool,
-    /// The kernel keeps no pages.
+    /// Disables the page cache of the kernel.
     pub direct_io: bool,
-    /// The kernel collects writes.
+    /// Lets the kernel collect writes.
     pub writeback_cache: bool,
-    /// Nothing can be executed.
+    /// Forbids the execution of programs.
     pub no_programs: bool,
-    /// What is there is not looked at in the background.
+    /// Disables the check of checksums in the background.
     pub no_scrub: bool,
-    /// The snapshot that is mounted, and not what there is now.
+    /// Name of the snapshot to mount instead of the current state.
     pub snapshot: Option<String>,
-    /// Threads that requests come to.
+    /// Number of threads that serve requests.
     pub threads: Option<u16>,
-    /// How the file system uses its devices.
+    /// Options of the file system.
     pub file_system: Options,
 }
 
@@ -42,7 +42,7 @@ impl FromStr for MountOptions {
                 ("rw", _) => options.read_only = false,
                 ("direct_io", _) => options.direct_io = true,
                 ("writeback_cache", _) => options.writeback_cache = true,
-                // It is mounted so in any case.
+                // Always in force.
                 ("nosuid" | "nodev", _) => {}
                 ("noexec", _) => options.no_programs = true,
                 ("no_scrub", _) => options.no_scrub = true,
@@ -63,13 +63,13 @@ impl FromStr for MountOptions {
     }
 }
 
-/// How many threads handle requests.
+/// Parses the number of threads for requests.
 fn threads(text: &str) -> Result<u16, String> {
     let number = text.parse().ok().filter(|number| (1..=MOST_THREADS).contains(number));
     number.ok_or_else(|| format!("threads={text}: a number from 1 to {MOST_THREADS} is needed"))
 }
 
-/// A number or a truth value where it is one, else a word.
+/// Returns a number or a truth value if `text` is one, otherwise a string.
 fn value_of(text: &str) -> toml::Value {
     let number = || text.parse().map(toml::Value::Integer).or_else(|_| text.parse().map(toml::Value::Float));
     text.parse().map(toml::Value::Boolean).ok().or_else(|| number().ok()).unwrap_or_else(|| text.into())
@@ -81,7 +81,7 @@ mod tests {
     use wearwell_nvmfs::options::{Caching, Grouping};
 
     #[test]
-    fn options_are_read() {
+    fn options_are_parsed() {
         let options: MountOptions =
             "allow_other,no_scrub,flush_above=0.7,,trim=false,grouping=lru".parse().unwrap();
         assert!(options.no_scrub && options.allow_other && !options.direct_io && !options.file_system.trim);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_is_right() {
+    fn wrong_option_is_refused_with_valid_ones() {
         let problem = |text: &str| text.parse::<MountOptions>().unwrap_err();
         let unknown = problem("flush_abov=0.7");
         assert!(unknown.contains("flush_abov") && unknown.contains("flush_above"), "{unknown}");

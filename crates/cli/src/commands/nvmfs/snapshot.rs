@@ -21,21 +21,21 @@ use wearwell_nvmfs::ssd::{Caching, FileSsd};
 use wearwell_nvmfs::stats::{ORDER_XATTR, SnapshotStats};
 use wearwell_nvmfs::store::Store;
 
-/// Makes, lists and deletes snapshots: the file system as it was, in `.snapshots` of a mount, or to be mounted read-only
+/// Makes, lists and deletes snapshots, which are visible in `.snapshots` of a mount or can be mounted read-only
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Makes a snapshot: at once, however large the file system is
+    /// Makes a snapshot, in constant time for any size of the file system
     ///
-    /// What it has and the file system changes later stays on the devices until it is deleted. On a mount it is found as
-    /// `.snapshots/NAME` in the root, which no listing shows.
+    /// Old versions of data that the file system changes later stay on the devices until the snapshot is deleted. A
+    /// mount shows the snapshot as `.snapshots/NAME` in its root; listings of the root omit `.snapshots`.
     #[command(after_help = HELP)]
     Create(One),
-    /// Deletes a snapshot, and frees what it alone has
+    /// Deletes a snapshot, and frees the blocks that only it uses
     ///
-    /// Of a mount that is used meanwhile: what it has is freed by and by, and the command returns when all is.
+    /// If the file system is mounted, the blocks are freed in the background, and the command returns when all are free.
     #[command(after_help = HELP)]
     Delete(One),
-    /// Lists the snapshots, the oldest first, with the blocks of 4 KiB that each has for itself
+    /// Lists the snapshots, the oldest first, with the number of 4 KiB blocks that only that snapshot uses
     #[command(after_help = HELP)]
     List(List),
 }
@@ -43,38 +43,38 @@ pub enum Command {
 /// A file system, mounted or not.
 #[derive(Args)]
 struct Which {
-    /// NVRAM of one that is not mounted; several times if it lies in several files
+    /// NVRAM of a file system that is not mounted; several times if it consists of several files
     #[arg(long, value_name = "FILE", requires = "ssd")]
     nvram: Vec<PathBuf>,
-    /// Its SSD: a file or a block device; of the drive of a scenario while it is mounted alone
+    /// SSD of that file system: a file or a block device; snapshots of a simulated drive need a mounted file system
     #[arg(long, value_name = "FILE", requires = "nvram")]
     ssd: Option<PathBuf>,
-    /// The directory on which it is mounted
+    /// Directory of the mount
     #[arg(long, value_name = "DIR", required_unless_present = "nvram", conflicts_with_all = ["nvram", "ssd"])]
     on: Option<PathBuf>,
 }
 
-/// What one snapshot is asked for.
+/// Arguments for one snapshot.
 #[derive(Args)]
 pub struct One {
     #[command(flatten)]
     which: Which,
-    /// Its name: 1 to 100 letters, digits and `-_.:@+`
+    /// Name of the snapshot: 1 to 100 letters, digits and `-_.:@+`
     #[arg(value_name = "NAME")]
     name: String,
 }
 
-/// What all are asked for.
+/// Arguments for all snapshots.
 #[derive(Args)]
 pub struct List {
     #[command(flatten)]
     which: Which,
-    /// Prints JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     json: bool,
 }
 
-/// How often is looked whether all is freed.
+/// Interval between checks whether all blocks are free.
 const TICK: Duration = Duration::from_millis(20);
 
 const HELP: &str = "\
@@ -94,7 +94,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// Makes or deletes one.
+/// Makes or deletes a snapshot.
 fn order(one: &One, what: &str) -> Result<(), Failure> {
     check_snapshot_name(&one.name).map_err(|error| about(&one.name, error))?;
     match (&one.which.on, &one.which.ssd) {
@@ -104,10 +104,10 @@ fn order(one: &One, what: &str) -> Result<(), Failure> {
     }
 }
 
-/// Has the server of a mount do it. What the kernel has still to write is written first.
+/// Requests the change from the server of a mount. The kernel's dirty pages are written first.
 fn tell_mount(directory: &Path, what: &str, name: &str) -> Result<(), Failure> {
     let shown = directory.display().to_string();
-    // Else the attribute would be one of the directory.
+    // Without this check, the attribute would be set on an ordinary directory.
     report(directory).map_err(|error| about(&shown, error))?;
     let open = File::open(directory).map_err(|error| about(&shown, error))?;
     rustix::fs::syncfs(&open).map_err(|error| about(&shown, error))?;
@@ -120,7 +120,7 @@ fn tell_mount(directory: &Path, what: &str, name: &str) -> Result<(), Failure> {
         Errno::NOSPC => about(name, "there is no room for another snapshot"),
         error => about(&shown, error),
     })?;
-    // What it had is freed beside requests.
+    // The server frees blocks while it serves requests.
     while report(directory).is_ok_and(|stats| stats.snapshots_being_deleted > 0) {
         if interrupted() {
             return Err(about(name, "it was deleted, and what it had is still being freed"));
@@ -130,7 +130,7 @@ fn tell_mount(directory: &Path, what: &str, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does it where nobody has it mounted.
+/// Changes a file system that is not mounted.
 fn change(nvram: &[PathBuf], ssd: &Path, what: &str, name: &str) -> Result<(), Failure> {
     let nvram = MappedNvram::open_set(nvram, Persistence::Auto).map_err(|error| about("--nvram", error))?;
     let ssd = FileSsd::open(ssd, Caching::Cached).map_err(|error| about("--ssd", error))?;
@@ -149,7 +149,7 @@ fn change(nvram: &[PathBuf], ssd: &Path, what: &str, name: &str) -> Result<(), F
     })
 }
 
-/// Prints which there are.
+/// Prints the snapshots.
 fn tell(list: &List) -> Result<(), Failure> {
     let snapshots = match (&list.which.on, &list.which.ssd) {
         (Some(directory), _) => {
@@ -170,7 +170,7 @@ fn tell(list: &List) -> Result<(), Failure> {
     print(&grid(&["Name", "Made", "Blocks"], rows.collect(), &[2]))
 }
 
-/// Those of a file system that is not mounted, which is left as it is.
+/// Returns the snapshots of a file system that is not mounted, without changing it.
 fn of_image(nvram: &[PathBuf], ssd: &Path) -> Result<Vec<SnapshotStats>, Failure> {
     let (nvram, ssd) = open_to_read(nvram, ssd, Caching::Cached)?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());

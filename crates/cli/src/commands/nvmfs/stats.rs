@@ -14,26 +14,26 @@ use wearwell_nvmfs::ssd::Caching;
 use wearwell_nvmfs::stats::{REPORT_XATTR, Stats};
 use wearwell_nvmfs::store::Store;
 
-/// Largest report, bytes.
+/// Largest report, in bytes.
 const MOST_BYTES: usize = 64 << 10;
 
-/// What a mounted file system did since it was mounted, and how full it or one that is not mounted is
+/// Shows the statistics of a mounted file system since its mount, or the fill level of an unmounted one
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The directory on which it is mounted
+    /// Directory of the mount
     #[arg(value_name = "DIR", required_unless_present = "nvram", conflicts_with_all = ["nvram", "ssd"])]
     directory: Option<PathBuf>,
-    /// NVRAM of one that is not mounted, which is left as it is; several times if it lies in several files
+    /// NVRAM of a file system that is not mounted, which is not changed; several times if it consists of several files
     #[arg(long, value_name = "FILE", requires = "ssd")]
     nvram: Vec<PathBuf>,
-    /// Its SSD: a file, a block device, or a scenario
+    /// SSD of that file system: a file, a block device, or a scenario
     #[arg(long, value_name = "FILE", requires = "nvram")]
     ssd: Option<PathBuf>,
-    /// Prints JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     json: bool,
-    /// Prints metrics of a mounted one in the text format of Prometheus
+    /// Print metrics of a mounted file system in the text format of Prometheus
     #[cfg(feature = "serve")]
     #[arg(long, requires = "directory", conflicts_with = "json")]
     prometheus: bool,
@@ -47,31 +47,31 @@ Examples:
   wearwell nvmfs stats --nvram /dev/shm/nvram --ssd ssd.img
   wearwell nvmfs stats --nvram /dev/shm/nvram --ssd my.toml     and what the simulated drive did";
 
-/// What is known of one that is not mounted.
+/// Statistics of a file system that is not mounted.
 #[derive(Serialize)]
 struct Image {
-    /// Its number, which NVRAM and SSD have in common.
+    /// Identifier that NVRAM and SSD have in common.
     id: String,
-    /// Bytes of NVRAM.
+    /// Size of the NVRAM in bytes.
     nvram_bytes: u64,
-    /// Blocks of the SSD.
+    /// Size of the SSD in blocks.
     ssd_blocks: u64,
-    /// Where data goes.
+    /// Placement of data.
     placement: PlacementKind,
-    /// How often it was mounted.
+    /// Number of mounts.
     mounts: u64,
-    /// It was unmounted.
+    /// True if the file system was unmounted cleanly.
     was_closed: bool,
-    /// Files that the next mount removes.
+    /// Number of files that the next mount removes.
     orphans: usize,
-    /// What fsck would say of blocks.
+    /// Number of problems with blocks that fsck would report.
     problem_count: u64,
     /// Extents of the SSD by number of valid blocks, from 0 to 128.
     extents_by_valid_blocks: Vec<u32>,
-    /// How full it is.
+    /// Fill level.
     #[serde(flatten)]
     stats: Stats,
-    /// What was done while it was mounted for the last time, if its drive is simulated and it was unmounted.
+    /// Statistics of the last mount, if the drive is simulated and the file system was unmounted cleanly.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_mount: Option<Stats>,
 }
@@ -134,12 +134,12 @@ fn image(nvram: &[PathBuf], ssd: &Path) -> Result<Image, Failure> {
         problem_count: found.scan.problem_count,
         extents_by_valid_blocks: fs.store().extent_histogram(),
         stats: fs.stats(),
-        // Of an earlier mount, if the last one died.
+        // After a crash, the record belongs to an earlier mount.
         last_mount: record.filter(|_| found.was_closed).and_then(|path| last_mount(&path)),
     })
 }
 
-/// What was kept when it was unmounted.
+/// Reads the statistics that were stored at the last unmount.
 fn last_mount(path: &Path) -> Option<Stats> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
@@ -212,7 +212,7 @@ fn done(stats: &Stats) -> Vec<Row> {
     ]
 }
 
-/// What checksums showed.
+/// Returns the results of checksum verification.
 fn checked(stats: &Stats) -> Vec<Row> {
     let Some(of) = &stats.checksums else { return Vec::new() };
     let wrong = match &of.last_wrong {
@@ -228,7 +228,7 @@ fn checked(stats: &Stats) -> Vec<Row> {
     ]
 }
 
-/// What a simulated drive did.
+/// Returns the statistics of a simulated drive.
 fn of_drive(stats: &Stats) -> Vec<Row> {
     let Some(drive) = &stats.drive else { return Vec::new() };
     let amplification = drive.write_amplification.map_or("-".into(), |of| format!("{of:.3}"));
@@ -260,7 +260,7 @@ fn of_snapshots(stats: &Stats) -> String {
     }
 }
 
-/// How many blocks can be written over for certain.
+/// Formats the number of blocks that can safely be overwritten.
 fn written_over(stats: &Stats) -> String {
     match stats.snapshots.last() {
         Some(newest) => {
@@ -270,7 +270,7 @@ fn written_over(stats: &Stats) -> String {
     }
 }
 
-/// How often there was no room, and what was full.
+/// Formats the number of requests refused for lack of space, and the full device.
 fn refusals(stats: &Stats) -> String {
     match &stats.last_no_space {
         Some(reason) => format!("{}; the last time {reason}", stats.no_space),

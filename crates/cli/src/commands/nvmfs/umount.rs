@@ -12,12 +12,12 @@ use wearwell_nvmfs::backing::is_in_use;
 
 /// Unmounts a file system, and waits until NVRAM and SSD are free
 ///
-/// `umount` returns while the server still closes the file system, which takes seconds where there are millions of files. After
-/// this command it can be checked, copied and mounted again at once.
+/// `umount` returns while the server is still closing the file system, which takes seconds with millions of files. When
+/// this command returns, the file system can be checked, copied and mounted again.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The directory on which it is mounted
+    /// Directory of the mount
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
@@ -27,15 +27,15 @@ Examples:
   wearwell nvmfs umount /mnt
   wearwell nvmfs umount /mnt && wearwell nvmfs fsck --nvram /dev/shm/nvram --ssd ssd.img";
 
-/// What the table of mounts calls it, the second where the kernel is old.
+/// File-system types in the mount table; old kernels use the second.
 const TYPES: [&[u8]; 2] = [b"fuse.nvmfs", b"fuse"];
-/// How often is looked whether the server has ended.
+/// Interval between checks whether the server has ended.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let shown = args.directory.display().to_string();
-    // Where the server died there is no file to be found, and yet a mount.
+    // A mount whose server has crashed has no accessible files.
     let canonical = args.directory.canonicalize().or_else(|_| std::path::absolute(&args.directory));
     let at = canonical.map_err(|error| about(&shown, error))?;
     let table =
@@ -52,11 +52,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The NVRAM of the NVMFS that is mounted on a directory, the last of several.
+/// Returns the NVRAM of the NVMFS mounted on a directory, the last of several.
 fn nvram_of(table: &[u8], at: &Path) -> Option<PathBuf> {
     table.split(|byte| *byte == b'\n').rev().find_map(|line| {
         let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
-        // Before a dash stand as many optional fields as there are, behind it type and source.
+        // Optional fields precede a dash; type and source follow it.
         let dash = fields.iter().position(|field| *field == b"-")?;
         let (directory, kind, source) = (fields.get(4)?, fields.get(dash + 1)?, fields.get(dash + 2)?);
         let is_it = TYPES.contains(kind) && unescaped(directory) == at.as_os_str().as_bytes();
@@ -65,7 +65,7 @@ fn nvram_of(table: &[u8], at: &Path) -> Option<PathBuf> {
     })
 }
 
-/// A field of the table of mounts, in which spaces and the like are octal numbers.
+/// Decodes a field of the mount table, in which spaces and some other characters are octal escapes.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,7 +1,7 @@
-//! What answers a point for somebody else: the hidden other end of `--dask`, started by a worker.
+//! Hidden worker mode for `--dask`: computes one point for another process.
 //!
-//! It says its build on a line, so that the worker can refuse another one, takes a point on a line and says what came of it on a third.
-//! The end of its input is the end of whoever wants to know.
+//! Prints its build on the first line, so that the worker can refuse another build; then reads a point as one line and
+//! prints the result as one line. End of input means that the other process has ended.
 
 use crate::exit::Failure;
 use crate::interrupt;
@@ -13,7 +13,7 @@ use wearwell_experiments::crew;
 use wearwell_experiments::journal::build;
 use wearwell_experiments::session::{Interrupted, Watch};
 
-/// Nobody looks on.
+/// Observer that shows no progress and stops on an interrupt.
 struct Unseen;
 
 impl Watch for Unseen {
@@ -22,7 +22,7 @@ impl Watch for Unseen {
     }
 }
 
-/// Answers the point that stands on standard input, if there is one.
+/// Computes the point on standard input, if there is one.
 pub fn answer() -> Result<(), Failure> {
     say(&json!({ "build": build() }))?;
     let mut line = String::new();
@@ -36,7 +36,7 @@ pub fn answer() -> Result<(), Failure> {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         interrupt::interrupt();
     });
-    // A worker's thread has one core to give.
+    // A worker thread provides one core.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     match crew::answer(&asked, &Unseen) {
         Ok(Ok(answer)) => say(&serde_json::to_value(answer).expect("plain data")),

@@ -1,4 +1,4 @@
-//! What there is to reproduce, what it costs, and our verdict on record.
+//! List of the items that can be reproduced, with their costs and recorded verdicts.
 
 use crate::commands::run::Format;
 use crate::exit::Failure;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wearwell_experiments::manifest::{self, Costs, Found, Manifest};
 use wearwell_study::Row;
 
-/// What stands for the cost of an item that nobody has measured.
+/// Text for an unknown cost.
 const UNKNOWN: &str = "not measured";
 
 /// Prints all items.
@@ -23,7 +23,8 @@ pub fn list(manifests: &[Manifest], format: Format) -> Result<(), Failure> {
     })
 }
 
-/// A part for each paper; two lines for each item, the second one saying what it is, so that all fit where a table would not.
+/// Returns the list as text: a section for each paper and two lines for each item. The second line is the description,
+/// which would be too long for a table.
 fn table(manifests: &[Manifest], costs: &Costs) -> String {
     let all = || manifest::items(manifests);
     let width = all().map(|found| found.name().len()).max().unwrap_or_default();
@@ -54,7 +55,7 @@ fn table(manifests: &[Manifest], costs: &Costs) -> String {
     )
 }
 
-/// Core seconds of all programs that can be run, each once, and of how many it is not known.
+/// Returns the core seconds of all programs that can be run, each counted once, and the number of programs of unknown cost.
 fn total(manifests: &[Manifest], known: &BTreeMap<String, f64>) -> (f64, usize) {
     let possible = manifest::items(manifests).filter(|found| found.item.impossible.is_none());
     let sources: BTreeSet<String> = possible.map(source).collect();
@@ -72,7 +73,7 @@ fn row(found: Found, costs: &Costs) -> Row {
     }))
 }
 
-/// The item whose program is run for this one.
+/// Returns the item whose program provides the data of this item.
 fn source(found: Found) -> String {
     found.item.data_of.clone().unwrap_or_else(|| found.name())
 }
@@ -85,7 +86,7 @@ fn cost(found: Found, known: &BTreeMap<String, f64>) -> String {
     }
 }
 
-/// A row of a table that others read.
+/// Converts a value to a row.
 pub fn as_row(value: Value) -> Row {
     match value {
         Value::Object(fields) => fields.into_iter().collect(),
@@ -93,7 +94,7 @@ pub fn as_row(value: Value) -> Row {
     }
 }
 
-/// Seconds of one core in a unit that fits.
+/// Formats core seconds in a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 1.0 => "< 1 s".to_owned(),
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_has_its_costs_or_says_that_nobody_measured_them_in_80_columns() {
+    fn every_item_shows_its_cost_or_not_measured_in_80_columns() {
         let manifests = manifest::all().unwrap();
         let mut costs = Costs::default();
         costs.quick_core_seconds.insert("cagc/figure-9".to_owned(), 0.4);
@@ -124,7 +125,7 @@ mod tests {
             let words: Vec<&str> = line.split_whitespace().collect();
             assert_eq!(words.join(" "), format!("{name} {}", columns.join(" ")));
         }
-        // Each program counts once, however many items take their data from it.
+        // Each program counts once, even if several items use its data.
         let sources: BTreeSet<String> =
             manifest::items(&manifests).filter(|found| found.item.impossible.is_none()).map(source).collect();
         let others = sources.len() - 1;

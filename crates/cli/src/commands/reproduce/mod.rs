@@ -26,7 +26,7 @@ use wearwell_study::Row;
 
 /// Reproduces figures, tables and claims of the five papers, each with data, plots and a verdict
 ///
-/// Without items it lists them, with what each costs. An item leaves a folder with its tables (CSV), its plots (SVG) and its
+/// Without items, lists all items with their costs. An item leaves a folder with tables (CSV), plots (SVG) and a
 /// verdict (item.json); a page for each paper shows them. Finished points of an interrupted run are not run again.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
@@ -34,42 +34,42 @@ pub struct Args {
     /// Items as PAPER/ITEM, whole papers, or `all`
     #[arg(value_name = "ITEM")]
     items: Vec<String>,
-    /// Smaller drives and fewer runs: an answer within minutes
+    /// Use smaller drives and fewer runs: an answer within minutes
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// As in the paper, or better
+    /// Use the sizes of the paper, or better
     #[arg(long)]
     full: bool,
-    /// Where folders and pages go
+    /// Folder for results and pages
     #[arg(long, short, value_name = "DIR", default_value = "reproduced")]
     output: PathBuf,
-    /// Another setting of the item's program, as its manifest has them
+    /// Change a setting of the item's program, as in its manifest
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Another value of a number that no paper gives, by its name in the register of assumptions
+    /// Change the value of an assumption that no paper gives, by its name in the register of assumptions
     #[arg(long, value_name = "NAME=VALUE")]
     assume: Vec<String>,
-    /// Halve and double each assumption that the items use, and say which verdicts turn
+    /// Halve and double each assumption that the items use, and show which verdicts change
     #[arg(long, conflicts_with_all = ["assume", "judge"])]
     vary_assumptions: bool,
-    /// Run nothing: decide the claims by the data that is there, and write the pages
+    /// Run nothing: judge the claims by existing data, and write the pages
     #[arg(long)]
     judge: bool,
-    /// Run finished items as well
+    /// Also run finished items again
     #[arg(long)]
     again: bool,
     #[command(flatten)]
     crew: CrewArgs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also draw claims, plots and tables on a page, which needs nothing else to be looked at: .html
+    /// Also write claims, plots and tables as a self-contained page: .html
     #[arg(long, value_name = "FILE", conflicts_with = "vary_assumptions", requires = "items")]
     report: Option<PathBuf>,
-    /// What a measurement by the clock runs inside its machine: plays a job in a directory
+    /// Internal: runs a timed measurement inside its virtual machine, by playing a job in a directory
     #[arg(long, hide = true, num_args = 2, value_names = ["JOB", "DIR"])]
     play: Option<Vec<PathBuf>>,
-    /// What a worker of a cluster runs: answers the point on standard input
+    /// Internal: run by a worker of a cluster; computes the point on standard input
     #[arg(long, hide = true, exclusive = true)]
     answer: bool,
     #[command(flatten)]
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return list::list(&manifests, args.format);
     }
     if let Some(threads) = args.crew.threads() {
-        // Fails where a pool was built before, as in a test that runs several commands: it has all cores then.
+        // Fails if a thread pool exists already, as in a test that runs several commands; that pool has all cores.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     let dask = args.crew.dask()?;
@@ -150,7 +150,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if failed.is_empty() { Ok(()) } else { Err(Failure::Run(failed.join("\n"))) }
 }
 
-/// Writes the page: the records with what the manifest says of their items, and the plots and tables in their folders.
+/// Writes the page: records, descriptions from the manifests, and the plots and tables in the folders.
 fn draw(
     page: &Page,
     items: &[Found],
@@ -169,7 +169,7 @@ fn draw(
     page.write_value(&args.items.join(", "), whole)
 }
 
-/// Refuses what no item can do before anything is begun; what some cannot do they say in their turn.
+/// Rejects settings that no item supports, before any run. Settings that only some items lack are reported with those items.
 fn can_be_reproduced(manifests: &[Manifest], items: &[Found], plan: &Plan) -> Result<(), Failure> {
     let mut problems = Vec::new();
     for found in items {
@@ -185,7 +185,7 @@ fn can_be_reproduced(manifests: &[Manifest], items: &[Found], plan: &Plan) -> Re
     Err(Failure::Usage(problems.join("\n")))
 }
 
-/// What was found, and why some items failed: one that fails keeps none of the others from its turn.
+/// Reproduces all items. Returns the records, and the errors of failed items; a failed item does not stop the others.
 fn reproduce_all(
     args: &Args,
     manifests: &[Manifest],
@@ -200,11 +200,11 @@ fn reproduce_all(
         match record {
             Ok(record) => {
                 records.push(record);
-                // After each, so that an interruption leaves the pages of what is there.
+                // Written after each item, so that the pages are complete after an interruption.
                 pages::write(manifests, &args.output).map_err(Failure::run)?;
             }
             Err(error) if error.is::<Interrupted>() => return Err(Failure::Interrupted),
-            // No other would fare better.
+            // The other items would fail in the same way.
             Err(error) if error.is::<Lost>() => {
                 failed.push(format!("{}: {error}", found.name()));
                 return Err(Failure::Run(failed.join("\n")));
@@ -219,7 +219,7 @@ fn failure(error: wearwell_experiments::Failure) -> Failure {
     if error.is::<Interrupted>() { Failure::Interrupted } else { Failure::Run(error.to_string()) }
 }
 
-/// The folder that `WEARWELL_TRACES` names, from wherever it is looked at.
+/// Returns the folder in `WEARWELL_TRACES` as an absolute path.
 fn traces() -> Result<Option<PathBuf>, Failure> {
     let named = std::env::var_os("WEARWELL_TRACES").filter(|named| !named.is_empty());
     let absolute = named.map(std::path::absolute).transpose();
@@ -275,7 +275,7 @@ fn verdicts(records: &[Record]) -> String {
     text
 }
 
-/// Items that were asked for and have no verdict, and why; those that failed are told of elsewhere.
+/// Describes the requested items without a verdict, except failed items.
 fn without(items: &[Found], records: &[Record], args: &Args) -> String {
     let mut text = String::new();
     for found in items.iter().filter(|found| !records.iter().any(|record| record.item == found.name())) {
@@ -305,7 +305,7 @@ fn rows(records: &[Record]) -> Vec<Row> {
     each.collect()
 }
 
-/// The assumptions that the named items use, halved and doubled.
+/// Reproduces the items with each of their assumptions halved and doubled.
 fn try_assumptions(args: &Args, manifests: &[Manifest], items: &[Found], plan: &Plan) -> Result<(), Failure> {
     let names: Vec<String> = items.iter().map(Found::name).collect();
     let register = Assumptions::register();

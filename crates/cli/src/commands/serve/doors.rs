@@ -1,4 +1,4 @@
-//! The doors that the command line opens.
+//! Transports that the command line opens.
 
 use crate::exit::Failure;
 use crate::tell::tell;
@@ -8,18 +8,18 @@ use std::sync::Arc;
 use wearwell_serve::door::{Door, Kind, Place};
 use wearwell_serve::{DOORS, SharedDevice};
 
-/// The options of all kinds of doors, of which at least one has to be given.
+/// Options of all kinds of transports; at least one is required.
 pub struct DoorArgs(Vec<Wanted>);
 
-/// A door that was asked for.
+/// A requested transport.
 struct Wanted {
-    /// As it was asked for.
+    /// Option as given on the command line.
     option: String,
     place: Arc<dyn Place>,
 }
 
 impl DoorArgs {
-    /// Refuses places that other machines reach, unless they are `allowed`.
+    /// Rejects addresses that other machines can reach, unless `allow_remote` is set.
     pub fn check(&self, allow_remote: bool) -> Result<(), Failure> {
         let Some(open) = self.0.iter().find(|wanted| !wanted.place.is_guarded() && !allow_remote) else {
             return Ok(());
@@ -29,7 +29,7 @@ impl DoorArgs {
         Err(Failure::Usage(format!("{}: {problem}", open.option)))
     }
 
-    /// Opens all of them, or none.
+    /// Opens all requested transports, or none.
     pub fn open(&self, device: &SharedDevice) -> Result<Doors, Failure> {
         let open = |wanted: &Wanted| {
             let opened = wanted.place.open(device);
@@ -39,21 +39,21 @@ impl DoorArgs {
     }
 }
 
-/// The doors that are open.
+/// Open transports.
 pub struct Doors(Vec<Box<dyn Door>>);
 
 impl Doors {
-    /// How to come in.
+    /// Returns the addresses for clients.
     pub fn addresses(&self) -> String {
         self.0.iter().map(|door| door.address()).collect::<Vec<_>>().join("  and  ")
     }
 
-    /// Whether nobody can come in any more.
+    /// True if no client can connect any more.
     pub fn are_closed(&self) -> bool {
         self.0.iter().all(|door| door.is_closed())
     }
 
-    /// Closes them, and tells what they leave behind.
+    /// Closes the transports, and prints notes about what they leave behind.
     pub fn close(self) {
         for door in self.0 {
             if let Err(left) = door.close() {
@@ -63,7 +63,7 @@ impl Doors {
     }
 }
 
-/// What reads the value of a kind's option.
+/// Returns the parser for the value of an option.
 fn parser(kind: &'static Kind) -> ValueParser {
     ValueParser::new(move |text: &str| -> Result<Arc<dyn Place>, String> { (kind.place)(text) })
 }

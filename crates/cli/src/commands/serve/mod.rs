@@ -26,9 +26,9 @@ use wearwell_watch::{Control, ControlError};
 
 /// Serves a stack as a live block device, over NBD, as a file or to virtual machines, until Ctrl-C or SIGTERM
 ///
-/// fio, QEMU, loop devices and file systems read, write, flush and trim it; every page goes through the simulated stack. At the end
-/// it prints what that did to the flash, as `wearwell run` does. Of the scenario only the stack matters, and the drive is new.
-/// Several doors may be open to it at once.
+/// fio, QEMU, loop devices and file systems read, write, flush and trim the device; every page passes through the
+/// simulated stack. At the end the effect on the flash is printed as by `wearwell run`. Only the stack of the scenario
+/// is used, and the drive starts empty. Several transports can be open at once.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -36,38 +36,38 @@ pub struct Args {
     scenario: ScenarioArgs,
     #[command(flatten)]
     doors: DoorArgs,
-    /// Lets an address be one that other machines reach; there is neither encryption nor a password
+    /// Accept an address that other machines can reach; there is neither encryption nor a password
     #[arg(long, help_heading = "Doors")]
     allow_remote: bool,
-    /// Also answers what it does, to this machine: a page, JSON, metrics for Prometheus; unix:PATH or tcp:127.0.0.1:PORT
+    /// Also serve the status to this machine: a page, JSON, metrics for Prometheus; unix:PATH or tcp:127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", help_heading = "Device")]
     control: Option<Address>,
-    /// Answers when the drive would, by `timing` of the scenario, or by the device's preset
+    /// Delay answers as the drive would, by `timing` of the scenario or by the device's preset
     #[arg(long, help_heading = "Device")]
     pace: bool,
-    /// Keeps the drive in a folder; one that is not there is made
+    /// Keep the drive in a folder, which is created if missing
     #[arg(long, value_name = "FOLDER", help_heading = "Device")]
     image: Option<PathBuf>,
-    /// How a new image keeps the drive
+    /// Form of a new image
     #[arg(long, value_enum, value_name = "FORM", requires = "image", help_heading = "Device")]
     image_form: Option<ImageForm>,
-    /// Writes down what passes, as a trace in a new file that `wearwell run --trace` replays: .csv, or .csv.zst compressed
+    /// Record all requests as a trace in a new file that `wearwell run --trace` replays: .csv, or .csv.zst compressed
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     record: Option<PathBuf>,
     /// Also write the result to a file at the end, by its ending: .json, .csv or .parquet
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Also draw the result on a page at the end: .html
+    /// Also write the result as a page at the end: .html
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
 }
 
-/// How a drive is kept.
+/// Form of a drive's image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ImageForm {
-    /// The bytes of its flash, from which its FTL comes back as after a power cut: what it promises is there, and no more
+    /// The bytes of its flash, from which the FTL recovers as after a power cut: only data that the drive guarantees survives
     Flash,
-    /// A journal of all requests, which are done once more: all that was acknowledged is there, however the drive would have lost it
+    /// A journal of all requests, which are replayed: all acknowledged data survives, even data that the drive would have lost
     Journal,
 }
 
@@ -80,7 +80,7 @@ Examples:
   wearwell serve my.toml --nbd unix:drive.sock --control tcp:127.0.0.1:9090    and a page that shows what it does
   fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=drive.sock' --rw=randwrite --bs=4k --size=64m";
 
-/// How often is looked whether to end.
+/// Interval between checks whether to end.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Runs the command.
@@ -140,7 +140,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The device, new or from its image.
+/// Opens the device, new or from its image.
 fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
     let scenario = draft.scenario()?;
     let speed = if args.pace { Speed::Timed } else { Speed::Full };
@@ -173,7 +173,7 @@ fn open(args: &Args, draft: &Draft) -> Result<Device, Failure> {
     Ok(device)
 }
 
-/// Says what was found in an image of flash.
+/// Prints what was found in an image of flash.
 fn tell_of_flash(folder: &Path, opened: &Opened) {
     if opened.is_new {
         tell(format_args!("{}: a new drive, kept as the bytes of its flash", folder.display()));
@@ -197,7 +197,7 @@ fn tell_of_flash(folder: &Path, opened: &Opened) {
     }
 }
 
-/// Says what was found in a journal.
+/// Prints what was found in a journal.
 fn tell_of_journal(folder: &Path, noted: &Noted) {
     tell(format_args!("{}: {} requests were done once more", folder.display(), noted.requests));
     if noted.torn_bytes > 0 {
@@ -207,7 +207,7 @@ fn tell_of_journal(folder: &Path, noted: &Noted) {
     }
 }
 
-/// Lets the power of the drive be cut, if it can come back.
+/// Allows power cuts of the drive, if it can recover.
 fn plug(args: &Args, device: &SharedDevice) -> Option<Plug> {
     let folder = args.image.as_ref().filter(|folder| is_flash(folder))?;
     let plug = Plug::start(device.clone(), folder);

@@ -1,4 +1,4 @@
-//! What a model answers, as text, JSON and CSV.
+//! Answers of a model as text, JSON and CSV.
 
 use super::options::drive_parameters;
 use super::writes::Writes;
@@ -13,26 +13,26 @@ use std::path::PathBuf;
 use wearwell_study::Row;
 use wearwell_theory::{Drive, TheoryError};
 
-/// What becomes of an answer.
+/// Options for the output of an answer.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// What to print; csv has a row for each point where the answer is a path or a scan
+    /// Output format; csv has a row for each point where the answer is a path or a scan
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also draw the answer on a page, which needs nothing else to be looked at: .html
+    /// Also write the answer as a self-contained page: .html
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
 impl OutputArgs {
-    /// The page, if there is to be one; whether it can be written is checked here.
+    /// Returns the page, if one was requested, after checking that it can be written.
     pub fn page(&self) -> Result<Option<Page>, Failure> {
         self.report.as_deref().map(|path| Page::new(path, &[])).transpose()
     }
 
-    /// Points for a figure of write amplification by spare space, where there is to be a page; what a model cannot answer is left
-    /// out.
+    /// Returns points of write amplification by spare space for the page, if one was requested. Points that the model
+    /// cannot answer are left out.
     pub fn curve(
         &self,
         drive: &Drive,
@@ -42,7 +42,7 @@ impl OutputArgs {
         self.curve_by(drive.spare_factor(), |spare_factor| law(Drive::new(pages, spare_factor).ok()?).ok())
     }
 
-    /// The same of whatever has a spare factor, of which its own is one.
+    /// Returns the same points for anything that has a spare factor; `own` is its spare factor.
     pub fn curve_by(&self, own: f64, law: impl Fn(f64) -> Option<f64>) -> Option<Vec<(f64, f64)>> {
         self.report.as_ref()?;
         let others = CURVE.iter().copied().filter(|place| (place - own).abs() > NEAR);
@@ -52,9 +52,9 @@ impl OutputArgs {
     }
 }
 
-/// Spare factors of the curve, beside that of the drive.
+/// Spare factors of the curve, in addition to that of the drive.
 const CURVE: [f64; 11] = [0.03, 0.05, 0.07, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5];
-/// How near to the drive's own none of them is drawn.
+/// Spare factors closer than this to that of the drive are not drawn.
 const NEAR: f64 = 0.005;
 
 /// The answer to one question.
@@ -62,22 +62,22 @@ pub struct Answer {
     model: &'static str,
     title: String,
     parameters: Row,
-    /// Lines of the table: what, and how much.
+    /// Lines of the table: name and value.
     pub figures: Vec<(String, String)>,
-    /// What follows the table.
+    /// Sections after the table.
     pub sections: Vec<String>,
-    /// Fields of the JSON; plain ones are columns of the CSV, too.
+    /// Fields of the JSON; plain ones are also columns of the CSV.
     pub values: Row,
-    /// Rows of the CSV where it is not the parameters and values in one.
+    /// Rows of the CSV, if it is not a single row of parameters and values.
     pub rows: Option<Vec<Row>>,
     /// Write amplification by spare factor, for the page.
     pub curve: Option<Vec<(f64, f64)>>,
-    /// The scenario that it is about, for the page.
+    /// Scenario of the answer, for the page.
     pub scenario: Option<Value>,
 }
 
 impl Answer {
-    /// An answer of `model` without anything in it.
+    /// Returns an empty answer of `model`.
     pub fn new(model: &'static str, title: impl Into<String>) -> Self {
         let title = title.into();
         let (parameters, figures, sections, values) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ impl Answer {
         }
     }
 
-    /// An answer that is a write amplification, of a drive and how it is written.
+    /// Returns an answer that is a write amplification, for a drive and its writes.
     pub fn of_drive(
         model: &'static str,
         title: impl Into<String>,
@@ -109,7 +109,7 @@ impl Answer {
         answer
     }
 
-    /// Adds the drive and its writes.
+    /// Adds the parameters of the drive and its writes.
     pub fn about(&mut self, drive: &Drive, writes: Option<&Writes>) {
         self.parameters(drive_parameters(drive));
         self.figure("Block", format!("{} pages", drive.pages_per_block()));
@@ -142,7 +142,7 @@ impl Answer {
         self.values.push((name.to_owned(), value));
     }
 
-    /// Prints the answer, and draws it where that is asked for.
+    /// Prints the answer, and writes the page if one was requested.
     pub fn finish(&self, output: &OutputArgs) -> Result<(), Failure> {
         if let Some(page) = output.page()? {
             page.write_value(&self.title, self.on_page())?;
@@ -169,7 +169,7 @@ impl Answer {
         text
     }
 
-    /// What the JSON has, and what only the page shows.
+    /// Returns the JSON with the fields that only the page shows.
     fn on_page(&self) -> Value {
         let mut value = Value::Object(self.fields().into_iter().collect());
         if let Some(curve) = &self.curve {
@@ -186,7 +186,7 @@ impl Answer {
         ordered_json(self.fields())
     }
 
-    /// The head stands as in the JSON of a run.
+    /// Returns the fields with the same head as in the JSON of a run.
     fn fields(&self) -> Row {
         let field = |name: &str, value: Value| (name.to_owned(), value);
         let mut fields = vec![

@@ -13,7 +13,7 @@ use wearwell_theory::closed_forms::{self, OneClass};
 /// First-in first-out: blocks are cleaned in the order in which they were written
 ///
 /// A closed form for uniform writes, the root of one equation for classes of pages (Robinson 1996; Menon 1995;
-/// Desnoyers 2014). It holds for every size of block.
+/// Desnoyers 2014). Valid for every block size.
 #[derive(clap::Args)]
 pub struct FifoArgs {
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub struct FifoArgs {
 
 /// Greedy cleaning of uniform writes: the block with the fewest valid pages
 ///
-/// Beside it stand Desnoyers' smooth formula and the limit of large blocks, which is that of FIFO.
+/// Also shows Desnoyers' smooth formula and the limit for large blocks, which equals that of FIFO.
 #[derive(clap::Args)]
 pub struct GreedyArgs {
     #[command(flatten)]
@@ -40,14 +40,14 @@ pub struct GreedyArgs {
 pub struct WindowedArgs {
     #[command(flatten)]
     drive: DriveArgs,
-    /// Share of the blocks that are looked at, the oldest, 0 to 1
+    /// Share of the blocks in the window, the oldest, 0 to 1
     #[arg(long, value_name = "W", help_heading = "Cleaning", allow_negative_numbers = true)]
     window_share: f64,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Random cleaning: 1 / S_f, whatever is written
+/// Random cleaning: 1 / S_f for any writes
 #[derive(clap::Args)]
 pub struct RandomArgs {
     #[command(flatten)]
@@ -56,29 +56,29 @@ pub struct RandomArgs {
     output: OutputArgs,
 }
 
-/// Each class in blocks of its own, the spare space divided as well as can be (Desnoyers 2014)
+/// Each class in separate blocks, with the best division of the spare space (Desnoyers 2014)
 #[derive(clap::Args)]
 pub struct SeparatedArgs {
     #[command(flatten)]
     drive: DriveArgs,
     #[command(flatten)]
     writes: WriteArgs,
-    /// How the blocks of one class are cleaned
+    /// Cleaning policy of the blocks of one class
     #[arg(long, value_enum, default_value_t = Law::Greedy, help_heading = "Cleaning")]
     policy: Law,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// What foresight can do at best: a lower bound of write amplification for anything that knows all writes to come
+/// Lower bound on write amplification for any algorithm that knows all future writes
 ///
-/// It holds for every algorithm, with as many open blocks and as much memory as one likes; docs/theory.md proves it. Where it
-/// is 1, all that a drive amplifies is the price of not knowing.
+/// Valid for every algorithm, with any number of open blocks and any amount of memory; docs/theory.md has the proof.
+/// Where the bound is 1, all write amplification comes from not knowing the future.
 #[derive(clap::Args)]
 pub struct ForesightArgs {
     #[command(flatten)]
     drive: DriveArgs,
-    /// Logical pages of the drive: the larger it is, the smaller the share of spare space that foresight needs
+    /// Logical pages of the drive: the larger the drive, the smaller the share of spare space that foresight needs
     #[arg(long, value_name = "PAGES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Drive")]
     drive_pages: u64,
     #[command(flatten)]
@@ -111,7 +111,7 @@ pub fn fifo(args: &FifoArgs) -> Result<(), Failure> {
     answer.finish(&args.output)
 }
 
-/// Most classes that get a line each.
+/// Largest number of classes that get a line each.
 const SHOWN_CLASSES: usize = 20;
 
 fn copied_table(classes: &Classes, copied: &[f64], amplification: f64) -> String {

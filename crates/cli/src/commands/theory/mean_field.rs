@@ -80,7 +80,7 @@ pub fn run(structure: Structure, args: &Args) -> Result<(), Failure> {
     answer.finish(&args.output)
 }
 
-/// Shares of the classes, hottest first, and what writing to each costs.
+/// Returns a table of the classes, hottest first: their shares and the cost of writing to each.
 fn class_table(classes: &Classes, state: &SteadyState) -> String {
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     let rows = classes.as_slice().iter().zip(&state.moved_shares).map(|(class, &moved)| {

@@ -1,4 +1,4 @@
-//! `wearwell theory`: what write amplification must be, by calculation alone.
+//! `wearwell theory`: write amplification by calculation alone.
 
 mod answer;
 mod closed_forms;
@@ -12,7 +12,7 @@ mod writes;
 
 use crate::exit::Failure;
 
-/// Calculates what write amplification must be, without simulating
+/// Calculates write amplification without simulation
 #[derive(clap::Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Args {
@@ -27,7 +27,7 @@ pub struct Args {
 enum Model {
     /// Mean field of one write frontier: host writes and moved pages share a block
     Single(mean_field::Args),
-    /// Mean field of two write frontiers: host writes and moved pages go to blocks of their own
+    /// Mean field of two write frontiers: host writes and moved pages go to separate blocks
     Double(mean_field::Args),
     Fifo(closed_forms::FifoArgs),
     Greedy(closed_forms::GreedyArgs),

@@ -12,7 +12,7 @@ use wearwell_theory::selection::{DChoices, GreedyLimit, Random, RandomNotFull, R
 const SPARE_FACTOR: f64 = 0.1;
 const CHOICES: f64 = 10.0;
 
-/// The size of a block.
+/// Block size.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Drive")]
 pub struct BlockArgs {
@@ -21,7 +21,7 @@ pub struct BlockArgs {
     pub pages_per_block: u32,
 }
 
-/// The drive.
+/// Drive parameters.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Drive")]
 pub struct DriveArgs {
@@ -51,7 +51,7 @@ pub struct SpareArgs {
 }
 
 impl DriveArgs {
-    /// The drive of the model.
+    /// Returns the drive of the model.
     pub fn drive(&self) -> Result<Drive, Failure> {
         Ok(Drive::new(self.block.pages_per_block, self.spare.spare_factor()?)?)
     }
@@ -97,20 +97,20 @@ pub enum Policy {
     GreedyLimit,
 }
 
-/// Which block is cleaned next.
+/// Options that select the cleaning policy.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Cleaning")]
 pub struct PolicyArgs {
-    /// Which block is cleaned next
+    /// Cleaning policy: selects the next block to clean
     #[arg(long, value_enum, default_value_t = Policy::DChoices)]
     policy: Policy,
-    /// Blocks drawn by d-choices (d), 1 or more, not necessarily whole; 10 unless given
+    /// Blocks drawn by d-choices (d), 1 or more, may be fractional; 10 unless given
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     choices: Option<f64>,
 }
 
 impl PolicyArgs {
-    /// The policy of the model.
+    /// Returns the policy of the model.
     pub fn selection(&self) -> Result<Box<dyn Selection>, Failure> {
         if self.policy != Policy::DChoices && self.choices.is_some() {
             return Err(Failure::Usage("--choices: only --policy d-choices draws a number of blocks".into()));
@@ -124,7 +124,7 @@ impl PolicyArgs {
         })
     }
 
-    /// As parameters of an answer.
+    /// Returns the policy as parameters of an answer.
     pub fn parameters(&self) -> Row {
         let name = self.policy.to_possible_value().expect("no policy is hidden").get_name().to_owned();
         let mut row = vec![("policy".to_owned(), json!(name))];
@@ -134,7 +134,7 @@ impl PolicyArgs {
         row
     }
 
-    /// The same policy of the simulator.
+    /// Returns the same policy for the simulator.
     pub fn simulated(&self) -> Result<Value, Failure> {
         let choices = self.choices.unwrap_or(CHOICES);
         match self.policy {
@@ -151,23 +151,23 @@ impl PolicyArgs {
         }
     }
 
-    /// Whether any of these options was given.
+    /// True if any of these options was given.
     pub fn is_given(&self) -> bool {
         self.policy != Policy::DChoices || self.choices.is_some()
     }
 }
 
-/// One write frontier or two.
+/// Number of write frontiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Frontiers {
     /// Host writes and moved pages share a block
     Single,
-    /// Host writes and moved pages go to blocks of their own
+    /// Host writes and moved pages go to separate blocks
     Double,
 }
 
 impl Frontiers {
-    /// As the model calls it.
+    /// Returns the same structure in the terms of the model.
     pub fn structure(self) -> Structure {
         match self {
             Frontiers::Single => Structure::Single,
@@ -175,7 +175,7 @@ impl Frontiers {
         }
     }
 
-    /// `single` or `double`.
+    /// Returns `single` or `double`.
     pub fn name(structure: Structure) -> &'static str {
         match structure {
             Structure::Single => "single",
@@ -184,13 +184,13 @@ impl Frontiers {
     }
 }
 
-/// A drive as parameters of an answer.
+/// Returns a drive as parameters of an answer.
 pub fn drive_parameters(drive: &Drive) -> Row {
     let pages = ("pages_per_block".to_owned(), json!(drive.pages_per_block()));
     vec![pages, ("spare_factor".to_owned(), json!(drive.spare_factor()))]
 }
 
-/// Four digits at most, without zeros at the end.
+/// Formats a number with at most four digits, without trailing zeros.
 pub fn short(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! `wearwell theory --scenario`: what theory says of a scenario, without running it.
+//! `wearwell theory --scenario`: theory applied to a scenario, without running it.
 
 use super::answer::{Answer, OutputArgs};
 use crate::exit::Failure;
@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use wearwell_stack::Draft;
 use wearwell_study::{Patience, PredictionError, predict};
 
-/// Which scenario, and what is changed in it.
+/// A scenario and changes to it.
 #[derive(clap::Args)]
 #[group(id = "scenario of theory")]
 pub struct Args {
-    /// What theory says of this scenario (TOML or JSON), or of that of a result, where a model applies
+    /// Scenario to calculate (TOML or JSON), or a result whose scenario is used, where a model applies
     #[arg(long, value_name = "SCENARIO")]
     scenario: Option<PathBuf>,
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub struct Args {
     output: OutputArgs,
 }
 
-/// Runs `theory --scenario`; without a file it is about the canonical scenario.
+/// Runs `theory --scenario`; without a file, uses the canonical scenario.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let source = ScenarioArgs { file: args.scenario.clone(), overrides: args.overrides.clone() };
     let draft = source.draft()?;
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     answer.finish(&args.output)
 }
 
-/// The measures of spare space that a scenario may have, by its spare factor and the other way.
+/// Key of a measure of spare space, with the functions that convert it from and to the spare factor.
 type Measure = (&'static str, fn(f64) -> f64, fn(f64) -> f64);
 const MEASURES: [Measure; 4] = [
     ("device.spare_factor", |factor| factor, |factor| factor),
@@ -64,7 +64,8 @@ const MEASURES: [Measure; 4] = [
     ("device.alpha", |factor| 1.0 / (1.0 - factor), |alpha| 1.0 - 1.0 / alpha),
 ];
 
-/// The same scenario with other spare space, which `left` of is known to be left to cleaning.
+/// Returns the curve for the same scenario with other spare space; `left` is the spare factor
+/// available for cleaning.
 fn curve(draft: &Draft, output: &OutputArgs, left: f64) -> Option<Vec<(f64, f64)>> {
     let given = MEASURES.iter().find_map(|measure| {
         let value = draft.get(measure.0)?.as_f64()?;

@@ -1,4 +1,4 @@
-//! `wearwell theory optimal-choices` and `solve-spare`: questions put backwards.
+//! `wearwell theory optimal-choices` and `solve-spare`: inverse problems.
 
 use super::answer::{Answer, OutputArgs};
 use super::options::{BlockArgs, DriveArgs, Frontiers, PolicyArgs};
@@ -10,13 +10,14 @@ use wearwell_theory::mean_field::{self, Structure};
 use wearwell_theory::selection::{DChoices, Selection};
 use wearwell_theory::{Drive, OptimalChoices, TheoryError, closed_forms};
 
-/// How much worse than the best still counts as equally good.
+/// Relative distance from the best that counts as equally good.
 const FLAT: f64 = 1e-3;
 
-/// The number of choices with the least write amplification
+/// Number of choices with the least write amplification
 ///
-/// With one write frontier more choices are always better. With two there is an optimum, typically near ten: choosing
-/// too well leaves victims whose pages are moved again soon (Van Houdt 2013, section 4.3).
+/// With one write frontier, more choices are always better. With two there is an optimum, typically near ten: with
+/// more choices, pages move from victims with few valid pages and soon have to move again (Van Houdt 2013, section
+/// 4.3).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wearwell theory optimal-choices --hot-writes 0.8 --hot-space 0.2
@@ -26,10 +27,10 @@ pub struct ChoicesArgs {
     drive: DriveArgs,
     #[command(flatten)]
     writes: WriteArgs,
-    /// One write frontier or two
+    /// Number of write frontiers
     #[arg(long, value_enum, default_value_t = Frontiers::Double, help_heading = "Cleaning")]
     structure: Frontiers,
-    /// Every whole number of choices up to this is tried
+    /// Largest number of choices to try; all whole numbers from 1 are tried
     #[arg(long, value_name = "D", default_value_t = 150, help_heading = "Cleaning")]
     max_choices: u32,
     #[command(flatten)]
@@ -42,7 +43,7 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     let structure = args.structure.structure();
     let found =
         match mean_field::optimal_choices(drive, &writes.classes(&drive)?, structure, args.max_choices) {
-            // More classes than the model takes: each answer is extrapolated.
+            // The model does not take so many classes: each answer is extrapolated.
             Err(TheoryError::Parameter { parameter: "classes", .. }) => {
                 wearwell_theory::scan_choices(args.max_choices, |choices| {
                     let selection = DChoices::new(f64::from(choices))?;
@@ -82,7 +83,7 @@ pub fn optimal_choices(args: &ChoicesArgs) -> Result<(), Failure> {
     answer.finish(&args.output)
 }
 
-/// The unbroken range of choices around the best that are nearly as good.
+/// Returns the unbroken range of choices around the best that are nearly as good.
 fn flat(found: &OptimalChoices) -> (u32, u32) {
     let limit = found.best.write_amplification * (1.0 + FLAT);
     let best = found.best.choices as usize - 1;
@@ -92,7 +93,7 @@ fn flat(found: &OptimalChoices) -> (u32, u32) {
     (found.scan[low].choices, found.scan[high].choices)
 }
 
-/// Write amplification by the mean field.
+/// Returns the write amplification by the mean field.
 fn mean_field(
     drive: Drive,
     writes: &Writes,
@@ -102,17 +103,17 @@ fn mean_field(
     Ok(writes.solve(drive, structure, selection)?.write_amplification)
 }
 
-/// The spare space that a write amplification takes
+/// Spare space needed for a given write amplification
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wearwell theory solve-spare --target-wa 2.5
   wearwell theory solve-spare --target-wa 2.5 --model double --hot-writes 0.8 --hot-space 0.2
   wearwell theory solve-spare --target-wa 3 --model greedy --pages-per-block 256")]
 pub struct SpareArgs {
-    /// The write amplification wanted, above 1
+    /// Wanted write amplification, above 1
     #[arg(long, value_name = "WA", allow_negative_numbers = true)]
     target_wa: f64,
-    /// By which model
+    /// Model to use
     #[arg(long, value_enum, default_value_t = Model::Single)]
     model: Model,
     #[command(flatten)]

@@ -1,17 +1,17 @@
-//! How valid pages are spread over blocks and victims, as a table with bars.
+//! Distribution of valid pages over blocks and victims, as a table with bars.
 
 use crate::report::grid;
 
 /// Shares below this are not shown.
 const SHOWN: f64 = 5e-4;
 
-/// Most rows; neighbouring levels share one where there are more.
+/// Largest number of rows; neighbouring levels are combined if there are more.
 const ROWS: usize = 32;
 
 /// Length of the longest bar.
 const BAR: f64 = 24.0;
 
-/// The table of both distributions, `[j]` being the share with `j` valid pages.
+/// Returns the table of both distributions; entry `[j]` is the share with `j` valid pages.
 pub fn table(blocks: &[f64], victims: &[f64]) -> String {
     let shown = |j: &usize| blocks[*j] > SHOWN || victims[*j] > SHOWN;
     let levels: Vec<usize> = (0..blocks.len()).filter(shown).collect();
@@ -36,7 +36,7 @@ pub fn table(blocks: &[f64], victims: &[f64]) -> String {
     grid(&["valid pages", "blocks", "", "victims", ""], cells.collect(), &[0, 1, 3])
 }
 
-/// The mean of a distribution over levels.
+/// Returns the mean of a distribution over levels.
 pub fn mean(shares: &[f64]) -> f64 {
     shares.iter().enumerate().map(|(j, share)| j as f64 * share).sum()
 }

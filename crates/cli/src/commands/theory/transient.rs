@@ -1,4 +1,4 @@
-//! `wearwell theory transient`: the way to the steady state, and the simulator's beside it.
+//! `wearwell theory transient`: the path to the steady state, optionally compared with the simulator.
 
 use super::answer::{Answer, OutputArgs};
 use super::options::{DriveArgs, Frontiers, PolicyArgs, short};
@@ -14,16 +14,16 @@ use wearwell_study::Row;
 use wearwell_theory::mean_field::{Beginning, MeanField, PathPoint};
 use wearwell_theory::{Class, Classes, Drive};
 
-/// Distance from the steady state within which a path has arrived.
+/// Relative distance from the steady state at which the path has arrived.
 const ARRIVED: f64 = 0.01;
 
-/// Drive writes of uniform overwrites that bring the simulator to the mixed beginning.
+/// Drive writes of uniform overwrites that bring the simulator to the mixed initial state.
 const MIXING: f64 = 10.0;
 
-/// Rows of the table; of more points, some are left out.
+/// Largest number of rows of the table; of a longer path, points are left out.
 const ROWS: usize = 40;
 
-/// The mean field in time: how write amplification comes to its steady state
+/// Mean field in time: path of write amplification to its steady state
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -33,13 +33,13 @@ pub struct Args {
     writes: WriteArgs,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// One write frontier or two
+    /// Number of write frontiers
     #[arg(long, value_enum, default_value_t = Frontiers::Single, help_heading = "Cleaning")]
     structure: Frontiers,
-    /// The state of the drive in the beginning
+    /// Initial state of the drive
     #[arg(long, value_enum, default_value_t = From::Sequential, help_heading = "Path")]
     from: From,
-    /// The hot set moves to cold pages once in so many logical capacities that the host writes, drawn anew each time
+    /// The hot set moves to random cold pages once per this many drive writes
     #[arg(long, value_name = "N", help_heading = "Path", conflicts_with = "simulate")]
     moves_every: Option<f64>,
     /// Length of the path, in logical capacities written by the host
@@ -51,10 +51,10 @@ pub struct Args {
         allow_negative_numbers = true
     )]
     drive_writes: f64,
-    /// Points on the path, at equal distances
+    /// Number of points on the path, at equal distances
     #[arg(long, value_name = "N", default_value_t = 40, help_heading = "Path")]
     points: usize,
-    /// Simulate the same from the same beginning, too
+    /// Also simulate from the same initial state
     #[arg(long, help_heading = "Simulation")]
     simulate: bool,
     /// Blocks of the simulated drive
@@ -86,7 +86,7 @@ Examples:
   wearwell theory transient --pages-per-block 32 --hot-writes 0.9 --hot-space 0.1 --structure double --moves-every 2
   wearwell theory transient --format csv > path.csv";
 
-/// Beginnings.
+/// Initial states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum From {
     /// All blocks erased, no data
@@ -113,7 +113,7 @@ impl From {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    // A path that is simulated takes a while: what cannot be written is said before.
+    // Checked first, because the simulation of a path takes a while.
     args.output.page()?;
     let (drive, writes, selection) = (args.drive.drive()?, args.writes.writes()?, args.policy.selection()?);
     let classes = writes.few_classes(&drive)?;
@@ -123,7 +123,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ));
     }
     let structure = args.structure.structure();
-    // Asked of the command line before anything is calculated.
+    // Options are checked before anything is calculated.
     let scenario = if args.simulate { Some(scenario(args, &drive, &classes)?) } else { None };
     let model = MeanField::new(drive, classes.clone(), structure, &*selection)?;
     let steady = model.steady_state()?.write_amplification;
@@ -167,7 +167,7 @@ fn parameters(args: &Args, answer: &mut Answer) {
     }
 }
 
-/// Drive writes after which all further stretches of the path are near the steady state.
+/// Returns the drive writes after which all remaining points of the path are near the steady state.
 fn arrived(path: &[PathPoint], steady: f64) -> Option<f64> {
     let is_near = |point: &&PathPoint| (point.write_amplification / steady - 1.0).abs() <= ARRIVED;
     let near = path.iter().rev().take_while(is_near).count();
@@ -223,7 +223,7 @@ fn table(path: &[PathPoint], simulated: Option<&[f64]>) -> String {
     grid(&head[..columns], rows.collect(), &(0..columns).collect::<Vec<_>>())
 }
 
-/// What the simulator is asked for.
+/// Returns the scenario for the simulator.
 fn scenario(args: &Args, drive: &Drive, classes: &Classes) -> Result<Scenario, Failure> {
     let placement = Frontiers::name(args.structure.structure());
     let victim = args.policy.simulated()?;
@@ -256,7 +256,7 @@ fn scenario(args: &Args, drive: &Drive, classes: &Classes) -> Result<Scenario, F
     Scenario::read(&scenario).map_err(Failure::usage)
 }
 
-/// Write amplification of the simulator, window by window.
+/// Returns the write amplification of the simulator, window by window.
 fn simulate(args: &Args, scenario: &Scenario) -> Result<Vec<f64>, Failure> {
     let display = RunProgress::new(args.progress);
     let outcome = wearwell_stack::run(scenario, &mut |progress: &Progress| display.show(progress));

@@ -1,4 +1,4 @@
-//! How writes are spread over the pages, as options and in answers.
+//! Distribution of writes over the pages, as options and in answers.
 
 use super::options::short;
 use crate::exit::Failure;
@@ -11,7 +11,7 @@ use wearwell_theory::{Class, Classes, Drive, Solved, TheoryError};
 /// Logical pages of the canonical scenario.
 const LOGICAL_PAGES: u64 = 2_097_152;
 
-/// How writes are spread over the pages.
+/// Options for the distribution of writes over the pages.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Writes (uniform unless given)")]
 pub struct WriteArgs {
@@ -26,18 +26,18 @@ pub struct WriteArgs {
     /// A class of pages by its shares of writes and space; once for each class, the shares sum to 1
     #[arg(long, value_name = "WRITE_SHARE:SPACE_SHARE", value_parser = class, conflicts_with = "zipf")]
     class: Vec<Class>,
-    /// Zipf's law: the page of rank i is written in proportion to i to the power of minus this
+    /// Zipf's law: page i is written in proportion to i to the power of minus this
     #[arg(long, value_name = "EXPONENT", allow_negative_numbers = true)]
     zipf: Option<f64>,
-    /// Pages of Zipf's law; 2097152 unless given, 8 GiB
+    /// Number of pages of Zipf's law; 2097152 unless given, 8 GiB
     #[arg(long, value_name = "N", requires = "zipf")]
     logical_pages: Option<u64>,
-    /// Merge Zipf's law to so many classes, instead of as many as can be solved and an extrapolation to all
+    /// Merge Zipf's law to this many classes, instead of extrapolating from as many as can be solved
     #[arg(long, value_name = "K", requires = "zipf")]
     zipf_classes: Option<usize>,
 }
 
-/// `WRITE_SHARE:SPACE_SHARE` as a class.
+/// Parses `WRITE_SHARE:SPACE_SHARE` as a class.
 fn class(text: &str) -> Result<Class, String> {
     let (writes, space) = text.split_once(':').ok_or("write WRITE_SHARE:SPACE_SHARE, such as 0.8:0.2")?;
     let share = |text: &str| text.trim().parse().map_err(|_| format!("`{text}` is no number"));
@@ -45,7 +45,7 @@ fn class(text: &str) -> Result<Class, String> {
 }
 
 impl WriteArgs {
-    /// The writes of the model.
+    /// Returns the writes of the model.
     pub fn writes(&self) -> Result<Writes, Failure> {
         if let Some(exponent) = self.zipf {
             return self.zipf(exponent);
@@ -76,23 +76,23 @@ impl WriteArgs {
     }
 }
 
-/// The classes of a model, and how to speak of them.
+/// Classes of a model, and their description.
 pub struct Writes {
-    /// In a line.
+    /// Description in one line.
     pub text: String,
-    /// As parameters of an answer.
+    /// Description as parameters of an answer.
     pub parameters: Row,
     merge: Option<usize>,
     all: Classes,
 }
 
 impl Writes {
-    /// Whether all pages are written alike.
+    /// True if all pages are written at the same rate.
     pub fn is_uniform(&self) -> bool {
         self.all.count() == 1
     }
 
-    /// The classes on `drive`, merged if that was asked for.
+    /// Returns the classes on `drive`, merged if requested.
     pub fn classes(&self, drive: &Drive) -> Result<Classes, TheoryError> {
         match self.merge {
             Some(count) => self.all.merged(count, drive),
@@ -100,7 +100,7 @@ impl Writes {
         }
     }
 
-    /// The same for a model that takes only a few classes, each of which matters.
+    /// Returns the classes for a model that takes only a few classes and treats each separately.
     pub fn few_classes(&self, drive: &Drive) -> Result<Classes, Failure> {
         if self.merge.is_none() && self.parameters.iter().any(|(name, _)| name == "zipf") {
             let problem = "say by --zipf-classes to how many classes it is merged here";
@@ -109,7 +109,7 @@ impl Writes {
         Ok(self.classes(drive)?)
     }
 
-    /// The mean field, with more classes than it takes merged and extrapolated.
+    /// Solves the mean field; with more classes than it takes, merges classes and extrapolates.
     pub fn solve(
         &self,
         drive: Drive,
@@ -124,7 +124,7 @@ impl Writes {
     }
 }
 
-/// Classes in a line.
+/// Describes classes in one line.
 fn describe(classes: &Classes) -> String {
     let class = |class: &Class| {
         let percent = |share: f64| format!("{} %", short(100.0 * share));

@@ -15,23 +15,23 @@ use wearwell_serve::sockets::Address;
 use wearwell_watch::Client;
 use wearwell_watch::top::{View, once, show};
 
-/// Shows in the terminal what a live drive, or a mounted NVMFS, does to flash just now
+/// Shows the activity of a live drive, or a mounted NVMFS, in the terminal
 ///
-/// Write amplification by layer and by cause, in all and lately; free blocks, erases and wear; requests and how long they take. It only
-/// looks: what it looks at goes on as it would.
+/// Write amplification by layer and by cause, in total and recent; free blocks, erases and wear; requests and their
+/// latency. It only reads the status: the drive or file system is not affected.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Where `wearwell serve --control` tells it (unix:PATH, tcp:127.0.0.1:PORT), or the directory on which NVMFS is mounted
+    /// Address of `wearwell serve --control` (unix:PATH, tcp:127.0.0.1:PORT), or the directory of a mounted NVMFS
     #[arg(value_name = "ADDRESS|DIR")]
     what: String,
     /// Seconds between two readings, 0.25 to 60
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: Duration,
-    /// Prints what is seen once, of two readings, as text of 80 columns
+    /// Print one screen from two readings, as text of 80 columns, and end
     #[arg(long)]
     once: bool,
-    /// Prints readings as JSON, one a line, until Ctrl-C; with `--once` one of them
+    /// Print readings as JSON, one per line, until Ctrl-C; with `--once`, a single reading
     #[arg(long)]
     json: bool,
 }
@@ -45,13 +45,13 @@ Examples:
 
 Keys: q ends it, p stands still, s sorts by stack, pages or what was written lately, + and - read it more and less often.";
 
-/// How often is looked whether to end.
+/// Interval between checks whether to end.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Columns and lines of what is printed once.
+/// Columns and lines of the output of `--once`.
 const SIZE: (u16, u16) = (80, 24);
 
-/// What is looked at.
+/// Source of the readings.
 enum Source {
     Drive(Client),
     #[cfg(all(target_os = "linux", feature = "nvmfs"))]
@@ -92,7 +92,7 @@ impl Source {
     }
 }
 
-/// A time between two readings.
+/// Parses the time between two readings.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.25..=60.0).contains(seconds));
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "seconds from 0.25 to 60".into())
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         return json(&source, args);
     }
-    // Whoever cannot be asked is told before the terminal is changed.
+    // Errors of the source are reported before the terminal is changed.
     source.view().map_err(Failure::Run)?;
     let read = Box::new(move || source.view());
     if args.once {
@@ -119,7 +119,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .map_err(|error| Failure::run(format!("the terminal: {error}")))
 }
 
-/// A reading a line, until the user wants no more.
+/// Prints one reading per line, until the user ends it.
 fn json(source: &Source, args: &Args) -> Result<(), Failure> {
     be_patient();
     loop {

@@ -1,4 +1,4 @@
-//! A mounted NVMFS.
+//! Status of a mounted NVMFS.
 
 use crate::commands::nvmfs::report;
 use serde_json::Value;
@@ -10,13 +10,13 @@ use wearwell_watch::top::{View, Wear, Writes};
 /// Bytes of a block of the file system.
 const BLOCK_BYTES: u64 = 4096;
 
-/// What it tells, as `wearwell nvmfs stats --json`.
+/// Returns the statistics, as `wearwell nvmfs stats --json` prints them.
 pub fn value(directory: &Path) -> Result<Value, String> {
     let stats = stats(directory)?;
     Ok(serde_json::to_value(stats).expect("plain data"))
 }
 
-/// What is seen of it.
+/// Returns the view of a mounted file system.
 pub fn view(directory: &Path) -> Result<View, String> {
     Ok(of(directory.display().to_string(), &stats(directory)?))
 }
@@ -25,8 +25,8 @@ fn stats(directory: &Path) -> Result<Stats, String> {
     report(directory).map_err(|error| format!("{}: {error}", directory.display()))
 }
 
-/// Its pages are the blocks that users wrote, to NVRAM, so that amplification is below one where what is overwritten there never comes
-/// to the SSD. Without a simulated drive below it ends at the SSD.
+/// Builds the view. Host pages are the blocks that users wrote, to NVRAM; amplification is below one if data is
+/// overwritten in NVRAM before it reaches the SSD. Without a simulated drive, the view ends at the SSD.
 fn of(title: String, stats: &Stats) -> View {
     let counts = &stats.counts;
     let sent = Writes { layer: "nvmfs".into(), cause: "host".into(), pages: counts.ssd_written_blocks };
@@ -72,7 +72,7 @@ mod tests {
     use wearwell_nvmfs::ssd::{Drive, DriveLayer};
 
     #[test]
-    fn what_nvram_keeps_from_the_flash_shows_as_amplification_below_one() {
+    fn writes_absorbed_by_nvram_give_amplification_below_one() {
         let layer = DriveLayer {
             name: "ftl".into(),
             written_pages: 40,

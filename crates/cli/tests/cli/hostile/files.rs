@@ -1,9 +1,9 @@
-//! Scenarios that are cut off anywhere, and damaged ones.
+//! Scenarios that are truncated or damaged.
 
 use super::{Case, Draws};
 use crate::common::repository;
 
-/// A scenario without its comments, of which any part may be missing.
+/// Returns scenarios of the repository without comments; comments would make most cuts harmless.
 fn shipped() -> Vec<(String, String)> {
     let folder = std::fs::read_dir(repository().join("scenarios")).expect("scenarios");
     let mut paths: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
@@ -20,10 +20,10 @@ fn shipped() -> Vec<(String, String)> {
     paths.iter().map(read).collect()
 }
 
-/// Bytes between two places where a scenario is cut, for all but the first few.
+/// Distance in bytes between truncation points, except for the first few.
 const STEP: usize = 9;
 
-/// What is put into the middle of a scenario.
+/// Text that is inserted into the middle of a scenario.
 const RUBBISH: &[&str] = &[
     "=",
     "[",
@@ -53,7 +53,7 @@ const RUBBISH: &[&str] = &[
     "x = \"\\ud800\"\n",
 ];
 
-/// What stands for a value.
+/// Replacements for values.
 const VALUES: &[&str] =
     &["-1", "nan", "[]", "{}", "''", "'x'", "true", "1e300", "18446744073709551615", "", "1 2", "0"];
 
@@ -63,7 +63,7 @@ fn case(what: String, content: impl Into<Vec<u8>>) -> Case {
         .named(["bad.toml", "blkparse", "trace"])
 }
 
-/// A whole file that is no scenario.
+/// Adds whole files that are not scenarios.
 fn foreign(cases: &mut Vec<Case>) {
     let text = &shipped()[0].1;
     let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -101,7 +101,7 @@ fn foreign(cases: &mut Vec<Case>) {
     }
 }
 
-/// All cases.
+/// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let (mut cases, mut draws) = (Vec::new(), Draws(3));
     for (index, (name, text)) in shipped().iter().enumerate() {

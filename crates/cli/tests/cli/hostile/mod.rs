@@ -1,8 +1,8 @@
-//! What nobody in his senses would ask for: thousands of hostile cases, from one seed, of which none may end in a panic, an
-//! abort, a hang, an exit code that is not documented, an error that does not say what is wrong, or half a file.
+//! Tests with thousands of invalid or hostile inputs, drawn from one seed. No case may end in a panic, an abort, a
+//! hang, an undocumented exit code, an error without a reason, or a partial file.
 //!
-//! Most are commands that a worker process calls within itself (`worker.rs`). What needs a process of its own, because it is about
-//! its surroundings or its signals, is in `processes.rs`.
+//! Most cases are commands that a worker process runs within itself (`worker.rs`). Cases about the environment or
+//! signals need a separate process each and are in `processes.rs`.
 
 mod files;
 mod options;
@@ -16,55 +16,55 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 use worker::{Answer, Worker};
 
-/// One command with whatever it is about, and what is expected of it.
+/// A command, its files, and its expected outcome.
 pub struct Case {
-    /// What is wrong, for whoever reads of a failure.
+    /// Description for the report of a failure.
     name: String,
     arguments: Vec<OsString>,
-    /// Files of the folder that the command runs in.
+    /// Files in the working directory of the command.
     files: Vec<(String, Vec<u8>)>,
-    /// One of these words is in the message of an error; none: the message is not looked at.
+    /// Words of which the error message must contain at least one; if empty, the message is not checked.
     named: Vec<String>,
-    /// It may not succeed.
+    /// True if the command must fail.
     must_fail: bool,
 }
 
 impl Case {
-    /// A case of the command with these arguments.
+    /// Returns a case of the command with these arguments.
     fn new<A: Into<OsString>>(name: impl Into<String>, arguments: impl IntoIterator<Item = A>) -> Self {
         let arguments = arguments.into_iter().map(Into::into).collect();
         Case { name: name.into(), arguments, files: Vec::new(), named: Vec::new(), must_fail: false }
     }
 
-    /// With a file.
+    /// Adds a file.
     fn file(mut self, name: &str, content: impl Into<Vec<u8>>) -> Self {
         self.files.push((name.to_owned(), content.into()));
         self
     }
 
-    /// An error has one of these words.
+    /// Requires that an error contains one of these words.
     fn named<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.named.extend(words.into_iter().map(Into::into));
         self
     }
 
-    /// It is wrong beyond doubt.
+    /// Requires that the command fails.
     fn fails(mut self) -> Self {
         self.must_fail = true;
         self
     }
 
-    /// What is wrong with the answer, if anything is.
+    /// Returns the problem with the answer, if there is one.
     fn complaint(&self, answer: &Answer) -> Option<String> {
         let Answer { code, out, err, left } = answer;
         let is_of_fsck = self.arguments.iter().any(|word| word == "fsck");
         let is_named = self.named.is_empty() || self.named.iter().any(|word| err.contains(word.as_str()));
-        // A directory that was asked for, and the finished runs of a sweep, from which it goes on.
+        // Exempt are a directory that was asked for, and the finished runs that let a sweep continue.
         let is_half = |name: &&String| {
             let is_temporary = name.contains(".wearwell-") || name.ends_with(".tmp");
             is_temporary || (*code != 0 && !name.ends_with('/') && !name.contains("runs"))
         };
-        // What the case itself gave, as a name or in a file, may be repeated.
+        // Names and file contents from the case itself may be repeated in the message.
         let is_given = |word: &str| {
             let is_in = |bytes: &[u8]| bytes.windows(word.len()).any(|window| window == word.as_bytes());
             self.arguments.iter().any(|argument| is_in(argument.as_encoded_bytes()))
@@ -93,24 +93,24 @@ impl Case {
     }
 }
 
-/// Numbers from a seed, for what is drawn: the same in the test and in its worker.
+/// Pseudorandom numbers from a fixed seed: the test and its worker draw the same cases.
 struct Draws(u64);
 
 impl Draws {
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     fn below(&mut self, bound: usize) -> usize {
-        // Knuth's MMIX.
+        // Constants of Knuth's MMIX generator.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % bound.max(1)
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 }
 
-/// A name, how many cases there are at least, and what makes them.
+/// A class of cases: its name, least number of cases, and generator.
 type Class = (&'static str, usize, fn() -> Vec<Case>);
 
 /// All classes of cases.
@@ -122,21 +122,21 @@ const CLASSES: &[Class] = &[
     ("results", 1_400, results::cases),
 ];
 
-/// Runs every case: usually one in three is drawn, with another draw for each, so that every option and key meets some values and every
-/// value some options.
+/// Environment variable that runs every case. By default one in three is drawn, independently for each, so that each
+/// option and key meets some values and each value some options.
 const ALL: &str = "WEARWELL_HOSTILE_ALL";
 
-/// Numbers of the cases that are run, of so many.
+/// Returns the indices of the cases to run, out of `cases`.
 fn drawn(cases: usize) -> Vec<usize> {
     let is_all = std::env::var_os(ALL).is_some();
     let mut draws = Draws(3);
     (0..cases).filter(|_| draws.below(3) == 0 || is_all).collect()
 }
 
-/// A case that takes longer is told.
+/// A case that takes longer is reported.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// Cases of which at most so many go wrong are shown.
+/// Largest number of failed cases that are shown.
 const SHOWN: usize = 40;
 
 /// Runs the cases of a class in a worker.

@@ -1,4 +1,4 @@
-//! Every option and argument of every command, taken from the commands themselves, with what it cannot mean.
+//! Tests every option and argument of every command, read from the commands' definitions, with invalid values.
 
 use super::{Case, Draws};
 use crate::common::SMALL;
@@ -12,8 +12,8 @@ use wearwell_cli::Program;
 const TRACE: &str = "time_us,op,sector,bytes\n0,W,0,4096\n5,W,8,8192\n9,R,8,4096\n12,W,400,512\n";
 const COLUMNS: &str = "time=time_us:us,op=op,offset=sector:512,size=bytes:bytes";
 
-/// For each command what it is given besides what is tried, in files that are always there. A command that does not stand here is
-/// not tried, which the test of it tells.
+/// Base arguments of each command, with files that always exist. A command that is missing here is not tested;
+/// `every_command_is_tried` reports it.
 const BASES: &[(&str, &[&str])] = &[
     ("run", &["small.toml"]),
     ("sweep", &["small.toml", "--vary", "seed=1,2"]),
@@ -70,7 +70,7 @@ const BASES: &[(&str, &[&str])] = &[
     ("man", &["manual"]),
 ];
 
-/// What stands for a value.
+/// Replacements for values.
 const VALUES: &[&str] = &[
     "",
     " ",
@@ -103,7 +103,7 @@ const VALUES: &[&str] = &[
     "😀\u{202e}",
 ];
 
-/// What takes as long as it was asked to.
+/// Options whose large values only make the command take long.
 const LONG: &[(&str, &str, &str)] = &[
     ("limit", "--drive-writes", "4294967295"),
     ("run", "--drive-writes", "4294967295"),
@@ -112,13 +112,13 @@ const LONG: &[(&str, &str, &str)] = &[
     ("trace generate", "--requests", "4294967295"),
 ];
 
-/// What runs for more than a moment without any argument.
+/// Commands that take more than a moment without any argument.
 const LONG_ALONE: &[&str] = &["run", "limit", "power", "advise", "check theory"];
 
-/// What serves, some until somebody ends it. Its own options are tried where it is tested; the others are those of `run`.
+/// Commands that serve until they are ended. Their own options are tested elsewhere; the others are those of `run`.
 const SERVING: &[&str] = &["explore", "serve", "live demo"];
 
-/// The words of a base without an option and its values.
+/// Returns the words of a base without an option and its values.
 fn without(base: &[&'static str], option: &str) -> Vec<&'static str> {
     let mut words = Vec::new();
     let mut is_value = false;
@@ -129,13 +129,13 @@ fn without(base: &[&'static str], option: &str) -> Vec<&'static str> {
         if !is_value {
             words.push(word);
         }
-        // One value each; what follows is the command's own.
+        // An option has one value; the following words belong to the command.
         is_value &= word == option;
     }
     words
 }
 
-/// All commands that do something, by their words.
+/// Collects all commands without subcommands, with their words.
 fn leaves<'a>(command: &'a clap::Command, path: &str, found: &mut Vec<(String, &'a clap::Command)>) {
     let mut below = command.get_subcommands().filter(|command| command.get_name() != "help").peekable();
     let is_leaf = below.peek().is_none();
@@ -148,13 +148,13 @@ fn leaves<'a>(command: &'a clap::Command, path: &str, found: &mut Vec<(String, &
     }
 }
 
-/// What an error about an argument may call it: its own names, and the key of a scenario that it sets.
+/// Returns the words that an error about an argument may use: its names, and the scenario key that it sets.
 fn names(arg: &Arg) -> Vec<String> {
     let long = arg.get_long().map(|long| format!("--{long}"));
     let values = arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string);
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
     let keys = help.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-    // Of a key its last word, and the table that it stands in.
+    // For a key: its last word, and the table that contains it.
     let parts = |key: &String| {
         let (table, name) = key.split_once('.')?;
         Some([format!("{table}:"), name.rsplit('.').next().unwrap_or(name).to_owned()])
@@ -178,7 +178,7 @@ fn names(arg: &Arg) -> Vec<String> {
     long.into_iter().chain(values).chain(keys).chain(parts).chain(generic).collect()
 }
 
-/// A case of the command at `path`, with the files that all have.
+/// Returns a case of the command at `path`, with the common files.
 fn case(path: &str, what: &str, words: Vec<OsString>) -> Case {
     let arguments = path.split(' ').map(OsString::from).chain(words);
     let power = SMALL.replace("name = \"small\"", "ftl = \"gecko\"").replace("load = 0.8", "load = 0.7");
@@ -193,19 +193,19 @@ fn os(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// An option in every form that its value can be wrong in.
+/// Adds cases with every kind of invalid value of an option.
 fn of_option(path: &str, base: &[&'static str], arg: &Arg, cases: &mut Vec<Case>) {
     let Some(long) = arg.get_long().map(|long| format!("--{long}")) else { return };
     let rest = without(base, &long);
     let add = |what: &str, words: Vec<OsString>| {
         let value = words.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         let value = value.split_once('=').map(|(_, value)| value.trim().to_owned());
-        // Of a setting its key, which the error is about.
+        // For a setting: the key, which the error names.
         let key = value.as_ref().and_then(|value| Some(value.split_once('=')?.0.to_owned()));
         let value = value.into_iter().chain(key).filter(|value| !value.trim().is_empty());
         let words = os(&rest).into_iter().chain(words).collect();
         let case = case(path, &format!("{long} {what}"), words);
-        // Of nothing at all, or of one of two, there may be nothing to say.
+        // Without a value, or with a repeated option, the message need not name the value.
         let is_named = value.clone().count() > 0 && !what.contains("twice");
         if is_named { case.named(names(arg)).named(value) } else { case }
     };
@@ -226,13 +226,13 @@ fn of_option(path: &str, base: &[&'static str], arg: &Arg, cases: &mut Vec<Case>
     cases.push(add("given twice", twice.into()));
 }
 
-/// What stands at the place of the positional arguments.
+/// Adds cases for the positional arguments.
 fn of_positionals(path: &str, base: &[&'static str], command: &clap::Command, cases: &mut Vec<Case>) {
     let options = base.iter().position(|word| word.starts_with("--")).unwrap_or(base.len());
     let (given, rest) = base.split_at(options);
     let names: Vec<String> = command.get_positionals().flat_map(names).collect();
     for place in 0..given.len() {
-        // Two strokes leave nothing in that place.
+        // `--` leaves no positional argument.
         for value in VALUES.iter().filter(|value| **value != "--") {
             let mut words = os(given);
             words[place] = value.into();
@@ -251,7 +251,7 @@ fn of_positionals(path: &str, base: &[&'static str], command: &clap::Command, ca
     }
 }
 
-/// All cases.
+/// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let program = Program::default();
     let (mut found, mut cases) = (Vec::new(), Vec::new());
@@ -279,7 +279,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Several options at once, drawn.
+/// Adds cases with several options at once, drawn at random.
 fn together(cases: &mut Vec<Case>) {
     let mut draws = Draws(15);
     let flags = [

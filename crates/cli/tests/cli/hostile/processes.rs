@@ -1,5 +1,5 @@
-//! Surroundings and signals, which only a process of its own has: variables that are missing or wrong, streams that are closed or
-//! full, folders that take nothing, and every signal that asks for an end, at several moments.
+//! Tests of the environment and of signals, each in a separate process: missing or wrong variables, closed or full
+//! streams, read-only folders, and every termination signal at several moments.
 
 use super::Draws;
 use crate::common::{SMALL, repository};
@@ -11,10 +11,10 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// At least so many cases.
+/// Least number of cases.
 pub const LEAST: usize = 335;
 
-/// The program in a folder of its own, which has a scenario, a trace and a result's worth of room.
+/// The program in a temporary folder with a scenario and a trace.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -32,7 +32,7 @@ impl Place {
         command
     }
 
-    /// What is there besides what was.
+    /// Returns the files in the folder that were not there before.
     fn left(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
@@ -40,7 +40,7 @@ impl Place {
     }
 }
 
-/// What is tried in strange surroundings: quick, of all kinds, with a file that each may write.
+/// Commands for unusual environments: fast, of all kinds, with an output file each.
 const COMMANDS: &[&[&str]] = &[
     &["run", "small.toml"],
     &["run", "small.toml", "--output", "new.json"],
@@ -60,7 +60,7 @@ const COMMANDS: &[&[&str]] = &[
     &["run", "small.toml", "--no-such-option"],
 ];
 
-/// Variables that others have set to what nobody would.
+/// Environment variables with unusual values.
 const VARIABLES: &[(&str, &str)] = &[
     ("COLUMNS", "0"),
     ("COLUMNS", "-1"),
@@ -82,7 +82,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("HOME", "/no/such/folder"),
 ];
 
-/// The exit code; what is wrong with an end beyond it is in `complaints`.
+/// Returns the exit code; other ends are added to `complaints`.
 fn code(what: &str, output: &Output, complaints: &mut Vec<String>) -> Option<i32> {
     let err = String::from_utf8_lossy(&output.stderr);
     let code = output.status.code();
@@ -102,7 +102,7 @@ fn no_complaints(count: usize, least: usize, complaints: &[String]) {
 fn variables_change_no_result() {
     let (mut count, mut complaints) = (0, Vec::new());
     let place = Place::new();
-    // All variables with one command after another, so that each command meets some.
+    // Eight commands per variable, in rotation, so that each command meets some of the variables.
     for (at, (name, value)) in VARIABLES.iter().enumerate() {
         for turn in 0..8 {
             let arguments = COMMANDS[(at * 5 + turn * 3) % COMMANDS.len()];
@@ -125,10 +125,10 @@ fn variables_change_no_result() {
 }
 
 #[test]
-fn streams_may_be_closed_full_or_unread() {
+fn closed_full_and_unread_streams_end_commands_cleanly() {
     let (mut count, mut complaints) = (0, Vec::new());
     for arguments in COMMANDS {
-        // Whether standard output and standard error are closed, a full disk, a pipe without a reader, a folder.
+        // Closed standard input, output or error, a full disk, and a pipe without a reader.
         for streams in [
             ">&-",
             "2>&-",
@@ -149,7 +149,7 @@ fn streams_may_be_closed_full_or_unread() {
             count += 1;
             let what = format!("{arguments:?} {streams}");
             let code = code(&what, &output, &mut complaints);
-            // What it has to say of a new trace is on standard error.
+            // `convert` prints its message about the new trace to standard error.
             let prints = arguments.get(1) != Some(&"convert");
             let said_nothing = output.stderr.is_empty() && !streams.contains("2>");
             if prints && streams.starts_with("> /dev/full") && code == Some(0) {
@@ -165,7 +165,7 @@ fn streams_may_be_closed_full_or_unread() {
     no_complaints(count, 120, &complaints);
 }
 
-/// Whether permissions mean anything to this user.
+/// True if file permissions apply to this user.
 fn permissions_hold(folder: &Path) -> bool {
     std::fs::set_permissions(folder, Permissions::from_mode(0o555)).expect("our own");
     let holds = File::create(folder.join("try")).is_err();
@@ -175,7 +175,7 @@ fn permissions_hold(folder: &Path) -> bool {
 }
 
 #[test]
-fn what_cannot_be_written_is_told() {
+fn unwritable_output_is_reported() {
     let (mut count, mut complaints) = (0, Vec::new());
     let holds = permissions_hold(Place::new().0.path());
     if !holds {
@@ -206,7 +206,7 @@ fn what_cannot_be_written_is_told() {
     no_complaints(count, 10, &complaints);
 }
 
-/// What takes long enough for a signal to meet it, and what it may leave.
+/// Commands that run long enough to receive a signal, and the files that they may leave.
 const LONG: &[(&[&str], &[&str])] = &[
     (&["run", "--output", "new.json", "--drive-writes", "100000"], &[]),
     (&["run", "small.toml", "--drive-writes", "1000000", "--progress"], &[]),
@@ -237,13 +237,13 @@ const LONG: &[(&[&str], &[&str])] = &[
     (&["compare", "fifo", "fifo"], &[]),
 ];
 
-/// Moments after the start.
+/// Moments after the start, in milliseconds.
 const MOMENTS_MS: &[u64] = &[20, 80, 200];
 
-/// How long an end may take, on a machine that has much else to do; alone it is a second.
+/// Time limit for an end on a busy machine; on an idle one it takes a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Waits for the end of a process, and ends it if that does not come.
+/// Waits for the end of a process, and kills it after the limit.
 fn end_of(mut child: Child) -> (Duration, Output) {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE && child.try_wait().expect("our own").is_none() {
@@ -254,8 +254,8 @@ fn end_of(mut child: Child) -> (Duration, Output) {
     (took, child.wait_with_output().expect("our own"))
 }
 
-/// Whether whoever started this process had it ignore the signal, as shells do with Ctrl-C for what runs in the background: before a
-/// command listens, it is lost then.
+/// True if the parent process ignores the signal, as shells do with Ctrl-C for background jobs. The signal is then lost
+/// until the command installs its handler.
 fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -263,15 +263,15 @@ fn is_ignored(signal: Signal) -> bool {
     mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
 }
 
-/// Milliseconds after which every command listens.
+/// Milliseconds after which every command has installed its handler.
 const LISTENS_MS: u64 = 100;
 
 #[test]
-fn signals_end_everything_soon_and_leave_nothing_half_written() {
+fn signals_end_commands_soon_without_partial_files() {
     let (mut count, mut complaints, mut draws) = (0, Vec::new(), Draws(5));
     for (arguments, may_leave) in LONG {
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-            // Ctrl-C at all of them.
+            // Ctrl-C at all moments.
             let drawn = [*draws.of(MOMENTS_MS)];
             for moment in if signal == Signal::INT { MOMENTS_MS } else { &drawn[..] } {
                 count += 1;
@@ -283,7 +283,7 @@ fn signals_end_everything_soon_and_leave_nothing_half_written() {
                 let made = Command::new("mkfifo").arg("fifo").current_dir(place.0.path()).status();
                 assert!(made.expect("mkfifo").success());
                 let mut command = place.command(arguments);
-                // Standard input that stays open and says nothing.
+                // Standard input stays open without data.
                 let child =
                     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
                 let child = child.expect("it runs");
@@ -291,7 +291,7 @@ fn signals_end_everything_soon_and_leave_nothing_half_written() {
                 kill_process(Pid::from_child(&child), signal).expect("it is there");
                 let (took, output) = end_of(child);
                 let what = format!("{signal:?} after {moment} ms: {arguments:?}");
-                // Before it listens, the signal ends it.
+                // Before the handler is installed, the signal ends the process directly.
                 let ends =
                     output.status.code() == Some(130) || output.status.signal() == Some(signal.as_raw());
                 if took >= PATIENCE || !ends {

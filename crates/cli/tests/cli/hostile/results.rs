@@ -1,4 +1,4 @@
-//! Results and the finished runs of a sweep, as inputs: cut off and damaged.
+//! Truncated and damaged results, and finished runs of a sweep, as inputs.
 
 use super::Case;
 use crate::common::SMALL;
@@ -8,7 +8,7 @@ use wearwell_stack::{Draft, Progress, RunResult};
 use wearwell_store::{Column, ResultStore, name_of, parquet};
 use wearwell_study::{Axis, PointResult, Store, Sweep, SweepObserver, SweepOptions, identity};
 
-/// Short, so that its result is.
+/// Returns a short scenario, whose result is short as well.
 fn scenario() -> Draft {
     let text = SMALL
         .replace("warm_up = 5.0", "warm_up = 1.0\nwindow = 1.0")
@@ -16,7 +16,7 @@ fn scenario() -> Draft {
     Draft::from_toml(&text, "small.toml").expect("a scenario")
 }
 
-/// `value` with the same speed whenever it was made: the test and its worker make the same cases.
+/// Sets all measured speeds in `value` to fixed numbers: the test and its worker make the same cases.
 fn at_rest(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
@@ -34,14 +34,14 @@ fn at_rest(mut value: Value) -> Value {
     value
 }
 
-/// The result as a file.
+/// Returns the result as it is written to a file.
 fn result() -> Value {
     let scenario = scenario().scenario().expect("a scenario");
     let result = wearwell_stack::run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()));
     at_rest(serde_json::to_value(result.expect("a result")).expect("plain data"))
 }
 
-/// Nobody looks.
+/// Observer that ignores all events.
 struct Nobody;
 
 impl SweepObserver for Nobody {
@@ -54,7 +54,7 @@ impl SweepObserver for Nobody {
     fn finished(&self, _: usize, _: usize) {}
 }
 
-/// The two finished runs of the sweep that `swept` repeats.
+/// Returns the two finished runs of the sweep that `swept` repeats.
 fn points() -> Vec<PointResult> {
     let axes = [Axis::parse("seed=1,2").expect("an axis")];
     let sweep = Sweep::plan(&scenario(), &axes, 1).expect("a sweep");
@@ -68,7 +68,7 @@ fn points() -> Vec<PointResult> {
     points.map(|point| resting(point.expect("a run"))).collect()
 }
 
-/// The file of a store that holds these runs.
+/// Returns the contents of a store's file with these runs.
 fn stored(points: &[PointResult]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let store = ResultStore::open(folder.path()).expect("a store");
@@ -78,7 +78,7 @@ fn stored(points: &[PointResult]) -> Vec<u8> {
     std::fs::read(files.next().expect("a file").expect("a file").path()).expect("a file")
 }
 
-/// Pointers to all values.
+/// Collects JSON pointers to all values.
 fn pointers(value: &Value, path: &str, found: &mut Vec<String>) {
     found.push(path.to_owned());
     match value {
@@ -96,7 +96,7 @@ fn pointers(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What stands for a value.
+/// Returns replacements for values.
 fn values() -> Vec<Value> {
     vec![json!(null), json!("x"), json!(-1), json!(1e300), json!([]), json!({}), json!(u64::MAX), json!(true)]
 }
@@ -108,14 +108,14 @@ fn compared(what: String, good: &str, bad: impl Into<Vec<u8>>) -> Case {
         .named(["bad.json"])
 }
 
-/// The sweep goes on from the runs in a file that is called as if it were as it was meant.
+/// Returns a case in which the sweep continues from a file with these contents under the correct name.
 fn swept(what: String, runs: impl Into<Vec<u8>>) -> Case {
     let runs = runs.into();
     let name = name_of(&runs);
     swept_from(what, &name, runs)
 }
 
-/// The sweep goes on from a file of this name.
+/// Returns a case in which the sweep continues from a file of this name.
 fn swept_from(what: String, name: &str, runs: Vec<u8>) -> Case {
     let small = toml::to_string(&scenario().scenario().expect("a scenario")).expect("a scenario is TOML");
     Case::new(what, ["sweep", "small.toml", "--vary", "seed=1,2", "--threads", "1", "--store", "runs"])
@@ -124,7 +124,7 @@ fn swept_from(what: String, name: &str, runs: Vec<u8>) -> Case {
         .named([name])
 }
 
-/// All cases.
+/// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let (result, points) = (result(), points());
     let runs = stored(&points);
@@ -139,7 +139,7 @@ pub fn cases() -> Vec<Case> {
             *bad.pointer_mut(place).expect("a place") = value.clone();
             let bad = bad.to_string();
             let what = format!("{place} is {value}");
-            // Of a scenario within, all; of figures some.
+            // All values of the scenario, and a selection of the figures.
             if place.starts_with("/scenario") {
                 let run = Case::new(format!("run: {what}"), ["run", "--quiet", "bad.json"])
                     .file("bad.json", bad.clone());

@@ -1,24 +1,24 @@
-//! `--set` of every key that the schema of scenarios knows, in every form of its table, to what it cannot be.
+//! Tests `--set` with invalid values for every key of the scenario schema, in every form of its table.
 
 use super::{Case, Draws};
 use crate::common::{SMALL, json, repository};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A key, by the way to it.
+/// A key and its path in the schema.
 struct Key {
-    /// What `--set` names: the path of tables that have one form only.
+    /// Key for `--set`: the path through tables that have a single form.
     path: String,
-    /// The forms of the tables below, with this key at last: what stands before and behind the value.
+    /// TOML before and behind the value, for tables with several forms.
     before: String,
     behind: String,
-    /// The words that an error may use for it.
+    /// Words that an error may use for the key.
     words: Vec<String>,
-    /// The definition and the key: the same wherever it stands.
+    /// Name of the definition and of the key, independent of its position.
     own: (String, String),
 }
 
-/// What no key means, in TOML.
+/// Values that are invalid for any key, in TOML.
 const VALUES: &[&str] = &[
     "-1",
     "0",
@@ -44,10 +44,10 @@ const VALUES: &[&str] = &[
     "1979-05-27",
 ];
 
-/// Those that a run might take for a number.
+/// Values that a run may accept as numbers.
 const NUMBERS: &[&str] = &["0", "1", "1e300", "1e-300", "9223372036854775807"];
 
-/// The way to a table while the schema is walked.
+/// Path to a table while the schema is walked.
 #[derive(Clone, Default)]
 struct Way {
     path: String,
@@ -55,12 +55,12 @@ struct Way {
     behind: String,
     words: Vec<String>,
     definition: String,
-    /// Definitions on the way, so that tables in tables of their own kind end.
+    /// Definitions on the path; ends recursion in tables that contain tables of the same kind.
     seen: BTreeSet<String>,
 }
 
 impl Way {
-    /// The way to a key of this table; `form` is what the table needs to be the form that has the key.
+    /// Extends the path to a key of this table; `form` is the TOML that selects the form with this key.
     fn to(&self, key: &str, form: Option<&str>) -> Way {
         let mut way = self.clone();
         way.words.push(key.to_owned());
@@ -75,7 +75,7 @@ impl Way {
     }
 }
 
-/// Walks the schema from `node` on.
+/// Collects the keys of the schema below `node`.
 fn walk(schema: &Value, node: &Value, mut way: Way, keys: &mut Vec<Key>) {
     if let Some(reference) = node["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or_default();
@@ -95,7 +95,7 @@ fn walk(schema: &Value, node: &Value, mut way: Way, keys: &mut Vec<Key>) {
         walk(schema, &node["items"], Way { path, ..way.clone() }, keys);
     }
     let Some(properties) = node["properties"].as_object() else { return };
-    // The key whose only value says which form of a table this is.
+    // A key with a constant value identifies the form of a table.
     let form = properties.iter().find_map(|(key, value)| Some((key, value["const"].as_str()?)));
     let form_text = form.map(|(key, value)| format!("{key} = '{value}'"));
     for (key, value) in properties.iter().filter(|(key, _)| form.is_none_or(|(own, _)| own != *key)) {
@@ -107,7 +107,7 @@ fn walk(schema: &Value, node: &Value, mut way: Way, keys: &mut Vec<Key>) {
     }
 }
 
-/// The scenario that a key is tried on.
+/// Returns the scenario in which a key is tested.
 fn base(key: &Key) -> String {
     let plain = SMALL.to_owned();
     let table = key.words.first().map_or("", String::as_str);
@@ -121,14 +121,14 @@ fn base(key: &Key) -> String {
     }
 }
 
-/// A command on the base with the key set.
+/// Returns a case: a command on the base scenario with the key set.
 fn case(command: &[&str], key: &Key, value: &str) -> Case {
     let setting = format!("{}={}{value}{}", key.path, key.before, key.behind);
     let words = command.iter().copied().chain(["base.toml", "--set", &setting]);
     Case::new(&setting, words).file("base.toml", base(key)).named(key.words.clone()).named(["--set"])
 }
 
-/// All cases.
+/// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let schema = json(&repository().join("docs/scenario.schema.json"));
     let mut keys = Vec::new();
@@ -137,9 +137,9 @@ pub fn cases() -> Vec<Case> {
     let (mut cases, mut seen, mut draws) = (Vec::new(), BTreeSet::new(), Draws(7));
     for key in &keys {
         if seen.insert(key.own.clone()) {
-            // The first place of a key in full, other places of the same with one value.
+            // The first position of a key gets all values, other positions get one value.
             cases.extend(VALUES.iter().map(|value| case(&["scenario", "check"], key, value)));
-            // A cut at each operation takes as long as it says.
+            // A power cut at each operation legitimately takes long.
             let numbers = NUMBERS.iter().filter(|value| (key.path.as_str(), **value) != ("power.every", "1"));
             cases.extend(numbers.map(|value| case(&["run", "--quiet"], key, value)));
         } else {

@@ -1,17 +1,17 @@
-//! Traces of every format: fields that cannot be, ends that are missing, other formats, other encodings, broken compression.
+//! Tests of damaged traces in every format: invalid fields, truncation, other formats, other encodings, broken compression.
 
 use super::{Case, Draws};
 use crate::common::repository;
 use std::io::Write;
 use wearwell_trace::{FORMATS, Format};
 
-/// Requests of a sample that are kept.
+/// Number of requests of a sample that are used.
 const LINES: usize = 8;
 
-/// Bytes of a sample in binary that are kept.
+/// Number of bytes of a binary sample that are used.
 const BYTES: usize = 480;
 
-/// What stands in a field.
+/// Replacements for fields.
 const FIELDS: &[&str] = &[
     "",
     "-1",
@@ -33,7 +33,7 @@ const FIELDS: &[&str] = &[
     "4294967297",
 ];
 
-/// The sample of a format, its first requests.
+/// Returns the first requests of the sample of a format.
 fn sample(format: &Format) -> Vec<u8> {
     let folder = std::fs::read_dir(repository().join("traces/samples")).expect("samples");
     let mut paths: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
@@ -49,7 +49,7 @@ fn sample(format: &Format) -> Vec<u8> {
     }
 }
 
-/// The options that a format needs.
+/// Returns the options that a format requires.
 fn options(format: &Format) -> Vec<String> {
     let needed = format.options.iter().filter(|option| option.default.is_none());
     let value = |option: &wearwell_trace::OptionSpec| match option.text {
@@ -62,14 +62,14 @@ fn options(format: &Format) -> Vec<String> {
     words.flat_map(|word| ["--trace-option".to_owned(), word]).collect()
 }
 
-/// A trace that is read by one command after another.
+/// Generator of cases that read a trace with alternating commands.
 struct Reading<'a> {
     format: &'a Format,
     cases: Vec<Case>,
 }
 
 impl Reading<'_> {
-    /// Each is checked, and every few are read by another command as well.
+    /// Adds a case that checks the trace, and for every few traces also one with another command.
     fn add(&mut self, what: &str, ending: &str, content: Vec<u8>) {
         let file = format!("bad{ending}");
         let name = self.format.name;
@@ -98,7 +98,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Text whose fields are changed one by one.
+    /// Adds cases with single fields of a text replaced.
     fn fields(&mut self, text: &str, draws: &mut Draws) {
         let lines: Vec<&str> = text.lines().collect();
         for (at, line) in lines.iter().enumerate().skip(lines.len() / 2).take(2) {
@@ -125,7 +125,7 @@ impl Reading<'_> {
         );
     }
 
-    /// Bytes that are changed, missing, too many.
+    /// Adds cases with changed, missing and additional bytes.
     fn bytes(&mut self, sample: &[u8], draws: &mut Draws) {
         for number in 0..12 {
             self.add(&format!("cut ({number})"), ".bin", sample[..draws.below(sample.len())].to_vec());
@@ -163,7 +163,7 @@ impl Reading<'_> {
     }
 }
 
-/// All cases.
+/// Returns all cases.
 pub fn cases() -> Vec<Case> {
     let samples: Vec<Vec<u8>> = FORMATS.iter().map(|format| sample(format)).collect();
     let (mut cases, mut draws) = (Vec::new(), Draws(11));

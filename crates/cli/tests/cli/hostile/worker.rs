@@ -1,5 +1,5 @@
-//! A process that calls one command after another within itself, so that a case costs no process of its own, and a case that
-//! ends the process, or never ends, is known for it.
+//! Worker process that runs many commands within itself, which saves a process per case. If a case ends or hangs the
+//! worker, the test knows the case.
 
 use super::CLASSES;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -13,35 +13,35 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use wearwell_cli::Program;
 
-/// What tells a worker its class.
+/// Environment variable with the class of cases.
 const CLASS: &str = "WEARWELL_HOSTILE_CLASS";
 
-/// No case takes longer, however busy the machine is.
+/// Time limit of a case, generous for a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Memory of a worker: what would take more is refused by the program, or ends it.
+/// Memory limit of a worker: larger requests must be refused by the program, otherwise they end the worker.
 const MEMORY_BYTES: u64 = 2 << 30;
 
 /// A link to a device that is always full.
 const FULL: &str = "full";
 
-/// The stack that a program's first thread has.
+/// Stack size of a program's main thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// How a command ended.
+/// Outcome of a command.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// Its exit code.
+    /// Exit code.
     pub code: u8,
-    /// What it printed.
+    /// Standard output.
     pub out: String,
-    /// What it said.
+    /// Standard error.
     pub err: String,
-    /// What it left in its folder besides what was there.
+    /// New files in the working directory.
     pub left: Vec<String>,
 }
 
-/// A worker as its employer sees it.
+/// Handle of a worker process.
 pub struct Worker {
     child: Child,
     questions: ChildStdin,
@@ -74,7 +74,7 @@ impl Worker {
         Worker { child, questions, answers }
     }
 
-    /// Has the case with this number run; an error says how the worker ended over it.
+    /// Runs the case with this number in the worker; returns an error that describes how the worker ended, if it ended.
     pub fn ask(&mut self, number: usize) -> Result<Answer, String> {
         let asked = writeln!(self.questions, "{number}");
         match self.answers.recv_timeout(LIMIT) {
@@ -96,7 +96,7 @@ fn serves() {
     serve.expect("a thread").join().expect("it serves").expect("its files are there");
 }
 
-/// What a command writes, in memory.
+/// File that captures an output stream.
 struct Captured(File);
 
 impl Captured {
@@ -105,7 +105,7 @@ impl Captured {
         Ok(Captured(File::from(file)))
     }
 
-    /// What was written since it was last asked.
+    /// Returns the text written since the last call.
     fn take(&mut self) -> io::Result<String> {
         let mut bytes = Vec::new();
         self.0.rewind()?;
@@ -133,7 +133,7 @@ fn serve(class: &str) -> io::Result<()> {
         let place = folder.path().join("case");
         std::fs::create_dir(&place)?;
         std::env::set_current_dir(&place)?;
-        // In the place of a device itself, which a program with all rights could do away with.
+        // A link, because a program with root privileges could delete the device itself.
         std::os::unix::fs::symlink("/dev/full", place.join(FULL))?;
         for (name, content) in &case.files {
             if let Some((folder, _)) = name.rsplit_once('/') {
@@ -157,7 +157,7 @@ fn serve(class: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// All that is in a folder, folders with a stroke at the end.
+/// Collects all paths in a folder, folders with a final slash.
 fn find(folder: &Path, before: &str, found: &mut Vec<String>) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
