@@ -1,4 +1,4 @@
-//! What layers and media promise each other, as far as it is said here.
+//! Tests of the layer and medium interfaces themselves.
 
 pub mod seams;
 
@@ -110,7 +110,7 @@ fn what_came_since_is_the_difference() {
         map_log_pages: 15 * times,
         map_checkpoint_pages: 16 * times,
         died_by_references: [17 * times, 18 * times, 19 * times, 20 * times],
-        // How things stand.
+        // Values that describe the current state.
         index_entries: now,
         index_bytes: 2 * now,
         index_memory_bytes: 3 * now,
@@ -118,7 +118,7 @@ fn what_came_since_is_the_difference() {
         live_by_references: [now, 0, 0, 1],
     };
     assert_eq!(dedup(9, 100).since(&dedup(2, 50)), dedup(7, 100));
-    // With what was done in an earlier life, things stand as they do now.
+    // Adding the counts of an earlier power cycle does not change the values of the current state.
     let mut all = dedup(7, 100);
     all.add(&dedup(2, 50));
     assert_eq!(all, dedup(9, 100));

@@ -1,5 +1,4 @@
-//! What is said to a layer by name reaches it as it is, through a pointer as well; and flash answers like a layer that has
-//! nothing to say.
+//! Named methods reach a layer unchanged, also through a pointer; flash answers like a layer without abilities.
 
 use super::super::*;
 use crate::config::ConfigError;
@@ -7,10 +6,10 @@ use crate::counters::Cause;
 use crate::units::BlockId;
 use std::sync::{Arc, Mutex};
 
-/// What is said without content.
+/// Command without content.
 pub type Said = Command<'static, ()>;
 
-/// What was heard, in order.
+/// Log of received calls, in order.
 #[derive(Clone, Default)]
 pub struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -24,7 +23,7 @@ impl Heard {
     }
 }
 
-/// A layer of 8 pages with every ability, which notes what it hears, and answers what no layer would.
+/// A layer of 8 pages with every ability, which logs its calls and gives unusual answers.
 pub struct Listener(pub Heard);
 
 impl Layer<Content> for Listener {
@@ -74,7 +73,7 @@ impl Layer<Content> for Listener {
     }
 }
 
-/// Says everything to a layer that must be answered; the answers.
+/// Makes every call on a layer that needs an answer. Returns the answers as text.
 fn say_everything(layer: &mut impl Layer<Content>) -> String {
     let (mut read, mut reports) = (Vec::new(), Reports::default());
     layer.write(&[Lpn(1), Lpn(2)], &[Content(7), Content(8)], 3).unwrap();
@@ -135,7 +134,7 @@ fn answers_that_say_nothing_are_nothing() {
     }
 }
 
-/// A layer that numbers pages in another way changes the pages of what it hands on, and nothing else.
+/// Translating a query or command to other pages changes nothing but the pages.
 #[test]
 fn what_is_handed_on_is_about_other_pages() {
     let (pages, others) = ([Lpn(2), Lpn(6)], [Lpn(12), Lpn(16)]);
@@ -193,7 +192,7 @@ fn what_is_handed_on_is_about_other_pages() {
     }
 }
 
-/// A medium of which only the layer that it is made of is ever asked for.
+/// A medium that only provides its layer below; all other calls are unexpected.
 pub struct Made(pub Option<Heard>);
 
 impl LayerBelow for Heard {

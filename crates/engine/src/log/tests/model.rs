@@ -1,4 +1,4 @@
-//! The store and the naive model, given the same operations.
+//! The store and the naive model process the same operations.
 
 use super::naive::cases::{Op, ops, setup, wearing_setup};
 use super::naive::rig::{Rig, Setup, Streams};
@@ -18,7 +18,7 @@ proptest! {
         }
     }
 
-    /// Counting runs, on flash that wears out: they come to their end together.
+    /// Runs that only count, on flash that wears out: store and model reach the end of life together.
     #[test]
     fn they_wear_out_together(setup in wearing_setup(), ops in ops(14)) {
         let setup = Setup { reclaim: Reclaim::FreePool { low: 1, high: 2 }, ..setup };
@@ -34,7 +34,7 @@ proptest! {
     }
 }
 
-/// As full as may be, in every arrangement.
+/// The fullest possible stores, in all arrangements.
 #[test]
 fn they_agree_on_full_stores() {
     let pool = Reclaim::FreePool { low: 1, high: 2 };

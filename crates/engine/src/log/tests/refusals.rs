@@ -1,4 +1,4 @@
-//! Stores that cannot work are refused by the setting that is wrong, and the smallest that can are not.
+//! Invalid stores are rejected with the name of the wrong setting; the smallest valid stores are accepted.
 
 use super::drive::{ByNumber, DOUBLE, SINGLE, build, config, flash};
 use crate::layer::{Content, Layer, LayerError};
@@ -16,7 +16,8 @@ fn refusal(blocks: u32, config: StoreConfig, placement: impl Placement) -> Optio
 
 #[test]
 fn blocks_must_suffice() {
-    // Seven pages fill three blocks of 3; with them one for each stream, and those of the pool, at least two.
+    // Seven pages fill three blocks of 3 pages. In addition, there is a block for each stream and the pool's blocks,
+    // at least two.
     for (reclaim, single, double) in [
         (Reclaim::InPlace, 4, 5),
         (POOL, 6, 7),
@@ -64,7 +65,7 @@ fn waiting_needs_a_mark_below_the_low_one() {
 
 #[test]
 fn the_mark_for_idle_time_can_be_reached() {
-    // Of 10 blocks 6 are needed, two of them for the pool: it can have 6 at most.
+    // Of 10 blocks, 6 are needed, two of them for the pool: the pool can grow to 6 blocks.
     let idle = |reclaim: Reclaim, idle: u32| {
         refusal(10, StoreConfig { idle_high: Some(idle), ..config(7, reclaim) }, SINGLE())
     };
@@ -82,7 +83,7 @@ fn dropping_needs_pages_with_names_and_a_pool() {
     assert_eq!((evict(POOL), evict(Reclaim::InPlace).as_deref()), (None, Some("evict")));
 }
 
-/// A store that only knows the blocks of its pages.
+/// Creates a store with a directory that only knows the blocks of its pages.
 fn counting(
     reclaim: Reclaim,
     placement: impl Placement,

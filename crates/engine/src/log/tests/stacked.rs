@@ -1,4 +1,4 @@
-//! A log on a log: segments of 4 pages on blocks of 3, and what a TRIM is worth.
+//! A log on a log: segments of 4 pages on blocks of 3, and the effect of TRIM.
 
 use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::{Cause, Counters, Operation};
@@ -15,7 +15,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
-/// A store of 24 pages.
+/// Creates a store of 24 pages, which observes its writes.
 fn lower() -> BoxedLayer<Content> {
     Box::new(Observed::new(Box::new(Drive::new(12, config(24, POOL), SINGLE()).store)))
 }
@@ -41,7 +41,7 @@ fn described(medium: &impl Medium) -> Reports {
 
 #[test]
 fn a_layer_is_shown_as_erase_blocks() {
-    // Of 24 pages 20 are 4 segments of 5.
+    // Of 24 pages, 20 form 4 segments of 5.
     let mut segments = Segments::new(lower(), 5, Some(TrimRule::default()));
     assert_eq!((segments.blocks(), segments.pages_per_block()), (4, 5));
     program(&mut segments, 2, 0, &[7, 8]).unwrap();
@@ -77,7 +77,7 @@ fn a_layer_is_shown_as_erase_blocks() {
 
 type Upper = LogStore<Segments<Content>, PageTable, Fifo, Frontiers>;
 
-/// An upper store of 12 pages on 6 segments of 4.
+/// Creates an upper store of 12 pages on 6 segments of 4.
 fn stack(trim: Option<TrimRule>) -> Upper {
     let segments = Segments::new(lower(), 4, trim);
     let config: StoreConfig = config(12, POOL);
@@ -102,7 +102,7 @@ fn what_leaves_a_log_enters_the_one_below() {
         let mut store = stack(trim);
         write(&mut store, &(0..12).collect::<Vec<_>>());
         write(&mut store, &[0, 1, 2, 3]);
-        // Five segments are open or full; with the next page one is freed, which holds nothing.
+        // Five segments are open or full; the next page makes the log free one without live pages.
         write(&mut store, &[4]);
         let [upper, lower] = counters(&store)[..] else { panic!("two layers") };
         assert_eq!(upper.outgoing(Cause::Cleaning, Operation::Erase), 0);
@@ -198,7 +198,7 @@ fn partitions_are_layers_of_their_own() {
     shared.final_draw();
 }
 
-/// Asked about each page, and puts all of them into stream 0.
+/// A placement that is called for each page, and puts all pages into stream 0.
 struct PageByPage;
 
 impl Placement for PageByPage {
@@ -211,8 +211,8 @@ impl Placement for PageByPage {
     }
 }
 
-/// After random writes and trims of consecutive pages, by lists or by the first of them and their number: where pages are, and
-/// what two logs have counted.
+/// Performs random writes and trims of consecutive pages, as lists of pages or as runs. Returns the locations of all
+/// pages and the counts of two logs, as text.
 fn consecutive(placement: impl Placement, unit: TrimUnit, by_run: bool) -> String {
     let lower = Observed::new(Box::new(Drive::new(16, config(32, POOL), SINGLE()).store));
     let segments = Segments::new(Box::new(lower), 4, Some(TrimRule { unit, ..TrimRule::default() }));
