@@ -1,4 +1,4 @@
-//! Power lost and back between two requests: what is found is what was there.
+//! Power cuts between two requests: the state afterwards is that before.
 
 use super::super::page::PageFtl;
 use super::super::paged::{PagedFtl, PagedSettings};
@@ -25,7 +25,7 @@ fn cycle(mut ftl: PagedFtl<Chips>, settings: &PagedSettings) -> (PagedFtl<Chips>
     PagedFtl::restart(settings, ftl.into_flash()).map_err(|(error, _)| error).unwrap()
 }
 
-/// DFTL and µ-FTL keep in RAM what nothing else tells.
+/// DFTL and µ-FTL keep data in RAM that is stored nowhere else.
 #[test]
 fn only_two_designs_need_a_battery() {
     for design in DESIGNS {
@@ -53,7 +53,7 @@ fn every_page_and_every_count_is_as_before() {
                     shadow[page as usize] = version;
                 }
             }
-            // Trims are durable once they are flushed.
+            // Trims are durable after a flush.
             ftl.flush().unwrap();
             ftl.check().unwrap();
             let (before, mapped) = (reports(&ftl).1, reports(&ftl).0.mapped_pages);
@@ -66,7 +66,7 @@ fn every_page_and_every_count_is_as_before() {
             assert_eq!(own.ftl.unwrap().recovery, Some(report.clone()));
             let sum =
                 |count: fn(&crate::layer::RecoveryStep) -> u64| report.steps.iter().map(count).sum::<u64>();
-            // Saving may have written besides.
+            // Saving may have added further operations.
             assert_eq!(sum(|step| step.spare_reads), after.spare_reads - before.spare_reads, "{design}");
             assert!(sum(|step| step.page_writes) <= after.programs - before.programs, "{design}");
             assert!(sum(|step| step.erases) <= after.erases - before.erases, "{design}");
@@ -76,7 +76,7 @@ fn every_page_and_every_count_is_as_before() {
     }
 }
 
-/// The steps of a recovery, by name: what it cost to find everything on a drive with five pages.
+/// The steps of a recovery by name: the costs of finding everything on a drive with five pages.
 #[test]
 fn what_coming_back_costs() {
     for design in DESIGNS {
@@ -85,8 +85,8 @@ fn what_coming_back_costs() {
         let blocks = u64::from(ftl.flash().blocks());
         let (mut ftl, report) = cycle(ftl, &settings);
         let step = |name: &str| *report.steps.iter().find(|step| step.name == name).unwrap();
-        // The first page of each block; then up to the end of the open ones: of the user's second block one page and the
-        // erased one behind it, and as much of each block of metadata.
+        // The first page of each block, then the open blocks to their end: one written and one erased page in the
+        // user's second block, and the same in each block of metadata.
         assert!(step("block scan").spare_reads > blocks, "{design}: {report:?}");
         assert!(step("block scan").spare_reads <= blocks + 3 * 5, "{design}: {report:?}");
         assert_eq!((step("block scan").page_reads, step("block scan").page_writes), (0, 0));
@@ -107,7 +107,7 @@ fn what_coming_back_costs() {
         assert_eq!(names[..2], ["block scan", "mapping directory"]);
         assert_eq!(&names[2..names.len() - 1], expected, "{design}");
         assert_eq!(names.last(), Some(&"block validity counters"));
-        // A battery wrote all entries out; LazyFTL and IB-FTL write them now, in one page; Gecko leaves them dirty.
+        // A battery has written all entries; LazyFTL and IB-FTL write them now, in one page; Gecko leaves them dirty.
         let written =
             |name: &str| report.steps.iter().find(|step| step.name == name).map(|step| step.page_writes);
         assert_eq!(written("dirty entries"), Some(0));
@@ -136,7 +136,8 @@ fn an_empty_drive_comes_back_empty() {
     }
 }
 
-/// Nothing was flushed: trims may be undone, but each page holds what it once held, and the same ever after.
+/// Without a flush, trims may be undone, but each page has a content that it once had, and keeps it in later
+/// recoveries.
 #[test]
 fn a_second_cut_finds_what_the_first_one_left() {
     for design in DESIGNS {
@@ -194,7 +195,7 @@ fn a_log_reclaimed_in_place_cannot_come_back() {
     write(&mut ftl, [5, 6]);
     assert_eq!(owners(ftl.medium())[0], "5 6");
     let (mut ftl, report) = PageFtl::restart(&config, ftl.into_flash()).map_err(|(error, _)| error).unwrap();
-    // Two pages and the erased one behind them, and the first of each of the 14 others.
+    // Two pages and the erased one behind them in the open block, and the first page of each of the 14 others.
     assert_eq!(report.steps[0].spare_reads, 3 + 14);
     assert_eq!(read(&mut ftl, [5, 6, 7]), [105, 106, 0]);
 }

@@ -1,10 +1,10 @@
-//! What an FTL was told holds in its next life.
+//! Settings made by commands survive power cycles of an FTL.
 
 use super::super::told::Told;
 use crate::layer::{Abilities, Answer, Command, Layer, LayerError, Query, Reports};
 use crate::units::Lpn;
 
-/// Writes down what it is told.
+/// A layer that logs the commands it receives.
 #[derive(Default)]
 struct Listener(Vec<String>);
 
