@@ -20,7 +20,7 @@ fn record() -> SpareRecord {
     SpareRecord { spare, note: 0x21, name: 0x31, operation: 0x41, page_crc: 0xa1a2_a3a4, own }
 }
 
-/// Byte by byte, as docs/design/flash-image.md has it.
+/// Byte by byte, as specified in docs/design/flash-image.md.
 #[test]
 fn a_spare_area_has_everything_in_its_place() {
     let bytes = record().encode();
@@ -86,7 +86,7 @@ const STOOD: ValidityNote = ValidityNote { settled: 77, horizon: 66 };
 #[test]
 fn an_entry_of_the_validity_log_takes_twelve_bytes() {
     let entry = |page, time, previous| LogEntry { page: Slot(page), time, previous };
-    // Two entries to a page: the first of page 5 is number 10.
+    // Two entries per page: the first of page 5 has number 10.
     let entries = LogEntries::new(10, &[entry(3, 990, u64::MAX), entry(4, 1000, 10)]);
     let page = ValidityPage::Log(LogPage { number: 5, oldest: 2, written: 1000, entries });
     let (codec, mut bytes) = (codec(None, 24), [7; 24]);
@@ -111,7 +111,8 @@ fn bitmaps_fill_their_pages() {
     }
 }
 
-/// Blocks of 4 pages in one part, keys of 12 bits with the flag: entries of two bytes.
+/// Returns a configuration with blocks of 4 pages in one part and keys of 12 bits including the flag: entries of two
+/// bytes.
 fn runs() -> GeckoConfig {
     GeckoConfig { key_bits: 12, partitions: 1, ..GeckoConfig::new(512, 4, 8) }
 }
@@ -124,7 +125,7 @@ fn entries_of_runs_are_packed_to_the_bit() {
     let words = [word(1, 0, 0b1001), word(0x105, 1, 0)];
     let mut page = [7; 8];
     assert_eq!(pack(&config, &words, &mut page).unwrap(), 2);
-    // Key, flag, bits, from the lowest on: 11, 1 and 4 bits.
+    // Key, flag and bitmap, lowest bit first: 11, 1 and 4 bits.
     assert_eq!(page, [0x01, 0x90, 0x05, 0x09, 0, 0, 0, 0]);
     assert_eq!(unpack(&config, 2, &mut page).unwrap(), words);
     assert!(unpack(&config, 3, &mut page).is_err(), "key 0 after key 0x105");
@@ -156,7 +157,7 @@ fn the_lists_of_a_run_follow_from_its_pages() {
     assert_eq!(lists, last);
     decoded.postamble = Some(Box::new(lists));
     assert_eq!(decoded, page);
-    // Elsewhere than it was.
+    // At a different location than when it was written.
     assert_eq!(&*run.lists(&[Some(2), Some(9)], &[Slot(41)]).1, [Slot::NONE]);
 }
 
@@ -209,7 +210,7 @@ proptest! {
         prop_assert_eq!(unpack(&config, entries, &mut page).unwrap(), words);
     }
 
-    /// Whatever a page and its note say, it is read or refused.
+    /// Any content of a page and its note is either decoded or rejected.
     #[test]
     fn no_bytes_make_the_readers_panic(
         class in any::<u8>(), noted in prop::collection::vec(any::<u8>(), 72),

@@ -35,7 +35,7 @@ struct Kept {
     operations: u64,
     /// A page whose content is not stored yet.
     waiting: Option<(BlockId, u32, SpareRecord)>,
-    /// True if other users of the flash cannot change the bytes.
+    /// True while operations on the flash do not change the stored bytes.
     is_frozen: bool,
 }
 
@@ -369,7 +369,7 @@ impl<F: Restart<Flash = Chips>> Layer<Content> for Rebuilt<F> {
     }
 }
 
-/// Recovered flash equals the stored flash, also its written pages and its blocks.
+/// Flash restored from the stored bytes equals the original flash, block by block.
 #[test]
 fn flash_that_is_kept_is_flash_that_is_found() {
     let supply = Supply::new(false);

@@ -1,15 +1,16 @@
-//! What Logarithmic Gecko costs, held against the paper; that it is right, is in the tests of all stores.
+//! Costs of Logarithmic Gecko compared with the paper. Its correctness is covered by the tests of all stores.
 
 use super::*;
 use crate::seed::{Random, Seed, below};
 use crate::validity::MemoryFlash;
 
-/// Pages of 64 entries; a block has one entry, of 32 bits and a key of as many.
+/// Returns a configuration with pages of 64 entries. A block has one entry, with 32 bits of bitmap and a key of 32
+/// bits.
 fn config(size_ratio: u32, multiway: bool) -> GeckoConfig {
     GeckoConfig { size_ratio, multiway, ..GeckoConfig::new(1 << 13, 32, 512) }
 }
 
-/// Random pages become invalid, and after every 50 a random block is erased; how many updates that is.
+/// Invalidates random pages and erases a random block after every 50. Returns the number of updates.
 fn update(gecko: &mut Gecko, flash: &mut MemoryFlash, random: &mut Random, rounds: u64) -> u64 {
     let (blocks, pages) = (u64::from(gecko.config.blocks), u64::from(gecko.config.pages_per_block));
     for _ in 0..rounds {
@@ -34,7 +35,7 @@ fn updates_cost_what_table_1_says() {
         let entries = f64::from(config.page_entries());
         let levels = (f64::from(config.blocks) / entries).ln() / f64::from(size_ratio).ln();
         let bound = f64::from(size_ratio) / entries * levels;
-        // The constant is below 1, and the cost is no less than one write for a buffer of so many updates.
+        // The constant factor is below 1, and the cost is at least one write per full buffer.
         assert!(writes / updates < bound, "T = {size_ratio}: {} > {bound}", writes / updates);
         assert!(reads / updates < bound, "T = {size_ratio}: {} > {bound}", reads / updates);
         assert!(writes / updates > 0.9 / entries, "T = {size_ratio}: {}", writes / updates);
@@ -90,7 +91,7 @@ fn a_query_ends_at_an_erase_flag() {
     let reads = flash.reads();
     gecko.query(BlockId(77), &mut invalid, &mut flash).unwrap();
     assert_eq!((flash.reads() - reads, invalid.count()), (0, 0), "the buffer knows");
-    // Written to flash, the flag is in the newest run.
+    // After the buffer has been written, the flag is in the newest run.
     gecko.save(&mut flash).unwrap();
     assert!(gecko.runs().count() > 1, "{:?}", gecko.runs().collect::<Vec<_>>());
     let reads = flash.reads();
@@ -122,7 +123,8 @@ fn what_a_merge_made_smaller_does_not_come_back() {
     for block in 0..32 {
         gecko.erased(BlockId(block), &mut flash).unwrap();
     }
-    // Nothing is left, in a run of a page: the four-page run is still in flash, and no other is in its level.
+    // No entry is left, in a run of one page: the run of four pages is still in flash, and there is no other run in
+    // its level.
     assert_eq!(gecko.runs().collect::<Vec<_>>(), [(0, 1)]);
     let found = flash.found();
     let mut gecko = Gecko::recover(config, &found, &mut flash).unwrap();
@@ -148,7 +150,7 @@ fn sizes_are_the_papers() {
     // Figure 2: 2 TB in blocks of 128 pages of 4 KiB.
     let config = GeckoConfig::new(1 << 22, 128, 4096);
     assert_eq!((config.partitions, config.page_entries(), config.levels()), (4, 512, 15));
-    // Appendix B counts entries of whole blocks: 4 bytes of key and 16 of bits.
+    // Appendix B assumes entries of whole blocks: 4 bytes of key and 16 of bits.
     let whole = GeckoConfig { partitions: 1, ..config };
     let formula = 2.0 * 4.0 * 2.0 * f64::from(1 << 22) / (4096.0 / (4.0 + 128.0 / 8.0));
     let ram = Gecko::new(whole).unwrap().ram();
