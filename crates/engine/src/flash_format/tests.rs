@@ -22,7 +22,7 @@ fn record() -> SpareRecord {
 
 /// Byte by byte, as specified in docs/design/flash-image.md.
 #[test]
-fn a_spare_area_has_everything_in_its_place() {
+fn spare_area_has_specified_layout() {
     let bytes = record().encode();
     assert_eq!(&bytes[..8], [b'W', b'F', 1, 6, 3, 1, 3, 0]);
     assert_eq!(&bytes[8..16], [4, 3, 2, 1, 0xa4, 0xa3, 0xa2, 0xa1]);
@@ -35,7 +35,7 @@ fn a_spare_area_has_everything_in_its_place() {
 }
 
 #[test]
-fn an_erased_page_is_told_from_a_damaged_one() {
+fn erased_page_differs_from_damaged_page() {
     assert_eq!(SpareRecord::decode(&[0; SPARE_BYTES]), Ok(None));
     let whole = record().encode();
     assert_eq!(SpareRecord::decode(&whole), Ok(Some(record())));
@@ -49,7 +49,7 @@ fn an_erased_page_is_told_from_a_damaged_one() {
 }
 
 #[test]
-fn another_version_and_another_cause_are_refused() {
+fn unknown_version_and_cause_are_rejected() {
     let sealed = |at: usize, byte: u8| {
         let mut bytes = record().encode();
         bytes[at] = byte;
@@ -62,7 +62,7 @@ fn another_version_and_another_cause_are_refused() {
 }
 
 #[test]
-fn translation_pages_and_nodes_are_addresses() {
+fn translation_pages_and_nodes_roundtrip() {
     let mut page = [7; 16];
     let entries = [Slot(1), Slot::NONE, Slot(0x0201), Slot(0)];
     let note = encode_translation(&entries, &mut page).unwrap();
@@ -134,7 +134,7 @@ fn entries_of_runs_are_packed_to_the_bit() {
 }
 
 #[test]
-fn the_lists_of_a_run_follow_from_its_pages() {
+fn lists_of_run_are_reconstructed_from_its_pages() {
     let config = runs();
     let head = config.words().head_bits;
     let preamble = Preamble { level: 1, created: 50, covers: (3, 4) };
@@ -162,7 +162,7 @@ fn the_lists_of_a_run_follow_from_its_pages() {
 }
 
 #[test]
-fn the_map_of_equal_pages_is_read_again() {
+fn deduplication_map_roundtrips() {
     let records =
         [MapRecord { page: 5, slot: 6, number: 1000 }, MapRecord { page: 7, slot: u32::MAX, number: 1003 }];
     let mut page = [7; 28];
@@ -180,7 +180,7 @@ fn the_map_of_equal_pages_is_read_again() {
 
 proptest! {
     #[test]
-    fn entries_of_any_layout_come_back(
+    fn entries_of_any_layout_roundtrip(
         (pages_per_block, partitions, key_bits) in (1u32..300, 1u32..5, 16u32..64),
         picks in prop::collection::vec((any::<u64>(), any::<bool>(), any::<u64>()), 0..40),
     ) {
@@ -212,7 +212,7 @@ proptest! {
 
     /// Any content of a page and its note is either decoded or rejected.
     #[test]
-    fn no_bytes_make_the_readers_panic(
+    fn decoding_random_bytes_never_panics(
         class in any::<u8>(), noted in prop::collection::vec(any::<u8>(), 72),
         mut page in prop::collection::vec(any::<u8>(), 8..64), label in any::<u32>(),
     ) {

@@ -426,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_refused_with_both_names() {
+    fn missing_ability_is_rejected_with_both_names() {
         let can = Abilities::NONE.with(Ability::LeftValid, true);
         assert_eq!(can.require(Ability::LeftValid, "`ftl`", "victim"), Ok(()));
         let refused = can.require(Ability::Deferral, "`ftl`", "free_blocks_deferred").unwrap_err();

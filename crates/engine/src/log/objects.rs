@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn pages_belong_to_objects_in_a_row() {
+    fn consecutive_pages_belong_to_the_same_object() {
         let layer = objects(3, 1.0);
         let found: Vec<usize> = (0..10).map(|page| layer.object(Lpn(page))).collect();
         assert_eq!(found, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
     }
 
     #[test]
-    fn each_doubling_above_the_mean_is_a_class() {
+    fn each_doubling_of_writes_above_the_mean_raises_the_class() {
         let mut layer = objects(3, 100.0);
         assert_eq!(layer.class(0), 0, "nothing was written yet");
         // 24 pages in three objects: the mean is 8.
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_halved_when_so_much_was_written() {
+    fn counts_are_halved_after_the_decay_interval() {
         let mut layer = objects(3, 0.5);
         for object in [0, 0, 0, 1] {
             layer.count(object);

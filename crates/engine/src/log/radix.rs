@@ -48,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_are_sorted_whatever_their_digits(
+        fn radix_sort_equals_comparison_sort(
             numbers in prop::collection::vec(any::<u32>(), 0..300),
             shift in 0u32..32,
         ) {

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_trim_is_sent_at_once() {
+    fn default_rule_sends_trim_immediately() {
         let mut trims = trims(TrimRule::default());
         trims.discard(BlockId(1), 4, 4);
         assert_eq!(due(&mut trims), [4, 5, 6, 7]);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_die_are_sent_in_order_and_once_and_with_segments_in_ranges() {
+    fn invalidated_pages_are_sent_sorted_once_and_merged_with_segments() {
         let mut trims = trims(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() });
         let died = |trims: &mut Trims, pages: &[u32]| {
             let death = |&page: &u32| Death { owner: Lpn(0), block: BlockId(page / 8), page: page % 8 };
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delayed_trim_waits_for_writes_and_is_overtaken_by_a_reuse() {
+    fn delayed_trim_is_dropped_when_segment_is_reused() {
         let mut trims = trims(TrimRule { delay_pages: 10, ..TrimRule::default() });
         trims.discard(BlockId(0), 0, 4);
         trims.discard(BlockId(1), 4, 4);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_sent_together_and_in_one_range_where_segments_touch() {
+    fn batch_merges_adjacent_segments_into_one_range() {
         let mut trims = trims(TrimRule { batch: 3, ..TrimRule::default() });
         for block in [2, 0] {
             trims.discard(BlockId(block), 4 * block, 4);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_units_of_the_alignment_are_sent() {
+    fn trim_sends_only_aligned_part_of_range() {
         let mut trims = trims(TrimRule { align_pages: 8, batch: 2, ..TrimRule::default() });
         trims.discard(BlockId(1), 6, 6);
         trims.discard(BlockId(2), 12, 6);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_queue_is_known_and_found_again_after_a_use() {
+    fn end_of_queue_is_recorded_again_after_a_use() {
         let mut ahead = Ahead::new(1000);
         let removed = |ahead: &mut Ahead, node: u32| ahead.removed(node, 1000, |node| node + 1);
         assert_eq!(removed(&mut ahead, 0), LENGTH as u32);

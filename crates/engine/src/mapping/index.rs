@@ -211,7 +211,7 @@ mod tests {
 
     /// Comparison with a map: all pages have one of a few home lines, so that most lines in their searches are full.
     #[test]
-    fn full_lines_send_pages_on_and_take_them_back() {
+    fn full_lines_overflow_and_refill() {
         let mut index = Index::new(64);
         let lines = index.lines.len();
         let crowded = |page: &u32| [lines - 2, lines - 1, 0].contains(&index.home(*page));

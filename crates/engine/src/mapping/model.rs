@@ -295,7 +295,7 @@ fn a_page_has_one_entry() {
 }
 
 #[test]
-fn a_cache_of_the_paper_takes_4_mib_on_the_drive() {
+fn cache_of_the_paper_takes_4_mib_of_ram() {
     let config = CacheConfig { entries: 1 << 19, logical_pages: 375_809_638, ..small() };
     let cache = MapCache::new(CacheConfig { entries_per_translation_page: 1024, ..config }).unwrap();
     assert_eq!(cache.ram(), 4 << 20);
@@ -314,7 +314,7 @@ fn half_dirty() -> MapCache {
 }
 
 #[test]
-fn what_does_not_add_up_is_found() {
+fn check_finds_inconsistencies() {
     type Break = fn(&mut MapCache);
     let breaks: [(&str, Break); 9] = [
         ("entries in the queue", |cache| cache.len += 1),

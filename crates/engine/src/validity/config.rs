@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_built_with_the_papers_settings() {
+    fn every_kind_builds_with_settings_of_the_paper() {
         let size = ValiditySize { blocks: 100, pages_per_block: 128, page_bytes: 4096, logical_pages: 9000 };
         for entry in VALIDITIES {
             let config: ValidityConfig = serde_json::from_value(serde_json::json!(entry.name)).unwrap();

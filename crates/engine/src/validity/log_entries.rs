@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_entries_are_found_again(entries in prop::collection::vec(entry(1 << 40), 0..12)) {
+        fn packed_entries_roundtrip(entries in prop::collection::vec(entry(1 << 40), 0..12)) {
             let numbered: Vec<LogEntry> = entries;
             let kept = LogEntries::new(1 << 40, &numbered);
             prop_assert_eq!(kept.len(), numbered.len());
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_lie_together_take_ten_bytes() {
+    fn close_entries_take_ten_bytes() {
         let entry = |number: u64| LogEntry {
             page: Slot(7),
             time: 1 << 50 | number,

@@ -92,7 +92,7 @@ mod tests {
     type Drive = Hybrid<Nand<Content>>;
 
     #[test]
-    fn what_does_not_add_up_is_found() {
+    fn check_finds_inconsistencies() {
         type Break = fn(&mut Drive);
         let breaks: [(&str, Break); 5] = [
             ("is in a log but holds nothing", |drive| drive.blocks.log_map[9] = Slot(4)),

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_is_found_again() {
+    fn note_roundtrips_through_number() {
         for role in ROLES {
             for (logical, merged_pages) in [(0, 0), (u32::MAX, (1 << 28) - 1), (77, 3)] {
                 for flags in 0..4 {

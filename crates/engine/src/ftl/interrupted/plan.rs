@@ -109,7 +109,7 @@ mod tests {
     use crate::seed::Seed;
 
     #[test]
-    fn cuts_are_read_from_their_names() {
+    fn cuts_parse_from_their_names() {
         let cuts = [Cut { after: 4711, torn: true }, Cut { after: 9000, torn: false }];
         assert_eq!(name(&cuts), "4711t,9000");
         assert_eq!(parse_cuts("cut:4711t,9000"), Some(cuts.to_vec()));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_come_in_order_and_only_while_measuring() {
+    fn cuts_are_ordered_and_only_in_measured_phase() {
         let mut random = Seed(1).random();
         let mut plan = Plan::new(Cuts::Random(5));
         assert_eq!(plan.next(0, &mut random), None);

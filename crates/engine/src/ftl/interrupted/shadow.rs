@@ -193,7 +193,7 @@ mod tests {
     use crate::seed::Seed;
 
     #[test]
-    fn what_was_acknowledged_must_be_there() {
+    fn acknowledged_writes_must_survive() {
         let mut shadow = Shadow::new(8, false);
         let page = Lpn(3);
         let first = shadow.begin_stamped(page);
@@ -222,7 +222,7 @@ mod tests {
     /// A flush after recovery cannot save a trim that was already lost. A rewritten page has its new content,
     /// whatever it had before.
     #[test]
-    fn cuts_in_a_row_leave_open_what_nobody_has_read() {
+    fn unread_pages_stay_unknown_over_several_cuts() {
         let mut shadow = Shadow::new(8, false);
         let (trimmed, torn, written) = (Lpn(1), Lpn(2), Lpn(3));
         let old = [trimmed, torn, written].map(|page| shadow.begin_stamped(page));
@@ -245,14 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn samples_have_what_was_written_last() {
+    fn samples_contain_latest_pages() {
         let mut shadow = Shadow::new(1000, false);
         shadow.begin_stamped(Lpn(777));
         assert!(shadow.sample(3, &mut Seed(1).random()).contains(&Lpn(777)));
     }
 
     #[test]
-    fn what_is_not_on_flash_yet_may_be_undone_and_nothing_else() {
+    fn only_writes_not_yet_on_flash_may_be_undone() {
         let page = Lpn(3);
         let write = |shadow: &mut Shadow, content: u64| {
             shadow.begin_write(page, Content(content));

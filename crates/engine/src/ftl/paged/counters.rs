@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_take_what_appendix_b_says_and_a_number_each_where_not_all_are_there() {
+    fn counter_ram_matches_appendix_b() {
         let size = ValiditySize { blocks: 1000, pages_per_block: 128, page_bytes: 4096, logical_pages: 9 };
         assert_eq!(BlockCounters::Full.ram(&size, 7), 2000);
         assert_eq!(BlockCounters::None { choices: 10 }.ram(&size, 7), 6 * 17 + 10 * 20);

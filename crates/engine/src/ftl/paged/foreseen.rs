@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_clumps_are_told_in_their_order() {
+    fn clump_returns_last_groups_in_order() {
         let mut foreseen = Foreseen::default();
         (0..2 * CLUMP as u32 + 3).for_each(|page| foreseen.find(Lpn(page)));
         assert_eq!(foreseen.clumps(), 2);

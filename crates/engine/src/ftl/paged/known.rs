@@ -427,7 +427,7 @@ mod tests {
     /// Comparison with a simple list: the block with the fewest valid pages is chosen, and the emptiest of the others
     /// are remembered.
     #[test]
-    fn the_emptiest_blocks_are_chosen_and_remembered() {
+    fn blocks_with_fewest_valid_pages_are_chosen_and_remembered() {
         for (kept, choices) in [(0, 1), (0, 4), (1, 2), (5, 3), (12, 1)] {
             let (mut known, mut blocks) = known(kept, choices);
             let mut random = Seed(9).random();
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_metadata_are_known_from_their_closing_and_never_forgotten() {
+    fn closed_metadata_blocks_are_always_known() {
         let (mut known, mut blocks) = known(0, 1);
         (0..30).for_each(|block| known.closed_metadata(BlockId(block), &blocks));
         assert!((0..40).all(|block| !known.knows(BlockId(block))), "nothing of them is dead");

@@ -51,7 +51,7 @@ fn erases(space: &Space<Nand<Content>>, cause: Cause) -> u64 {
 }
 
 #[test]
-fn metadata_that_holds_nothing_gives_its_block_when_room_is_short() {
+fn unneeded_metadata_block_is_erased_when_space_is_short() {
     for cleans_metadata in [true, false] {
         let mut space = space(cleans_metadata);
         let translation = fill(&mut space, BlockGroup::Translation, 1);
@@ -78,7 +78,7 @@ fn metadata_that_holds_nothing_gives_its_block_when_room_is_short() {
 }
 
 #[test]
-fn blocks_of_the_user_and_protected_ones_stay() {
+fn user_blocks_and_protected_blocks_are_kept() {
     let mut space = space(false);
     space.protects = true;
     let user = fill(&mut space, BlockGroup::User, 1);
@@ -98,7 +98,7 @@ fn blocks_of_the_user_and_protected_ones_stay() {
 }
 
 #[test]
-fn room_in_plenty_erases_nothing() {
+fn enough_space_erases_no_blocks() {
     let mut space = space(false);
     let translation = fill(&mut space, BlockGroup::Translation, 1);
     discard(&mut space, &translation);

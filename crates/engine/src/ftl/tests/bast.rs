@@ -68,7 +68,7 @@ fn a_log_written_in_order_becomes_the_data_block() {
 }
 
 #[test]
-fn what_a_log_in_order_lacks_is_copied_behind() {
+fn partial_merge_appends_missing_pages() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 0, 1]);
     write(&mut drive, 4..8);
@@ -88,7 +88,7 @@ fn what_a_log_in_order_lacks_is_copied_behind() {
 
 /// In a data block, pages without a newer copy in a log are valid; in a log, the newest copies.
 #[test]
-fn what_a_trim_would_leave_in_data_blocks_and_logs() {
+fn left_valid_counts_data_blocks_and_logs() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 1, 4, 1]);
     assert_eq!(rows(&drive)[..3], ["0 1 2 3", "1 1", "4"]);
@@ -119,7 +119,7 @@ fn a_full_log_is_merged_before_the_next_page() {
 }
 
 #[test]
-fn a_page_out_of_order_goes_to_a_log_though_the_data_block_has_room() {
+fn page_out_of_order_goes_to_log_despite_room_in_data_block() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 2]);
     assert_eq!(rows(&drive), ["0", "2", "", "", "", ""]);
@@ -165,7 +165,7 @@ fn pages_without_data_are_padding() {
 }
 
 #[test]
-fn a_logical_block_of_nothing_gives_up_its_blocks() {
+fn logical_block_without_data_frees_its_blocks() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 2, 6]);
     trim(&mut drive, [0, 1, 3]);
@@ -190,7 +190,7 @@ fn cost(report: &RecoveryReport) -> Vec<(&'static str, u64, u64)> {
 }
 
 #[test]
-fn data_blocks_and_logs_are_found_again() {
+fn recovery_finds_data_blocks_and_logs() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 4, 5, 1, 3, 1]);
     let before = rows(&drive);
@@ -211,7 +211,7 @@ fn data_blocks_and_logs_are_found_again() {
 }
 
 #[test]
-fn what_a_merge_left_over_is_erased() {
+fn recovery_erases_remains_of_a_merge() {
     // The new data block is complete, and power is lost before the old ones are erased.
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 0, 1, 2, 3]);
@@ -228,7 +228,7 @@ fn what_a_merge_left_over_is_erased() {
 
 /// Recovery only reads spare areas in search of padding in blocks whose notes say that there is some.
 #[test]
-fn padding_is_looked_for_where_there_is_any() {
+fn recovery_reads_padding_only_where_noted() {
     for (trimmed, read_for_it, found) in [(None, 0, 102), (Some(2), 4, 0)] {
         let mut drive = hybrid(config());
         write(&mut drive, 0..4);
@@ -246,7 +246,7 @@ fn padding_is_looked_for_where_there_is_any() {
 /// A partial merge interrupted by a power cut leaves a log with some copies in it. The log is then an ordinary log,
 /// even if the host fills it as far as the merge would have.
 #[test]
-fn a_merge_cut_short_is_forgotten() {
+fn recovery_ignores_interrupted_merge() {
     let supply = Supply::new(false);
     let mut drive = Hybrid::new(config(), chips(6, Faults::default(), &supply)).unwrap();
     write(&mut drive, 0..4);
@@ -272,7 +272,7 @@ fn a_merge_cut_short_is_forgotten() {
 }
 
 #[test]
-fn a_torn_page_ends_its_block() {
+fn torn_page_closes_its_block() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 4, 5, 1]);
     let mut flash = drive.into_flash().flash;
@@ -290,7 +290,7 @@ fn a_torn_page_ends_its_block() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused() {
+fn invalid_settings_are_rejected() {
     let key =
         |config: HybridConfig, blocks: u32| Hybrid::new(config, flash(blocks)).err().map(|error| error.key);
     // Three logical blocks, two logs, and one block as destination of merges.

@@ -136,7 +136,7 @@ where
 }
 
 #[test]
-fn designs_with_their_map_in_flash_come_back_from_bytes() {
+fn designs_with_map_in_flash_recover_from_bytes() {
     for design in DESIGNS {
         let settings = paged(design, LOGICAL_PAGES, 5);
         let battery = matches!(design, "dftl" | "mu_ftl");
@@ -149,7 +149,7 @@ fn designs_with_their_map_in_flash_come_back_from_bytes() {
 /// Power fails immediately, and data that a battery would have written is searched for in flash. Without trims,
 /// because those not yet synchronised are lost.
 #[test]
-fn batteries_that_cannot_save_lose_nothing_that_was_written() {
+fn designs_with_failed_battery_lose_no_writes() {
     for design in ["dftl", "mu_ftl"] {
         for cache_entries in [2, 9] {
             let settings = paged(design, LOGICAL_PAGES, cache_entries);
@@ -166,7 +166,7 @@ fn batteries_that_cannot_save_lose_nothing_that_was_written() {
 }
 
 #[test]
-fn hybrids_and_the_log_come_back_from_bytes() {
+fn hybrids_and_log_recover_from_bytes() {
     for (kind, log_blocks) in [(HybridKind::Bast, 5), (HybridKind::Fast, 4)] {
         let config = hybrid_config(kind, LOGICAL_PAGES, log_blocks);
         let build = |supply: &Supply| {
@@ -181,7 +181,7 @@ fn hybrids_and_the_log_come_back_from_bytes() {
 }
 
 #[test]
-fn designs_with_their_map_in_flash_come_back() {
+fn designs_with_map_in_flash_recover_from_cuts() {
     for design in DESIGNS {
         for cache_entries in [2, 9] {
             let settings = paged(design, LOGICAL_PAGES, cache_entries);
@@ -194,7 +194,7 @@ fn designs_with_their_map_in_flash_come_back() {
 }
 
 #[test]
-fn so_they_do_on_flash_that_fails() {
+fn designs_with_map_in_flash_recover_on_failing_flash() {
     for design in DESIGNS {
         let settings = paged(design, LOGICAL_PAGES, 5);
         let battery = matches!(design, "dftl" | "mu_ftl");
@@ -207,7 +207,7 @@ fn so_they_do_on_flash_that_fails() {
 }
 
 #[test]
-fn hybrids_come_back() {
+fn hybrids_recover_from_cuts() {
     for (kind, log_blocks) in
         [(HybridKind::Bast, 2), (HybridKind::Bast, 5), (HybridKind::Fast, 2), (HybridKind::Fast, 4)]
     {
@@ -221,7 +221,7 @@ fn hybrids_come_back() {
 }
 
 #[test]
-fn the_log_comes_back() {
+fn log_recovers_from_cuts() {
     for placement in ["single", "double"] {
         let config = page_config(LOGICAL_PAGES, placement);
         let build = |supply: &Supply| (build_page(&config, 1, Faults::default(), supply), config.clone());
@@ -231,7 +231,7 @@ fn the_log_comes_back() {
 
 /// The code that cuts power has its own handle; power only fails after it has started the measured phase.
 #[test]
-fn power_is_lost_from_the_beginning_of_the_work_on() {
+fn cuts_start_with_the_measured_phase() {
     let supply = Supply::new(false);
     let settings = paged("gecko", LOGICAL_PAGES, 9);
     let ftl = build_paged(&settings, 2, Faults::default(), &supply);

@@ -36,7 +36,7 @@ fn only_two_designs_need_a_battery() {
 }
 
 #[test]
-fn every_page_and_every_count_is_as_before() {
+fn power_cycle_preserves_pages_and_counts() {
     for design in DESIGNS {
         let (mut ftl, settings) = build(design, 6);
         let mut shadow = vec![0; LOGICAL_PAGES as usize];
@@ -78,7 +78,7 @@ fn every_page_and_every_count_is_as_before() {
 
 /// The steps of a recovery by name: the costs of finding everything on a drive with five pages.
 #[test]
-fn what_coming_back_costs() {
+fn recovery_steps_have_expected_costs() {
     for design in DESIGNS {
         let (mut ftl, settings) = build(design, 6);
         write(&mut ftl, 0..5);
@@ -122,7 +122,7 @@ fn what_coming_back_costs() {
 }
 
 #[test]
-fn an_empty_drive_comes_back_empty() {
+fn empty_drive_recovers_empty() {
     for design in DESIGNS {
         let (ftl, settings) = build(design, 6);
         let (mut ftl, report) = cycle(ftl, &settings);
@@ -139,7 +139,7 @@ fn an_empty_drive_comes_back_empty() {
 /// Without a flush, trims may be undone, but each page has a content that it once had, and keeps it in later
 /// recoveries.
 #[test]
-fn a_second_cut_finds_what_the_first_one_left() {
+fn second_recovery_finds_state_of_the_first() {
     for design in DESIGNS {
         let (mut ftl, settings) = build(design, 5);
         write(&mut ftl, 0..LOGICAL_PAGES);
@@ -161,7 +161,7 @@ fn a_second_cut_finds_what_the_first_one_left() {
 }
 
 #[test]
-fn a_switch_cuts_the_power_of_the_drive_beside_it() {
+fn power_switch_works_beside_the_stack() {
     let config = page_config(LOGICAL_PAGES, "single");
     let ftl = build_page(&config, 0, Faults::default(), &Supply::new(false));
     let mut drive = Switched::new(Cycled::new(ftl, config));
@@ -185,7 +185,7 @@ fn a_switch_cuts_the_power_of_the_drive_beside_it() {
 }
 
 #[test]
-fn a_log_reclaimed_in_place_cannot_come_back() {
+fn log_with_in_place_reclaim_is_rejected() {
     let mut config = page_config(LOGICAL_PAGES, "single");
     config.store.reclaim = Reclaim::InPlace;
     let flash = super::drives::chips(20, Faults::default(), &Supply::new(false));
@@ -201,7 +201,7 @@ fn a_log_reclaimed_in_place_cannot_come_back() {
 }
 
 #[test]
-fn events_are_named_once() {
+fn event_names_are_unique() {
     let (ftl, _) = build("dftl", 6);
     let (own, _) = reports(&ftl);
     let mut names: Vec<&str> = own.ftl.as_ref().unwrap().counts.iter().map(|(name, _)| *name).collect();

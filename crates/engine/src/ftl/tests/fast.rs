@@ -59,7 +59,7 @@ fn updates_of_any_logical_block_share_logs() {
 }
 
 #[test]
-fn the_sequential_log_takes_first_pages_and_what_follows_them() {
+fn sequential_log_takes_first_pages_and_their_successors() {
     let mut drive = filled();
     write(&mut drive, [0, 1]);
     assert_eq!(rows(&drive), [DATA[0], DATA[1], DATA[2], "0 1", "", "", ""]);
@@ -91,7 +91,7 @@ fn another_first_page_completes_the_sequential_log() {
 }
 
 #[test]
-fn a_data_block_stays_while_a_shared_log_has_a_dead_copy() {
+fn data_block_is_kept_while_shared_log_has_invalid_copy() {
     let mut drive = filled();
     write(&mut drive, [1, 6]);
     trim(&mut drive, 0..4);
@@ -110,7 +110,7 @@ fn a_data_block_stays_while_a_shared_log_has_a_dead_copy() {
 }
 
 #[test]
-fn all_logs_are_found_again() {
+fn recovery_finds_all_logs() {
     let mut drive = filled();
     write(&mut drive, [0, 1, 3, 5, 1, 9, 6]);
     let before = rows(&drive);

@@ -43,7 +43,7 @@ fn counted(drive: &Drive) -> (Counters, Vec<(&'static str, u64)>) {
 }
 
 #[test]
-fn logs_kept_free_are_logs_that_are_not_there() {
+fn free_logs_reduce_usable_logs() {
     for kind in KINDS {
         let run = |mut drive: Drive| {
             write(&mut drive, 0..LOGICAL_PAGES);
@@ -58,7 +58,7 @@ fn logs_kept_free_are_logs_that_are_not_there() {
 }
 
 #[test]
-fn merges_wait_for_a_log_above_that_cleans() {
+fn merges_are_deferred_while_log_above_cleans() {
     for kind in KINDS {
         let wanted = FreeBlocks { low: Some(3), deferred: Some(0), idle: None };
         let mut waiting = drive(kind, 6, wanted);
@@ -90,7 +90,7 @@ fn merges_wait_for_a_log_above_that_cleans() {
 }
 
 #[test]
-fn idle_time_wins_logs_until_there_are_enough() {
+fn idle_merges_free_logs_up_to_the_mark() {
     for kind in KINDS {
         let wanted = FreeBlocks { idle: Some(4), ..FreeBlocks::default() };
         let mut idle = drive(kind, 6, wanted);
@@ -117,7 +117,7 @@ fn idle_time_wins_logs_until_there_are_enough() {
 }
 
 #[test]
-fn more_than_there_are_is_refused() {
+fn too_many_free_logs_are_rejected() {
     for kind in KINDS {
         let key = |free_blocks| {
             build(hybrid_config(kind, LOGICAL_PAGES, 4), free_blocks).err().map(|error| error.key)

@@ -371,7 +371,7 @@ impl<F: Restart<Flash = Chips>> Layer<Content> for Rebuilt<F> {
 
 /// Flash restored from the stored bytes equals the original flash, block by block.
 #[test]
-fn flash_that_is_kept_is_flash_that_is_found() {
+fn flash_roundtrips_through_stored_bytes() {
     let supply = Supply::new(false);
     let image = Image::new(3);
     let mut chips = Fragile::new(flash(3).with_backing(Box::new(image.clone())), supply.clone());

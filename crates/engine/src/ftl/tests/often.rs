@@ -102,7 +102,7 @@ fn tight_page(placement: &str, victim: &str, (low, high): (u32, u32)) -> (PageCo
 /// A policy that moves blocks full of live pages needs more than one reserve block: a single torn page leaves no room
 /// for the last live page.
 #[test]
-fn page_mapped_drives_go_on() {
+fn page_mapped_drives_survive_frequent_cuts() {
     let mut failed = 0;
     for placement in ["single", "double"] {
         for victim in ["greedy", "fifo", "random", "d_choices"] {
@@ -122,7 +122,7 @@ fn page_mapped_drives_go_on() {
 }
 
 #[test]
-fn drives_with_their_map_in_flash_go_on() {
+fn drives_with_map_in_flash_survive_frequent_cuts() {
     for design in DESIGNS {
         for (victim, cache_entries) in [("greedy", 2), ("greedy", 9), ("fifo", 2), ("random", 9)] {
             let mut settings = paged(design, LOGICAL_PAGES, cache_entries);
@@ -136,7 +136,7 @@ fn drives_with_their_map_in_flash_go_on() {
 }
 
 #[test]
-fn hybrid_drives_go_on() {
+fn hybrid_drives_survive_frequent_cuts() {
     for (kind, log_blocks) in
         [(HybridKind::Bast, 2), (HybridKind::Bast, 5), (HybridKind::Fast, 2), (HybridKind::Fast, 4)]
     {
@@ -151,7 +151,7 @@ fn hybrid_drives_go_on() {
 
 /// If a merge, or the emptying of a block, never completes, the drive reports this and not the end of its life.
 #[test]
-fn who_never_gets_on_says_so() {
+fn drive_without_progress_reports_starvation() {
     let config = hybrid_config(HybridKind::Fast, LOGICAL_PAGES, 2);
     let hybrid = |supply: &Supply| {
         let flash = chips(hybrid_blocks(&config), Faults::default(), supply);

@@ -29,7 +29,7 @@ fn translation(ftl: &PagedFtl<Chips>) -> (u64, u64) {
 }
 
 #[test]
-fn dftl_writes_what_leaves_its_cache() {
+fn dftl_writes_evicted_dirty_entries() {
     let mut ftl = build(&paged("dftl", 40, 2));
     write(&mut ftl, [0, 0, 1]);
     assert_eq!(
@@ -60,7 +60,7 @@ fn dftl_writes_what_leaves_its_cache() {
 }
 
 #[test]
-fn a_write_without_a_look_finds_the_old_place_later() {
+fn lazy_write_identifies_before_image_later() {
     // Like DFTL, but the entry of an uncached page is not read before a write.
     let lazy = PagedSettings {
         config: PagedConfig { eager: false, ..paged("dftl", 40, 2).config },
@@ -81,7 +81,7 @@ fn a_write_without_a_look_finds_the_old_place_later() {
 }
 
 #[test]
-fn a_limit_of_dirty_entries_writes_the_oldest() {
+fn limit_of_dirty_entries_synchronises_the_oldest() {
     // Four entries, two of which may be dirty.
     let mut ftl = build(&paged("lazyftl", 40, 4));
     write(&mut ftl, [0, 8]);
@@ -120,7 +120,7 @@ fn trims_are_durable_once_flushed() {
 }
 
 #[test]
-fn ram_is_that_of_its_tables() {
+fn ram_equals_sum_of_tables() {
     let parts = |design: &str| {
         let ftl = build(&paged(design, 40, 6));
         let blocks = u64::from(crate::layer::Medium::blocks(ftl.flash()));
@@ -139,7 +139,7 @@ fn ram_is_that_of_its_tables() {
 }
 
 #[test]
-fn settings_that_mean_nothing_are_refused() {
+fn invalid_settings_are_rejected() {
     let key = |change: fn(&mut PagedConfig)| {
         let mut settings = paged("lazyftl", 40, 6);
         change(&mut settings.config);
@@ -258,7 +258,7 @@ fn a_design_reports_its_sizes_and_what_it_did() {
 /// Ten nodes of four translation pages each, three nodes above these, and the root. The cache holds one path or a few
 /// nodes more; other nodes are written at eviction and read when needed.
 #[test]
-fn a_tree_larger_than_its_room_keeps_all_places() {
+fn tree_larger_than_its_cache_keeps_all_locations() {
     for cached_nodes in [2, 5] {
         let mut settings = paged("mu_ftl", 320, 4);
         settings.config.directory = DirectoryConfig::Tree { cached_nodes: Some(cached_nodes) };

@@ -32,7 +32,7 @@ fn run(ftl: &mut impl Layer<Content>) -> [u64; 4] {
 }
 
 #[test]
-fn designs_with_their_map_in_flash() {
+fn results_of_designs_with_map_in_flash_are_unchanged() {
     let faults = Faults { program_failure_rate: 0.002, read_disturb_limit: Some(90) };
     let found = DESIGNS.map(|design| {
         let quiet = build_paged(&paged(design, 60, 9), 4, Faults::default(), &Supply::new(false));
@@ -50,7 +50,7 @@ fn designs_with_their_map_in_flash() {
 }
 
 #[test]
-fn hybrids_and_the_log() {
+fn results_of_hybrids_and_log_are_unchanged() {
     let hybrids = [(HybridKind::Bast, 4), (HybridKind::Fast, 4)].map(|(kind, logs)| {
         let config = hybrid_config(kind, 60, logs);
         let flash = chips(hybrid_blocks(&config) + 2, Faults::default(), &Supply::new(false));

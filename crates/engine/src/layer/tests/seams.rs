@@ -87,7 +87,7 @@ fn say_everything(layer: &mut impl Layer<Content>) -> String {
 }
 
 #[test]
-fn a_pointer_to_a_layer_is_that_layer() {
+fn boxed_layer_acts_as_the_layer() {
     let heard = Heard::default();
     let itself = (say_everything(&mut Listener(heard.clone())), heard.take());
     assert_eq!(itself.1.len(), 5);
@@ -96,7 +96,7 @@ fn a_pointer_to_a_layer_is_that_layer() {
 }
 
 #[test]
-fn calls_by_name_are_queries_and_commands() {
+fn named_methods_send_queries_and_commands() {
     let heard = Heard::default();
     let mut layer = Listener(heard.clone());
     let (pages, data) = ([Lpn(2), Lpn(6)], [Content(9), Content(1)]);
@@ -120,7 +120,7 @@ fn calls_by_name_are_queries_and_commands() {
 }
 
 #[test]
-fn answers_that_say_nothing_are_nothing() {
+fn empty_answers_convert_to_zero() {
     let left = |valid_pages, held_pages| Answer::Left { valid_pages, held_pages };
     for (answer, pages, share) in [
         (Answer::Nothing, 0, 0.0),
@@ -136,7 +136,7 @@ fn answers_that_say_nothing_are_nothing() {
 
 /// Translating a query or command to other pages changes nothing but the pages.
 #[test]
-fn what_is_handed_on_is_about_other_pages() {
+fn about_changes_only_the_pages() {
     let (pages, others) = ([Lpn(2), Lpn(6)], [Lpn(12), Lpn(16)]);
     let data = [Content(9), Content(1)];
     for (query, ability, about) in [
@@ -301,7 +301,7 @@ impl Medium for Made {
 }
 
 #[test]
-fn a_log_hears_from_the_layer_below_and_nothing_from_flash() {
+fn medium_ext_forwards_to_layer_below_and_defaults_on_flash() {
     let heard = Heard::default();
     let (mut made, mut flash) = (Made(Some(heard.clone())), Made(None));
     for medium in [&mut made, &mut flash] {

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_counted_once_wherever_they_are() {
+    fn mapped_pages_are_counted_once() {
         let mut table = BlockTable::new(5);
         assert_eq!((table.memory_bytes(), table.mapped_pages(), table.block_of(Lpn(2))), (20, 0, None));
         assert_eq!(table.place_one(Lpn(2), BlockId(7)), None);

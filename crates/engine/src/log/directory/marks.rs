@@ -34,7 +34,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_entry_is_marked_by_its_place(slots in prop::collection::vec(0u32..3, 0..=WORD), bits in 0u32..80) {
+        fn mask_bit_matches_entry_index(slots in prop::collection::vec(0u32..3, 0..=WORD), bits in 0u32..80) {
             let slots: Vec<Slot> = slots.into_iter().map(Slot).collect();
             let found = marks(&slots, |at, slot| slot.0 == at % 3);
             for at in 0..WORD {

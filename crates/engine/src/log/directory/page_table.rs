@@ -467,7 +467,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_run_is_removed_as_its_pages_one_by_one(
+        fn remove_run_equals_single_removals(
             runs in prop::collection::vec((0..PAGES, 1u32..150), 1..8),
             gone in prop::collection::vec(0..PAGES, 0..120),
             first: Index,
@@ -488,7 +488,7 @@ mod tests {
     /// Cleaning may fail before a block is empty: pages that were moved are no longer valid there, the others still
     /// are.
     #[test]
-    fn pages_that_were_moved_away_are_forgotten() {
+    fn forget_moved_invalidates_moved_pages() {
         let (from, to) = (BlockId(0), BlockId(1));
         let (mut table, mut blocks) = (PageTable::new(8, 2, 4), Blocks::new(2, 4, 8, Needs::default()));
         for block in [from, to] {

@@ -133,7 +133,7 @@ fn distinct(m: f64, all: f64) -> f64 {
 /// update cost of leveling in Dayan et al., Monkey, SIGMOD 2017: `(ratio - 1) / 2` a level). Round robin keeps levels
 /// nearly full, so the result lies between the two.
 #[test]
-fn a_leveled_tree_writes_half_a_ratio_to_a_ratio_and_one_for_each_level() {
+fn leveled_tree_writes_between_half_ratio_and_ratio_plus_one_per_level() {
     let all = 16 * 1024;
     for ratio in [4, 8] {
         let shape = Shape::Leveled { level0_runs: 4, ratio, sizes: LevelSizes::FromBottom };
@@ -153,7 +153,7 @@ fn a_leveled_tree_writes_half_a_ratio_to_a_ratio_and_one_for_each_level() {
 /// Levels sized from the bottom leave about one record in `ratio` out of date (Dong et al., CIDR 2017: a space
 /// amplification of 1.1 for a ratio of 10).
 #[test]
-fn levels_sized_from_the_bottom_bound_the_space() {
+fn levels_sized_from_the_bottom_bound_space_amplification() {
     let all = 20 * 1024;
     let pages = |sizes| {
         let shape = Shape::Leveled { level0_runs: 4, ratio: 8, sizes };
@@ -168,7 +168,7 @@ fn levels_sized_from_the_bottom_bound_the_space() {
 /// Each record is written once a level (Dayan et al., Monkey, SIGMOD 2017), less what merges find out of date; the last
 /// level writes all `U` pages for every `runs - 1` runs that come to it.
 #[test]
-fn a_tiered_tree_writes_each_record_once_a_level() {
+fn tiered_tree_writes_each_record_once_per_level() {
     let all = 16 * 1024;
     for runs in [4u32, 8] {
         let ([host, cleaning, _], report) = uniform(quarter(Shape::Tiered { runs }, all), 4 * all);
@@ -211,7 +211,7 @@ fn the_write_ahead_log_and_the_index_count_as_metadata() {
 }
 
 #[test]
-fn sequential_writes_go_down_unwritten() {
+fn sequential_tables_move_down_without_rewrite() {
     let mut tree = tree(config(LEVELED, 64 * 1024), 3 * 64 * 1024);
     write_all(&mut tree);
     let (counters, report) = seen(&tree);
@@ -222,7 +222,7 @@ fn sequential_writes_go_down_unwritten() {
 }
 
 #[test]
-fn overwrites_in_the_memtable_leave_as_one() {
+fn memtable_merges_overwrites() {
     let mut tree = tree(LsmConfig { wal_pages: Some(1000), ..config(LEVELED, 1024) }, 16 * 1024);
     for _ in 0..999 {
         tree.write(&[Lpn(3)], &[()], 0).unwrap();
@@ -237,7 +237,7 @@ fn overwrites_in_the_memtable_leave_as_one() {
 }
 
 #[test]
-fn tombstones_are_packed_and_end_in_the_last_level() {
+fn tombstones_are_packed_and_dropped_in_the_last_level() {
     for shape in [LEVELED, Shape::Tiered { runs: 4 }, Shape::Silt { hash_stores: 2 }] {
         let all = 4 * 1024;
         let mut tree = tree(config(shape, all), 12 * all);
@@ -260,7 +260,7 @@ fn tombstones_are_packed_and_end_in_the_last_level() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_what_would_fit_is_named() {
+fn too_large_tree_is_rejected_with_largest_size() {
     let refused = |config, pages| LsmTree::<()>::new(config, Box::new(Sink::new(pages))).err().unwrap();
     for shape in [LEVELED, Shape::Tiered { runs: 4 }, Shape::Silt { hash_stores: 2 }] {
         let error = refused(config(shape, 65_000), 64 * 1024);
@@ -284,7 +284,7 @@ fn what_does_not_fit_is_refused_and_what_would_fit_is_named() {
 /// The largest accepted tree never runs out of space, whatever is written; the writes here also produce many tables
 /// of one or two pages.
 #[test]
-fn the_largest_tree_that_fits_never_runs_out_of_space() {
+fn largest_accepted_tree_never_runs_out_of_space() {
     /// Pages of the layer below: room for 192 tables.
     const SPACE: u32 = 3072;
     let mut squeezes = 0;
@@ -318,7 +318,7 @@ fn the_largest_tree_that_fits_never_runs_out_of_space() {
 }
 
 #[test]
-fn pages_that_are_compacted_again_are_told() {
+fn repeatedly_compacted_pages_are_counted() {
     let mut tree = tree(quarter(LEVELED, 1 << 12), 1 << 14);
     tree.command(Command::CountMoves).unwrap();
     let again = |tree: &LsmTree<()>| {
@@ -341,7 +341,7 @@ fn pages_that_are_compacted_again_are_told() {
 /// A write-ahead log is a ring: its pages are trimmed once their records are in tables, also if the used part wraps
 /// around.
 #[test]
-fn only_tables_are_left_when_the_log_is_empty() {
+fn empty_log_leaves_only_tables_on_the_layer() {
     let sink = Sink::new(4096);
     let held = Arc::clone(&sink.0);
     let small = LsmConfig { memtable_pages: 6, table_pages: 8, wal_pages: Some(10), ..config(LEVELED, 100) };
@@ -362,7 +362,7 @@ fn only_tables_are_left_when_the_log_is_empty() {
 /// Expected values calculated by hand: a memtable of 64 pages fills at most 3 tables of 32 pages, and all logical
 /// pages fill 128.
 #[test]
-fn the_space_that_a_shape_needs_is_planned() {
+fn planned_space_matches_hand_calculation() {
     let plan = |shape| {
         let plan = quarter(shape, 4096).plan(4096);
         (plan.targets, plan.reserve, plan.extents)
@@ -377,7 +377,7 @@ fn the_space_that_a_shape_needs_is_planned() {
 }
 
 #[test]
-fn what_does_not_add_up_is_found() {
+fn check_finds_inconsistencies() {
     type Break = fn(&mut LsmTree<()>);
     fn first(tree: &mut LsmTree<()>) -> &mut super::tables::Table {
         tree.tables.tables.iter_mut().flatten().next().expect("a table")
@@ -405,7 +405,7 @@ fn what_does_not_add_up_is_found() {
 }
 
 #[test]
-fn a_tree_says_what_it_can_and_what_a_trim_would_leave() {
+fn tree_reports_abilities_and_left_valid_pages() {
     let mut tree = tree(quarter(LEVELED, 512), 1 << 13);
     assert!(tree.abilities().iter().eq([Ability::Attribution, Ability::MoveCounts, Ability::LeftValid]));
     // After sequential writes, each extent holds 32 pages.

@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn a_first_page_with_fewer_entries_shifts_the_others() {
+    fn smaller_first_page_shifts_entries_of_other_pages() {
         let mut table = table(0, 3);
         [0, 1, 4, 5].into_iter().for_each(|entry| table.mark(entry));
         assert_eq!(taken(&mut table), [100, 101, 102]);
     }
 
     #[test]
-    fn a_journal_spares_pages_until_it_is_full() {
+    fn journal_avoids_page_writes_until_full() {
         let mut table = table(3, 0);
         [1, 9].into_iter().for_each(|entry| table.mark(entry));
         assert_eq!(taken(&mut table), [0; 0], "both have room");
@@ -170,7 +170,7 @@ mod tests {
     /// After any sequence of marks, recovery finds the newest value of every entry: in the journal or in its page,
     /// whichever is newer.
     #[test]
-    fn no_change_is_lost() {
+    fn random_changes_are_in_journal_or_page() {
         let mut random = Seed(5).random();
         let mut table = table(5, 0);
         let (mut newest, mut on_pages) = ([0u32; 32], [0u32; 32]);

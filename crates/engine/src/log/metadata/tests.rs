@@ -19,7 +19,7 @@ fn shape(layout: MetadataLayout) -> Result<[u32; 4], String> {
 }
 
 #[test]
-fn a_log_without_metadata_has_all_pages() {
+fn log_without_metadata_has_all_pages_for_data() {
     let layout = MetadataLayout::default();
     assert_eq!(shape(layout), Ok([0, 40, 4, 0]));
     assert!(!plan(layout, 160).unwrap().has_own_stream());
@@ -30,7 +30,7 @@ fn a_log_without_metadata_has_all_pages() {
 }
 
 #[test]
-fn summaries_take_pages_of_each_segment_or_of_the_area() {
+fn summaries_take_pages_of_segments_or_of_the_area() {
     let summary = |bytes: u32, partial_segment_pages: u32| MetadataLayout {
         summary_bytes_per_page: bytes,
         partial_segment_pages,
@@ -56,7 +56,7 @@ fn summaries_take_pages_of_each_segment_or_of_the_area() {
 }
 
 #[test]
-fn pages_of_data_lie_behind_their_summaries() {
+fn data_pages_follow_their_summaries() {
     let place = |partial_segment_pages: u32, page: u32| {
         let layout =
             MetadataLayout { summary_bytes_per_page: 8, partial_segment_pages, ..MetadataLayout::default() };
@@ -116,7 +116,7 @@ fn checkpoint(kept: &mut Metadata) -> (Vec<u32>, Vec<u32>, [u64; 3]) {
 }
 
 #[test]
-fn a_checkpoint_writes_changed_pages_in_place_copy_by_copy() {
+fn checkpoint_in_area_writes_changed_pages_to_alternating_copies() {
     // Two checkpoints of 18 pages, then two copies of 400 pages of map and of 200 pages of segment information.
     let plan = plan(tables(TablePlace::Area, TablePlace::Area), 1600).unwrap();
     assert_eq!((plan.area_pages, plan.segments()), (36 + 800 + 400, 91));
@@ -145,7 +145,7 @@ fn a_checkpoint_writes_changed_pages_in_place_copy_by_copy() {
 }
 
 #[test]
-fn a_checkpoint_appends_changed_pages_and_the_index_of_their_places() {
+fn checkpoint_in_log_appends_changed_pages_and_their_index() {
     // The metadata pages of the log: 18 of the checkpoint, 40 of the map from 18 on, 5 of its index from 58 on, and
     // 20 of segment information.
     let mut kept = Metadata::new(plan(tables(TablePlace::InLog, TablePlace::InLog), 160).unwrap(), 60);
@@ -169,7 +169,7 @@ fn a_checkpoint_appends_changed_pages_and_the_index_of_their_places() {
 }
 
 #[test]
-fn a_layout_may_be_meant_for_some_streams_only() {
+fn layout_with_fixed_streams_rejects_other_placements() {
     let serve = |layout: MetadataLayout, placed: u8| {
         Metadata::new(plan(layout, 160).unwrap(), 60).serve(placed).map_err(|error| error.to_string())
     };
@@ -184,7 +184,7 @@ fn a_layout_may_be_meant_for_some_streams_only() {
 /// Expected values from `fs/f2fs/segment.c` (`f2fs_npages_for_summary_flush`) and from the constants
 /// `NAT_JOURNAL_ENTRIES` and `SIT_JOURNAL_ENTRIES` of `f2fs_fs.h`.
 #[test]
-fn summaries_are_packed_behind_the_journals() {
+fn packed_summaries_follow_the_journals() {
     let layout = MetadataLayout {
         summary_bytes_per_page: 7,
         summary: SummaryPlace::Area,
@@ -256,7 +256,7 @@ fn impossible_layouts_name_their_key() {
 }
 
 #[test]
-fn a_flush_writes_the_map_or_takes_a_checkpoint_if_there_is_something_to_keep() {
+fn flush_writes_changed_map_or_checkpoint() {
     let layout = |on_flush: OnFlush| MetadataLayout {
         on_flush,
         inode_entries: 2,
@@ -302,7 +302,7 @@ fn trees(checkpoint_after_cleaned: u32) -> Metadata {
 }
 
 #[test]
-fn trees_change_with_what_the_host_writes_and_not_with_what_cleaning_moves() {
+fn trees_change_on_host_writes_but_not_on_moves() {
     let mut kept = trees(0);
     assert_eq!(kept.counts.log_pages, 40 + 80);
     kept.wrote(BlockId(1), 0, Some(&[0, 9].map(Lpn)), 2, Cause::Host);
@@ -317,7 +317,7 @@ fn trees_change_with_what_the_host_writes_and_not_with_what_cleaning_moves() {
 }
 
 #[test]
-fn erasing_a_segment_changes_the_entries_of_all_that_was_written_to_it() {
+fn erase_of_segment_changes_map_entries_of_all_its_pages() {
     let mut kept = trees(0);
     kept.wrote(BlockId(1), 0, Some(&[0, 60].map(Lpn)), 2, Cause::Host);
     kept.wrote(BlockId(1), 2, Some(&[Lpn(9)]), 1, Cause::Host);
@@ -330,7 +330,7 @@ fn erasing_a_segment_changes_the_entries_of_all_that_was_written_to_it() {
 }
 
 #[test]
-fn cleaning_calls_for_a_checkpoint_after_so_many_segments() {
+fn cleaning_of_enough_segments_makes_a_checkpoint_due() {
     let mut kept = trees(2);
     kept.wrote(BlockId(1), 0, Some(&[Lpn(0)]), 1, Cause::Host);
     kept.wrote(BlockId(2), 0, Some(&[Lpn(5)]), 1, Cause::Cleaning);
@@ -351,7 +351,7 @@ fn cleaning_calls_for_a_checkpoint_after_so_many_segments() {
 }
 
 #[test]
-fn checkpoints_that_only_make_room_for_one_another_are_noticed() {
+fn endless_checkpoints_are_detected() {
     let mut kept = trees(1);
     let crowd = |kept: &mut Metadata, times: u32| {
         (0..times).for_each(|_| {

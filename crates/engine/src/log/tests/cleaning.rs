@@ -5,7 +5,7 @@ use crate::counters::{Cause, Operation};
 use crate::log::{CopyOrder, Reclaim, StoreConfig};
 
 #[test]
-fn pages_are_appended_in_order_and_old_copies_die() {
+fn writes_append_in_order_and_invalidate_old_copies() {
     let mut drive = Drive::new(4, config(8, Reclaim::InPlace), SINGLE());
     drive.write(&[0, 1, 2, 3]);
     assert_eq!(drive.layout(), ["0 1 2", "3 - -", "- - -", "- - -"]);
@@ -28,7 +28,7 @@ fn pages_are_appended_in_order_and_old_copies_die() {
 }
 
 #[test]
-fn a_run_is_what_its_pages_are_one_by_one() {
+fn run_equals_single_page_writes() {
     use crate::layer::{Content, Layer};
     use crate::units::Lpn;
     let mut single = Drive::new(5, config(8, Reclaim::InPlace), SINGLE());
@@ -64,7 +64,7 @@ fn live_pages_go_back_into_the_victim_of_a_single_frontier() {
 }
 
 #[test]
-fn a_victim_full_of_live_pages_is_closed_again_and_another_taken() {
+fn victim_full_of_live_pages_is_closed_and_next_one_taken() {
     let mut drive = Drive::new(4, config(8, Reclaim::InPlace), SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 6, 7, 6, 7]);
     assert_eq!(drive.layout(), ["0 1 2", "3 4 5", "(6) (7) (6)", "(7) 6 7"]);
@@ -76,7 +76,7 @@ fn a_victim_full_of_live_pages_is_closed_again_and_another_taken() {
 }
 
 #[test]
-fn a_double_frontier_keeps_moved_pages_apart() {
+fn double_frontier_separates_moved_pages() {
     let mut drive = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3, 6, 1, 4, 5]);
     assert_eq!(drive.layout(), ["(0) (1) 2", "(3) (4) (5)", "(6) 7 8", "0 3 6", "1 4 5"]);
@@ -98,7 +98,7 @@ fn a_double_frontier_keeps_moved_pages_apart() {
 }
 
 #[test]
-fn what_does_not_fit_the_open_block_of_moved_pages_goes_back_into_the_victim() {
+fn moved_pages_without_room_go_back_into_the_victim() {
     let mut drive = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());
     // The blocks were closed in this order: 0 1 2, 3 4 5, 6 7 8, 0 1 3, 0 1 3.
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 0, 1, 3]);
@@ -131,7 +131,7 @@ fn what_does_not_fit_the_open_block_of_moved_pages_goes_back_into_the_victim() {
 
 /// With random copy order, the pages that fill the open block are random; their number is not, and no page is lost.
 #[test]
-fn pages_that_fill_up_may_be_drawn() {
+fn random_copy_order_moves_same_number_of_pages() {
     let random = StoreConfig { copy_order: CopyOrder::Random, ..config(9, Reclaim::InPlace) };
     let mut drive = Drive::new(5, random, DOUBLE());
     let mut oldest = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());

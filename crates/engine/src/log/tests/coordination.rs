@@ -13,7 +13,7 @@ fn pool(low: u32, high: u32) -> Reclaim {
 }
 
 #[test]
-fn a_store_waits_for_the_log_above_down_to_its_mark() {
+fn cleaning_is_deferred_down_to_the_deferred_mark() {
     // Cleaning starts at three erased blocks, or at one while the log above is cleaning.
     let config = StoreConfig { deferred_low: Some(1), ..config(6, pool(3, 3)) };
     let mut drive = Drive::new(7, config, SINGLE());
@@ -43,7 +43,7 @@ fn a_store_waits_for_the_log_above_down_to_its_mark() {
 }
 
 #[test]
-fn idle_time_is_used_up_to_its_mark() {
+fn idle_cleaning_stops_at_the_idle_mark() {
     let config = StoreConfig { idle_high: Some(3), ..config(6, pool(1, 1)) };
     let mut drive = Drive::new(6, config, SINGLE());
     assert_eq!(drive.store.clean_ahead(), Ok(false), "six blocks wait");
@@ -66,7 +66,7 @@ fn idle_time_is_used_up_to_its_mark() {
 }
 
 #[test]
-fn a_victim_without_gain_ends_cleaning_ahead() {
+fn victim_without_gain_ends_idle_cleaning() {
     let config = StoreConfig { idle_high: Some(3), ..config(6, pool(1, 1)) };
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 0, 0, 0]);
@@ -81,7 +81,7 @@ fn a_victim_without_gain_ends_cleaning_ahead() {
 }
 
 #[test]
-fn what_a_trim_would_leave_is_the_rest_of_its_blocks() {
+fn left_valid_counts_other_valid_pages_of_the_blocks() {
     let mut drive = Drive::new(6, config(6, pool(1, 1)), SINGLE());
     assert_eq!(drive.store.left_valid(&[0, 1, 2, 3, 4, 5].map(Lpn)), 0.0, "nothing is stored");
     drive.write(&[0, 1, 2, 3, 4, 5, 0]);
@@ -127,7 +127,7 @@ impl Migration<Content> for Script {
 }
 
 #[test]
-fn another_may_say_what_becomes_of_live_pages() {
+fn migration_policy_decides_about_live_pages() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let moved = Verdict::Move { references: 1 };
     // In the first victim, page 1 is dropped, page 2 is written as page 4, and page 0 is moved; page 5 is written

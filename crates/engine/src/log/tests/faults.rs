@@ -12,7 +12,7 @@ use crate::units::Lpn;
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
 #[test]
-fn a_drive_ends_when_too_few_blocks_are_left() {
+fn drive_with_too_few_blocks_reaches_end_of_life() {
     // Each block can be erased once. Three pages need one full block and the open one.
     let once = Wear { endurance_cycles: Some(1), ..Wear::default() };
     let mut drive = Drive::of(build(config(3, Reclaim::InPlace), flash(3, once), SINGLE()).unwrap());
@@ -31,7 +31,7 @@ fn a_drive_ends_when_too_few_blocks_are_left() {
 }
 
 #[test]
-fn pages_of_a_block_that_wears_out_are_moved_first() {
+fn worn_out_block_loses_no_pages() {
     // Four pages need two full blocks, the open block, and the erased block that the pool keeps.
     let twice = Wear { endurance_cycles: Some(2), ..Wear::default() };
     let mut drive = Drive::of(build(config(4, POOL), flash(6, twice), SINGLE()).unwrap());
@@ -72,7 +72,7 @@ fn failing(rate: f64, reclaim: Reclaim, seed: u64) -> Drive<Frontiers> {
 }
 
 #[test]
-fn what_fails_to_be_programmed_is_written_elsewhere() {
+fn failed_programs_are_repeated_elsewhere() {
     for (seed, reclaim) in (1..7).zip([POOL, Reclaim::FreePool { low: 2, high: 4 }].into_iter().cycle()) {
         let mut drive = failing(0.02, reclaim, seed);
         let mut random = Seed(seed).random();
@@ -109,7 +109,7 @@ fn what_fails_to_be_programmed_is_written_elsewhere() {
 }
 
 #[test]
-fn without_a_pool_a_failure_ends_the_run() {
+fn failed_program_without_pool_is_an_error() {
     let mut drive = failing(0.2, Reclaim::InPlace, 1);
     let mut page = 0;
     let error = loop {
@@ -129,7 +129,7 @@ fn disturbed(blocks: u32) -> Drive<Frontiers> {
 }
 
 #[test]
-fn a_block_read_too_often_is_written_anew() {
+fn block_read_too_often_is_rewritten() {
     let mut drive = disturbed(6);
     drive.write(&[0, 1, 2, 3, 4, 5, 1]);
     let read = |drive: &mut Drive, page: u32, times: u32| {
@@ -158,7 +158,7 @@ fn a_block_read_too_often_is_written_anew() {
 
 /// With in-place reclaim, cleaning has an open block only while a victim's pages have left room in one.
 #[test]
-fn refreshing_in_place_takes_the_block_that_there_is() {
+fn refresh_with_in_place_reclaim_uses_the_available_block() {
     let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(4) };
     let nand = flash(6, Wear::default()).with_faults(faults, Seed(1));
     let mut drive = Drive::of(build(config(9, Reclaim::InPlace), nand, DOUBLE()).unwrap());
@@ -177,7 +177,7 @@ fn refreshing_in_place_takes_the_block_that_there_is() {
 }
 
 #[test]
-fn refreshing_goes_on_as_long_as_the_drive_is_read() {
+fn refresh_continues_while_the_drive_is_readable() {
     let mut drive = disturbed(7);
     drive.write(&[0, 1, 2, 3, 4, 5]);
     let mut random = Seed(3).random();

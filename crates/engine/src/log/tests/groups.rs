@@ -27,7 +27,7 @@ fn marks(drive: &Drive, block: u32) -> String {
 }
 
 #[test]
-fn all_but_the_last_page_say_that_the_group_goes_on() {
+fn all_but_the_last_page_of_a_group_are_flagged() {
     let mut drive = Drive::new(6, config(6, POOL), SINGLE());
     assert_eq!(drive.store.atomic_pages(), 3, "the pages of a block");
     drive.write(&[5]);
@@ -47,7 +47,7 @@ fn all_but_the_last_page_say_that_the_group_goes_on() {
 }
 
 #[test]
-fn room_for_a_whole_group_is_made_before_it_begins() {
+fn cleaning_makes_room_before_a_group_begins() {
     let fill = [0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0];
     // There is room for one page, and one erased block: enough for a group of one page.
     let mut drive = Drive::new(5, config(6, POOL), SINGLE());

@@ -52,7 +52,7 @@ fn wrapped() -> Vec<Wrapped> {
 }
 
 #[test]
-fn what_a_layer_does_not_do_itself_is_handed_on() {
+fn wrappers_forward_unhandled_operations() {
     for Wrapped { name, mut layer, heard, first, abilities, reports, final_draw } in wrapped() {
         let (page, below) = ([Lpn(2)], [Lpn(first + 2)]);
         heard.take();
@@ -93,7 +93,7 @@ fn what_a_layer_does_not_do_itself_is_handed_on() {
 
 /// Segments forward queries about a block as queries about its pages.
 #[test]
-fn segments_hand_on_what_a_log_asks_of_the_layer_below() {
+fn segments_forward_block_queries_as_page_queries() {
     let heard = Heard::default();
     let layer = || Box::new(Listener(heard.clone()));
     let mut segments = Segments::new(layer(), 3, None);
@@ -128,7 +128,7 @@ fn segments_hand_on_what_a_log_asks_of_the_layer_below() {
 
 /// The abilities of a log depend on its parts and, for forwarded operations, on the layer below.
 #[test]
-fn a_log_says_what_it_can() {
+fn abilities_of_log_depend_on_its_parts() {
     let can = |change: fn(&mut StoreConfig)| {
         let mut config = config(7, Reclaim::FreePool { low: 2, high: 2 });
         change(&mut config);

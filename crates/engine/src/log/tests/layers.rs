@@ -40,7 +40,7 @@ fn described(layer: &impl Layer<Content>) -> Reports {
 }
 
 #[test]
-fn what_is_passed_through_is_counted() {
+fn pass_through_counts_forwarded_operations() {
     let mut layer = PassThrough::new(store(), 20);
     write(&mut layer, [0, 3, 19, 3]).unwrap();
     assert_eq!(read(&mut layer, [3, 4, 19]), [103, 0, 119]);
@@ -68,7 +68,7 @@ fn what_is_passed_through_is_counted() {
 }
 
 #[test]
-fn runs_are_told_from_single_pages() {
+fn observer_distinguishes_sequential_and_single_pages() {
     let mut layer = Observed::new(store());
     // Pages that continue a run: 1 and 2; then 11 (second run), 3 (first run), and 12 after 11. Page 0 continues
     // nothing.
@@ -93,7 +93,7 @@ fn runs_are_told_from_single_pages() {
 }
 
 #[test]
-fn eight_runs_are_remembered() {
+fn observer_tracks_eight_runs() {
     for (others, found) in [(7, 1), (8, 0)] {
         let mut layer = Observed::new(store());
         write(&mut layer, [0]).unwrap();
@@ -107,7 +107,7 @@ fn eight_runs_are_remembered() {
 }
 
 #[test]
-fn objects_keep_the_pages_of_their_user() {
+fn objects_store_pages_and_reject_invalid_settings() {
     let layout = ObjectLayout { object_pages: 5, classes: 3, decay_drive_writes: 0.5 };
     let mut layer = Objects::new(store(), layout).unwrap();
     write(&mut layer, [0, 7, 0, 23]).unwrap();
@@ -129,7 +129,7 @@ fn objects_keep_the_pages_of_their_user() {
 }
 
 #[test]
-fn a_sparse_space_writes_what_it_trims() {
+fn sparse_space_writes_records_of_trims() {
     // Two records per page, a trim log of four pages. The records of one trim are written together; records of three
     // trims are collected before a write.
     let log = TrimLog { records_per_page: 2, trims_per_write: 3, pages: 4 };
@@ -167,7 +167,7 @@ fn zones(blocks: u32, wear: Wear) -> Zones<crate::nand::Nand<Content>> {
 }
 
 #[test]
-fn zones_are_written_in_order_and_reset_whole() {
+fn zones_require_sequential_writes_and_whole_resets() {
     let mut drive = zones(7, Wear::default());
     assert_eq!((drive.logical_pages(), drive.zone_pages()), (18, 6), "the last block is no zone");
     write(&mut drive, 0..4).unwrap();
@@ -206,7 +206,7 @@ fn zones_are_written_in_order_and_reset_whole() {
 }
 
 #[test]
-fn what_a_trim_would_leave_of_blocks_of_zones() {
+fn left_valid_counts_pages_in_blocks_of_zones() {
     let mut drive = zones(7, Wear::default());
     // In the first zone, block 0 is full and block 1 holds one page; in the second, block 2 is full and block 3 holds
     // two pages.
@@ -222,7 +222,7 @@ fn what_a_trim_would_leave_of_blocks_of_zones() {
 
 /// A finished zone is no longer open and accepts no writes; a reset erases only its written blocks.
 #[test]
-fn zones_that_are_finished_make_room_for_others() {
+fn finished_zones_free_an_open_slot() {
     let mut drive = zones(7, Wear::default());
     write(&mut drive, [0, 6]).unwrap();
     assert_eq!(write(&mut drive, [12]), Err(LayerError::TooManyOpenZones { zone: 2, limit: 2 }));
@@ -249,7 +249,7 @@ fn zones_that_are_finished_make_room_for_others() {
 
 /// A zoned drive never moves pages, so its counts of moved pages are exact: zero.
 #[test]
-fn zones_move_nothing_and_say_so() {
+fn zones_report_no_moved_pages() {
     let mut drive = zones(7, Wear::default());
     let can = [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid, Ability::Zones];
     assert!(drive.abilities().iter().eq(can));
@@ -264,7 +264,7 @@ fn zones_move_nothing_and_say_so() {
 }
 
 #[test]
-fn a_zone_with_a_bad_block_is_offline() {
+fn zone_with_bad_block_is_offline() {
     let mut drive = zones(6, Wear { endurance_cycles: Some(1), ..Wear::default() });
     write(&mut drive, 0..6).unwrap();
     drive.trim(&lpns(0..6)).unwrap();

@@ -23,7 +23,7 @@ fn filled(config: StoreConfig) -> Drive {
 }
 
 #[test]
-fn one_after_the_other_mixes_moved_and_new_pages() {
+fn cleaning_one_victim_at_a_time_mixes_moved_and_new_pages() {
     let mut drive = filled(config(6, pool(1, 1)));
     // Page 2 is moved to the last block, and the host's write goes behind it.
     drive.write(&[2]);
@@ -43,7 +43,7 @@ fn one_after_the_other_mixes_moved_and_new_pages() {
 }
 
 #[test]
-fn cleaning_goes_on_to_the_high_mark() {
+fn cleaning_continues_to_the_high_mark() {
     let mut drive = filled(config(6, pool(1, 2)));
     // Pages 2 and 5 are moved to the same open block, until two blocks are erased.
     drive.write(&[2]);
@@ -53,7 +53,7 @@ fn cleaning_goes_on_to_the_high_mark() {
 }
 
 #[test]
-fn the_low_mark_says_when() {
+fn cleaning_starts_at_the_low_mark() {
     // The pool keeps two erased blocks; the block for the seventh page is one of three.
     let mut drive = Drive::new(6, config(6, pool(2, 2)), SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3]);
@@ -69,7 +69,7 @@ fn the_low_mark_says_when() {
 }
 
 #[test]
-fn moved_pages_have_a_stream_of_their_own() {
+fn double_frontier_moves_pages_to_a_separate_stream() {
     let mut drive = Drive::new(6, config(6, pool(1, 1)), DOUBLE());
     drive.write(&FILLED);
     drive.write(&[2, 5, 3]);
@@ -107,7 +107,7 @@ fn pages_spill_to_an_open_block_when_the_pool_is_empty() {
 }
 
 #[test]
-fn dropped_pages_are_forgotten() {
+fn evicted_pages_are_unmapped() {
     let evict = StoreConfig { evict: true, ..config(6, pool(1, 1)) };
     let mut drive = filled(evict);
     drive.write(&[4]);
@@ -120,7 +120,7 @@ fn dropped_pages_are_forgotten() {
 }
 
 #[test]
-fn trimmed_pages_are_dead_and_ranges_scattered() {
+fn trim_invalidates_pages_and_counts_scatter() {
     let mut drive = filled(config(6, pool(1, 1)));
     // Pages 0 and 1 are in block 3, page 2 in block 0, page 3 in block 2: one range over three blocks.
     drive.trim(&[0, 1, 2, 3]);
@@ -146,7 +146,7 @@ fn trimmed_pages_are_dead_and_ranges_scattered() {
 }
 
 #[test]
-fn moves_are_counted_since_the_page_was_written() {
+fn moves_are_counted_since_the_last_write() {
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.count_moves();
     let moved = |drive: &Drive, page: u32| drive.store.moved_pages(&[Lpn(page)]);
@@ -181,7 +181,7 @@ fn flushes_are_counted() {
 
 /// Two users: the first has pages 0 to 2, the second 3 to 5.
 #[test]
-fn moved_pages_are_charged_to_whose_write_moved_them() {
+fn moved_pages_are_charged_to_the_writing_user() {
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3, 6]);
     assert_eq!(drive.reports().0.moved_pages, [[0; 3]; 3], "two users, and nobody");

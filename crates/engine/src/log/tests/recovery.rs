@@ -34,7 +34,7 @@ fn cost(report: &RecoveryReport) -> (u64, u64) {
 }
 
 #[test]
-fn what_was_written_is_found_and_the_open_block_goes_on() {
+fn recovery_finds_pages_and_continues_the_open_block() {
     let config = config(6, POOL);
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 0, 0, 5]);
@@ -51,7 +51,7 @@ fn what_was_written_is_found_and_the_open_block_goes_on() {
 }
 
 #[test]
-fn full_blocks_are_cleaned_in_the_order_in_which_they_closed() {
+fn recovered_full_blocks_keep_their_closing_order() {
     let config = config(6, POOL);
     let used = || {
         let mut drive = Drive::new(5, config, SINGLE());
@@ -69,7 +69,7 @@ fn full_blocks_are_cleaned_in_the_order_in_which_they_closed() {
 }
 
 #[test]
-fn trims_leave_no_trace() {
+fn trimmed_pages_reappear_after_recovery() {
     let config = config(6, POOL);
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 0]);
@@ -79,7 +79,7 @@ fn trims_leave_no_trace() {
 }
 
 #[test]
-fn torn_pages_and_blocks_hold_nothing() {
+fn torn_pages_and_blocks_hold_no_data() {
     let config = config(6, POOL);
     let mut drive = Drive::new(7, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4]);
@@ -100,7 +100,7 @@ fn torn_pages_and_blocks_hold_nothing() {
 }
 
 #[test]
-fn a_block_is_filled_on_behind_a_torn_page() {
+fn open_block_continues_behind_torn_page() {
     let config = config(6, POOL);
     let mut drive = Drive::new(7, config, SINGLE());
     drive.write(&[0, 1, 2, 3]);
@@ -136,7 +136,7 @@ fn move_page_1(drive: &mut Drive) {
 
 /// Power fails after one of a victim's two live pages has been moved to the last erased block.
 #[test]
-fn cleaning_that_was_cut_short_goes_on_before_anything_else() {
+fn interrupted_cleaning_resumes_before_other_writes() {
     let config = config(6, POOL);
     let mut drive = Drive::new(5, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 3, 4, 0, 0, 3]);
@@ -159,7 +159,7 @@ fn cleaning_that_was_cut_short_goes_on_before_anything_else() {
 
 /// The same situation, except that a second power cut has torn the remaining free pages.
 #[test]
-fn a_reserve_that_was_torn_is_no_end_of_life() {
+fn torn_reserve_is_not_end_of_life() {
     let config = config(6, POOL);
     let mut drive = Drive::new(5, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 3, 4, 0, 0, 3]);
@@ -179,7 +179,7 @@ fn a_reserve_that_was_torn_is_no_end_of_life() {
 }
 
 #[test]
-fn a_page_torn_first_leaves_a_block_of_nothing() {
+fn torn_first_page_leaves_block_without_data() {
     let config = config(6, POOL);
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 2]);
@@ -190,7 +190,7 @@ fn a_page_torn_first_leaves_a_block_of_nothing() {
 }
 
 #[test]
-fn each_stream_finds_its_open_block() {
+fn recovery_finds_open_block_of_each_stream() {
     let config = config(6, POOL);
     let mut drive = Drive::new(6, config, DOUBLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1, 0, 3, 1]);
@@ -210,7 +210,7 @@ fn each_stream_finds_its_open_block() {
 }
 
 #[test]
-fn any_history_is_found_again() {
+fn recovery_restores_random_histories() {
     for (seed, double) in [(1, false), (2, true), (3, true)] {
         let placement = || if double { DOUBLE() } else { SINGLE() };
         let config = config(12, Reclaim::FreePool { low: 1, high: 2 });

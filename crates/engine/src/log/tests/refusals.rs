@@ -15,7 +15,7 @@ fn refusal(blocks: u32, config: StoreConfig, placement: impl Placement) -> Optio
 }
 
 #[test]
-fn blocks_must_suffice() {
+fn too_few_blocks_are_rejected() {
     // Seven pages fill three blocks of 3 pages. In addition, there is a block for each stream and the pool's blocks,
     // at least two.
     for (reclaim, single, double) in [
@@ -38,7 +38,7 @@ fn blocks_must_suffice() {
 }
 
 #[test]
-fn marks_must_mean_something() {
+fn invalid_watermarks_are_rejected() {
     let reclaim = |low: u32, high: u32| refusal(30, config(7, Reclaim::FreePool { low, high }), SINGLE());
     assert_eq!((reclaim(1, 1), reclaim(2, 3)), (None, None));
     assert_eq!(reclaim(0, 3).as_deref(), Some("reclaim"));
@@ -48,7 +48,7 @@ fn marks_must_mean_something() {
 }
 
 #[test]
-fn waiting_needs_a_mark_below_the_low_one() {
+fn deferred_mark_must_be_below_the_low_mark() {
     let deferred = |low: u32, deferred: u32| {
         let config = StoreConfig {
             deferred_low: Some(deferred),
@@ -64,7 +64,7 @@ fn waiting_needs_a_mark_below_the_low_one() {
 }
 
 #[test]
-fn the_mark_for_idle_time_can_be_reached() {
+fn unreachable_idle_mark_is_rejected() {
     // Of 10 blocks, 6 are needed, two of them for the pool: the pool can grow to 6 blocks.
     let idle = |reclaim: Reclaim, idle: u32| {
         refusal(10, StoreConfig { idle_high: Some(idle), ..config(7, reclaim) }, SINGLE())
@@ -78,7 +78,7 @@ fn the_mark_for_idle_time_can_be_reached() {
 }
 
 #[test]
-fn dropping_needs_pages_with_names_and_a_pool() {
+fn eviction_requires_page_identities_and_a_pool() {
     let evict = |reclaim: Reclaim| refusal(30, StoreConfig { evict: true, ..config(7, reclaim) }, SINGLE());
     assert_eq!((evict(POOL), evict(Reclaim::InPlace).as_deref()), (None, Some("evict")));
 }
@@ -95,7 +95,7 @@ fn counting(
 }
 
 #[test]
-fn block_counts_are_for_a_single_frontier_reclaimed_in_place() {
+fn block_table_requires_single_frontier_reclaimed_in_place() {
     let key = |store: Result<_, crate::config::ConfigError>| store.map(drop).map_err(|error| error.key);
     assert_eq!(key(counting(Reclaim::InPlace, SINGLE(), false).map(|_| ())), Ok(()));
     assert_eq!(key(counting(Reclaim::InPlace, DOUBLE(), false).map(|_| ())), Err("directory".to_owned()));
@@ -104,7 +104,7 @@ fn block_counts_are_for_a_single_frontier_reclaimed_in_place() {
 }
 
 #[test]
-fn pages_that_are_not_there_are_refused_whole() {
+fn request_with_page_out_of_range_is_rejected_completely() {
     let mut store = build(config(7, POOL), flash(6, Wear::default()), SINGLE()).unwrap();
     let refused = LayerError::OutOfRange { page: 7, pages: 7 };
     let (pages, data) = ([Lpn(1), Lpn(7)], [Content(1), Content(2)]);

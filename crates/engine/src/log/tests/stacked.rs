@@ -40,7 +40,7 @@ fn described(medium: &impl Medium) -> Reports {
 }
 
 #[test]
-fn a_layer_is_shown_as_erase_blocks() {
+fn segments_present_layer_as_erase_blocks() {
     // Of 24 pages, 20 form 4 segments of 5.
     let mut segments = Segments::new(lower(), 5, Some(TrimRule::default()));
     assert_eq!((segments.blocks(), segments.pages_per_block()), (4, 5));
@@ -97,7 +97,7 @@ fn counters(store: &impl Layer<Content>) -> Vec<Counters> {
 }
 
 #[test]
-fn what_leaves_a_log_enters_the_one_below() {
+fn outgoing_pages_of_log_equal_incoming_pages_below() {
     for (trim, trimmed) in [(None, 0), (Some(TrimRule::default()), 4)] {
         let mut store = stack(trim);
         write(&mut store, &(0..12).collect::<Vec<_>>());
@@ -118,7 +118,7 @@ fn what_leaves_a_log_enters_the_one_below() {
 }
 
 #[test]
-fn dead_pages_may_be_trimmed_one_by_one() {
+fn trim_unit_page_trims_invalidated_pages_immediately() {
     let rule = TrimRule { unit: TrimUnit::Page, ..TrimRule::default() };
     let mut store = stack(Some(rule));
     write(&mut store, &[0, 1, 2, 3, 1, 2]);
@@ -137,7 +137,7 @@ fn dead_pages_may_be_trimmed_one_by_one() {
 }
 
 #[test]
-fn content_survives_both_cleanings() {
+fn content_survives_cleaning_of_both_logs() {
     for trim in
         [None, Some(TrimRule::default()), Some(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() })]
     {
@@ -167,7 +167,7 @@ fn content_survives_both_cleanings() {
 }
 
 #[test]
-fn partitions_are_layers_of_their_own() {
+fn partitions_act_as_separate_layers() {
     let (mut shared, mut parts) = Shared::new(lower(), &[10, 6]);
     assert_eq!(parts.iter().map(Layer::logical_pages).collect::<Vec<_>>(), [10, 6]);
     write(&mut parts[0], &[0, 9]);
@@ -246,7 +246,7 @@ fn consecutive(placement: impl Placement, unit: TrimUnit, by_run: bool) -> Strin
 }
 
 #[test]
-fn consecutive_pages_are_the_same_as_a_list_of_them() {
+fn run_of_pages_equals_list_of_pages() {
     for unit in [TrimUnit::Segment, TrimUnit::Page] {
         assert_eq!(consecutive(SINGLE(), unit, true), consecutive(SINGLE(), unit, false), "{unit:?}");
         assert_eq!(consecutive(PageByPage, unit, true), consecutive(PageByPage, unit, false), "{unit:?}");

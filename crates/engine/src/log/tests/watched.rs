@@ -98,7 +98,7 @@ fn act<L: Layer<Content>>(store: &mut L, pages: &[Lpn], data: Option<&[Content]>
 }
 
 #[test]
-fn flash_is_seen_as_the_store_knows_it() {
+fn observed_flash_agrees_with_the_store() {
     for (seed, reclaim, placement) in [
         (1, POOL, SINGLE()),
         (2, POOL, DOUBLE()),
@@ -125,7 +125,7 @@ fn flash_is_seen_as_the_store_knows_it() {
 }
 
 #[test]
-fn segments_are_seen_as_the_log_on_them_knows_them() {
+fn observed_segments_agree_with_the_log() {
     for trim in [None, Some(TrimRule::default())] {
         let (watch, mut picture) = (Watch::default(), Picture::default());
         let medium = Timed::new(flash(20, Wear::default()), Journal::paused()).watched(Some(watch.medium(1)));
@@ -149,7 +149,7 @@ fn segments_are_seen_as_the_log_on_them_knows_them() {
 }
 
 #[test]
-fn nothing_is_different_for_being_watched() {
+fn observation_changes_no_result() {
     let run = |watched: bool| {
         let watch = Watch::default();
         let medium = Timed::new(flash(12, Wear::default()), Journal::paused());

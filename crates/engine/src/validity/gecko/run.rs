@@ -174,7 +174,7 @@ mod tests {
     proptest! {
         /// For any distribution of keys, at any distance from the expected position.
         #[test]
-        fn a_search_from_a_guess_finds_what_one_among_all_finds(
+        fn search_from_guess_equals_full_search(
             mut first_keys in prop::collection::vec(prop_oneof![0u64..40, 0u64..4096, 4000u64..4096], 0..200),
             key in 0u64..4200,
         ) {

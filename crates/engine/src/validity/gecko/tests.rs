@@ -23,7 +23,7 @@ fn update(gecko: &mut Gecko, flash: &mut MemoryFlash, random: &mut Random, round
 }
 
 #[test]
-fn updates_cost_what_table_1_says() {
+fn update_costs_match_table_1() {
     for (size_ratio, multiway) in [(2, true), (2, false), (3, true), (3, false), (4, true), (5, false)] {
         let config = config(size_ratio, multiway);
         let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
@@ -43,7 +43,7 @@ fn updates_cost_what_table_1_says() {
 }
 
 #[test]
-fn merging_many_runs_at_once_saves_writes_and_changes_no_answer() {
+fn multiway_merge_saves_writes_and_changes_no_answer() {
     let mut answers = Vec::new();
     for multiway in [true, false] {
         let (mut gecko, mut flash) = (Gecko::new(config(2, multiway)).unwrap(), MemoryFlash::new());
@@ -59,7 +59,7 @@ fn merging_many_runs_at_once_saves_writes_and_changes_no_answer() {
 }
 
 #[test]
-fn a_query_reads_a_page_of_each_run_and_runs_are_few() {
+fn query_reads_one_page_per_run() {
     for partitions in [1, 5, 32] {
         let config = GeckoConfig { partitions, ..config(2, true) };
         let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
@@ -100,7 +100,7 @@ fn a_query_ends_at_an_erase_flag() {
 }
 
 #[test]
-fn an_erase_takes_one_entry_however_many_parts_a_block_has() {
+fn erase_takes_one_entry_for_any_number_of_parts() {
     let config = GeckoConfig { partitions: 8, ..config(2, true) };
     let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
     for part in 0..8 {
@@ -112,7 +112,7 @@ fn an_erase_takes_one_entry_however_many_parts_a_block_has() {
 }
 
 #[test]
-fn what_a_merge_made_smaller_does_not_come_back() {
+fn recovery_ignores_runs_merged_into_smaller_one() {
     let config = GeckoConfig::new(256, 32, 64);
     assert_eq!(config.page_entries(), 8);
     let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::keeping_discarded());
@@ -146,7 +146,7 @@ fn the_buffer_can_be_limited_by_updates() {
 }
 
 #[test]
-fn sizes_are_the_papers() {
+fn sizes_match_the_paper() {
     // Figure 2: 2 TB in blocks of 128 pages of 4 KiB.
     let config = GeckoConfig::new(1 << 22, 128, 4096);
     assert_eq!((config.partitions, config.page_entries(), config.levels()), (4, 512, 15));
@@ -160,7 +160,7 @@ fn sizes_are_the_papers() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused_by_key() {
+fn invalid_settings_are_rejected_by_key() {
     let good = config(2, true);
     assert!(Gecko::new(good).is_ok());
     let refusals = [
