@@ -50,7 +50,7 @@ impl PageConfig {
 }
 
 impl PageConfig {
-    /// Builds the FTL on erased flash. Returns the setting that cannot work.
+    /// Builds the FTL on erased flash. Fails if a setting cannot work; the error names its key.
     pub fn build<F: Flash>(&self, flash: F) -> Result<PageFtl<F>, ConfigError> {
         if self.store.reclaim == Reclaim::InPlace {
             let problem = "in_place keeps pages in RAM alone while it cleans; use free_pool";

@@ -20,7 +20,7 @@ pub enum Ability {
     Requests,
     /// Attributes the pages that cleaning moves to their users: [`LayerExt::divide`].
     Attribution,
-    /// Knows, once counting is enabled, if cleaning has moved a page: [`LayerExt::moved_pages`].
+    /// Tracks, once counting is enabled, if cleaning has moved a page: [`LayerExt::moved_pages`].
     MoveCounts,
     /// Defers its cleaning, in this layer or further below, while a log above is cleaning:
     /// [`LayerExt::cleaning_above`].
@@ -183,7 +183,8 @@ pub enum Query<'a> {
     MovedPages(&'a [Lpn]),
     /// [`Ability::LeftValid`]: returns how many pages would stay valid if these pages were trimmed now.
     LeftValid(&'a [Lpn]),
-    /// [`Ability::LookAhead`]: announces pages that will soon be written or trimmed, for prefetching. Sent twice: first with `near` false, and again with `near` true when the first prefetch has completed. Changes no result.
+    /// [`Ability::LookAhead`]: announces pages that will soon be written or trimmed, for prefetching. Sent twice:
+    /// first with `near` false, and again with `near` true when the first prefetch has completed. Changes no result.
     Foresee {
         /// The pages.
         pages: &'a [Lpn],
@@ -234,7 +235,8 @@ impl<'a> Query<'a> {
 /// [`Command::unable`].
 #[derive(Clone, Copy, Debug)]
 pub enum Command<'a, P> {
-    /// [`Ability::AtomicGroups`]: does the same as [`Layer::write`], but the pages survive a power cut completely or not at all.
+    /// [`Ability::AtomicGroups`]: does the same as [`Layer::write`], but the pages survive a power cut completely or
+    /// not at all.
     WriteAtomic {
         /// The pages, in the range of the layer, in order.
         pages: &'a [Lpn],
@@ -259,21 +261,26 @@ pub enum Command<'a, P> {
         /// Number of pages.
         pages: u32,
     },
-    /// [`Ability::Attribution`]: from now on, attributes the pages that cleaning moves to partitions. Partition `k` ends before page `ends[k]`; each write only contains pages of one partition.
+    /// [`Ability::Attribution`]: from now on, attributes the pages that cleaning moves to partitions. Partition `k`
+    /// ends before page `ends[k]`; each write only contains pages of one partition.
     Divide {
         /// One past the last page of each partition, ascending.
         ends: &'a [u32],
     },
     /// [`Ability::MoveCounts`]: from now on, counts the moved pages.
     CountMoves,
-    /// [`Ability::Deferral`]: a log above begins or ends cleaning. Pages that it is about to invalidate are still valid here in between, so it is better to clean later, if the layer can wait. Several logs may clean at the same time.
+    /// [`Ability::Deferral`]: a log above begins or ends cleaning. Pages that it is about to invalidate are still
+    /// valid here in between, so it is better to clean later, if the layer can wait. Several logs may clean at the
+    /// same time.
     CleaningAbove {
         /// True at the beginning of cleaning.
         begins: bool,
     },
-    /// [`Ability::IdleCleaning`]: uses idle time to clean one victim of this layer or of one below, if that gains space. Answers true if it did and the command may be repeated.
+    /// [`Ability::IdleCleaning`]: uses idle time to clean one victim of this layer or of one below, if that gains
+    /// space. Answers true if it did and the command may be repeated.
     CleanAhead,
-    /// [`Ability::Zones`]: finishes the zone that contains the first of these pages. The zone is then no longer open and accepts no writes until it is reset.
+    /// [`Ability::Zones`]: finishes the zone that contains the first of these pages. The zone is then no longer open
+    /// and accepts no writes until it is reset.
     FinishZone {
         /// The pages, in the range of the layer.
         pages: &'a [Lpn],

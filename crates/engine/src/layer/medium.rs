@@ -154,7 +154,7 @@ pub trait Medium: Send {
     /// Appends the reports of the medium and of all layers below.
     fn describe(&self, reports: &mut Reports);
 
-    /// Recomputes all counts and compares; an error is a bug of the medium.
+    /// Recomputes all counts and compares them; an error is a bug of the medium.
     fn check(&self) -> Result<(), String>;
 }
 

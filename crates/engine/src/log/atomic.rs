@@ -1,9 +1,9 @@
 //! Groups of pages that survive a power cut either completely or not at all.
 //!
 //! Every page of a group except the last has a flag in its spare area: the group continues (Ouyang, Nellans, Wipfel,
-//! Flynn and Panda, HPCA 2011, sec. 4). Recovery ignores a group whose last page is missing and keeps the older
-//! versions of its pages. These are still on flash: room for the whole group is made before its first page, so no
-//! block is erased while the group is written.
+//! Flynn and Panda, HPCA 2011, sec. 4). A recovery that checks the flags ignores a group whose last page is missing
+//! and keeps the older versions of its pages. These are still on flash: room for the whole group is made before its
+//! first page, so no block is erased while the group is written. The simulated recovery does not check the flags.
 
 use super::config::Reclaim;
 use super::directory::Directory;

@@ -21,12 +21,12 @@ struct Staging<'a, M: Medium, D, V, P> {
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Returns the store with `migration` as its migration policy, or the setting that is incompatible with it.
+    /// Returns the store with `migration` as its migration policy. Fails if a setting is incompatible with it.
     pub fn with_migration(mut self, migration: Box<dyn Migration<M::Payload>>) -> Result<Self, ConfigError> {
         self.ask(migration).map(|()| self)
     }
 
-    /// Sets the migration policy. Returns the setting that is incompatible with it, if any.
+    /// Sets the migration policy. Fails if a setting is incompatible with it; the error names its key.
     pub fn ask(&mut self, migration: Box<dyn Migration<M::Payload>>) -> Result<(), ConfigError> {
         if self.config.reclaim == Reclaim::InPlace {
             let problem = "is in_place, where live pages go back into the victim; deduplication while cleaning needs \

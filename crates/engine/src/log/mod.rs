@@ -5,7 +5,8 @@
 //! Below it is a [`crate::layer::Medium`]: flash or, through [`Segments`], another layer. [`Shared`] divides one
 //! layer among several users.
 //!
-//! [`LsmTree`] is another log-structured layer, whose compaction plays the role of cleaning. [`Zones`] is a zoned drive, which leaves cleaning to its user.
+//! [`LsmTree`] is another log-structured layer, whose compaction plays the role of cleaning. [`Zones`] is a zoned
+//! drive, which leaves cleaning to its user.
 
 mod abilities;
 mod append;

@@ -75,7 +75,7 @@ pub(super) struct Tally {
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Creates a store on an erased medium. Returns the setting that cannot work.
+    /// Creates a store on an erased medium. Fails if a setting cannot work; the error names its key.
     pub fn new(
         config: StoreConfig,
         mut medium: M,
@@ -89,7 +89,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(store)
     }
 
-    /// Returns the store with wear levelling, or the setting that is incompatible with it.
+    /// Returns the store with wear levelling. Fails if a setting is incompatible with it.
     pub fn with_levelling(mut self, policy: Option<Box<dyn WearLevelling>>) -> Result<Self, ConfigError> {
         if policy.is_some() && (!D::PAGE_EXACT || self.config.reclaim == Reclaim::InPlace) {
             let problem = "needs erased blocks to choose from and pages with owners to move: reclaim = \"free_pool\" and \

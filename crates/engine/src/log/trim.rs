@@ -53,9 +53,9 @@ struct Pending {
 #[derive(Debug)]
 pub(super) struct Trims {
     rule: TrimRule,
-    /// True if an invalidated page is trimmed by itself, as soon as its replacement is written.
+    /// True if an invalidated page is trimmed individually, as soon as its replacement is written.
     page_at_once: bool,
-    /// Invalidated pages of the layer below that are to be trimmed by themselves.
+    /// Invalidated pages of the layer below that are to be trimmed individually.
     dead: Vec<Lpn>,
     /// Scratch space for sorting `dead`.
     spare: Vec<Lpn>,

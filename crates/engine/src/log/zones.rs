@@ -72,7 +72,7 @@ pub struct Zones<M> {
 }
 
 impl<M: Medium> Zones<M> {
-    /// Creates a drive of empty zones on an erased medium. Returns the setting that cannot work.
+    /// Creates a drive of empty zones on an erased medium. Fails if a setting cannot work; the error names its key.
     pub fn new(medium: M, config: ZonesConfig) -> Result<Self, ConfigError> {
         let blocks = medium.blocks();
         if config.zone_blocks == 0 || config.zone_blocks > blocks {

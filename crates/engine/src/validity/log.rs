@@ -103,7 +103,7 @@ pub struct ValidityLog {
 }
 
 impl ValidityLog {
-    /// Creates an empty log. Returns the setting that cannot work.
+    /// Creates an empty log. Fails if a setting cannot work; the error names its key.
     pub fn new(config: LogConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let blocks = config.blocks as usize;

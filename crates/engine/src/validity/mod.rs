@@ -1,6 +1,7 @@
 //! Page validity: knowledge of the valid pages of each block.
 //!
-//! [`RamBitmap`] is used by the log engine: one bit per page, in memory. Flash translation layers cannot afford so much RAM; they have four ways to know the pages of a victim that need not be copied, all behind [`PageValidity`]:
+//! [`RamBitmap`] is used by the log engine: one bit per page, in memory. Flash translation layers cannot afford so
+//! much RAM; they have four ways to know the pages of a victim that need not be copied, all behind [`PageValidity`]:
 //!
 //! | type | location | source |
 //! |---|---|---|
@@ -103,6 +104,6 @@ pub trait PageValidity: Send {
     /// Returns the number of pages in flash that are still needed.
     fn flash_pages(&self) -> u64;
 
-    /// Recomputes the store's data and compares; an error is a bug.
+    /// Recomputes the store's data and compares it; an error is a bug.
     fn check(&self, flash: &dyn ValidityFlash) -> Result<(), String>;
 }

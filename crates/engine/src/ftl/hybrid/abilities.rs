@@ -20,7 +20,7 @@ impl<F: Flash> Hybrid<F> {
         }
     }
 
-    /// Executes a command. Padding pages written by merges are not charged to any user.
+    /// Executes a command. Merges do not charge padding pages to any user.
     pub(super) fn obey(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
         match command {
             Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {

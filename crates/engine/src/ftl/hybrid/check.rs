@@ -5,7 +5,7 @@ use crate::nand::{Flash, PageState};
 use crate::units::{BlockId, Lpn, Slot};
 
 impl<F: Flash> Blocks<F> {
-    /// Recomputes all tables and compares.
+    /// Recomputes all tables and compares them with the stored ones.
     pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
         self.check_logs()?;

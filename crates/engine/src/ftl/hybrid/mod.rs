@@ -136,7 +136,7 @@ pub struct HybridSettings {
 }
 
 impl HybridSettings {
-    /// Builds the FTL on erased flash with spare areas. Returns the setting that cannot work.
+    /// Builds the FTL on erased flash with spare areas. Fails if a setting cannot work; the error names its key.
     pub fn build<F: Flash>(&self, flash: F) -> Result<Hybrid<F>, ConfigError> {
         let levelling = self.levelling(&flash)?;
         Hybrid::new(self.config, flash)?.with_levelling(levelling).with_free_blocks(self.free_blocks)
@@ -154,7 +154,7 @@ impl HybridSettings {
 }
 
 impl From<HybridConfig> for HybridSettings {
-    /// Returns settings without wear levelling.
+    /// Returns default settings, without wear levelling.
     fn from(config: HybridConfig) -> Self {
         HybridSettings {
             config,
@@ -174,7 +174,7 @@ pub struct Hybrid<F: Flash> {
 }
 
 impl<F: Flash> Hybrid<F> {
-    /// Creates an FTL on erased flash. Returns the setting that cannot work.
+    /// Creates an FTL on erased flash. Fails if a setting cannot work; the error names its key.
     pub fn new(config: HybridConfig, flash: F) -> Result<Self, ConfigError> {
         let mut blocks = Blocks::new(config, flash);
         config.validate(&blocks)?;

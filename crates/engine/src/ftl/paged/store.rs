@@ -94,7 +94,7 @@ pub struct PagedFtl<F: Flash> {
 }
 
 impl<F: Flash> PagedFtl<F> {
-    /// Creates an FTL on erased flash with spare areas. Returns the setting that cannot work.
+    /// Creates an FTL on erased flash with spare areas. Fails if a setting cannot work; the error names its key.
     pub fn new(config: PagedConfig, flash: F, policies: Policies) -> Result<Self, ConfigError> {
         config.validate()?;
         let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());

@@ -185,7 +185,7 @@ fn power_switch_works_beside_the_stack() {
 }
 
 #[test]
-fn log_with_in_place_reclaim_is_rejected() {
+fn log_rejects_in_place_reclaim_and_recovers_with_pool() {
     let mut config = page_config(LOGICAL_PAGES, "single");
     config.store.reclaim = Reclaim::InPlace;
     let flash = super::drives::chips(20, Faults::default(), &Supply::new(false));

@@ -43,7 +43,7 @@ fn counted(drive: &Drive) -> (Counters, Vec<(&'static str, u64)>) {
 }
 
 #[test]
-fn free_logs_reduce_usable_logs() {
+fn logs_kept_free_act_as_missing_logs() {
     for kind in KINDS {
         let run = |mut drive: Drive| {
             write(&mut drive, 0..LOGICAL_PAGES);

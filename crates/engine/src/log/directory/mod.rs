@@ -90,7 +90,7 @@ pub trait Directory: Send {
         }
     }
 
-    /// Returns the number of `pages` that are stored.
+    /// Returns how many of `pages` are stored.
     fn stored(&self, pages: &[Lpn]) -> usize {
         pages.iter().filter(|&&page| self.block_of(page).is_some()).count()
     }

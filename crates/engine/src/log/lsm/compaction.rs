@@ -133,8 +133,8 @@ impl<P: Payload> LsmTree<P> {
         self.tables.merge(runs, &mut self.draft, keep_tombstones, Self::hint(to))
     }
 
-    /// True if tables may move to level `to` without being rewritten. Tables with tombstones must not move to the
-    /// last level with data, where tombstones are dropped.
+    /// True if tables may move to level `to` without being rewritten. Tables with tombstones must not move to a
+    /// level without data below it, because only merges drop tombstones there.
     fn may_move(&self, run: &[TableId], to: usize) -> bool {
         self.anything_below(to) || run.iter().all(|&id| self.tables.table(id).tombstones.is_empty())
     }

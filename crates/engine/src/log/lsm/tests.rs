@@ -165,8 +165,8 @@ fn levels_sized_from_the_bottom_bound_space_amplification() {
     assert!(top > bottom + 0.05, "the last level is hardly larger than the one above: {top}");
 }
 
-/// Each record is written once a level (Dayan et al., Monkey, SIGMOD 2017), less what merges find out of date; the last
-/// level writes all `U` pages for every `runs - 1` runs that come to it.
+/// Each record is written once per level (Dayan et al., Monkey, SIGMOD 2017), except for records that merges drop as out
+/// of date. The last level is rewritten, with all its `U` pages, for every `runs - 1` runs that arrive there.
 #[test]
 fn tiered_tree_writes_each_record_once_per_level() {
     let all = 16 * 1024;

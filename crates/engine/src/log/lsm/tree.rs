@@ -45,8 +45,8 @@ pub struct LsmTree<P> {
 }
 
 impl<P: Payload> LsmTree<P> {
-    /// Creates a tree on an empty layer. Returns the setting that cannot work; in particular if there are more
-    /// logical pages than fit in the worst case.
+    /// Creates a tree on an empty layer. Fails if a setting cannot work, in particular if there are more logical pages
+    /// than fit in the worst case; the error names its key.
     pub fn new(config: LsmConfig, lower: BoxedLayer<P>) -> Result<Self, ConfigError> {
         let lower_pages = lower.logical_pages();
         config.validate(lower_pages)?;

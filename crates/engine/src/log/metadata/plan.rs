@@ -66,8 +66,8 @@ pub struct MetadataLayout {
     pub table_copies: u32,
     /// Interval between checkpoints, in pages written by the log (host writes and moved pages); 0: no checkpoints.
     pub checkpoint_every_pages: u64,
-    /// Number of cleaned segments after which a checkpoint is due, if this comes before the limit in pages, which
-    /// then ignores moved pages. 0: no limit.
+    /// Number of cleaned segments after which a checkpoint is due, even if the interval in pages is not over. If set,
+    /// moved pages do not count towards that interval. 0: no limit.
     pub checkpoint_after_cleaned: u32,
     /// Pages of a checkpoint.
     pub checkpoint_pages: u32,

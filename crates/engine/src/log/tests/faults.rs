@@ -31,7 +31,7 @@ fn drive_with_too_few_blocks_reaches_end_of_life() {
 }
 
 #[test]
-fn worn_out_block_loses_no_pages() {
+fn drive_keeps_all_pages_until_end_of_life() {
     // Four pages need two full blocks, the open block, and the erased block that the pool keeps.
     let twice = Wear { endurance_cycles: Some(2), ..Wear::default() };
     let mut drive = Drive::of(build(config(4, POOL), flash(6, twice), SINGLE()).unwrap());

@@ -34,7 +34,7 @@ proptest! {
     }
 }
 
-/// The fullest possible stores, in all arrangements.
+/// Stores with as many logical pages as possible, with all arrangements of streams and reclaim.
 #[test]
 fn full_stores_agree_with_model() {
     let pool = Reclaim::FreePool { low: 1, high: 2 };
