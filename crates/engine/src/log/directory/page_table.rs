@@ -9,7 +9,6 @@ use crate::units::{BlockId, Divider, Lpn, Slot, ends, leading, run_length};
 use crate::validity::RamBitmap;
 use crate::victim::Blocks;
 
-/// Owners per cache line.
 const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
 /// Minimum length of a run that is first handled as a whole and not page by page.
@@ -18,13 +17,11 @@ const LONG_RUN: usize = 16;
 /// Minimum number of pages that are removed with one mask if they lie on flash with the same gaps as in the run.
 const MANY: u32 = 6;
 
-/// If at least one in `DENSE` map entries between the first and the last page was asked for, all entries in between
-/// are tested.
+/// All map entries between the first and the last page are tested if at least one in `DENSE` of them was asked for.
 const DENSE: usize = 8;
 
-/// Map from logical to physical pages, its inverse, and a validity bit for each physical page.
-///
-/// Memory: 4 bytes per logical page; 4 bytes and a bit per physical page.
+/// Map from logical to physical pages, its inverse, and a validity bit for each physical page. Memory: 4 bytes per
+/// logical page; 4 bytes and a bit per physical page.
 pub struct PageTable {
     slots: Table<Slot>,
     owners: Table<Lpn>,
@@ -61,9 +58,8 @@ impl PageTable {
         (BlockId(block), slot.0 - block * self.divider.divisor())
     }
 
-    /// Removes up to 64 consecutive pages, some of which are not stored. Typical for the remains of a segment whose
-    /// pages were invalidated one by one and that cleaning has moved since. Returns the number of pages handled;
-    /// calls `removed` for pages that lie together in one block.
+    /// Removes up to 64 consecutive pages, some of which are not stored (typical for a segment that was partly invalidated and then
+    /// cleaned). Returns the number of pages handled; calls `removed` for pages that lie together in one block.
     #[inline(always)]
     fn remove_scattered(
         &mut self,
@@ -257,7 +253,6 @@ impl Directory for PageTable {
             }
             let block = BlockId(self.divider.quotient(slot.0));
             let left = (self.divider.divisor() - (slot.0 - block.0 * self.divider.divisor())) as usize;
-            // Neighbouring pages that were written in sequence are stored in sequence.
             let mut length = leading(slots, |at, other| other.0 == slot.0.wrapping_add(at)).min(left);
             let first = Lpn(at as u32);
             if length >= LONG_RUN || length == left.min(slots.len()) {
@@ -436,8 +431,7 @@ mod tests {
     const BLOCKS: u32 = 8;
     const BLOCK: u32 = 70;
 
-    /// Returns a table whose pages are stored as `runs` say, each run being (first page, number of pages); the pages
-    /// in `gone` are removed again.
+    /// Returns a table filled by `runs` (first page, number of pages), without the pages in `gone`.
     fn table(runs: &[(u32, u32)], gone: &[u32]) -> PageTable {
         let mut table = PageTable::new(PAGES, BLOCKS, BLOCK);
         let mut blocks = Blocks::new(BLOCKS, BLOCK, PAGES, Needs::default());
@@ -459,7 +453,6 @@ mod tests {
         table
     }
 
-    /// Returns the number of mapped pages, all map entries, and the validity of every physical page.
     fn state(table: &PageTable) -> (u32, Vec<Slot>, Vec<bool>) {
         let valid = (0..BLOCKS * BLOCK).map(|slot| table.validity.is_set(Slot(slot))).collect();
         (table.mapped, table.slots.to_vec(), valid)
@@ -485,8 +478,7 @@ mod tests {
         }
     }
 
-    /// Cleaning may fail before a block is empty: pages that were moved are no longer valid there, the others still
-    /// are.
+    /// Cleaning may fail before a block is empty: moved pages are no longer valid there, the others still are.
     #[test]
     fn forget_moved_invalidates_moved_pages() {
         let (from, to) = (BlockId(0), BlockId(1));
