@@ -15,8 +15,9 @@ use crate::units::Lpn;
 pub enum Ability {
     /// Writes groups of pages that survive a power cut completely or not at all: [`LayerExt::write_atomic`].
     AtomicGroups,
-    /// Each call of [`Layer::write`] and [`Layer::trim`] must be one request of the user, because the layer performs
-    /// each call atomically. For a layer without this ability, requests may be split and joined.
+    /// Each call of [`Layer::write`] and [`Layer::trim`] must be exactly one request of the user, because the layer
+    /// treats each call as a unit, for example as atomic. For a layer without this ability, requests may be split and
+    /// joined.
     Requests,
     /// Attributes the pages that cleaning moves to their users: [`LayerExt::divide`].
     Attribution,

@@ -73,8 +73,8 @@ impl CacheConfig {
 /// them.
 const TABLES_AHEAD: usize = 59;
 const NEIGHBOURS_AHEAD: usize = 55;
-/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page,
-/// one after the other; an eviction takes longer than a memory access.
+/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page. One
+/// entry is prefetched after the other: an eviction takes longer than a memory access.
 const CHAIN_AHEAD: [usize; COMPANIONS] = [52, 49, 46, 43, 40];
 /// Prefetch distance, in synchronisations, for an entry, if the number of dirty entries is limited.
 const WRITTEN_AHEAD: usize = 16;

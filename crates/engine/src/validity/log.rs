@@ -393,7 +393,7 @@ impl PageValidity for ValidityLog {
             return Ok(());
         }
         self.flush(flash.now(), flash)?;
-        // A page written before it is full counts like any other, and a log that is saved repeatedly must not grow.
+        // A page that is not full takes the room of a full one, so a log that is saved repeatedly must be cleaned.
         self.clean(flash.now(), flash)
     }
 

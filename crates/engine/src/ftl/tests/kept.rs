@@ -192,7 +192,7 @@ impl KeptFlash for Image {
 /// Additional setup of new flash.
 type Dress = Arc<dyn Fn(Nand<Content>) -> Nand<Content> + Send + Sync>;
 
-/// Settings from which such an FTL is rebuilt.
+/// Settings from which a [`Rebuilt`] FTL is built after each power cut.
 #[derive(Clone)]
 pub struct RebuiltSettings<S> {
     ftl: S,
