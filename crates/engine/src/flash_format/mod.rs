@@ -1,9 +1,10 @@
-//! How flash looks in bytes: what is in a spare area, and in each kind of page that an FTL writes for itself.
+//! Binary format of flash: spare areas, and each type of page that an FTL writes for itself.
 //!
-//! The format is one of the flash, not of a file: whoever keeps flash outside of the simulation
-//! ([`Backing`](crate::nand::Backing)) decides where pages and spare areas lie. Numbers are little endian. Each spare area has the
-//! version of the format, a checksum of its page and one of itself; a page of an FTL's own fills the page as the FTL reckons with,
-//! and what does not fit in it is in the note of its spare area. docs/design/flash-image.md has it byte by byte.
+//! This is the format of the flash contents and not of a file: the code that stores flash outside the simulation
+//! ([`Backing`](crate::nand::Backing)) chooses the locations of pages and spare areas. Numbers are little endian.
+//! Each spare area contains the version of the format, a checksum of its page and one of itself. A page of an FTL
+//! fills as many bytes as the FTL assumes; data that does not fit is in the note of its spare area.
+//! docs/design/flash-image.md specifies the format byte by byte.
 
 mod numbers;
 mod own;

@@ -1,6 +1,6 @@
-//! Numbers one after the other, little endian.
+//! Sequential reading and writing of little-endian numbers.
 
-/// A place in a note or a page, at which numbers are read one after the other.
+/// A position in a note or a page from which numbers are read sequentially.
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
@@ -19,7 +19,7 @@ impl Reader<'_> {
     }
 }
 
-/// The same for writing.
+/// A position in a note or a page to which numbers are written sequentially.
 pub struct Writer<'a>(pub &'a mut [u8]);
 
 impl Writer<'_> {

@@ -1,11 +1,12 @@
-//! Pages that an FTL writes for itself, besides those of a validity store: of its translation table, and of the map of equal pages.
+//! Pages that an FTL writes for itself, except those of a validity store: of its translation table, and of the
+//! deduplication map.
 
 use super::numbers::{Reader, Writer};
 use super::spare::{DATA, FormatError};
 use crate::nand::OwnNote;
 use crate::units::Slot;
 
-/// Kinds of pages that an FTL writes for itself, by their number in the spare area.
+/// Types of pages that an FTL writes for itself, with their numbers in the spare area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -19,16 +20,16 @@ pub enum Class {
     Log = 5,
     /// A page of a run of Logarithmic Gecko.
     Gecko = 6,
-    /// A page of a validity bitmap in RAM that was saved as power failed.
+    /// A page of a validity bitmap in RAM, saved at a power failure.
     Image = 7,
-    /// A page of the log of the map of equal pages.
+    /// A page of the log of the deduplication map.
     Records = 8,
-    /// A page of the checkpoint of that map.
+    /// A page of a checkpoint of the deduplication map.
     Checkpoint = 9,
 }
 
 impl Class {
-    /// All of them.
+    /// All types.
     pub const ALL: [Class; 8] = [
         Class::Translation,
         Class::Node,
@@ -40,16 +41,16 @@ impl Class {
         Class::Checkpoint,
     ];
 
-    /// The kind of that number.
+    /// Returns the type with this number.
     ///
     /// # Errors
-    /// A number of none.
+    /// Fails if there is no such type.
     pub fn of(number: u8) -> Result<Self, FormatError> {
         let named = Class::ALL.into_iter().find(|class| *class as u8 == number);
         named.ok_or_else(|| FormatError(format!("its spare area names class {number}, which there is not")))
     }
 
-    /// What such pages are called.
+    /// Returns the name of the type for messages.
     pub fn name(self) -> &'static str {
         match self {
             Class::Translation => "translation page",
@@ -64,7 +65,7 @@ impl Class {
     }
 }
 
-/// Writes addresses one after the other; they must fit.
+/// Writes a sequence of addresses, which must fit.
 fn put_slots(slots: &[Slot], page: &mut [u8]) -> Result<(), FormatError> {
     if 4 * slots.len() > page.len() {
         return Err(FormatError(format!("{} addresses do not fit in {} bytes", slots.len(), page.len())));
@@ -76,7 +77,7 @@ fn put_slots(slots: &[Slot], page: &mut [u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Reads as many addresses back, of a drive of so many pages.
+/// Reads `count` addresses, of a drive with `pages` pages.
 fn take_slots(count: usize, pages: u32, page: &[u8]) -> Result<Vec<Slot>, FormatError> {
     if 4 * count > page.len() {
         return Err(FormatError(format!("{count} addresses do not fit in {} bytes", page.len())));
@@ -89,19 +90,19 @@ fn take_slots(count: usize, pages: u32, page: &[u8]) -> Result<Vec<Slot>, Format
     }
 }
 
-/// A version of a translation page: as many addresses as fit.
+/// Encodes a version of a translation page: as many addresses as fit.
 ///
 /// # Errors
-/// More entries than fit.
+/// Fails if there are more entries than fit.
 pub fn encode_translation(entries: &[Slot], page: &mut [u8]) -> Result<OwnNote, FormatError> {
     put_slots(entries, page)?;
     Ok(OwnNote::new(Class::Translation as u8))
 }
 
-/// Reads one of `entries` entries, on a drive of `pages` pages.
+/// Decodes a translation page of `entries` entries, on a drive of `pages` pages.
 ///
 /// # Errors
-/// A page of another kind, or addresses that there are not.
+/// Fails for a page of another type, or for invalid addresses.
 pub fn decode_translation(
     note: &OwnNote,
     page: &[u8],
@@ -112,10 +113,10 @@ pub fn decode_translation(
     take_slots(entries as usize, pages, page)
 }
 
-/// A node: its children's addresses, whose keys follow from the node's number.
+/// Encodes a node: its children's addresses, whose keys follow from the node's number.
 ///
 /// # Errors
-/// More children than fit.
+/// Fails if there are more children than fit.
 pub fn encode_node(children: &[Slot], page: &mut [u8]) -> Result<OwnNote, FormatError> {
     put_slots(children, page)?;
     let mut note = OwnNote::new(Class::Node as u8);
@@ -123,16 +124,16 @@ pub fn encode_node(children: &[Slot], page: &mut [u8]) -> Result<OwnNote, Format
     Ok(note)
 }
 
-/// Reads one back.
+/// Decodes a node, on a drive of `pages` pages.
 ///
 /// # Errors
-/// A page of another kind, or addresses that there are not.
+/// Fails for a page of another type, or for invalid addresses.
 pub fn decode_node(note: &OwnNote, page: &[u8], pages: u32) -> Result<Vec<Slot>, FormatError> {
     expect(note, Class::Node)?;
     take_slots(Reader(&note.bytes).u32() as usize, pages, page)
 }
 
-/// Refuses a page of another kind.
+/// Rejects a page of another type.
 fn expect(note: &OwnNote, class: Class) -> Result<(), FormatError> {
     let found = Class::of(note.class)?;
     if found == class {
@@ -141,24 +142,25 @@ fn expect(note: &OwnNote, class: Class) -> Result<(), FormatError> {
     Err(FormatError(format!("it is a {}, where a {} should be", found.name(), class.name())))
 }
 
-/// Bytes of a change of the map of equal pages: logical page, slot, and its number above the lowest of its page.
+/// Bytes of a change of the deduplication map: logical page, slot, and the change's number minus the lowest number in
+/// its page.
 const RECORD_BYTES: usize = 12;
 
-/// A change of the map of equal pages.
+/// A change of the deduplication map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapRecord {
     /// The logical page.
     pub page: u32,
-    /// The slot that it points to since; [`u32::MAX`] for none.
+    /// The new slot; [`u32::MAX`] for none.
     pub slot: u32,
-    /// Its number among all changes.
+    /// Number of the change among all changes.
     pub number: u64,
 }
 
-/// A page of the log of the map of equal pages.
+/// Encodes a page of the log of the deduplication map.
 ///
 /// # Errors
-/// More changes than fit, or numbers too far from each other.
+/// Fails if there are more changes than fit, or if their numbers differ too much.
 pub fn encode_records(records: &[MapRecord], page: &mut [u8]) -> Result<OwnNote, FormatError> {
     if records.len() * RECORD_BYTES > page.len() {
         return Err(FormatError(format!("{} changes do not fit in {} bytes", records.len(), page.len())));
@@ -178,10 +180,10 @@ pub fn encode_records(records: &[MapRecord], page: &mut [u8]) -> Result<OwnNote,
     Ok(note)
 }
 
-/// Reads one back.
+/// Decodes a page of the log of the deduplication map.
 ///
 /// # Errors
-/// A page of another kind, or more changes than fit.
+/// Fails for a page of another type, or for more changes than fit.
 pub fn decode_records(note: &OwnNote, page: &[u8]) -> Result<Vec<MapRecord>, FormatError> {
     expect(note, Class::Records)?;
     let mut reader = Reader(&note.bytes);
@@ -197,10 +199,11 @@ pub fn decode_records(note: &OwnNote, page: &[u8]) -> Result<Vec<MapRecord>, For
     Ok(page.chunks_exact(RECORD_BYTES).take(count).map(record).collect())
 }
 
-/// A page of the checkpoint of that map: the slots of logical pages from `first` on, as of change `number`.
+/// Encodes a page of a checkpoint of the deduplication map: the slots of logical pages from `first` on, as of change
+/// `number`.
 ///
 /// # Errors
-/// More slots than fit.
+/// Fails if there are more slots than fit.
 pub fn encode_checkpoint(
     first: u32,
     number: u64,
@@ -222,10 +225,10 @@ pub fn encode_checkpoint(
     Ok(note)
 }
 
-/// Reads one back: first page, number, slots.
+/// Decodes a page of a checkpoint: first page, number, slots.
 ///
 /// # Errors
-/// A page of another kind, or more slots than fit.
+/// Fails for a page of another type, or for more slots than fit.
 pub fn decode_checkpoint(note: &OwnNote, page: &[u8]) -> Result<(u32, u64, Vec<u32>), FormatError> {
     expect(note, Class::Checkpoint)?;
     let mut reader = Reader(&note.bytes);
@@ -237,8 +240,8 @@ pub fn decode_checkpoint(note: &OwnNote, page: &[u8]) -> Result<(u32, u64, Vec<u
     Ok((first, number, numbers[..count].iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()))
 }
 
-/// What the spare area of a page of the user notes where equal pages are stored once: the logical page that it was written for, and the
-/// number of that change of the map.
+/// Encodes the note in the spare area of a user page with deduplication: the logical page for which it was written,
+/// and the number of the map change.
 pub fn encode_stored(page: u32, number: u64) -> OwnNote {
     let mut note = OwnNote::new(DATA);
     let mut writer = Writer(&mut note.bytes);
@@ -248,7 +251,7 @@ pub fn encode_stored(page: u32, number: u64) -> OwnNote {
     note
 }
 
-/// Reads it back: page and number; `None` of a page that has no such note.
+/// Decodes this note: page and number; `None` for a page without it.
 pub fn decode_stored(note: &OwnNote) -> Option<(u32, u64)> {
     let mut reader = Reader(&note.bytes);
     let (noted, page, number) = (reader.u32(), reader.u32(), reader.u64());

@@ -1,9 +1,9 @@
-//! Entries of Logarithmic Gecko, packed to the bit as the paper reckons with.
+//! Entries of Logarithmic Gecko, bit-packed as the paper assumes.
 
 use super::FormatError;
 use crate::validity::GeckoConfig;
 
-/// Where the next bit is.
+/// Position of the next bit.
 struct Bits<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -29,11 +29,11 @@ impl Bits<'_> {
     }
 }
 
-/// Writes the entries of a page of a run, whose words are as the store keeps them: of each its key, its erase flag, and a bit for each
-/// page of its part of a block. How many they are.
+/// Writes the entries of a page of a run, given in the store's word format: for each entry its key, its erase flag,
+/// and one bit for each page of its part of a block. Returns the number of entries.
 ///
 /// # Errors
-/// More than a page has room for.
+/// Fails if there are more entries than a page has room for.
 pub fn pack(config: &GeckoConfig, words: &[u64], page: &mut [u8]) -> Result<u32, FormatError> {
     let layout = config.words();
     let entries = words.len() / layout.stride;
@@ -56,10 +56,10 @@ pub fn pack(config: &GeckoConfig, words: &[u64], page: &mut [u8]) -> Result<u32,
     Ok(entries as u32)
 }
 
-/// Reads as many entries back into words.
+/// Reads `entries` entries into the store's word format.
 ///
 /// # Errors
-/// More than a page has room for, keys that there are not, or keys out of order.
+/// Fails for more entries than a page has room for, for invalid keys, and for keys out of order.
 pub fn unpack(config: &GeckoConfig, entries: u32, page: &mut [u8]) -> Result<Vec<u64>, FormatError> {
     let layout = config.words();
     if entries > config.page_entries() || page.len() < config.page_bytes as usize {

@@ -8,57 +8,57 @@ use crate::units::{Lpn, StreamId};
 /// Bytes of a spare area.
 pub const SPARE_BYTES: usize = 128;
 
-/// The version of the format of spare areas, and of the pages that they say something of.
+/// Version of the format of spare areas and of the pages that they describe.
 pub const VERSION: u8 = 1;
 
-/// Class of a page that was never programmed since its block's erase: its spare area is all zeroes.
+/// Type of a page that was not programmed since its block's last erase: its spare area is all zeroes.
 pub const ERASED: u8 = 0;
-/// Class of a page of the user.
+/// Type of a user page.
 pub const DATA: u8 = 1;
-/// Class of a page that was left neither erased nor readable, by a power cut that was planned or because its program failed.
+/// Type of a page that is neither erased nor readable, because of a planned power cut or a failed program.
 pub const SPOILT: u8 = 255;
 
-/// Where the checksum of the spare area is, of all that is before it.
+/// Position of the checksum of the spare area, which covers all bytes before it.
 const CRC_AT: usize = SPARE_BYTES - 4;
 const MAGIC: [u8; 2] = *b"WF";
 const GOES_ON: u8 = 1;
 
-/// Why bytes are not what they should be.
+/// Description of an error in the format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FormatError(pub String);
 
 impl FormatError {
-    /// With these words.
+    /// Creates an error with this message.
     pub fn new(problem: impl Into<String>) -> Self {
         FormatError(problem.into())
     }
 }
 
-/// The checksum of pages and spare areas: CRC-32 as in Ethernet.
+/// Returns the checksum of pages and spare areas: CRC-32 as in Ethernet.
 pub fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// What the spare area of a programmed page has.
+/// Content of the spare area of a programmed page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpareRecord {
-    /// What the FTL finds there.
+    /// The data for the FTL.
     pub spare: Spare,
-    /// The number that the FTL keeps with the block, as of this page.
+    /// The number that the FTL attaches to the block, as of this page.
     pub note: u64,
-    /// The name of what the page holds, by which it is known to be the same after it was moved; 0 of the FTL's own pages.
+    /// Identifier of the page's content, by which it is recognised after it was moved; 0 for the FTL's own pages.
     pub name: u64,
-    /// The number of the operation that programmed it, among all operations of this flash.
+    /// Number of the operation that programmed the page, among all operations of this flash.
     pub operation: u64,
     /// Checksum of the page's bytes.
     pub page_crc: u32,
-    /// What kind of page it is, and what the FTL notes of it besides.
+    /// Type of the page, and the FTL's additional note about it.
     pub own: OwnNote,
 }
 
 impl SpareRecord {
-    /// Its bytes.
+    /// Encodes the spare area.
     pub fn encode(&self) -> [u8; SPARE_BYTES] {
         let mut bytes = [0; SPARE_BYTES];
         let Spare { owner, sequence, stream, cause, group_goes_on } = self.spare;
@@ -73,10 +73,10 @@ impl SpareRecord {
         seal(bytes)
     }
 
-    /// What the bytes say; `None` of an erased page.
+    /// Decodes a spare area; `None` for an erased page.
     ///
     /// # Errors
-    /// Bytes of another format or version, or that are damaged.
+    /// Fails for bytes of another format or version, or damaged bytes.
     pub fn decode(bytes: &[u8; SPARE_BYTES]) -> Result<Option<Self>, FormatError> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(None);
@@ -107,7 +107,7 @@ impl SpareRecord {
         Ok(Some(SpareRecord { spare, note, name, operation, page_crc, own }))
     }
 
-    /// The spare area of a page that operation `operation` left neither erased nor readable.
+    /// Returns the spare area of a page that operation `operation` left neither erased nor readable.
     pub fn spoilt(operation: u64) -> Self {
         let spare = Spare {
             owner: Lpn(0),
@@ -120,7 +120,7 @@ impl SpareRecord {
     }
 }
 
-/// The bytes with their checksum at the end.
+/// Appends the checksum to the bytes.
 fn seal(mut bytes: [u8; SPARE_BYTES]) -> [u8; SPARE_BYTES] {
     let sum = crc(&bytes[..CRC_AT]);
     bytes[CRC_AT..].copy_from_slice(&sum.to_le_bytes());

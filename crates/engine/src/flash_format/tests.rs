@@ -20,9 +20,9 @@ fn record() -> SpareRecord {
     SpareRecord { spare, note: 0x21, name: 0x31, operation: 0x41, page_crc: 0xa1a2_a3a4, own }
 }
 
-/// Byte by byte, as docs/design/flash-image.md has it.
+/// Byte by byte, as specified in docs/design/flash-image.md.
 #[test]
-fn a_spare_area_has_everything_in_its_place() {
+fn spare_area_has_specified_layout() {
     let bytes = record().encode();
     assert_eq!(&bytes[..8], [b'W', b'F', 1, 6, 3, 1, 3, 0]);
     assert_eq!(&bytes[8..16], [4, 3, 2, 1, 0xa4, 0xa3, 0xa2, 0xa1]);
@@ -35,7 +35,7 @@ fn a_spare_area_has_everything_in_its_place() {
 }
 
 #[test]
-fn an_erased_page_is_told_from_a_damaged_one() {
+fn erased_page_differs_from_damaged_page() {
     assert_eq!(SpareRecord::decode(&[0; SPARE_BYTES]), Ok(None));
     let whole = record().encode();
     assert_eq!(SpareRecord::decode(&whole), Ok(Some(record())));
@@ -49,7 +49,7 @@ fn an_erased_page_is_told_from_a_damaged_one() {
 }
 
 #[test]
-fn another_version_and_another_cause_are_refused() {
+fn unknown_version_and_cause_are_rejected() {
     let sealed = |at: usize, byte: u8| {
         let mut bytes = record().encode();
         bytes[at] = byte;
@@ -62,7 +62,7 @@ fn another_version_and_another_cause_are_refused() {
 }
 
 #[test]
-fn translation_pages_and_nodes_are_addresses() {
+fn translation_pages_and_nodes_roundtrip() {
     let mut page = [7; 16];
     let entries = [Slot(1), Slot::NONE, Slot(0x0201), Slot(0)];
     let note = encode_translation(&entries, &mut page).unwrap();
@@ -86,7 +86,7 @@ const STOOD: ValidityNote = ValidityNote { settled: 77, horizon: 66 };
 #[test]
 fn an_entry_of_the_validity_log_takes_twelve_bytes() {
     let entry = |page, time, previous| LogEntry { page: Slot(page), time, previous };
-    // Two entries to a page: the first of page 5 is number 10.
+    // Two entries per page: the first of page 5 has number 10.
     let entries = LogEntries::new(10, &[entry(3, 990, u64::MAX), entry(4, 1000, 10)]);
     let page = ValidityPage::Log(LogPage { number: 5, oldest: 2, written: 1000, entries });
     let (codec, mut bytes) = (codec(None, 24), [7; 24]);
@@ -111,7 +111,8 @@ fn bitmaps_fill_their_pages() {
     }
 }
 
-/// Blocks of 4 pages in one part, keys of 12 bits with the flag: entries of two bytes.
+/// Returns a configuration with blocks of 4 pages in one part and keys of 12 bits including the flag: entries of two
+/// bytes.
 fn runs() -> GeckoConfig {
     GeckoConfig { key_bits: 12, partitions: 1, ..GeckoConfig::new(512, 4, 8) }
 }
@@ -124,7 +125,7 @@ fn entries_of_runs_are_packed_to_the_bit() {
     let words = [word(1, 0, 0b1001), word(0x105, 1, 0)];
     let mut page = [7; 8];
     assert_eq!(pack(&config, &words, &mut page).unwrap(), 2);
-    // Key, flag, bits, from the lowest on: 11, 1 and 4 bits.
+    // Key, flag and bitmap, lowest bit first: 11, 1 and 4 bits.
     assert_eq!(page, [0x01, 0x90, 0x05, 0x09, 0, 0, 0, 0]);
     assert_eq!(unpack(&config, 2, &mut page).unwrap(), words);
     assert!(unpack(&config, 3, &mut page).is_err(), "key 0 after key 0x105");
@@ -133,7 +134,7 @@ fn entries_of_runs_are_packed_to_the_bit() {
 }
 
 #[test]
-fn the_lists_of_a_run_follow_from_its_pages() {
+fn lists_of_run_are_reconstructed_from_its_pages() {
     let config = runs();
     let head = config.words().head_bits;
     let preamble = Preamble { level: 1, created: 50, covers: (3, 4) };
@@ -156,12 +157,12 @@ fn the_lists_of_a_run_follow_from_its_pages() {
     assert_eq!(lists, last);
     decoded.postamble = Some(Box::new(lists));
     assert_eq!(decoded, page);
-    // Elsewhere than it was.
+    // At a different location than when it was written.
     assert_eq!(&*run.lists(&[Some(2), Some(9)], &[Slot(41)]).1, [Slot::NONE]);
 }
 
 #[test]
-fn the_map_of_equal_pages_is_read_again() {
+fn deduplication_map_roundtrips() {
     let records =
         [MapRecord { page: 5, slot: 6, number: 1000 }, MapRecord { page: 7, slot: u32::MAX, number: 1003 }];
     let mut page = [7; 28];
@@ -179,7 +180,7 @@ fn the_map_of_equal_pages_is_read_again() {
 
 proptest! {
     #[test]
-    fn entries_of_any_layout_come_back(
+    fn entries_of_any_layout_roundtrip(
         (pages_per_block, partitions, key_bits) in (1u32..300, 1u32..5, 16u32..64),
         picks in prop::collection::vec((any::<u64>(), any::<bool>(), any::<u64>()), 0..40),
     ) {
@@ -209,9 +210,9 @@ proptest! {
         prop_assert_eq!(unpack(&config, entries, &mut page).unwrap(), words);
     }
 
-    /// Whatever a page and its note say, it is read or refused.
+    /// Any content of a page and its note is either decoded or rejected.
     #[test]
-    fn no_bytes_make_the_readers_panic(
+    fn decoding_random_bytes_never_panics(
         class in any::<u8>(), noted in prop::collection::vec(any::<u8>(), 72),
         mut page in prop::collection::vec(any::<u8>(), 8..64), label in any::<u32>(),
     ) {

@@ -11,49 +11,49 @@ use crate::validity::{
     ValidityPage,
 };
 
-/// Bytes of an entry of the page-validity log: the page, how long after the earliest of its log page it was put in, and how many entries
-/// before this one that of the same block is.
+/// Bytes of an entry of the page-validity log: the page, its time minus the earliest time in its log page, and the
+/// distance to the previous entry of the same block.
 const LOG_ENTRY_BYTES: usize = 12;
 
-/// In the note of a run's page: it is the first.
+/// Flag in the note of a run's page: it is the first.
 const FIRST: u32 = 1;
-/// In the note of a run's page: it is the last.
+/// Flag in the note of a run's page: it is the last.
 const LAST: u32 = 2;
 
-/// How things stood when a page was written, as the FTL notes it with each page of its validity store.
+/// State of the FTL when a page of its validity store was written, stored with the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValidityNote {
-    /// What was to be reported because of pages older than this one had been reported.
+    /// All reports caused by pages older than this sequence number had been made.
     pub settled: u64,
-    /// No mapping entry was dirty that is older than this page.
+    /// No dirty mapping entry referred to a page older than this sequence number.
     pub horizon: u64,
 }
 
-/// What it takes to write and to read the pages of a drive's validity store.
+/// Parameters for encoding and decoding the pages of a drive's validity store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidityCodec {
-    /// Of a store of runs.
+    /// Configuration of a store of runs (Logarithmic Gecko).
     pub gecko: Option<GeckoConfig>,
-    /// Pages of the drive.
+    /// Number of pages of the drive.
     pub pages: u32,
-    /// Bytes of each.
+    /// Bytes per page.
     pub page_bytes: u32,
 }
 
-/// A page that was read. Of a run, its places and first keys follow from its pages, which `complete` works out.
+/// Data of a run's last page that is needed to reconstruct the run's locations and first keys from its other pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecodedRun {
-    /// Pages of the run, on the last page.
+    /// Number of pages in the run.
     pub pages: u32,
-    /// Checksum of the places of the pages before the last, as they were when that was written.
+    /// Checksum of the locations of all pages before the last, at the time when the last page was written.
     pub places_crc: u32,
 }
 
 impl ValidityCodec {
-    /// Writes a page.
+    /// Encodes a page.
     ///
     /// # Errors
-    /// What does not fit, or cannot be said in so few bytes.
+    /// Fails for data that does not fit or cannot be represented.
     pub fn encode(
         &self,
         page: &ValidityPage,
@@ -94,15 +94,16 @@ impl ValidityCodec {
         Ok(note)
     }
 
-    /// Number of the first entry of a page of the log.
+    /// Returns the number of the first entry of a page of the log.
     fn first_entry(&self, number: u32) -> u64 {
         u64::from(number) * (self.page_bytes as usize / LOG_ENTRY_BYTES) as u64
     }
 
-    /// Reads a page whose spare area names `label` for its owner; of the last page of a run, what there is to complete it with.
+    /// Decodes a page whose spare area contains `label` as owner; for the last page of a run, also returns the data
+    /// to complete it.
     ///
     /// # Errors
-    /// What no store has written.
+    /// Fails for contents that no store writes.
     pub fn decode(
         &self,
         note: &OwnNote,
@@ -186,7 +187,7 @@ impl ValidityCodec {
     }
 }
 
-/// Writes the entries of a page of the log, of which the earliest was put in at that time.
+/// Writes the entries of a page of the log; `earliest` is the earliest time of an entry.
 fn put_log(page: &LogPage, earliest: u64, bytes: &mut [u8]) -> Result<(), FormatError> {
     let (entries, room) = (page.entries.len(), bytes.len());
     if entries * LOG_ENTRY_BYTES > room {
@@ -197,7 +198,7 @@ fn put_log(page: &LogPage, earliest: u64, bytes: &mut [u8]) -> Result<(), Format
     for (place, (number, entry)) in bytes.chunks_exact_mut(LOG_ENTRY_BYTES).zip(numbered) {
         let later = u32::try_from(entry.time - earliest)
             .map_err(|_| FormatError::new("the entries of a page of the log are too far from each other"))?;
-        // What is so far back is before the log's first page, where nobody looks.
+        // An entry so far back is before the log's first page, and is never needed.
         let back = number.checked_sub(entry.previous).and_then(|back| u32::try_from(back).ok());
         let mut writer = Writer(place);
         [entry.page.0, later, back.unwrap_or(0)].into_iter().for_each(|number| writer.u32(number));
@@ -215,8 +216,8 @@ fn put_words(words: &[u64], bytes: &mut [u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// What a run's page says of itself: its place and its number of entries; on the first page what the run holds; on the last one that
-/// again, how many pages it has, and a checksum of where the others are.
+/// Writes the note of a run's page: its index and number of entries; on the first and the last page the run's
+/// preamble; on the last page also the number of pages and a checksum of the other pages' locations.
 fn put_run(page: &GeckoPage, entries: u32, writer: &mut Writer<'_>) {
     let preamble = page.preamble.or(page.postamble.as_ref().map(|last| last.preamble));
     let flags =
@@ -231,7 +232,7 @@ fn put_run(page: &GeckoPage, entries: u32, writer: &mut Writer<'_>) {
     }
 }
 
-/// Checksum of places.
+/// Returns the checksum of locations.
 fn places_crc(slots: &[Slot]) -> u32 {
     let bytes: Vec<u8> = slots.iter().flat_map(|slot| slot.0.to_le_bytes()).collect();
     crc(&bytes)
@@ -259,17 +260,17 @@ fn take_run(
     if pages != index + 1 {
         return Err(FormatError(format!("page {index} is the last of a run of {pages}")));
     }
-    // The lists are put in when all pages of the run are known.
+    // The lists are added when all pages of the run are known.
     let nothing = Postamble { preamble: of_run, first_keys: Box::default(), slots: Box::default() };
     page.postamble = Some(Box::new(nothing));
     Ok((page, Some(DecodedRun { pages, places_crc })))
 }
 
 impl DecodedRun {
-    /// The lists that the last page of a run has in the simulation: its first keys and where its other pages were, from the pages that
-    /// were found, in the order of their index: the key that each begins with, and the places that it is at. Of a run whose pages are
-    /// not where they were when the last one was written, nobody can say where that was, and nobody asks but whether it is so: its
-    /// places are all none.
+    /// Returns the lists that the last page of a run has in the simulation, the first keys and the locations of the
+    /// other pages. `first_keys` and `places` are those of the pages found, in the order of their index. If pages
+    /// have moved since the last page was written, the old locations are unknown, and all are returned as
+    /// [`Slot::NONE`]; only this fact is needed.
     pub fn lists(&self, first_keys: &[Option<u64>], places: &[Slot]) -> (Box<[u64]>, Box<[Slot]>) {
         let key = |at: usize| first_keys.get(at).copied().flatten().unwrap_or(0);
         let keys = (0..self.pages as usize).map(key).collect();

@@ -1,4 +1,4 @@
-//! FTLs whose power can be cut from outside, however deep they lie in a stack.
+//! FTLs whose power can be cut from outside, at any depth of a stack.
 
 use super::lives::Lives;
 use super::told::Told;
@@ -9,11 +9,11 @@ use crate::layer::{
 use crate::units::Lpn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An FTL that can be taken apart and put together again in its place.
+/// An FTL that can be power-cycled in place: reduced to its flash and recovered from it.
 ///
-/// Its counts go on through all its lives.
+/// Its counts continue over all power cycles.
 pub struct Cycled<F: Restart> {
-    /// `None` only if it could not be put together again.
+    /// `None` only after a failed recovery.
     ftl: Option<F>,
     settings: F::Settings,
     lives: Lives,
@@ -21,7 +21,7 @@ pub struct Cycled<F: Restart> {
 }
 
 impl<F: Restart> Cycled<F> {
-    /// `ftl`, which was built from `settings`.
+    /// Wraps `ftl`, which was built from `settings`.
     pub fn new(ftl: F, settings: F::Settings) -> Self {
         Cycled { ftl: Some(ftl), settings, lives: Lives::default(), told: Told::default() }
     }
@@ -50,7 +50,7 @@ where
         Ok(report)
     }
 
-    /// Power is cut from outside only.
+    /// Does nothing: power is cut from outside only.
     fn begin(&mut self, _host_pages: u64) {}
 
     fn outages(&self) -> Option<Outages> {
@@ -111,16 +111,17 @@ where
     }
 }
 
-/// A layer with a switch: the stack has one handle, whoever cuts the power the other.
+/// A layer with a power switch: the stack and the code that cuts power each have a handle.
 pub struct Switched<L>(Arc<Mutex<L>>);
 
 impl<L> Switched<L> {
-    /// `layer`, which is a switch as well.
+    /// Wraps `layer`, which is also its own power switch.
     pub fn new(layer: L) -> Self {
         Switched(Arc::new(Mutex::new(layer)))
     }
 
-    /// Between two calls a layer is whole, whatever became of a thread that used it.
+    /// Locks the layer. Ignores poisoning: between two calls a layer is consistent, even if a thread that used it
+    /// panicked.
     fn lock(&self) -> MutexGuard<'_, L> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

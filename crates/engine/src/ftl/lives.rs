@@ -1,27 +1,27 @@
-//! The counts of an FTL over all its lives.
+//! Counts of an FTL over all power cycles.
 
 use crate::counters::{Cause, Counters, Operation};
 use crate::ftl::Restart;
 use crate::layer::{LayerReport, Reports};
 
-/// What earlier lives did.
+/// Counts of earlier power cycles.
 #[derive(Default)]
 pub(super) struct Lives {
     past: LayerReport,
 }
 
 impl Lives {
-    /// The life of `ftl` ends.
+    /// Ends the current power cycle and saves the counts of `ftl`.
     pub fn end<F: Restart>(&mut self, ftl: &F) {
         let mut reports = Reports::default();
         ftl.describe(&mut reports);
         add(&mut self.past, &reports.layers[0]);
     }
 
-    /// Completes the report at `at`, of the life that is lived.
+    /// Completes the report at `at`, which only covers the current power cycle.
     ///
-    /// What the flash did and no life counts was done by a recovery that was cut, or by the request that was: it counts as
-    /// translation.
+    /// Flash operations that no FTL counted belong to an interrupted recovery or an interrupted request: they are
+    /// added as translation.
     pub fn complete(&self, reports: &mut Reports, at: usize) {
         let Reports { layers, nand } = reports;
         let Some(nand) = nand else { return };
@@ -43,7 +43,7 @@ impl Lives {
     }
 }
 
-/// Adds the counts of `other`; what is no count stays.
+/// Adds the counts of `other`; other values are unchanged.
 fn add(report: &mut LayerReport, other: &LayerReport) {
     add_counters(&mut report.counters, &other.counters);
     if report.victim_valid_pages.len() < other.victim_valid_pages.len() {

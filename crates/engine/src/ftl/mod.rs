@@ -1,4 +1,4 @@
-//! Flash translation layers other than the plain log: what they keep in flash, and how they come back from it.
+//! Flash translation layers other than the plain log, their data in flash, and their recovery from it.
 
 mod cycled;
 pub mod hybrid;
@@ -22,75 +22,75 @@ use crate::nand::{Flash, KeptError, KeptFlash};
 use crate::seed::Seed;
 use crate::units::BlockId;
 
-/// The root of the generators of an FTL's policies on flash that was used before. With the same draws after each power cut a
-/// policy would name the same blocks each time, which may have nothing to win.
+/// Returns the root seed for the policies of an FTL on used flash. With the same random numbers after each power cut,
+/// a policy would choose the same blocks every time, which may have no invalid pages.
 fn seed_of_life(seed: Seed, flash: &impl Medium) -> Seed {
     let erases: u64 = (0..flash.blocks()).map(|block| u64::from(flash.erases(BlockId(block)))).sum();
     if erases == 0 { seed } else { seed.of(&format!("life after {erases} erases")) }
 }
 
-/// An FTL that can be taken apart to its flash, as a power cut does, and put together again from it.
+/// An FTL that can be reduced to its flash, as by a power cut, and recovered from it.
 pub trait Restart: Layer<<Self::Flash as Medium>::Payload> + Sized {
-    /// The flash below.
+    /// Type of the flash below.
     type Flash: Flash;
 
-    /// What survives: the flash, and contents of pages that the FTL wrote for itself.
+    /// State that survives a power cut: the flash, and the contents of pages that the FTL wrote for itself.
     type Remains;
 
-    /// What it is built from.
+    /// Settings that the FTL is built from.
     type Settings: Clone;
 
-    /// Whether trims that were followed by a flush survive.
+    /// True if trims survive a power cut once a flush has followed.
     const DURABLE_TRIMS: bool;
 
-    /// Whether recovery reads all spare areas that were written, so that whatever is noted there is at hand.
+    /// True if recovery reads all written spare areas, so that notes in them are available without further reads.
     const READS_ALL_SPARE_AREAS: bool;
 
-    /// Everything in RAM is lost.
+    /// Drops everything in RAM.
     fn into_flash(self) -> Self::Remains;
 
-    /// Builds the FTL anew from what survived. Power may be lost again meanwhile: then what survives that comes back with
-    /// the error.
+    /// Recovers the FTL from the surviving state. If power is lost meanwhile, returns the error with the state that
+    /// survives then.
     #[allow(clippy::type_complexity)]
     fn restart(
         settings: &Self::Settings,
         remains: Self::Remains,
     ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)>;
 
-    /// As [`Restart::restart`], after a power cut at which a battery, if there is one, could not do its work: what was to be written
-    /// then is looked for in flash, as drives without a battery do. Trims that were acknowledged may be undone, as far as they were
-    /// in RAM alone.
+    /// Recovers like [`Restart::restart`], but after a power cut in which a battery, if there is one, did not work:
+    /// data that it would have written is searched for in flash, as in a drive without battery. Acknowledged trims
+    /// may be lost if they were only in RAM.
     #[allow(clippy::type_complexity)]
     fn restart_unsaved(
         settings: &Self::Settings,
         remains: Self::Remains,
     ) -> Result<(Self, RecoveryReport), (LayerError, Self::Remains)>;
 
-    /// What survives, from flash that was kept outside of the simulation: `flash` has its spare areas, and `kept` the bytes of the
-    /// pages that the FTL wrote for itself.
+    /// Reads the surviving state from flash that is stored outside the simulation: `flash` has its spare areas, and
+    /// `kept` the bytes of the pages that the FTL wrote for itself.
     ///
     /// # Errors
-    /// A page that cannot be read, or is not what an FTL with these settings would have written there.
+    /// Fails if a page is unreadable, or differs from what an FTL with these settings would have written.
     fn reread(
         settings: &Self::Settings,
         flash: Self::Flash,
         kept: &mut dyn KeptFlash,
     ) -> Result<Self::Remains, KeptError>;
 
-    /// What a battery does: makes the RAM durable. `Ok(())` where there is none.
+    /// Does the work of a battery: makes the contents of RAM durable. `Ok(())` without a battery.
     fn save(&mut self) -> Result<(), LayerError>;
 
-    /// Whether it has a battery.
+    /// True if the FTL has a battery.
     fn has_battery(&self) -> bool;
 
-    /// Whether anything of what was acknowledged is in RAM alone, besides trims, so that a power cut may undo it before the next
-    /// flush.
+    /// True if acknowledged writes are only in RAM, so that a power cut before the next flush may undo them. Ignores
+    /// trims.
     fn owes(&self) -> bool;
 
-    /// The flash below.
+    /// Returns the flash below.
     fn flash_mut(&mut self) -> &mut Self::Flash;
 
-    /// From now on asks `migration` what becomes of the live pages of blocks that are cleaned; or says why it cannot.
+    /// Sets the migration policy for the live pages of victims, or returns an error if it is not supported.
     fn ask(
         &mut self,
         migration: Box<dyn Migration<<Self::Flash as Medium>::Payload>>,

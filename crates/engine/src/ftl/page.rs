@@ -1,4 +1,4 @@
-//! The page-mapped FTL whose map is in RAM: a log on flash that comes back after a power cut by reading all spare areas.
+//! The page-mapped FTL with its map in RAM: a log on flash that recovers from a power cut by reading all spare areas.
 
 use super::{Restart, seed_of_life};
 use crate::config::{ConfigError, StoreSize};
@@ -10,26 +10,26 @@ use crate::pool::Remains;
 use crate::victim::{VictimConfig, VictimPolicy};
 use crate::wear::{WearConfig, WearLevelling};
 
-/// A page-mapped FTL on flash with spare areas: the log itself, its policies behind pointers.
+/// A page-mapped FTL on flash with spare areas: the log with dynamically chosen policies.
 pub type PageFtl<F> = LogStore<F, PageTable, Box<dyn VictimPolicy>, Box<dyn Placement>>;
 
-/// What a store decides by.
+/// Policies of a store.
 struct Policies {
     victim: Box<dyn VictimPolicy>,
     placement: Box<dyn Placement>,
     levelling: Option<Box<dyn WearLevelling>>,
 }
 
-/// What a page-mapped FTL is built from.
+/// Settings of a page-mapped FTL.
 #[derive(Clone, Debug)]
 pub struct PageConfig {
-    /// The store; its `reclaim` must be a pool.
+    /// Settings of the store; its `reclaim` must be a pool.
     pub store: StoreConfig,
-    /// Which block is cleaned next.
+    /// Victim policy.
     pub victim: VictimConfig,
-    /// Which stream a page goes to.
+    /// Placement policy.
     pub placement: PlacementConfig,
-    /// How wear is levelled.
+    /// Settings of wear levelling.
     pub wear: WearConfig,
 }
 
@@ -50,7 +50,7 @@ impl PageConfig {
 }
 
 impl PageConfig {
-    /// The FTL on erased flash, or the setting that cannot work.
+    /// Builds the FTL on erased flash. Fails if a setting cannot work; the error names its key.
     pub fn build<F: Flash>(&self, flash: F) -> Result<PageFtl<F>, ConfigError> {
         if self.store.reclaim == Reclaim::InPlace {
             let problem = "in_place keeps pages in RAM alone while it cleans; use free_pool";
@@ -62,9 +62,9 @@ impl PageConfig {
     }
 }
 
-/// A write is on flash when it returns. Trims leave no trace there: after a power cut a page that was trimmed may hold again
-/// what it held before. A group of pages is whole after a cut between two requests; after one in its middle the part of it
-/// that was written may be found.
+/// A write is on flash when it returns. Trims are not recorded on flash, so a trimmed page may have its earlier
+/// content again after a power cut. An atomic group is complete after a cut between two requests; after a cut in the
+/// middle of the group, a part of it may be found.
 impl<F: Flash> Restart for PageFtl<F> {
     type Flash = F;
     type Remains = Remains<F>;
@@ -90,12 +90,12 @@ impl<F: Flash> Restart for PageFtl<F> {
         settings: &PageConfig,
         remains: Remains<F>,
     ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        // It has no battery.
+        // The FTL has no battery, so an unsaved restart is an ordinary one.
         Self::restart(settings, remains)
     }
 
     fn reread(_settings: &PageConfig, flash: F, _kept: &mut dyn KeptFlash) -> Result<Remains<F>, KeptError> {
-        // All that it keeps in flash is in spare areas.
+        // Everything that the FTL stores in flash is in spare areas.
         Ok(Remains::from(flash))
     }
 

@@ -1,30 +1,30 @@
-//! Drives whose power can be cut, and what that led to.
+//! Drives whose power can be cut, and statistics of power cuts.
 
 use crate::layer::{LayerError, RecoveryReport};
 
 /// A drive whose power can be cut.
 pub trait PowerCycle: Send {
-    /// Cuts the power between two requests and restores it; what the FTL did to come back.
+    /// Cuts the power between two requests and restores it. Returns the report of the recovery.
     fn cycle(&mut self) -> Result<RecoveryReport, LayerError>;
 
-    /// Measuring begins, and the host will write so many pages.
+    /// Starts the measured phase, in which the host writes `host_pages` pages.
     fn begin(&mut self, host_pages: u64);
 
-    /// What cuts in the middle of its work led to, if it suffers any.
+    /// Returns the statistics of cuts during operations, if the drive has any.
     fn outages(&self) -> Option<Outages>;
 }
 
-/// What power cuts led to.
+/// Statistics of power cuts.
 #[derive(Clone, Debug, Default)]
 pub struct Outages {
-    /// Cuts while the host was served.
+    /// Cuts during host requests.
     pub cuts: u64,
-    /// Of these, those in the middle of an operation.
+    /// Those of the cuts during host requests that were in the middle of a flash operation.
     pub torn_cuts: u64,
-    /// Cuts while the FTL was coming back.
+    /// Cuts during recovery.
     pub cuts_in_recovery: u64,
-    /// Pages that were read back.
+    /// Pages that were read back and verified.
     pub pages_verified: u64,
-    /// What it did to come back, each time.
+    /// Report of each recovery.
     pub recoveries: Vec<RecoveryReport>,
 }

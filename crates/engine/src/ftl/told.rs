@@ -1,19 +1,19 @@
-//! What an FTL was told from above, and still holds for it in its next life.
+//! Commands from layers above whose effect must survive a power cycle.
 
 use crate::layer::{Command, Layer, LayerExt, Payload};
 
-/// The layers above do not notice that power was lost, and say nothing twice.
+/// State set by commands. Layers above do not notice a power cut and do not repeat their commands.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    /// The ends of the partitions that are told apart.
+    /// Ends of the partitions to which moves are attributed.
     ends: Option<Vec<u32>>,
     counts_moves: bool,
-    /// Logs above that are cleaning.
+    /// Number of logs above that are cleaning.
     cleaning_above: u32,
 }
 
 impl Told {
-    /// The FTL is about to be told this.
+    /// Records a command that is about to be sent to the FTL.
     pub fn note<P>(&mut self, command: &Command<'_, P>) {
         match command {
             Command::Divide { ends } => self.ends = Some(ends.to_vec()),
@@ -30,7 +30,7 @@ impl Told {
         }
     }
 
-    /// Tells the FTL again, which has just come back.
+    /// Repeats the commands to an FTL that has just been recovered.
     pub fn repeat<P: Payload>(&self, ftl: &mut impl Layer<P>) {
         if let Some(ends) = &self.ends {
             ftl.divide(ends);

@@ -1,43 +1,45 @@
-//! What only some layers can, by name.
+//! Optional abilities of layers, with the queries and commands that belong to them.
 //!
-//! A layer says which abilities it has, and is asked and told through one enum each: [`Query`] for what changes nothing,
-//! [`Command`] for what may. A wrapper hands both on in a line each, and so has every ability of what it wraps, those
-//! that are added later as well; one that lacks an ability of the layer below says why. [`LayerExt`] has the calls by their names
-//! and types.
+//! A layer declares its abilities. They are used through one enum each: [`Query`] for questions that change nothing,
+//! [`Command`] for operations that may change something. A wrapper forwards each enum with one line of code, and so
+//! has all abilities of the wrapped layer, including those added later. A wrapper that lacks an ability of the layer
+//! below gives the reason. [`LayerExt`] offers the calls as named, typed methods.
 
 use super::answer::{Answer, ZoneState};
 use super::{Layer, LayerError, Payload};
 use crate::config::ConfigError;
 use crate::units::Lpn;
 
-/// Something that only some layers can.
+/// An optional ability of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ability {
-    /// Groups of pages that a power cut leaves whole or not at all: [`LayerExt::write_atomic`].
+    /// Writes groups of pages that survive a power cut completely or not at all: [`LayerExt::write_atomic`].
     AtomicGroups,
-    /// Each call of [`Layer::write`] and [`Layer::trim`] is to be one request of the user, as for a layer that does each of them
-    /// atomically; to any other it is all the same how they are cut into calls.
+    /// Each call of [`Layer::write`] and [`Layer::trim`] must be exactly one request of the user, because the layer
+    /// treats each call as a unit, for example as atomic. For a layer without this ability, requests may be split and
+    /// joined.
     Requests,
-    /// Tells apart whose pages cleaning moves: [`LayerExt::divide`].
+    /// Attributes the pages that cleaning moves to their users: [`LayerExt::divide`].
     Attribution,
-    /// Knows of a page whether cleaning has moved it, once it was told to count: [`LayerExt::moved_pages`].
+    /// Tracks, once counting is enabled, if cleaning has moved a page: [`LayerExt::moved_pages`].
     MoveCounts,
-    /// Puts off its cleaning, here or further below, while a log above cleans: [`LayerExt::cleaning_above`].
+    /// Defers its cleaning, in this layer or further below, while a log above is cleaning:
+    /// [`LayerExt::cleaning_above`].
     Deferral,
-    /// Cleans in idle time, here or further below: [`LayerExt::clean_ahead`].
+    /// Cleans in idle time, in this layer or further below: [`LayerExt::clean_ahead`].
     IdleCleaning,
-    /// Knows what trims would leave valid in its blocks: [`LayerExt::left_valid`].
+    /// Knows how many pages would stay valid in its blocks after trims: [`LayerExt::left_valid`].
     LeftValid,
-    /// Brings what it keeps of pages that will soon be written into the cache: [`LayerExt::foresee`].
+    /// Prefetches its own table entries of pages that will soon be written: [`LayerExt::foresee`].
     LookAhead,
-    /// Takes consecutive pages without a list of them: [`Command::WriteRun`] and [`Command::TrimRun`].
+    /// Accepts consecutive pages without a list of them: [`Command::WriteRun`] and [`Command::TrimRun`].
     Runs,
-    /// Is written in zones, each in order: [`LayerExt::zone`].
+    /// Is divided into zones, each of which is written sequentially: [`LayerExt::zone`].
     Zones,
 }
 
 impl Ability {
-    /// All abilities, in the order of their numbers.
+    /// All abilities, in the order of their discriminants.
     pub const ALL: [Ability; 10] = [
         Ability::AtomicGroups,
         Ability::Requests,
@@ -51,7 +53,7 @@ impl Ability {
         Ability::Zones,
     ];
 
-    /// Name, what a layer with it does, and who has it.
+    /// Texts of each ability for messages: its name, its effect, and the layers that have it.
     const TEXTS: [[&'static str; 3]; Ability::ALL.len()] = [
         [
             "atomic writes",
@@ -101,54 +103,54 @@ impl Ability {
         ],
     ];
 
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         Ability::TEXTS[self as usize][0]
     }
 
-    /// What a layer with it does.
+    /// Returns a description of a layer with the ability, for messages.
     pub fn help(self) -> &'static str {
         Ability::TEXTS[self as usize][1]
     }
 }
 
-/// A set of abilities. What a layer can is settled when it is built.
+/// A set of abilities. The abilities of a layer are fixed when it is built.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Abilities(u16);
 
 impl Abilities {
-    /// None.
+    /// The empty set.
     pub const NONE: Abilities = Abilities(0);
 
-    /// Those of `abilities` whose condition holds.
+    /// Returns the set of those `abilities` whose condition is true.
     pub fn of(abilities: &[(Ability, bool)]) -> Self {
         abilities.iter().fold(Abilities::NONE, |set, &(ability, holds)| set.with(ability, holds))
     }
 
-    /// These, and `ability` if that `holds`.
+    /// Returns the set with `ability` added if `holds` is true.
     #[must_use]
     pub const fn with(self, ability: Ability, holds: bool) -> Self {
         if holds { Abilities(self.0 | 1 << ability as u16) } else { self }
     }
 
-    /// These but `ability`.
+    /// Returns the set without `ability`.
     #[must_use]
     pub const fn without(self, ability: Ability) -> Self {
         Abilities(self.0 & !(1 << ability as u16))
     }
 
-    /// Those that are in both sets.
+    /// Returns the abilities that are in both sets.
     #[must_use]
     pub const fn both(self, other: Self) -> Self {
         Abilities(self.0 & other.0)
     }
 
-    /// Whether `ability` is among them.
+    /// True if the set contains `ability`.
     pub const fn has(self, ability: Ability) -> bool {
         self.0 >> ability as u16 & 1 == 1
     }
 
-    /// Refuses a setting at `key` that needs `ability` of the layer `below`, which can these.
+    /// Rejects a setting at `key` that needs `ability` of the layer named `below`, whose abilities are `self`.
     pub fn require(self, ability: Ability, below: &str, key: &str) -> Result<(), ConfigError> {
         if self.has(ability) {
             return Ok(());
@@ -158,7 +160,7 @@ impl Abilities {
         Err(ConfigError::new(key, problem))
     }
 
-    /// All of them, in the order of [`Ability::ALL`].
+    /// Returns the abilities in the order of [`Ability::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Ability> {
         Ability::ALL.into_iter().filter(move |&ability| self.has(ability))
     }
@@ -172,29 +174,30 @@ impl std::fmt::Debug for Abilities {
 
 /// A question to a layer, which changes nothing. A layer without the ability answers [`Answer::Nothing`].
 ///
-/// Pages are in the range of the layer. None is listed twice, but for [`Query::MovedPages`], where each counts.
+/// Pages are in the range of the layer. No page is listed twice, except in [`Query::MovedPages`], where each
+/// occurrence counts.
 #[derive(Clone, Copy, Debug)]
 pub enum Query<'a> {
-    /// [`Ability::AtomicGroups`]: pages of the longest group?
+    /// [`Ability::AtomicGroups`]: returns the maximum number of pages in a group.
     AtomicPages,
-    /// [`Ability::MoveCounts`]: how many of these has the layer moved since they were written?
+    /// [`Ability::MoveCounts`]: returns how many of these pages the layer has moved since they were written.
     MovedPages(&'a [Lpn]),
-    /// [`Ability::LeftValid`]: what would stay valid if these were trimmed now?
+    /// [`Ability::LeftValid`]: returns how many pages would stay valid if these pages were trimmed now.
     LeftValid(&'a [Lpn]),
-    /// [`Ability::LookAhead`]: these will soon be written or trimmed. It is asked twice: first without `near`, and, when what that
-    /// fetched has arrived, with it. No effect on any result.
+    /// [`Ability::LookAhead`]: announces pages that will soon be written or trimmed, for prefetching. Sent twice:
+    /// first with `near` false, and again with `near` true when the first prefetch has completed. Changes no result.
     Foresee {
         /// The pages.
         pages: &'a [Lpn],
-        /// Whether the first fetch has arrived.
+        /// True if the first prefetch has completed.
         near: bool,
     },
-    /// [`Ability::Zones`]: how is the zone of the first of these?
+    /// [`Ability::Zones`]: returns the state of the zone that contains the first of these pages.
     Zone(&'a [Lpn]),
 }
 
 impl<'a> Query<'a> {
-    /// The ability that it belongs to.
+    /// Returns the ability that the query belongs to.
     pub fn ability(self) -> Ability {
         match self {
             Query::AtomicPages => Ability::AtomicGroups,
@@ -205,7 +208,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The pages that it is about.
+    /// Returns the pages of the query.
     pub fn pages(self) -> &'a [Lpn] {
         match self {
             Query::AtomicPages => &[],
@@ -216,7 +219,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The same question about other pages: how a layer that numbers pages in another way hands it on.
+    /// Returns the same query for other pages; used to forward it to a layer with different page numbers.
     #[must_use]
     pub fn about(self, pages: &[Lpn]) -> Query<'_> {
         match self {
@@ -229,53 +232,56 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What a layer is told to do. A layer without the ability does nothing and answers [`Answer::Nothing`]; see
+/// An operation that a layer performs. A layer without the ability does nothing and answers [`Answer::Nothing`]; see
 /// [`Command::unable`].
 #[derive(Clone, Copy, Debug)]
 pub enum Command<'a, P> {
-    /// [`Ability::AtomicGroups`]: as [`Layer::write`], all of it or nothing surviving a power cut.
+    /// [`Ability::AtomicGroups`]: does the same as [`Layer::write`], but the pages survive a power cut completely or
+    /// not at all.
     WriteAtomic {
         /// The pages, in the range of the layer, in order.
         pages: &'a [Lpn],
-        /// Content for every page.
+        /// Contents, one per page.
         data: &'a [P],
         /// The caller's stream hint.
         hint: u16,
     },
-    /// [`Ability::Runs`]: as [`Layer::write`] of as many consecutive pages as there is content.
+    /// [`Ability::Runs`]: does the same as [`Layer::write`] for `data.len()` consecutive pages.
     WriteRun {
         /// The first page.
         first: Lpn,
-        /// Content for every page.
+        /// Contents, one per page.
         data: &'a [P],
         /// The caller's stream hint.
         hint: u16,
     },
-    /// [`Ability::Runs`]: as [`Layer::trim`] of consecutive pages.
+    /// [`Ability::Runs`]: does the same as [`Layer::trim`] for consecutive pages.
     TrimRun {
         /// The first page.
         first: Lpn,
-        /// How many.
+        /// Number of pages.
         pages: u32,
     },
-    /// [`Ability::Attribution`]: from now on tell apart whose pages cleaning moves. Partition `k` ends before page `ends[k]`, and
-    /// each write is of one partition's pages.
+    /// [`Ability::Attribution`]: from now on, attributes the pages that cleaning moves to partitions. Partition `k`
+    /// ends before page `ends[k]`; each write only contains pages of one partition.
     Divide {
-        /// One past the last page of each partition, rising.
+        /// One past the last page of each partition, ascending.
         ends: &'a [u32],
     },
-    /// [`Ability::MoveCounts`]: from now on count which pages were moved.
+    /// [`Ability::MoveCounts`]: from now on, counts the moved pages.
     CountMoves,
-    /// [`Ability::Deferral`]: a log above begins to clean, or has ended. Until then what it is about to invalidate is still valid
-    /// here, so that a layer that can wait does better to clean later. Several logs may clean at the same time.
+    /// [`Ability::Deferral`]: a log above begins or ends cleaning. Pages that it is about to invalidate are still
+    /// valid here in between, so it is better to clean later, if the layer can wait. Several logs may clean at the
+    /// same time.
     CleaningAbove {
-        /// Whether it begins.
+        /// True at the beginning of cleaning.
         begins: bool,
     },
-    /// [`Ability::IdleCleaning`]: there is idle time. Cleans a little, one victim of this layer or of one below, if there is
-    /// anything to gain; the answer says whether it did and may be told again.
+    /// [`Ability::IdleCleaning`]: uses idle time to clean one victim of this layer or of one below, if that gains
+    /// space. Answers true if it did and the command may be repeated.
     CleanAhead,
-    /// [`Ability::Zones`]: the zone of the first of these takes no more writes until it is reset, and is open no longer.
+    /// [`Ability::Zones`]: finishes the zone that contains the first of these pages. The zone is then no longer open
+    /// and accepts no writes until it is reset.
     FinishZone {
         /// The pages, in the range of the layer.
         pages: &'a [Lpn],
@@ -283,7 +289,7 @@ pub enum Command<'a, P> {
 }
 
 impl<'a, P> Command<'a, P> {
-    /// The ability that it belongs to.
+    /// Returns the ability that the command belongs to.
     pub fn ability(&self) -> Ability {
         match self {
             Command::WriteAtomic { .. } => Ability::AtomicGroups,
@@ -296,7 +302,7 @@ impl<'a, P> Command<'a, P> {
         }
     }
 
-    /// The pages that it writes, if they are listed.
+    /// Returns the pages that the command writes, if they are listed.
     pub fn written(&self) -> &'a [Lpn] {
         match self {
             Command::WriteAtomic { pages, .. } => pages,
@@ -304,7 +310,8 @@ impl<'a, P> Command<'a, P> {
         }
     }
 
-    /// The same for other pages: how a layer that numbers pages in another way hands it on. Partitions keep their ends.
+    /// Returns the same command for other pages; used to forward it to a layer with different page numbers. The ends
+    /// of partitions are not changed.
     #[must_use]
     pub fn about<'b>(self, pages: &'b [Lpn]) -> Command<'b, P>
     where
@@ -317,7 +324,7 @@ impl<'a, P> Command<'a, P> {
         }
     }
 
-    /// The same for a layer whose pages hold something else; `None` if it has content with it.
+    /// Returns the same command for a layer with another payload type; `None` if the command contains payloads.
     pub fn without_content<Q>(self) -> Option<Command<'a, Q>> {
         match self {
             Command::WriteAtomic { .. } | Command::WriteRun { .. } => None,
@@ -330,7 +337,8 @@ impl<'a, P> Command<'a, P> {
         }
     }
 
-    /// What a layer that lacks the ability answers: it refuses what was to be written or trimmed, and is silent about all else.
+    /// Returns the answer of a layer that lacks the ability: an error for writes and trims, [`Answer::Nothing`] for
+    /// all others.
     pub fn unable(&self) -> Result<Answer, LayerError> {
         match self {
             Command::WriteAtomic { pages, .. } => {
@@ -342,58 +350,57 @@ impl<'a, P> Command<'a, P> {
     }
 }
 
-/// What can be asked of layers and said to them beyond what each must answer, by name: for callers, and never to be
-/// implemented otherwise than here.
+/// Optional queries and commands of layers as named methods. For callers only; implemented only here.
 pub trait LayerExt<P: Payload>: Layer<P> {
-    /// As [`Layer::write`], all of it or nothing surviving a power cut.
+    /// Writes pages as [`Layer::write`] does, but so that they survive a power cut completely or not at all.
     fn write_atomic(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.command(Command::WriteAtomic { pages, data, hint }).map(drop)
     }
 
-    /// Pages of the longest group that can be written atomically; 0 for a layer that cannot.
+    /// Returns the maximum number of pages that can be written atomically; 0 for a layer without the ability.
     fn atomic_pages(&self) -> u32 {
         self.query(Query::AtomicPages).pages() as u32
     }
 
-    /// Whether each call of [`Layer::write`] and [`Layer::trim`] is to be one request of the user.
+    /// True if each call of [`Layer::write`] and [`Layer::trim`] must be one request of the user.
     fn wants_requests(&self) -> bool {
         self.abilities().has(Ability::Requests)
     }
 
-    /// From now on counts which pages are moved, if it can.
+    /// From now on, counts the moved pages, if the layer has the ability.
     fn count_moves(&mut self) {
         self.tell(Command::CountMoves);
     }
 
-    /// How many of `pages` the layer has moved since they were written; 0 where it does not count that.
+    /// Returns how many of `pages` the layer has moved since they were written; 0 if it does not count moves.
     fn moved_pages(&self, pages: &[Lpn]) -> u64 {
         self.query(Query::MovedPages(pages)).pages()
     }
 
-    /// A log above begins to clean, or has ended.
+    /// Notifies the layer that a log above begins or ends cleaning.
     fn cleaning_above(&mut self, begins: bool) {
         self.tell(Command::CleaningAbove { begins });
     }
 
-    /// `page` will soon be written or trimmed: see [`Query::Foresee`].
+    /// Announces that `page` will soon be written or trimmed: see [`Query::Foresee`].
     #[inline]
     fn foresee(&self, page: Lpn, near: bool) {
         self.query(Query::Foresee { pages: &[page], near });
     }
 
-    /// Idle time: cleans one victim of this layer or of one below, if there is anything to gain; whether it did and may be
-    /// asked again.
+    /// Uses idle time to clean one victim of this layer or of one below, if that gains space. Returns true if it did
+    /// and may be called again.
     fn clean_ahead(&mut self) -> Result<bool, LayerError> {
         self.command(Command::CleanAhead).map(|answer| answer == Answer::Done(true))
     }
 
-    /// If these pages were trimmed now: share of valid pages in the blocks that hold them; 0 where nothing holds any, or
-    /// nothing is known.
+    /// Returns the fraction of valid pages in the blocks that store any of `pages`, as it would be if `pages` were
+    /// trimmed now; 0 if no page is stored, or the layer lacks the ability.
     fn left_valid(&self, pages: &[Lpn]) -> f64 {
         self.query(Query::LeftValid(pages)).left_share()
     }
 
-    /// How the zone of a page is; `None` of a layer that has no zones.
+    /// Returns the state of the zone that contains `page`; `None` for a layer without zones.
     fn zone(&self, page: Lpn) -> Option<ZoneState> {
         match self.query(Query::Zone(&[page])) {
             Answer::Zone(state) => Some(state),
@@ -401,17 +408,19 @@ pub trait LayerExt<P: Payload>: Layer<P> {
         }
     }
 
-    /// Has the zone of a page take no more writes until it is reset; whether it has one.
+    /// Finishes the zone that contains `page`: it accepts no writes until it is reset. Returns false if the layer has
+    /// no zones.
     fn finish_zone(&mut self, page: Lpn) -> Result<bool, LayerError> {
         self.command(Command::FinishZone { pages: &[page] }).map(|answer| answer == Answer::Done(true))
     }
 
-    /// From now on tells apart whose pages cleaning moves, if it can: partition `k` ends before page `ends[k]`.
+    /// From now on, attributes the pages that cleaning moves to partitions, if the layer has the ability. Partition
+    /// `k` ends before page `ends[k]`.
     fn divide(&mut self, ends: &[u32]) {
         self.tell(Command::Divide { ends });
     }
 
-    /// Says something that no layer refuses.
+    /// Sends a command that no layer rejects.
     fn tell(&mut self, command: Command<'_, P>) {
         let told = self.command(command);
         debug_assert!(told.is_ok(), "{told:?}: only writing and cleaning can fail");
@@ -425,7 +434,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_refused_with_both_names() {
+    fn missing_ability_is_rejected_with_both_names() {
         let can = Abilities::NONE.with(Ability::LeftValid, true);
         assert_eq!(can.require(Ability::LeftValid, "`ftl`", "victim"), Ok(()));
         let refused = can.require(Ability::Deferral, "`ftl`", "free_blocks_deferred").unwrap_err();

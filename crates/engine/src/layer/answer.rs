@@ -1,54 +1,55 @@
-//! What layers answer to what is asked of them, and to what they are told.
+//! Answers of layers to queries and commands.
 
-/// What a layer answers.
+/// Answer of a layer to a query or command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It cannot tell, or there is nothing to tell.
+    /// The layer lacks the ability or has no information.
     Nothing,
-    /// So many pages.
+    /// Number of pages.
     Pages(u64),
-    /// Pages that would stay valid in the blocks that hold any of those asked about.
+    /// Pages that would stay valid in the blocks that store any of the queried pages.
     Left {
-        /// Pages valid afterwards.
+        /// Number of pages that would stay valid.
         valid_pages: u64,
-        /// All pages of these blocks.
+        /// Number of all pages in these blocks.
         held_pages: u64,
     },
-    /// Whether it did something.
+    /// True if the command did something.
     Done(bool),
-    /// How a zone is.
+    /// State of a zone.
     Zone(ZoneState),
 }
 
-/// How a zone is.
+/// State of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneState {
-    /// Pages of the zone, as of each other.
+    /// Number of pages in each zone.
     pub pages: u32,
-    /// Pages written since it was reset last.
+    /// Pages written since the last reset.
     pub written: u32,
-    /// It was finished before all of it was written.
+    /// True if the zone was finished before it was full.
     pub is_finished: bool,
-    /// It can be read and reset, and not written.
+    /// True if the zone can be read and reset, but not written.
     pub is_offline: bool,
-    /// Zones that may be partly written at the same time, if that keeps it from being written to: it is empty, and so many are.
+    /// Limit of open zones, if it prevents the zone from being written: the zone is empty, and this many others are
+    /// open.
     pub open_limit: Option<u32>,
 }
 
 impl ZoneState {
-    /// The page of the zone that is written next: as many as the zone has when it is full.
+    /// Returns the index in the zone of the page that is written next; the number of pages in a zone if it is full.
     pub fn write_pointer(&self) -> u32 {
         if self.is_finished { self.pages } else { self.written }
     }
 }
 
 impl Answer {
-    /// Pages, if it is about pages; else 0.
+    /// Returns the number of pages, or 0 if the answer is not a number of pages.
     pub fn pages(self) -> u64 {
         if let Answer::Pages(pages) = self { pages } else { 0 }
     }
 
-    /// Share of valid pages; 0 where no block holds any of them, or nothing is known.
+    /// Returns the fraction of valid pages; 0 if no block holds any of the pages, or there is no answer.
     pub fn left_share(self) -> f64 {
         match self {
             Answer::Left { valid_pages, held_pages } if held_pages > 0 => {

@@ -1,68 +1,69 @@
-//! What deduplication reports of itself.
+//! Report of deduplication.
 
 use super::RamPart;
 use serde::{Deserialize, Serialize};
 
-/// RAM of an entry of the map from logical pages to slots, bytes.
+/// RAM of a map entry from a logical page to a slot, in bytes.
 const MAP_ENTRY_BYTES: u64 = 4;
 
-/// What a layer that stores equal pages once found, and what looking cost it.
+/// Statistics of a deduplicating layer: duplicates found, and the cost of finding them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DedupReport {
-    /// Pages written whose content was there already: only the map changed.
+    /// Written pages whose content was already stored: only the map changed.
     pub hits: u64,
-    /// Pages written that were stored.
+    /// Written pages that were stored.
     pub misses: u64,
-    /// Pages hashed as the host wrote them.
+    /// Pages hashed when the host wrote them.
     pub host_hashed_pages: u64,
-    /// Pages hashed as cleaning read them.
+    /// Pages hashed when cleaning read them.
     pub cleaning_hashed_pages: u64,
-    /// Pages given the weak hash that comes before the full one.
+    /// Pages hashed with the weak hash that precedes the full hash.
     pub pre_hashed_pages: u64,
-    /// Pages hashed when the drive had nothing else to do, which delays nobody.
+    /// Pages hashed in idle time, which delays no request.
     pub idle_hashed_pages: u64,
-    /// Pages read to be compared with one of the same fingerprint.
+    /// Pages read for comparison with a page of the same fingerprint.
     pub verify_reads: u64,
-    /// Fingerprints found that belonged to other content. Verified, they cost a read; if not, the page is corrupt.
+    /// Fingerprint matches with different content. With verification, each costs a read; without, the page is
+    /// corrupt.
     pub collisions: u64,
-    /// Pages that cleaning did not move because an equal one was stored.
+    /// Pages that cleaning did not move because an equal page was stored.
     pub merged_pages: u64,
-    /// Pages that cleaning wrote again, in the cold region, because they became shared.
+    /// Pages that cleaning rewrote in the cold region because they became shared.
     pub promoted_pages: u64,
     /// Fingerprints in the index at the end.
     pub index_entries: u64,
-    /// RAM that the modelled drive needs for the index, bytes: its cached pages, if it lives in flash.
+    /// RAM that the modelled drive needs for the index, in bytes; for an index in flash, its cached pages.
     pub index_bytes: u64,
-    /// Bytes that the simulation takes for the index.
+    /// Memory that the simulation uses for the index, in bytes.
     pub index_memory_bytes: u64,
-    /// Fingerprints that left the index for others.
+    /// Fingerprints evicted from the index.
     pub index_evictions: u64,
     /// Pages of the index read from flash.
     pub index_reads: u64,
     /// Pages of the index written to flash.
     pub index_writes: u64,
-    /// Records of changes to the map that no spare area tells of; written only where there is a log of the map.
+    /// Records of map changes that are not recorded in a spare area; written only if there is a map log.
     pub map_log_records: u64,
-    /// Pages of these records written.
+    /// Pages written with these records.
     pub map_log_pages: u64,
-    /// Pages of the map's checkpoint written.
+    /// Pages of map checkpoints written.
     pub map_checkpoint_pages: u64,
-    /// Logical pages that hold data over the stored pages that they share; 1 where nothing is shared, `None` where nothing
-    /// is stored.
+    /// Ratio of logical pages that hold data to stored pages; 1 if no page is shared, `None` if none is stored.
     pub sharing_ratio: Option<f64>,
-    /// Stored contents by their references: 1, 2, 3, more.
+    /// Number of stored contents by reference count: 1, 2, 3, more.
     pub live_by_references: [u64; 4],
-    /// Contents that nobody refers to any more, by the most references that they ever had: 1, 2, 3, more.
+    /// Number of contents that are no longer referenced, by their highest reference count: 1, 2, 3, more.
     pub died_by_references: [u64; 4],
 }
 
 impl DedupReport {
-    /// RAM that the modelled drive needs for the map of so many logical pages to slots, bytes.
+    /// Returns the RAM that the modelled drive needs for the map from `logical_pages` logical pages to slots, in
+    /// bytes.
     pub fn map_bytes(logical_pages: u32) -> u64 {
         MAP_ENTRY_BYTES * u64::from(logical_pages)
     }
 
-    /// RAM that the modelled drive needs for it beside what it needs without.
+    /// Returns the RAM that the modelled drive needs for deduplication, in addition to its other RAM.
     pub fn ram(&self, logical_pages: u32) -> [RamPart; 2] {
         [
             RamPart { name: "map of slots", bytes: DedupReport::map_bytes(logical_pages) },
@@ -70,7 +71,7 @@ impl DedupReport {
         ]
     }
 
-    /// Adds what was done in `earlier` lives; what says how things stand is left as it is.
+    /// Adds the counts of `earlier` power cycles; values that describe the current state are unchanged.
     pub fn add(&mut self, earlier: &DedupReport) {
         let DedupReport {
             hits,
@@ -120,7 +121,7 @@ impl DedupReport {
         }
     }
 
-    /// What was done since `earlier`; what says how things stand is left as it is.
+    /// Returns the counts since `earlier`; values that describe the current state are unchanged.
     pub fn since(&self, earlier: &DedupReport) -> DedupReport {
         let mut died_by_references = self.died_by_references;
         for (died, before) in died_by_references.iter_mut().zip(earlier.died_by_references) {

@@ -1,110 +1,110 @@
-//! What layers and media refuse, and why.
+//! Errors of layers and media.
 
-/// Why a layer could not do what it was asked.
+/// Error of a layer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayerError {
     /// A page number past the end.
     #[error("logical page {page} is outside the layer's {pages} pages")]
     OutOfRange {
-        /// The page asked for.
+        /// The requested page.
         page: u32,
-        /// The layer's size.
+        /// Number of pages of the layer.
         pages: u32,
     },
-    /// Too many blocks have worn out to hold the logical pages and still clean.
+    /// So many blocks have worn out that the rest cannot hold the logical pages and still be cleaned.
     #[error("end of life: {usable_blocks} usable blocks are left, {needed_blocks} are needed")]
     EndOfLife {
         /// Blocks that still work.
         usable_blocks: u32,
-        /// Blocks without which cleaning cannot go on.
+        /// Blocks that cleaning needs.
         needed_blocks: u32,
     },
-    /// Cleaning went round all blocks without gaining a page.
+    /// Cleaning went through all blocks without gaining a page.
     #[error(
         "cleaning gains nothing: every candidate block is full of valid pages; more spare space is needed"
     )]
     NoSpace,
-    /// Power cuts have torn the pages with which cleaning was to win a block.
+    /// Power cuts have torn the pages that cleaning needed to free a block.
     #[error(
         "power was lost so often in the middle of cleaning that torn pages have eaten the reserve of erased blocks: the open \
          blocks take {room} more pages, and no block can be emptied without moving {live}; cut less often, raise \
          free_blocks_low, or give more spare space"
     )]
     ReserveTorn {
-        /// Pages that the open blocks still take.
+        /// Free pages in the open blocks.
         room: u32,
-        /// Live pages of the block that has the fewest.
+        /// Live pages of the block with the fewest.
         live: u32,
     },
-    /// A request was interrupted again and again before it was served.
+    /// A request was interrupted by one power cut after another, without ever completing.
     #[error(
         "power was lost {cuts} times in a row before one request was served: the cleaning or the merge that it needs does not \
          come to its end between two cuts; cut less often"
     )]
     Starved {
-        /// Cuts since a request was served.
+        /// Number of power cuts since a request was completed.
         cuts: u32,
     },
-    /// Too many pages to be written all or none.
+    /// Too many pages for an atomic write.
     #[error("a group of {pages} pages cannot be written atomically; the longest is of {longest}")]
     NotAtomic {
-        /// Pages of the group.
+        /// Number of pages in the group.
         pages: u32,
-        /// Pages of the longest group that this layer writes atomically; 0: it writes none.
+        /// Maximum number of pages that the layer writes atomically; 0 if it supports no atomic writes.
         longest: u32,
     },
-    /// Consecutive pages were named by the first of them and their number.
+    /// A run of consecutive pages was given, but the layer only accepts lists of pages.
     #[error("this layer takes lists of pages only, and no runs of them")]
     NotListed,
-    /// A zone is written in order.
+    /// A write was not at the write pointer of a zone.
     #[error("zone {zone}: page {page} written out of order; the write pointer is at {expected}")]
     NotSequential {
         /// The zone.
         zone: u32,
-        /// The page of the zone that was to be written.
+        /// Index in the zone of the page to be written.
         page: u32,
-        /// The page that must be written next; the number of pages of a zone when it is full.
+        /// Index of the page that must be written next; the number of pages in a zone if it is full.
         expected: u32,
     },
-    /// Another zone would have to be opened.
+    /// A write would open another zone than the limit permits.
     #[error("zone {zone} cannot be opened: {limit} zones are open, and no more may be")]
     TooManyOpenZones {
         /// The zone.
         zone: u32,
-        /// Zones that may be open.
+        /// Maximum number of open zones.
         limit: u32,
     },
-    /// Zones are reset as a whole.
+    /// A trim did not cover a whole zone.
     #[error("zone {zone}: less than the whole zone was to be trimmed")]
     PartialReset {
         /// The zone.
         zone: u32,
     },
-    /// The zone has a bad block and takes no more writes.
+    /// The zone has a bad block and accepts no writes.
     #[error("zone {zone} is offline: it has a bad block")]
     ZoneOffline {
         /// The zone.
         zone: u32,
     },
-    /// Power was cut, and afterwards something was not as it must be.
+    /// A check after a power cut failed.
     #[error("{}: {}", .0.case, .0.problem)]
     Violated(Box<Violation>),
-    /// The medium refused.
+    /// Error of the medium.
     #[error(transparent)]
     Medium(#[from] MediumError),
 }
 
-/// What a power cut led to that must not be.
+/// Violation of a guarantee after a power cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The cuts, by which the run can be repeated.
+    /// The power cuts that led to it; the run can be repeated with them.
     pub case: String,
-    /// What is wrong.
+    /// Description of the violation.
     pub problem: String,
 }
 
 impl LayerError {
-    /// Whether the drive, however far below, has come to the end of its life.
+    /// True if the drive, at any depth below, has reached its end of life.
     pub fn is_end_of_life(&self) -> bool {
         match self {
             LayerError::EndOfLife { .. } | LayerError::ZoneOffline { .. } => true,
@@ -113,7 +113,7 @@ impl LayerError {
         }
     }
 
-    /// Whether the drive, however far below, takes no more writes for want of blocks, but can be read.
+    /// True if the drive, at any depth below, accepts no more writes because it lacks blocks, but can still be read.
     pub fn is_out_of_blocks(&self) -> bool {
         match self {
             LayerError::ReserveTorn { .. } => true,
@@ -122,7 +122,7 @@ impl LayerError {
         }
     }
 
-    /// Whether the drive has no power.
+    /// True if the drive has no power.
     pub fn is_power_loss(&self) -> bool {
         match self {
             LayerError::Medium(MediumError::PowerLost) => true,
@@ -132,20 +132,20 @@ impl LayerError {
     }
 }
 
-/// Why a medium refused.
+/// Error of a medium.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MediumError {
-    /// Pages of a block are programmed in order, once, after an erase.
+    /// A program was not on the block's next page: pages are programmed in order, once after each erase.
     #[error("block {block}: page {page} programmed out of order; the next page is {expected}")]
     OutOfOrder {
         /// The block.
         block: u32,
-        /// The first page of the refused run.
+        /// The first page of the rejected run.
         page: u32,
-        /// The page that may be programmed next; the number of pages per block when it is full.
+        /// The page that may be programmed next; the number of pages per block if the block is full.
         expected: u32,
     },
-    /// A run reaches past the block's end, or the block does not exist.
+    /// A run extends beyond the block's end, or the block does not exist.
     #[error("block {block}, pages {page}..{end}: outside the medium's geometry")]
     OutsideGeometry {
         /// The block.
@@ -155,7 +155,7 @@ pub enum MediumError {
         /// One past the last page.
         end: u32,
     },
-    /// The page was not programmed since its block's last erase.
+    /// The page was not programmed since the last erase of its block.
     #[error("block {block}: page {page} was read but is not programmed")]
     NotProgrammed {
         /// The block.
@@ -163,29 +163,30 @@ pub enum MediumError {
         /// The page.
         page: u32,
     },
-    /// The block is bad and takes no operation.
+    /// The block is bad and accepts no operation.
     #[error("block {block} is bad")]
     BadBlock {
         /// The block.
         block: u32,
     },
-    /// The erase failed; the block is bad from now on.
+    /// The erase failed; the block is now bad.
     #[error("block {block} wore out after {erases} erases")]
     WornOut {
         /// The block.
         block: u32,
-        /// Erases it took in its life.
+        /// Number of erases in the block's life.
         erases: u32,
     },
-    /// The page could not be programmed; those of the run before it were. The block takes no more, but can be read.
+    /// The page could not be programmed; the pages of the run before it were. The block accepts no more programs, but
+    /// can be read.
     #[error("block {block}: page {page} could not be programmed")]
     ProgramFailed {
         /// The block.
         block: u32,
-        /// The page, which now holds nothing that can be read.
+        /// The page, which is now unreadable.
         page: u32,
     },
-    /// The page was left half programmed or half erased.
+    /// The page was left partly programmed or partly erased.
     #[error(
         "block {block}: page {page} cannot be read; power was lost, or the flash failed, while it was written"
     )]
@@ -198,19 +199,19 @@ pub enum MediumError {
     /// There is no power.
     #[error("power was lost")]
     PowerLost,
-    /// The spare area stores each page's owner, and the run did not name it.
+    /// A run without owners was sent to a medium whose spare area stores the owner of each page.
     #[error("block {block}: pages without owners cannot be written to a medium with a spare area")]
     OwnersMissing {
         /// The block.
         block: u32,
     },
-    /// Checkpoints of a log's metadata follow one another, because each makes room for itself by cleaning, which calls for the next.
+    /// Endless checkpoints of a log's metadata: each needs cleaning to make room, which requires the next checkpoint.
     #[error(
         "cleaning gains less than the checkpoints take that it calls for; more spare space is needed, longer segments, or a \
          larger checkpoint_after_cleaned"
     )]
     Overrun,
-    /// The layer that carries this medium failed.
+    /// Error of the layer that this medium is built on.
     #[error("lower layer: {0}")]
     Lower(Box<LayerError>),
 }

@@ -1,21 +1,21 @@
-//! What a log writes on: runs of pages, programmed into erase blocks.
+//! The medium below a log: runs of pages are programmed into erase blocks.
 
 use super::{Abilities, LayerError, MediumError, Payload, Reports};
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::units::{BlockId, Lpn, StreamId};
 
-/// Pages of one block, named or only counted.
+/// Pages of one block, as a list or only as a number.
 #[derive(Clone, Copy, Debug)]
 pub enum Pages<'a> {
     /// These page indices within the block.
     Listed(&'a [u32]),
-    /// This many, which ones being of no interest (a store without page identities).
+    /// This many pages of unspecified position (from a store without page identities).
     Counted(u32),
 }
 
 impl Pages<'_> {
-    /// How many pages.
+    /// Returns the number of pages.
     pub fn len(self) -> u32 {
         match self {
             Pages::Listed(pages) => pages.len() as u32,
@@ -23,12 +23,13 @@ impl Pages<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are no pages.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Refuses pages beyond the `programmed` ones of `block`; `None` if there is no such block.
+    /// Rejects pages beyond the first `programmed` pages of `block`; `programmed` is `None` if the block does not
+    /// exist.
     pub fn check_programmed(self, block: BlockId, programmed: Option<u32>) -> Result<(), MediumError> {
         let last = match self {
             Pages::Listed(pages) => highest(pages),
@@ -43,7 +44,7 @@ impl Pages<'_> {
     }
 }
 
-/// The highest of the pages; a loop that the compiler turns into vector code.
+/// Returns the highest of the pages, with a loop that the compiler vectorises.
 #[inline]
 fn highest(pages: &[u32]) -> Option<u32> {
     (!pages.is_empty()).then(|| pages.iter().fold(0, |highest, &page| highest.max(page)))
@@ -52,56 +53,56 @@ fn highest(pages: &[u32]) -> Option<u32> {
 /// Consecutive pages to be programmed into one block.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a, P> {
-    /// Who owns each page; `None` from a store that does not know page identities.
+    /// Owner of each page; `None` from a store without page identities.
     pub owners: Option<&'a [Lpn]>,
-    /// Content, one element a page.
+    /// Contents, one per page.
     pub data: &'a [P],
-    /// Number of the run's first page among all pages the store ever appended.
+    /// Sequence number of the run's first page among all pages that the store ever appended.
     pub sequence: u64,
-    /// Why it is written.
+    /// Cause of the write.
     pub cause: Cause,
     /// The append stream it belongs to; a medium may pass it on as a hint.
     pub stream: StreamId,
-    /// Whether it is part of a group that is to be found whole or not at all.
+    /// The run's part in an atomic group.
     pub group: Group,
-    /// A number that the store keeps with the block, in the spare area of the run's pages; 0 where it needs none.
+    /// A number that the store attaches to the block, in the spare area of the run's pages; 0 if unused.
     pub note: u64,
 }
 
-/// A run's part in a group of pages that a power cut must leave whole or not at all.
+/// A run's part in a group of pages that must survive a power cut completely or not at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Group {
-    /// None: each page is one by itself.
+    /// Not part of a group.
     #[default]
     None,
-    /// All its pages belong to a group that goes on in the next run of the host.
+    /// All its pages belong to a group that continues in the host's next run.
     GoesOn,
-    /// Its last page is the group's last.
+    /// The group ends with the run's last page.
     Ends,
 }
 
-/// Erase blocks: programmed in order inside an erased block, once; erased whole.
+/// Erase blocks, whose pages are programmed in order, once after each erase. A block is erased as a whole.
 ///
-/// A medium refuses everything else, so that whatever runs above is kept honest. Every medium answers all of this; what
-/// only those can say that are made of a layer is in [`LayerBelow`].
+/// A medium rejects all other operations, so errors of the code above are detected. Methods that only exist for a
+/// medium built on a layer are in [`LayerBelow`].
 pub trait Medium: Send {
-    /// What a page holds.
+    /// Content of a page.
     type Payload: Payload;
 
-    /// Whether it matters which pages are read, or only how many: a medium without content that says no is spared
-    /// the lists of pages in cleaning.
+    /// True if reads need the exact pages and not only their number. A medium without content can set this to false,
+    /// so that cleaning need not list the pages.
     const READS_BY_PAGE: bool;
 
-    /// Whether a medium of this kind notes which pages form a group, so that [`Run::group`] means something.
+    /// True if the medium stores which pages form a group, so that [`Run::group`] has an effect.
     const KEEPS_GROUPS: bool;
 
-    /// Number of erase blocks, bad ones included.
+    /// Returns the number of erase blocks, including bad ones.
     fn blocks(&self) -> u32;
 
-    /// Pages in each block.
+    /// Returns the number of pages per block.
     fn pages_per_block(&self) -> u32;
 
-    /// Programs `run.data.len()` pages of `block` from `page` on.
+    /// Programs `run.data.len()` pages of `block`, starting at `page`.
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, Self::Payload>) -> Result<(), MediumError>;
 
     /// Erases `block`. After [`MediumError::WornOut`] the block is bad.
@@ -116,118 +117,121 @@ pub trait Medium: Send {
         out: &mut Vec<Self::Payload>,
     ) -> Result<(), MediumError>;
 
-    /// So many programmed pages are read, which ones being all the same: only asked of a medium that says so
-    /// ([`Medium::READS_BY_PAGE`]).
+    /// Counts reads of `pages` programmed pages of unspecified position. Called only if [`Medium::READS_BY_PAGE`] is
+    /// false.
     fn count_reads(&mut self, pages: u64);
 
-    /// The block will soon be read and erased: a chance to bring what the medium keeps of it into the cache.
+    /// Announces that the block will soon be read and erased, so that the medium can prefetch its data about the
+    /// block.
     fn prefetch_block(&self, block: BlockId);
 
     /// Makes everything programmed so far survive a power cut.
     fn flush(&mut self) -> Result<(), MediumError>;
 
-    /// The block has failed and holds nothing that is needed: it is bad from now on.
+    /// Marks a failed block as bad. It must not hold any data that is needed.
     fn retire(&mut self, block: BlockId);
 
-    /// A block that was read so often since its erase that its pages should be written anew, if there is one; each is named
-    /// once.
+    /// Returns a block whose pages should be rewritten because of the number of reads since its erase, if there is
+    /// one. Each block is returned once.
     fn take_disturbed(&mut self) -> Option<BlockId>;
 
-    /// Reads from the spare area of the block's first page how often it was erased, as wear levelling does that keeps no erase
-    /// counts in RAM; the count itself is [`Medium::erases`].
+    /// Reads the erase count from the spare area of the block's first page. Models the cost for wear levelling
+    /// without erase counts in RAM; the count itself is [`Medium::erases`].
     fn read_wear(&mut self, block: BlockId);
 
-    /// Whether the block is bad.
+    /// True if the block is bad.
     fn is_bad(&self, block: BlockId) -> bool;
 
-    /// How often the block was erased.
+    /// Returns the number of erases of the block.
     fn erases(&self, block: BlockId) -> u32;
 
-    /// The layer that the medium is made of; `None`, and a constant, on flash.
+    /// Returns the layer that the medium is built on; always `None` for flash.
     fn layer_below(&self) -> Option<&dyn LayerBelow>;
 
-    /// The same, to be told something.
+    /// Returns the layer that the medium is built on, for changes.
     fn layer_below_mut(&mut self) -> Option<&mut dyn LayerBelow>;
 
-    /// Appends what the medium (and any layer under it) has to report.
+    /// Appends the reports of the medium and of all layers below.
     fn describe(&self, reports: &mut Reports);
 
-    /// Recounts everything that is counted; an error is a defect of the medium.
+    /// Recomputes all counts and compares them; an error is a bug of the medium.
     fn check(&self) -> Result<(), String>;
 }
 
-/// A page of a block that dies.
+/// An invalidated page of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Death {
-    /// Whose page it is.
+    /// The logical page that was stored there.
     pub owner: Lpn,
-    /// The block that holds it.
+    /// The block.
     pub block: BlockId,
-    /// Its index there.
+    /// The page's index in the block.
     pub page: u32,
 }
 
-/// What a log and a medium that is made of a layer have to say to each other, and flash has not.
+/// Interface between a log and a medium that is built on a layer; flash does not have it.
 pub trait LayerBelow {
-    /// The log's placement has this many streams.
+    /// Sets the number of streams of the log's placement.
     fn serve(&mut self, streams: u8) -> Result<(), ConfigError>;
 
-    /// Whether the medium wants to hear of each page that dies.
+    /// True if the medium wants to be notified of each invalidated page.
     fn hears_of_deaths(&self) -> bool;
 
-    /// These pages are about to be replaced, or are no longer wanted.
+    /// Notifies the medium of pages that are about to be replaced or are no longer needed.
     fn died(&mut self, deaths: &[Death]);
 
-    /// Whether the pages that the log keeps for itself have a stream of their own.
+    /// True if the log's metadata pages have a separate stream.
     fn has_own_stream(&self) -> bool;
 
-    /// Logical pages, beyond those that the log shows above, that it has to keep for metadata.
+    /// Returns the number of logical pages that the log must store for metadata, in addition to those it exposes.
     fn metadata_pages(&self) -> u32;
 
-    /// Pages that the log may write until a checkpoint is due; [`u64::MAX`] where none ever is.
+    /// Returns the number of pages that the log may write until a checkpoint is due; [`u64::MAX`] without
+    /// checkpoints.
     fn until_checkpoint(&self) -> u64;
 
-    /// Whether a checkpoint is due because of what was cleaned, and does not wait until all is that is to be.
+    /// True if a checkpoint is due because of cleaned segments and must be written before cleaning continues.
     fn cleaning_calls_for_checkpoint(&self) -> bool;
 
-    /// Appends to `pages` what the log has to write now, before the checkpoint ends.
+    /// Appends to `pages` the pages that the log must write before the checkpoint ends.
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>);
 
-    /// Appends to `pages` what the log has to write before it flushes; whether a checkpoint has begun, which has to end.
+    /// Appends to `pages` the pages that the log must write before a flush. Returns true if a checkpoint has begun,
+    /// which must be ended.
     fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool;
 
     /// Ends a checkpoint.
     fn end_checkpoint(&mut self) -> Result<(), MediumError>;
 
-    /// What the layer can.
+    /// Returns the abilities of the layer.
     fn abilities(&self) -> Abilities;
 
-    /// The log begins to clean, or has ended: as [`crate::layer::LayerExt::cleaning_above`].
+    /// Notifies the layer that the log begins or ends cleaning; see [`crate::layer::LayerExt::cleaning_above`].
     fn cleaning(&mut self, begins: bool);
 
-    /// Idle time: as [`crate::layer::LayerExt::clean_ahead`].
+    /// Uses idle time to clean; see [`crate::layer::LayerExt::clean_ahead`].
     fn clean_ahead(&mut self) -> Result<bool, LayerError>;
 
-    /// If `block` were erased now: share of valid pages in the blocks of the layer that hold its pages. 0 where nothing
-    /// is known.
+    /// Returns the fraction of valid pages in the layer's blocks that store pages of `block`, as it would be if
+    /// `block` were erased now; 0 if unknown.
     fn left_valid(&self, block: BlockId) -> f64;
 }
 
-/// What a log asks of any medium, and flash answers like a layer that has nothing to say: for callers, and never to be
-/// implemented otherwise than here.
+/// Calls of a log to any medium, with defaults for flash, which has no layer below. For callers only; implemented
+/// only here.
 pub trait MediumExt: Medium {
-    /// As [`LayerBelow::serve`].
+    /// See [`LayerBelow::serve`].
     fn serve(&mut self, streams: u8) -> Result<(), ConfigError> {
         self.layer_below_mut().map_or(Ok(()), |below| below.serve(streams))
     }
 
-    /// As [`LayerBelow::hears_of_deaths`].
+    /// See [`LayerBelow::hears_of_deaths`].
     #[inline(always)]
     fn hears_of_deaths(&self) -> bool {
         self.layer_below().is_some_and(LayerBelow::hears_of_deaths)
     }
 
-    /// As [`LayerBelow::died`].
+    /// See [`LayerBelow::died`].
     #[inline(always)]
     fn died(&mut self, deaths: &[Death]) {
         if let Some(below) = self.layer_below_mut() {
@@ -235,53 +239,53 @@ pub trait MediumExt: Medium {
         }
     }
 
-    /// As [`LayerBelow::has_own_stream`].
+    /// See [`LayerBelow::has_own_stream`].
     #[inline(always)]
     fn has_own_stream(&self) -> bool {
         self.layer_below().is_some_and(LayerBelow::has_own_stream)
     }
 
-    /// As [`LayerBelow::metadata_pages`].
+    /// See [`LayerBelow::metadata_pages`].
     #[inline(always)]
     fn metadata_pages(&self) -> u32 {
         self.layer_below().map_or(0, LayerBelow::metadata_pages)
     }
 
-    /// As [`LayerBelow::until_checkpoint`].
+    /// See [`LayerBelow::until_checkpoint`].
     #[inline(always)]
     fn until_checkpoint(&self) -> u64 {
         self.layer_below().map_or(u64::MAX, LayerBelow::until_checkpoint)
     }
 
-    /// As [`LayerBelow::cleaning_calls_for_checkpoint`].
+    /// See [`LayerBelow::cleaning_calls_for_checkpoint`].
     #[inline(always)]
     fn cleaning_calls_for_checkpoint(&self) -> bool {
         self.layer_below().is_some_and(LayerBelow::cleaning_calls_for_checkpoint)
     }
 
-    /// As [`LayerBelow::begin_checkpoint`].
+    /// See [`LayerBelow::begin_checkpoint`].
     fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
         if let Some(below) = self.layer_below_mut() {
             below.begin_checkpoint(pages);
         }
     }
 
-    /// As [`LayerBelow::begin_flush`].
+    /// See [`LayerBelow::begin_flush`].
     fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
         self.layer_below_mut().is_some_and(|below| below.begin_flush(pages))
     }
 
-    /// As [`LayerBelow::end_checkpoint`].
+    /// See [`LayerBelow::end_checkpoint`].
     fn end_checkpoint(&mut self) -> Result<(), MediumError> {
         self.layer_below_mut().map_or(Ok(()), LayerBelow::end_checkpoint)
     }
 
-    /// What the layer that it is made of can.
+    /// Returns the abilities of the layer below; none for flash.
     fn abilities_below(&self) -> Abilities {
         self.layer_below().map_or(Abilities::NONE, LayerBelow::abilities)
     }
 
-    /// As [`LayerBelow::cleaning`].
+    /// See [`LayerBelow::cleaning`].
     #[inline(always)]
     fn cleaning(&mut self, begins: bool) {
         if let Some(below) = self.layer_below_mut() {
@@ -289,12 +293,12 @@ pub trait MediumExt: Medium {
         }
     }
 
-    /// As [`LayerBelow::clean_ahead`].
+    /// See [`LayerBelow::clean_ahead`].
     fn clean_ahead(&mut self) -> Result<bool, LayerError> {
         self.layer_below_mut().map_or(Ok(false), LayerBelow::clean_ahead)
     }
 
-    /// As [`LayerBelow::left_valid`].
+    /// See [`LayerBelow::left_valid`].
     fn left_valid(&self, block: BlockId) -> f64 {
         self.layer_below().map_or(0.0, |below| below.left_valid(block))
     }

@@ -1,8 +1,7 @@
-//! The two seams of a stack: [`Layer`], what a user of pages sees, and [`Medium`], what a log writes on.
+//! The two interfaces of a stack: [`Layer`], used by the code above, and [`Medium`], on which a log writes.
 //!
-//! A log-structured store is a `Layer` above and needs a `Medium` below. Flash is a `Medium`
-//! ([`crate::nand::Nand`]); any `Layer` becomes one through [`crate::log::Segments`]. That is all it takes
-//! to put a log on a log.
+//! A log-structured store implements `Layer` and needs a `Medium` below. Flash is a `Medium` ([`crate::nand::Nand`]);
+//! any `Layer` becomes one through [`crate::log::Segments`], which makes a log on a log possible.
 
 mod ability;
 mod answer;
@@ -59,15 +58,15 @@ impl<const N: usize> Payload for Bytes<N> {}
 
 impl Payload for Content {}
 
-/// `pages` pages of no content, for counting runs.
+/// Returns `pages` pages without content, for counting runs.
 pub fn no_data(pages: usize) -> &'static [()] {
-    // A slice of units takes no memory whatever its length.
+    // A slice of units takes no memory, whatever its length.
     &[(); usize::MAX][..pages]
 }
 
-/// Refuses pages that a layer of `logical_pages` pages does not have.
+/// Rejects pages outside a layer of `logical_pages` pages.
 pub(crate) fn check_range(pages: &[Lpn], logical_pages: u32) -> Result<(), LayerError> {
-    // One pass over the batch, which the compiler turns into vector code, instead of a test in the hot loop.
+    // One vectorised pass over the batch replaces a test in the hot loop.
     let outside = |page: &Lpn| page.0 >= logical_pages;
     if !pages.iter().fold(false, |any, page| any | outside(page)) {
         return Ok(());
@@ -76,7 +75,7 @@ pub(crate) fn check_range(pages: &[Lpn], logical_pages: u32) -> Result<(), Layer
     Err(LayerError::OutOfRange { page: highest, pages: logical_pages })
 }
 
-/// The same of `pages` consecutive pages from `first` on.
+/// Rejects `pages` consecutive pages from `first` on if they are outside a layer of `logical_pages` pages.
 pub(crate) fn check_run(first: Lpn, pages: usize, logical_pages: u32) -> Result<(), LayerError> {
     let end = first.index() + pages;
     if pages == 0 || end <= logical_pages as usize {
@@ -85,48 +84,48 @@ pub(crate) fn check_run(first: Lpn, pages: usize, logical_pages: u32) -> Result<
     Err(LayerError::OutOfRange { page: u32::try_from(end - 1).unwrap_or(u32::MAX), pages: logical_pages })
 }
 
-/// A store of logical pages. Every layer answers all of this; what only some can are abilities.
+/// A store of logical pages. Every layer implements these methods; optional features are abilities.
 ///
 /// After [`Layer::flush`] returns, everything written before survives a power cut.
 pub trait Layer<P: Payload>: Send {
-    /// Number of logical pages.
+    /// Returns the number of logical pages.
     fn logical_pages(&self) -> u32;
 
     /// Writes `pages`, in order, with their content; `hint` is the caller's stream hint (0: none).
     ///
-    /// The result does not depend on how a sequence of writes is cut into calls, except for a layer that wants requests
-    /// ([`Ability::Requests`]). The same holds for reads.
+    /// The result does not depend on how a sequence of writes is split into calls, except for a layer that wants
+    /// requests ([`Ability::Requests`]). The same is true of reads.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError>;
 
     /// Reads `pages` and appends their content to `out`; a page never written reads as the default.
     fn read(&mut self, pages: &[Lpn], out: &mut Vec<P>) -> Result<(), LayerError>;
 
-    /// Forgets `pages`; they read as the default until written again.
+    /// Discards the contents of `pages`, which read as the default until they are written again.
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError>;
 
     /// Makes everything written so far survive a power cut.
     fn flush(&mut self) -> Result<(), LayerError>;
 
-    /// What it can beyond this.
+    /// Returns the layer's optional abilities.
     fn abilities(&self) -> Abilities;
 
-    /// Answers a question that belongs to an ability; [`Answer::Nothing`] without it.
+    /// Answers a query of an ability; [`Answer::Nothing`] without the ability.
     fn query(&self, query: Query<'_>) -> Answer;
 
-    /// Does what belongs to an ability; [`Command::unable`] without it.
+    /// Performs a command of an ability; [`Command::unable`] without the ability.
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError>;
 
-    /// Appends the reports of this layer and of all below it, from top to bottom.
+    /// Appends the reports of this layer and of all layers below, from top to bottom.
     fn describe(&self, reports: &mut Reports);
 
-    /// A number drawn from the layer's generators; ends their use. Equal runs end with equal draws.
+    /// Draws a number from the layer's random generators; ends their use. Equal runs end with equal numbers.
     fn final_draw(&mut self) -> u64;
 
-    /// Recounts everything that is counted, down to the medium; an error is a defect.
+    /// Recomputes all counts, down to the medium, and compares; an error is a bug.
     fn check(&self) -> Result<(), String>;
 }
 
-/// A pointer to a layer is that layer.
+/// A boxed layer acts as the layer itself.
 impl<P: Payload, L: Layer<P> + ?Sized> Layer<P> for Box<L> {
     #[inline]
     fn logical_pages(&self) -> u32 {

@@ -1,129 +1,130 @@
-//! What layers and flash report of themselves.
+//! Reports of layers and flash.
 
 use super::dedup_report::DedupReport;
 use super::ftl_report::FtlReport;
 use crate::counters::Counters;
 
-/// What the layers and the medium of a stack report, from top to bottom.
+/// Reports of the layers and the medium of a stack, from top to bottom.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
-    /// One entry a log layer.
+    /// Reports of the layers.
     pub layers: Vec<LayerReport>,
-    /// The flash at the bottom.
+    /// Report of the flash at the bottom.
     pub nand: Option<NandReport>,
 }
 
-/// One layer's report.
+/// Report of one layer.
 #[derive(Clone, Debug, Default)]
 pub struct LayerReport {
-    /// Traffic since the start.
+    /// Operations since the start.
     pub counters: Counters,
-    /// Pages it shows above.
+    /// Logical pages that the layer exposes.
     pub logical_pages: u32,
-    /// Pages it has below.
+    /// Pages of the medium or layer below.
     pub physical_pages: u64,
     /// Logical pages that hold data.
     pub mapped_pages: u32,
-    /// `victim_valid_pages[j]`: victims that held `j` valid pages when selected.
+    /// Histogram of victims: `victim_valid_pages[j]` victims had `j` valid pages when selected.
     pub victim_valid_pages: Vec<u64>,
-    /// Pages that left their stream for another because no erased block was left.
+    /// Pages written to a stream other than their own because no erased block was left.
     pub spilled_pages: u64,
-    /// Bytes of memory the simulation of this layer takes.
+    /// Memory that the simulation uses for this layer, in bytes.
     pub memory_bytes: u64,
-    /// What the layer kept of where pages are: `page`, `block`, or another structure's own word.
+    /// Type of the layer's map: `page`, `block`, or the name of another structure.
     pub directory: &'static str,
-    /// Bytes of RAM that the structure needs for its map, where it says so.
+    /// RAM that the modelled structure needs for its map, in bytes, if it reports this.
     pub map_bytes: Option<u64>,
-    /// Times that it cleaned; `None` for a layer that never does.
+    /// Number of cleanings; `None` for a layer without cleaning.
     pub cleanings: Option<u64>,
-    /// Blocks (segments, zones, extents) that are erased and wait to be written; `None` for a layer that has no such.
+    /// Erased blocks (segments, zones, extents) ready to be written; `None` for a layer without such units.
     pub erased_blocks: Option<u32>,
-    /// Its partitions, if it has any.
+    /// Partitions of the layer, if any.
     pub partitions: Vec<PartitionReport>,
-    /// `[cause][owner]`: pages that cleaning moved, by the partition whose write ran the cleaning and the partition
-    /// that owns them. Pages beyond the last partition count as one more. Empty in a layer that is not shared.
+    /// `[cause][owner]`: pages that cleaning moved, by the partition whose write triggered the cleaning and the
+    /// partition that owns the pages. Pages beyond the last partition count as one more partition. Empty if the layer
+    /// is not shared.
     pub moved_pages: Vec<Vec<u64>>,
-    /// How the writes that came in follow each other, where that is watched.
+    /// Sequentiality of the incoming writes, if it is observed.
     pub arrivals: Option<Arrivals>,
-    /// Trims that it had to send below.
+    /// Trims sent to the layer below.
     pub trims: TrimCounts,
-    /// Trims that came in.
+    /// Scatter of the incoming trims.
     pub scatter: Scatter,
-    /// Pages moved that it had moved before since they were written, where that is counted.
+    /// Moved pages that the layer had already moved since they were written, if that is counted.
     pub moved_again_pages: u64,
-    /// Pages moved that the layer below had moved before since they were written.
+    /// Moved pages that the layer below had already moved since they were written.
     pub moved_below_first_pages: u64,
-    /// Live pages that cleaning dropped, if it does so instead of moving them.
+    /// Live pages that cleaning dropped, if it drops pages instead of moving them.
     pub evicted_pages: Option<u64>,
-    /// Times that it opened a block instead of cleaning because a log above was cleaning, if it may.
+    /// Number of blocks opened without cleaning because a log above was cleaning, if cleaning may be deferred.
     pub deferrals: Option<u64>,
-    /// Metadata of the log, where it keeps any.
+    /// Metadata of the log, if it has any.
     pub metadata: Option<MetadataReport>,
-    /// What only a log-structured merge tree has.
+    /// Additional report of a log-structured merge tree.
     pub lsm: Option<LsmReport>,
-    /// What only a layer that stores equal pages once has.
+    /// Additional report of a deduplicating layer.
     pub dedup: Option<DedupReport>,
-    /// What only an FTL other than the log has.
+    /// Additional report of an FTL other than the log.
     pub ftl: Option<FtlReport>,
 }
 
-/// What a log-structured merge tree did, and how it stands.
+/// Statistics and state of a log-structured merge tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LsmReport {
-    /// Its levels, the youngest first.
+    /// Levels, youngest first.
     pub levels: Vec<LsmLevel>,
-    /// Memtables written out, or log stores converted.
+    /// Number of memtables written out, or of log stores converted.
     pub flushes: u64,
-    /// Merges.
+    /// Number of merges.
     pub compactions: u64,
-    /// Tables that went down a level without being written anew.
+    /// Tables that moved down a level without being rewritten.
     pub trivial_moves: u64,
-    /// Times that the last level was written anew because its tables were too empty for the space there is.
+    /// Number of rewrites of the last level because its tables were too sparsely filled for the remaining space.
     pub squeezes: u64,
-    /// Extents that hold no table.
+    /// Extents without a table.
     pub free_extents: u32,
 }
 
 /// One level of a log-structured merge tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LsmLevel {
-    /// Sorted runs.
+    /// Number of sorted runs.
     pub runs: u32,
-    /// Tables of all runs.
+    /// Number of tables in all runs.
     pub tables: u32,
     /// Pages of records and tombstones in them, without their indexes.
     pub pages: u64,
 }
 
-/// What a log wrote for itself, and the room that it takes.
+/// Metadata written by a log, and the space it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataReport {
-    /// Pages of segment summaries written.
+    /// Summary pages written.
     pub summary_pages: u64,
-    /// Pages of the map and of its index written.
+    /// Pages written of the map and of its index.
     pub map_pages: u64,
-    /// Pages written of the trees that lead to the map's entries.
+    /// Pages written of the trees that lead to the map entries.
     pub tree_pages: u64,
-    /// Pages of segment information written.
+    /// Pages written of segment information.
     pub segment_info_pages: u64,
-    /// Pages of checkpoints written.
+    /// Checkpoint pages written.
     pub checkpoint_pages: u64,
-    /// Pages of records of persistent trims written.
+    /// Pages written with records of persistent trims.
     pub trim_record_pages: u64,
-    /// Checkpoints.
+    /// Number of checkpoints.
     pub checkpoints: u64,
-    /// Pages of metadata in the log that cleaning moved.
+    /// Metadata pages in the log that cleaning moved.
     pub moved_pages: u64,
-    /// Pages of the layer below that are the area.
+    /// Pages of the layer below in the metadata area.
     pub area_pages: u32,
-    /// Pages of segments that summaries take.
+    /// Pages of segments used for summaries.
     pub in_segment_pages: u32,
-    /// Logical pages that the log keeps for itself.
+    /// Logical pages that the log uses for metadata.
     pub log_pages: u32,
 }
 
 impl MetadataReport {
-    /// Pages written, of all kinds, without those that cleaning moved.
+    /// Returns the number of metadata pages written, of all kinds, without those that cleaning moved.
     pub fn written(&self) -> u64 {
         self.summary_pages
             + self.map_pages
@@ -137,22 +138,22 @@ impl MetadataReport {
 /// One partition of a shared layer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PartitionReport {
-    /// Its first page in the layer.
+    /// First page of the partition in the layer.
     pub first: u32,
-    /// Its pages.
+    /// Number of pages.
     pub pages: u32,
-    /// What came in through it since the start; nothing goes out but through the layer.
+    /// Operations received through the partition since the start; outgoing operations are only counted for the layer.
     pub incoming: Counters,
 }
 
-/// The pages written to a layer, by how they follow each other.
+/// Pages written to a layer, by sequentiality.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
     /// Pages written.
     pub written_pages: u64,
-    /// Of these, pages whose number is one above that of the page written before.
+    /// Pages whose number is one above that of the page written before.
     pub sequential_pages: u64,
-    /// Pages whose number is one above that of the last page of one of the eight latest runs.
+    /// Pages whose number is one above that of the last page of one of the eight most recent runs.
     pub stream_sequential_pages: u64,
     /// Ranges of consecutive pages trimmed.
     pub trimmed_ranges: u64,
@@ -161,7 +162,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// What arrived since `earlier`.
+    /// Returns the counts since `earlier`.
     pub fn since(&self, earlier: &Arrivals) -> Arrivals {
         Arrivals {
             written_pages: self.written_pages - earlier.written_pages,
@@ -173,29 +174,29 @@ impl Arrivals {
     }
 }
 
-/// What became of the pages that were to be trimmed.
+/// Statistics of a log's trims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrimCounts {
-    /// Pages sent to the layer below, in this many ranges.
+    /// Pages sent to the layer below.
     pub sent_pages: u64,
     /// Ranges of consecutive pages sent.
     pub sent_ranges: u64,
-    /// Pages of segments written anew before their trim was sent.
+    /// Pages of segments that were rewritten before their trim was sent.
     pub overtaken_pages: u64,
-    /// Pages left out because their range did not reach from one multiple of the alignment to the next.
+    /// Pages not sent because they are outside the aligned part of their range.
     pub unaligned_pages: u64,
 }
 
-/// How many blocks trims reached into: one upper segment freed may leave several lower blocks partly valid.
+/// Number of blocks affected by trims: freeing one upper segment may leave several lower blocks partly valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scatter {
-    /// Ranges of consecutive pages trimmed that held data.
+    /// Ranges of consecutive trimmed pages that held data.
     pub ranges: u64,
-    /// Blocks that lost pages to them, each counted once a range.
+    /// Blocks that lost pages to these ranges; a block counts once per range.
     pub blocks: u64,
 }
 
-/// The flash's report.
+/// Report of the flash.
 #[derive(Clone, Debug, Default)]
 pub struct NandReport {
     /// Pages programmed.
@@ -210,8 +211,8 @@ pub struct NandReport {
     pub bad_blocks: u32,
     /// Blocks that wore out in use.
     pub worn_out_blocks: u32,
-    /// Erases of each block, bad ones included.
+    /// Number of erases of each block, including bad ones.
     pub erase_counts: Vec<u32>,
-    /// Bytes of memory the simulation of the flash takes.
+    /// Memory that the simulation uses for the flash, in bytes.
     pub memory_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! What layers and media promise each other, as far as it is said here.
+//! Tests of the layer and medium interfaces themselves.
 
 pub mod seams;
 
@@ -38,7 +38,7 @@ fn listed_and_counted_pages_must_be_programmed() {
 }
 
 #[test]
-fn the_end_of_life_is_seen_however_far_below() {
+fn end_of_life_is_detected_at_any_depth() {
     let below = |error: LayerError| LayerError::Medium(MediumError::Lower(Box::new(error)));
     let end = LayerError::EndOfLife { usable_blocks: 1, needed_blocks: 2 };
     let offline = LayerError::ZoneOffline { zone: 3 };
@@ -59,7 +59,7 @@ fn the_end_of_life_is_seen_however_far_below() {
 }
 
 #[test]
-fn counting_runs_have_pages_of_no_size() {
+fn empty_payloads_have_no_size() {
     assert_eq!(no_data(12).len(), 12);
     assert!(no_data(0).is_empty());
     assert_eq!(format!("{:?}", Bytes::<16>::default()), "Bytes<16>([00, 00, 00, 00, 00, 00, 00, 00]…)");
@@ -83,7 +83,7 @@ fn metadata_is_the_sum_of_its_kinds() {
 }
 
 #[test]
-fn what_came_since_is_the_difference() {
+fn since_returns_differences_of_counts() {
     let arrivals = |times: u64| Arrivals {
         written_pages: times,
         sequential_pages: 2 * times,
@@ -110,7 +110,7 @@ fn what_came_since_is_the_difference() {
         map_log_pages: 15 * times,
         map_checkpoint_pages: 16 * times,
         died_by_references: [17 * times, 18 * times, 19 * times, 20 * times],
-        // How things stand.
+        // Values that describe the current state.
         index_entries: now,
         index_bytes: 2 * now,
         index_memory_bytes: 3 * now,
@@ -118,7 +118,7 @@ fn what_came_since_is_the_difference() {
         live_by_references: [now, 0, 0, 1],
     };
     assert_eq!(dedup(9, 100).since(&dedup(2, 50)), dedup(7, 100));
-    // With what was done in an earlier life, things stand as they do now.
+    // Adding the counts of an earlier power cycle does not change the values of the current state.
     let mut all = dedup(7, 100);
     all.add(&dedup(2, 50));
     assert_eq!(all, dedup(9, 100));

@@ -1,6 +1,6 @@
-//! What is done to the pages of media, written down for whoever wants to look at it page by page.
+//! Observation of the page operations of media, for displays and tests.
 //!
-//! Nothing is written down unless a medium was given a [`Watcher`], and what is written down changes nothing.
+//! Operations are recorded only if a medium has a [`Watcher`]; recording changes no result.
 
 use super::{Death, LayerBelow, LayerError, MediumError, Run};
 use crate::config::ConfigError;
@@ -9,21 +9,23 @@ use crate::layer::Abilities;
 use crate::units::{BlockId, Lpn, StreamId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What was done to pages of a medium.
+/// An observed operation on pages of a medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Pages are programmed into `block` from `page` on. On segments this is noted before the layer below is written to.
+    /// Pages are programmed into `block`, starting at `page`. On segments, this is recorded before the layer below is
+    /// written.
     Programmed {
         /// Their block.
         block: BlockId,
-        /// The first one's index there.
+        /// Index of the first page in the block.
         page: u32,
-        /// How many.
+        /// Number of pages.
         pages: u32,
-        /// Who owns each; empty from a store that does not know. What an FTL writes for itself, for [`Cause::Translation`] or
-        /// [`Cause::Validity`], has numbers of its own; [`crate::ftl::hybrid::PADDING`] is nobody.
+        /// Owner of each page; empty from a store without page identities. Pages that an FTL writes for its tables
+        /// ([`Cause::Translation`] or [`Cause::Validity`]) have numbers of their own; [`crate::ftl::hybrid::PADDING`]
+        /// marks a page without owner.
         owners: Vec<Lpn>,
-        /// Why.
+        /// Cause of the write.
         cause: Cause,
         /// The append stream.
         stream: StreamId,
@@ -32,36 +34,36 @@ pub enum Seen {
     Read {
         /// Their block.
         block: BlockId,
-        /// How many.
+        /// Number of pages.
         pages: u32,
-        /// Why.
+        /// Cause of the read.
         cause: Cause,
     },
     /// A block is erased, or a segment freed.
     Erased {
         /// The block.
         block: BlockId,
-        /// Why.
+        /// Cause of the erase.
         cause: Cause,
     },
-    /// A page is about to be replaced, or is no longer wanted. What cleaning moves is not said to die; neither is, by FTLs that are no
-    /// logs, what is written anew.
+    /// A page is about to be replaced or is no longer needed. Not recorded for pages that cleaning moves; nor, in
+    /// FTLs other than logs, for rewritten pages.
     Died(Death),
 }
 
-/// What is seen on all media of a stack, each under a number, in order.
+/// Operations observed on all media of a stack, each with the number of its medium, in order.
 ///
-/// All users run on one thread at a time.
+/// Only one thread uses the media at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Watch(Arc<Mutex<Vec<(usize, Seen)>>>);
 
 impl Watch {
-    /// Watches the medium of this number.
+    /// Returns an observer for the medium with this number.
     pub fn medium(&self, number: usize) -> Watcher {
         Watcher { watch: self.clone(), number }
     }
 
-    /// Takes what was seen since this was asked last.
+    /// Returns the operations recorded since the last call.
     pub fn take(&self) -> Vec<(usize, Seen)> {
         std::mem::take(&mut *self.lock())
     }
@@ -71,7 +73,8 @@ impl Watch {
     }
 }
 
-/// Watches one medium. As a [`LayerBelow`] it is flash that hears of deaths and has nothing else to say.
+/// Observer of one medium. As a [`LayerBelow`], it makes flash accept notifications of invalidated pages, and does
+/// nothing else.
 #[derive(Clone, Debug)]
 pub struct Watcher {
     watch: Watch,
@@ -79,19 +82,19 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Notes what was done.
+    /// Records an operation.
     pub fn see(&self, seen: Seen) {
         self.watch.lock().push((self.number, seen));
     }
 
-    /// Notes a run.
+    /// Records the program of a run.
     pub fn see_run<P>(&self, block: BlockId, page: u32, run: &Run<'_, P>) {
         let owners = run.owners.map(<[Lpn]>::to_vec).unwrap_or_default();
         let (pages, cause, stream) = (run.data.len() as u32, run.cause, run.stream);
         self.see(Seen::Programmed { block, page, pages, owners, cause, stream });
     }
 
-    /// Notes deaths.
+    /// Records invalidated pages.
     pub fn see_deaths(&self, deaths: &[Death]) {
         self.watch.lock().extend(deaths.iter().map(|death| (self.number, Seen::Died(*death))));
     }

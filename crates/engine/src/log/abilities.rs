@@ -1,4 +1,4 @@
-//! What a store can beyond what every layer must, and how it answers for it.
+//! Optional abilities of a store beyond the mandatory layer interface, and its answers to their queries and commands.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -10,8 +10,8 @@ use crate::units::{BlockId, Lpn};
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// They depend on the form of the store: without pages of its own name it cannot tell whose it moves, and without a pool of
-    /// erased blocks it can neither wait nor clean ahead.
+    /// Returns the abilities, which depend on the store's parts. Attribution needs a directory with page identities;
+    /// deferral and idle cleaning need a pool of erased blocks.
     pub(super) fn own_abilities(&self) -> Abilities {
         let below = self.pool.medium.abilities_below();
         Abilities::of(&[
@@ -85,7 +85,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         holders.sort_unstable();
         holders.dedup();
         let size = self.pool.pages_per_block();
-        // The pages that an open block still takes count as valid in the table, but hold nothing.
+        // The block table counts unwritten pages of an open block as valid, but they hold no data.
         let valid = |&block: &BlockId| self.pool.blocks.valid_pages(block) - (size - self.written(block));
         let valid: u64 = holders.iter().map(|block| u64::from(valid(block))).sum();
         Answer::Left { valid_pages: valid - trimmed, held_pages: holders.len() as u64 * u64::from(size) }

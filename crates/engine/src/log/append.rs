@@ -9,11 +9,11 @@ use crate::pool::{Frontier, Pool};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Pages before which the map's entry of a page that dies is fetched.
+/// Prefetch distance, in pages, for the map entries of pages that are about to be invalidated.
 const DEATHS_AHEAD: usize = 32;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Appends host writes, each to the stream that the placement names.
+    /// Appends host writes; the placement chooses the stream of each page.
     #[inline]
     pub(super) fn append_host(
         &mut self,
@@ -43,8 +43,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Appends host writes of consecutive pages from `first` on. As long as they are stored nowhere, the directory's list of
-    /// owners is the only list of them that is made.
+    /// Appends host writes of consecutive pages starting at `first`. Pages that are not yet stored anywhere take a
+    /// fast path: their numbers are listed once, directly in the directory's owner table.
     pub(super) fn append_host_run(
         &mut self,
         mut first: Lpn,
@@ -66,7 +66,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Appends as many pages as the open block of `stream` has room for, if they are stored nowhere; how many they are.
+    /// Appends as many pages as fit in the open block of `stream`, if none of them is stored yet. Returns their
+    /// number; 0 if some page is stored.
     fn append_fresh(
         &mut self,
         stream: StreamId,
@@ -100,8 +101,11 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(length)
     }
 
-    /// Appends pages of the host, or of the log itself. Without pages it opens a block for the stream, if none is open: what does
-    /// that has but one caller so, and is compiled into it, which is worth a tenth where blocks are reclaimed in place.
+    /// Appends pages of the host or of the log itself. With an empty list of pages, only opens a block for the stream
+    /// if none is open.
+    ///
+    /// Opening is not a function of its own: with a single caller, the code that opens a block is inlined here, which
+    /// makes in-place reclaim about 10 % faster.
     pub(super) fn append_run(
         &mut self,
         stream: StreamId,
@@ -136,10 +140,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// The first `length` of `pages` are on flash from `frontier` on.
+    /// Records that the first `length` of `pages` are now on flash, starting at `frontier`.
     #[inline(always)]
     fn place(&mut self, frontier: Frontier, pages: &[Lpn], length: usize, cause: Cause) {
-        // Counted here and not with the call, so that what a dying drive no longer took is not counted at all.
+        // Counted here and not at the call, so that writes which a failing drive rejected are not counted.
         if cause == Cause::Host {
             self.pool.counters.add_incoming(Operation::Write, length as u64);
         }
@@ -152,8 +156,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Of a run that failed with this error, places the pages that the medium took before, and sets the block aside; how
-    /// many they are. Apart from the way of all other runs, which would pay for two lengths of a run.
+    /// Handles a run whose program failed with `error`: records the pages that the medium accepted before the
+    /// failure, and sets the block aside. Returns the number of those pages.
+    ///
+    /// Separate from the path of successful runs, which would otherwise have to handle two lengths.
     #[cold]
     fn place_before(
         &mut self,
@@ -170,7 +176,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(taken)
     }
 
-    /// Tells the medium, if it wants to hear of it, that the places of `pages` are about to die.
+    /// Notifies the medium, if it wants invalidations, that the current physical pages of `pages` are about to become
+    /// invalid.
     #[inline(always)]
     pub(super) fn tell_deaths(&mut self, pages: &[Lpn]) {
         if !self.pool.medium.hears_of_deaths() {
@@ -190,7 +197,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.medium.died(&self.deaths);
     }
 
-    /// Moves the stream's write pointer on by `pages`; closes the block when it is full.
+    /// Advances the stream's write pointer by `pages`; closes the block when it is full.
     #[inline]
     pub(super) fn advance(&mut self, stream: StreamId, frontier: Frontier, pages: u32) {
         if self.pool.move_frontier(stream, frontier, pages) {
@@ -198,7 +205,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// The open block of a stream that the host writes to, cleaning first if that is what it takes.
+    /// Returns the open block of a stream for host writes; opens one if needed, which may require cleaning.
     #[inline]
     fn frontier_for_host(&mut self, stream: StreamId) -> Result<Frontier, LayerError> {
         match self.pool.frontiers[stream.index()] {
@@ -212,7 +219,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             self.clean_if_due(stream)?;
             self.tend(stream)?;
         }
-        // Cleaning may have opened a block for this very stream.
+        // Cleaning may have opened a block for the same stream.
         if let Some(frontier) = self.pool.frontiers[stream.index()] {
             return Ok(frontier);
         }
@@ -229,7 +236,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.while_cleaning(|store| store.clean_for(stream))
     }
 
-    /// Cleans as `clean` does, and lets the layers below know for how long.
+    /// Runs `clean` and notifies the layers below when cleaning begins and ends.
     pub(super) fn while_cleaning(
         &mut self,
         clean: impl FnOnce(&mut Self) -> Result<(), LayerError>,

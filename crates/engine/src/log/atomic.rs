@@ -1,9 +1,9 @@
-//! Groups of pages that a power cut leaves whole or not at all.
+//! Groups of pages that survive a power cut either completely or not at all.
 //!
-//! Each page of a group but the last says in its spare area that the group goes on (Ouyang, Nellans, Wipfel, Flynn and
-//! Panda, HPCA 2011, sec. 4). Whoever rebuilds the tables leaves out a group whose last page is missing, and finds what
-//! its pages replace: no block is erased between the first page of a group and the last, because room for all of them
-//! is made before.
+//! Every page of a group except the last has a flag in its spare area: the group continues (Ouyang, Nellans, Wipfel,
+//! Flynn and Panda, HPCA 2011, sec. 4). A recovery that checks the flags ignores a group whose last page is missing
+//! and keeps the older versions of its pages. These are still on flash: room for the whole group is made before its
+//! first page, so no block is erased while the group is written. The simulated recovery does not check the flags.
 
 use super::config::Reclaim;
 use super::directory::Directory;
@@ -15,7 +15,8 @@ use crate::units::{Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Pages of the longest group: those of a block, since cleaning can always win one more than it must keep.
+    /// Returns the size of the longest group: the pages of one block, because cleaning can always free one block more
+    /// than the reserve.
     pub(super) fn longest_group(&self) -> u32 {
         match self.config.reclaim {
             Reclaim::FreePool { .. } if D::PAGE_EXACT && M::KEEPS_GROUPS => self.pool.pages_per_block(),
@@ -42,7 +43,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         done
     }
 
-    /// The stream of the first page. The placement is told of all of them.
+    /// Returns the stream of the first page, after passing all pages to the placement.
     fn stream_of_group(&mut self, pages: &[Lpn], hint: u16) -> Option<StreamId> {
         if let Some(stream) = self.placement.host_stream() {
             return Some(stream).filter(|_| !pages.is_empty());
@@ -56,7 +57,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         })
     }
 
-    /// Cleans, if so many pages could not be appended to `stream` without cleaning in between.
+    /// Cleans if `pages` pages cannot be appended to `stream` without cleaning in between.
     fn make_room(&mut self, stream: StreamId, pages: u32) -> Result<(), LayerError> {
         self.resume_if_cut_short()?;
         let room = self.pool.frontiers[stream.index()].map_or(0, |frontier| self.pool.room(frontier));
@@ -65,7 +66,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         else {
             return Ok(());
         };
-        // Even if cleaning fills the open block, an erased one that the pool can spare holds the whole group.
+        // Even if cleaning fills the open block, one spare erased block holds the whole group.
         self.while_cleaning(|store| store.refill_pool(stream, low, high.max(low + 1)))
     }
 }

@@ -1,4 +1,4 @@
-//! Checkpoints: what a log writes of its own metadata from time to time, and before a flush.
+//! Checkpoints: metadata pages that a log writes periodically and before a flush.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -8,7 +8,7 @@ use crate::placement::Placement;
 use crate::units::{Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Pages of a checkpoint on their way. Kept between checkpoints to keep its memory.
+/// Pages of the checkpoint being written. Kept between checkpoints to reuse the allocations.
 #[derive(Debug)]
 pub(super) struct Checkpoint<P> {
     pages: Vec<Lpn>,
@@ -22,8 +22,8 @@ impl<P> Default for Checkpoint<P> {
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// `length` or, if that is fewer, the pages that the host may write before a checkpoint: where it falls must not
-    /// depend on how writes are cut into batches.
+    /// Returns the smaller of `length` and the number of pages that the host may write before the next checkpoint.
+    /// The position of a checkpoint must not depend on how writes are split into batches.
     #[inline(always)]
     pub(super) fn until_checkpoint(&self, cause: Cause, length: usize) -> usize {
         if cause == Cause::Host {
@@ -34,24 +34,26 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// The stream of the log's own pages: their own or, if they have none, the host's or, if it has several, the first.
+    /// Returns the stream of metadata pages: the separate metadata stream if there is one; else the placement's fixed
+    /// host stream; else stream 0.
     pub(super) fn metadata_stream(&self) -> StreamId {
         let own = StreamId(self.placement.streams());
         if self.has_own_stream() { own } else { self.placement.host_stream().unwrap_or(StreamId(0)) }
     }
 
-    /// Whether the log's own pages have a stream of their own, the one after those of the placement.
+    /// True if metadata pages have a separate stream, numbered after the placement's streams.
     pub(super) fn has_own_stream(&self) -> bool {
         self.pool.medium.layer_below().is_some() && self.streams() > self.placement.streams()
     }
 
-    /// Appends what the medium wants in the log and lets it write the rest.
+    /// Writes a checkpoint if one is due: appends the metadata pages that the medium names, then lets the medium
+    /// write the rest.
     #[inline(always)]
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), LayerError> {
         if self.pool.medium.until_checkpoint() > 0 { Ok(()) } else { self.checkpoint() }
     }
 
-    /// Takes the checkpoint that cleaning calls for, between two victims.
+    /// Writes a checkpoint between two victims, if the medium wants one during cleaning.
     #[inline(always)]
     pub(super) fn checkpoint_amid_cleaning(&mut self) -> Result<(), LayerError> {
         if self.checkpoints_amid_cleaning || !self.pool.medium.cleaning_calls_for_checkpoint() {
@@ -63,7 +65,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         done
     }
 
-    /// Whether pages of such a checkpoint can go to an erased block that is there, and need none to be cleaned for it.
+    /// True during a checkpoint between two victims if an erased block can be spared, so that the checkpoint itself
+    /// does not need to clean.
     pub(super) fn spares_block_amid_cleaning(&self) -> bool {
         self.checkpoints_amid_cleaning && self.pool.erased.len() > 1
     }
@@ -75,7 +78,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         })
     }
 
-    /// Writes what a flush must find written.
+    /// Writes the metadata that must be on flash before a flush completes.
     pub(super) fn write_before_flush(&mut self) -> Result<(), LayerError> {
         if self.pool.medium.layer_below().is_none() {
             return Ok(());
@@ -83,7 +86,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.write_own(M::begin_flush)
     }
 
-    /// Appends the pages that `begin` hands over, and ends the checkpoint that it says has begun.
+    /// Appends the pages that `begin` lists. Ends the checkpoint if `begin` returns true.
     fn write_own(&mut self, begin: impl FnOnce(&mut M, &mut Vec<Lpn>) -> bool) -> Result<(), LayerError> {
         let Checkpoint { mut pages, mut data } = std::mem::take(&mut self.checkpoint);
         pages.clear();
@@ -98,7 +101,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if is_checkpoint { Ok(self.pool.medium.end_checkpoint()?) } else { Ok(()) }
     }
 
-    /// Pages of metadata that are in the log.
+    /// Returns the number of metadata pages stored in the log.
     pub(super) fn mapped_metadata(&self) -> u32 {
         let first = self.config.logical_pages;
         let own = first..first + self.pool.medium.metadata_pages();

@@ -1,4 +1,4 @@
-//! Cleaning: a victim's live pages are taken out, it is erased, and the pages go back to flash.
+//! Cleaning: reads a victim's live pages, erases the victim and writes the pages back to flash.
 
 use super::config::CopyOrder;
 use super::directory::Directory;
@@ -11,18 +11,19 @@ use crate::seed::below;
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Live pages on their way from a victim to a frontier. Kept between cleanings to keep its memory.
+/// Live pages that were read from a victim and are not yet written to a frontier. Kept between cleanings to reuse the
+/// allocations.
 #[derive(Debug)]
 pub(super) struct Staged<P> {
-    /// Their owners, if the directory knows; beyond them, room for a victim's.
+    /// Owners of the pages, if the directory has page identities; followed by room for those of another victim.
     pub(super) owners: Vec<Lpn>,
-    /// Their content.
+    /// Contents of the pages.
     pub(super) data: Vec<P>,
-    /// How many of the first ones are back on flash.
+    /// Number of leading pages that are back on flash.
     pub(super) written: usize,
-    /// The stream of the block they come from, where the placement wants to know.
+    /// Stream of the victim, if the placement needs it.
     pub(super) from: Option<StreamId>,
-    /// Indices of the pages just read, where the medium wants to know; beyond them, room for a victim's.
+    /// Indices of the pages just read, if the medium needs them; followed by room for those of another victim.
     indices: Vec<u32>,
 }
 
@@ -33,12 +34,12 @@ impl<P> Default for Staged<P> {
 }
 
 impl<P: Copy> Staged<P> {
-    /// Pages not yet back on flash.
+    /// Returns the number of pages that are not yet back on flash.
     pub(super) fn len(&self) -> usize {
         self.data.len() - self.written
     }
 
-    /// Room for the owners of `pages` pages more.
+    /// Returns room for the owners of `pages` more pages.
     fn owners_room(&mut self, pages: u32) -> &mut [Lpn] {
         let (end, wanted) = (self.data.len(), self.data.len() + pages as usize);
         if self.owners.len() < wanted {
@@ -47,7 +48,7 @@ impl<P: Copy> Staged<P> {
         &mut self.owners[end..wanted]
     }
 
-    /// The same, and room for the indices of as many.
+    /// Returns room for the owners and the indices of `pages` more pages.
     fn listed_room(&mut self, pages: u32) -> (&mut [Lpn], &mut [u32]) {
         self.owners_room(pages);
         if self.indices.len() < pages as usize {
@@ -56,7 +57,7 @@ impl<P: Copy> Staged<P> {
         (&mut self.owners[self.data.len()..], &mut self.indices)
     }
 
-    /// The first `pages` pages are back on flash.
+    /// Drops the first `pages` pages, which are back on flash.
     pub(super) fn drop_front(&mut self, pages: usize) {
         self.written += pages;
         if self.len() == 0 {
@@ -73,12 +74,14 @@ impl<P: Copy> Staged<P> {
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Wins a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
+    /// Frees a frontier for the host without any erased block: Van Houdt (2013), sec. 2.3.
     ///
-    /// Single frontier: the victim is erased, its live pages go back into it and the rest is room for the host; a
-    /// victim full of live pages is closed at once and another is taken. Double frontier: live pages go to the
-    /// cleaning frontier as far as it has room. If all do, the erased victim is the host's; else the others go
-    /// back into the erased victim, which becomes the cleaning frontier, and another is taken.
+    /// With a single frontier, the victim is erased and its live pages are written back into it; the remaining room
+    /// is for the host. A victim without free room is closed at once, and the next victim is taken.
+    ///
+    /// With two frontiers, live pages go to the cleaning frontier as long as it has room. If all of them fit, the
+    /// erased victim becomes the host's frontier. Otherwise the remaining pages are written into the erased victim,
+    /// which becomes the cleaning frontier, and the next victim is taken.
     pub(super) fn reclaim_in_place(&mut self) -> Result<(), LayerError> {
         let host = StreamId(0);
         let cleaning = self.placement.cleaning_stream().expect("checked when the store was built");
@@ -93,7 +96,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 self.append_staged(cleaning, frontier)?;
             }
             if !self.erase(victim)? {
-                // Worn out. What is left of its pages stays in RAM until the next victim is erased.
+                // The block is worn out. Its remaining pages stay in RAM until the next victim is erased.
                 continue;
             }
             let stream = if self.staged.len() == 0 { host } else { cleaning };
@@ -103,8 +106,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Cleans until `high` erased blocks are in the pool or, if that is no more than `low`, until the host has room
-    /// in `stream`: in its frontier, should cleaning have opened one, or in a block that the pool can spare.
+    /// Cleans until the pool has `high` erased blocks. If `high` is not above `low`, cleans only until the host has
+    /// room in `stream`: in a frontier that cleaning opened, or in a block that the pool can spare.
     pub(super) fn refill_pool(&mut self, stream: StreamId, low: u32, high: u32) -> Result<(), LayerError> {
         let mut fruitless = 0;
         let enough = high.max(low + 1) as usize;
@@ -121,7 +124,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Cleans a victim in idle time, unless enough blocks wait erased, or the last victim gained nothing; whether it did.
+    /// Cleans one victim in idle time, unless the pool has enough erased blocks. Returns true if cleaning gained
+    /// space.
     pub(super) fn clean_ahead(&mut self) -> Result<bool, LayerError> {
         self.resume_if_cut_short()?;
         if !self.pool.wants_idle_cleaning() {
@@ -132,12 +136,12 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(fruitless == 0)
     }
 
-    /// Moves the live pages of the next victim elsewhere, and erases it into the pool.
+    /// Moves the live pages of the next victim and erases the victim into the pool.
     fn clean_victim(&mut self, fruitless: &mut u64) -> Result<(), LayerError> {
         let victim = self.take_victim(fruitless)?;
         if self.pool.erased.is_empty() && self.pool.blocks.valid_pages(victim) > self.pool.open_room() {
-            // Blocks that wore out while they were cleaned have eaten the reserve, or pages torn in power cuts. The victim is
-            // left as it is, so that its pages can still be read.
+            // The reserve is used up, by blocks that wore out during cleaning or by pages torn in power cuts. The
+            // victim is left unchanged so that its pages stay readable.
             let live = self.pool.blocks.valid_pages(victim);
             self.pool.close(victim);
             return Err(self.pool.no_room_for(live));
@@ -149,7 +153,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.empty_full(victim)
     }
 
-    /// Moves the live pages of a full block elsewhere, and erases it into the pool.
+    /// Moves the live pages of a full block and erases the block into the pool.
     pub(super) fn empty_full(&mut self, block: BlockId) -> Result<(), LayerError> {
         let written = self.pool.pages_per_block();
         self.stage(block, written)?;
@@ -165,7 +169,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.give_back(block)
     }
 
-    /// Forgets the live pages of `victim`.
+    /// Drops the live pages of `victim`.
     fn evict(&mut self, victim: BlockId) {
         let (valid, written) = (self.pool.blocks.valid_pages(victim), self.pool.pages_per_block());
         let mut owners = std::mem::take(&mut self.staged.owners);
@@ -182,7 +186,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.staged.owners = owners;
     }
 
-    /// The next victim, no candidate any more.
+    /// Returns the next victim and removes it from the candidates.
     #[inline]
     fn take_victim(&mut self, fruitless: &mut u64) -> Result<BlockId, LayerError> {
         self.pool.blocks.want(self.placement.wanted_blocks());
@@ -193,7 +197,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
         self.pool.note_victim(victim);
         if let Some(&(stream, opened_at)) = self.history.get(victim.index()) {
-            // A block of the log's own stream is none that the placement knows.
+            // The placement does not know the metadata stream.
             let placed = stream.0 < self.placement.streams();
             if placed {
                 let valid = self.pool.blocks.valid_pages(victim);
@@ -204,8 +208,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(victim)
     }
 
-    /// Whether there is nothing to win in the victim, and a page torn while it was moved would leave no block to clean with. Of
-    /// consequence only where power was lost before.
+    /// True if cleaning `victim` gains nothing and a page torn during the move would use up the last erased block.
+    /// Matters only after a power cut.
     #[inline]
     fn risks_reserve(&self, victim: BlockId) -> bool {
         self.pool.is_recovered
@@ -214,7 +218,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             && self.pool.blocks.valid_pages(victim) == self.pool.pages_per_block()
     }
 
-    /// Brings the tables of the next victim into the cache, if the policy can foresee it.
+    /// Prefetches the tables of the next victim, if the policy can predict it.
     #[inline(always)]
     fn foresee_victim(&self) {
         if let Some(victim) = self.pool.victim.upcoming(&self.pool.blocks) {
@@ -223,13 +227,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Reads the live ones of the `written` pages of `victim` into RAM, behind any that are there already.
+    /// Reads the live pages among the first `written` pages of `victim` into RAM and appends them to the staged
+    /// pages.
     #[inline]
     pub(super) fn stage(&mut self, victim: BlockId, written: u32) -> Result<(), LayerError> {
         let unwritten = self.pool.pages_per_block() - written;
         let valid = self.pool.blocks.valid_pages(victim) - unwritten;
         let staged = &mut self.staged;
-        // Between those that live there may be torn ones.
+        // Torn pages may lie between the live ones, so the live pages must be listed.
         let pages = if D::PAGE_EXACT && (M::READS_BY_PAGE || self.pool.is_recovered) {
             let (owners, indices) = staged.listed_room(written);
             let found = self.directory.gather_listed(victim, written, owners, indices);
@@ -242,14 +247,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         };
         self.pool.medium.read(victim, pages, self.moving_for, &mut staged.data)?;
         self.pool.counters.add_outgoing(self.moving_for, Operation::Read, u64::from(valid));
-        // Here rather than before: it passes the time until the map's entries, which gathering asked for, arrive.
+        // Done after the read: this work overlaps with the fetch of the map entries that `gather` requested.
         if self.prefetch_cleaning {
             self.foresee_victim();
         }
         Ok(())
     }
 
-    /// Brings to the front of the staged pages the `room` that are to be written first, if not all can be.
+    /// Moves the `room` staged pages that will be written first to the front, if not all of them fit.
     #[inline(always)]
     fn choose_copied(&mut self, room: usize) {
         if self.config.copy_order == CopyOrder::Random && room < self.staged.len() {
@@ -266,7 +271,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Appends staged pages at `frontier`, as many as it has room for.
+    /// Appends as many staged pages as fit at `frontier`.
     #[inline]
     fn append_staged(&mut self, stream: StreamId, frontier: Frontier) -> Result<(), LayerError> {
         let room = self.pool.room(frontier) as usize;
@@ -286,7 +291,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// The first `length` staged pages are on flash from `frontier` on.
+    /// Records that the first `length` staged pages are now on flash, starting at `frontier`.
     #[inline(always)]
     fn relocate_staged(&mut self, frontier: Frontier, length: usize) {
         if D::PAGE_EXACT {
@@ -296,8 +301,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.staged.drop_front(length);
     }
 
-    /// Of a run of staged pages that failed with this error, moves those that the medium took before, and sets the block
-    /// aside.
+    /// Handles a run of staged pages whose program failed with `error`: records the pages that the medium accepted
+    /// before the failure, and sets the block aside.
     #[cold]
     fn relocate_before(
         &mut self,
@@ -314,7 +319,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Appends all staged pages to the streams that the placement names, opening erased blocks as needed.
+    /// Appends all staged pages to the streams that the placement chooses; opens erased blocks as needed.
     pub(super) fn redistribute(&mut self) -> Result<(), LayerError> {
         let fixed = self.placement.cleaning_stream().filter(|_| !self.has_own_stream());
         if let Some(stream) = fixed {
@@ -333,7 +338,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         moved
     }
 
-    /// Appends a page that cleaning took out of a victim, and that `references` logical pages share.
+    /// Appends a page read from a victim; `references` logical pages share it.
     pub(super) fn append_cleaned(
         &mut self,
         page: Lpn,
@@ -347,7 +352,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Writes a page where the placement wants moved pages with so many references; the directory is yet to be told.
+    /// Programs a moved page with `references` references in the stream that the placement chooses. Does not update
+    /// the directory.
     pub(super) fn program_cleaned(
         &mut self,
         page: Lpn,
@@ -373,10 +379,10 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// The open block of `stream` for cleaning, which must not itself clean.
+    /// Returns an open block for pages moved by cleaning, preferably of `stream`; never cleans.
     ///
-    /// With the pool empty, pages spill to another stream that has room: cleaning started with an erased block
-    /// and a victim's live pages fill at most one, so there is room somewhere.
+    /// If the pool is empty, the pages go to another stream with room. There is always room: cleaning started with an
+    /// erased block, and a victim's live pages fill at most one.
     fn frontier_for_cleaning(
         &mut self,
         stream: StreamId,
@@ -395,14 +401,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok((StreamId(open as u8), frontier))
     }
 
-    /// Erases the block; false if that wore it out.
+    /// Erases the block. Returns false if it wore out.
     #[inline]
     pub(super) fn erase(&mut self, block: BlockId) -> Result<bool, LayerError> {
         let erased = self.pool.erase(block, self.moving_for)?;
         self.survive_erase(block, erased)
     }
 
-    /// The block holds nothing that is needed: it is erased into the pool or, if it has failed, retired.
+    /// Erases a block without live pages into the pool; retires the block if it has failed.
     pub(super) fn give_back(&mut self, block: BlockId) -> Result<(), LayerError> {
         if self.pool.has_failed(block) {
             self.pool.give_back(block, self.moving_for)?;
@@ -412,8 +418,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.survive_erase(block, erased).map(drop)
     }
 
-    /// A block that was worn out ends the store's life where it was one too many, and where the pages that were taken out of it
-    /// cannot be told to live elsewhere, for want of page identities.
+    /// Checks if the store can go on after an erase. A worn-out block ends its life if too few blocks remain, or if
+    /// the directory has no page identities and so cannot record where the block's pages moved.
     fn survive_erase(&self, block: BlockId, erased: bool) -> Result<bool, LayerError> {
         if erased {
             return Ok(true);

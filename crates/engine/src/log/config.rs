@@ -1,35 +1,37 @@
-//! What a store is told about itself.
+//! Configuration of a store.
 
 use crate::pool::Marks;
 use crate::seed::Seed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where cleaning puts the pages it moves, and when it runs.
+/// Destination of the pages that cleaning moves, and the time when cleaning runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reclaim {
-    /// The victim's live pages pass through RAM and the erased victim is the new frontier.
+    /// The victim's live pages pass through RAM, and the erased victim becomes the new frontier.
     ///
-    /// Exactly the operation of Van Houdt (2013), sec. 2.3, with one or two frontiers; every block but the
-    /// frontiers holds data, none waits erased.
+    /// This is the operation of Van Houdt (2013), sec. 2.3, with one or two frontiers. All blocks except the
+    /// frontiers hold data; no erased blocks are kept.
     InPlace,
-    /// Erased blocks wait in a pool. When `low` or fewer are left as the host needs a block, victims are cleaned:
+    /// A pool keeps erased blocks. When the host needs a block and at most `low` erased blocks are left, cleaning
+    /// starts:
     ///
-    /// * `high > low`: until there are `high`. Cleaning then fills whole blocks with moved pages, so that even a
-    ///   single frontier keeps them apart from the host's.
-    /// * `high = low`: one after the other, until the host has room again. A single frontier then mixes moved and
-    ///   new pages in each block, as one that is reclaimed in place does.
+    /// * `high > low`: cleaning continues until the pool has `high` erased blocks. It then fills whole blocks with
+    ///   moved pages, so that even a single frontier separates moved pages from host writes.
+    /// * `high = low`: cleaning stops as soon as the host has room. A single frontier then mixes moved and new pages
+    ///   in each block, as in-place reclaim does.
     FreePool {
-        /// Cleaning starts at this many erased blocks; at least 1.
+        /// Number of erased blocks at which cleaning starts; at least 1.
         low: u32,
-        /// Cleaning stops at this many erased blocks; at least `low`.
+        /// Number of erased blocks at which cleaning stops; at least `low`.
         high: u32,
     },
 }
 
 impl Reclaim {
-    /// Blocks that a store with so many streams needs besides those that its logical pages fill.
+    /// Returns the number of blocks that a store with `streams` streams needs in addition to those that its logical
+    /// pages fill.
     pub fn reserved_blocks(self, streams: u8) -> u32 {
         match self {
             Reclaim::InPlace => u32::from(streams),
@@ -40,43 +42,44 @@ impl Reclaim {
     }
 }
 
-/// Which live pages of a victim fill up a frontier that has not room for them all.
+/// Order in which live pages of a victim fill a frontier that has no room for all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyOrder {
-    /// Chosen at random, as in the mean-field model.
+    /// Random order, as in the mean-field model.
     Random,
-    /// Those written first.
+    /// Oldest first: in the order in which they were written.
     #[default]
     Oldest,
 }
 
-/// Everything about a store but its parts.
+/// Settings of a store, without its parts (medium, directory, policies).
 #[derive(Clone, Copy, Debug)]
 pub struct StoreConfig {
-    /// Logical pages shown above.
+    /// Logical pages that the store exposes.
     pub logical_pages: u32,
-    /// How blocks are won back.
+    /// Method of reclaiming blocks.
     pub reclaim: Reclaim,
-    /// Which live pages fill up a frontier.
+    /// Order in which live pages fill a frontier.
     pub copy_order: CopyOrder,
-    /// Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
+    /// True if cleaning drops the live pages of a victim instead of moving them, as a cache may.
     pub evict: bool,
-    /// Whether to look ahead in the batch of writes and prefetch. Changes no result and pays where the tables exceed
-    /// the caches; `None` lets the size of the tables decide.
+    /// Prefetching of table entries for the later writes of a batch. Changes no result; pays off if the tables exceed
+    /// the CPU caches. `None`: decided by the size of the tables.
     pub prefetch: Option<bool>,
-    /// While a log above cleans, a pool is refilled only from so many erased blocks on, one victim at a time; at least 1 and
-    /// below the pool's low mark. `None`: it is not waited for.
+    /// Low mark of the pool while a log above is cleaning: cleaning is deferred until so few erased blocks are left,
+    /// and then cleans one victim at a time. At least 1 and below the pool's low mark. `None`: cleaning is never
+    /// deferred.
     pub deferred_low: Option<u32>,
-    /// In idle time a pool is refilled up to so many erased blocks; at least the pool's high mark. `None`: cleaning does not
-    /// use idle time.
+    /// Number of erased blocks up to which the pool is refilled in idle time; at least the pool's high mark. `None`:
+    /// no cleaning in idle time.
     pub idle_high: Option<u32>,
-    /// The store's seed.
+    /// Seed of the store's random numbers.
     pub seed: Seed,
 }
 
 impl StoreConfig {
-    /// A store that does nothing out of the ordinary.
+    /// Returns a configuration with all optional features off.
     pub fn new(logical_pages: u32, reclaim: Reclaim, seed: Seed) -> Self {
         StoreConfig {
             logical_pages,
@@ -90,7 +93,7 @@ impl StoreConfig {
         }
     }
 
-    /// The marks of the pool; `None` with in-place reclaim, which keeps no erased blocks.
+    /// Returns the watermarks of the pool; `None` with in-place reclaim, which keeps no erased blocks.
     pub(super) fn marks(&self) -> Option<Marks> {
         match self.reclaim {
             Reclaim::InPlace => None,

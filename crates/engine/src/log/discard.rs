@@ -1,4 +1,4 @@
-//! Trimming: pages that nobody wants any more are forgotten, those that follow each other together.
+//! TRIM: removes pages from the map, consecutive ones together.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -9,12 +9,13 @@ use crate::pool::Pool;
 use crate::units::{Lpn, run_length};
 use crate::victim::VictimPolicy;
 
-/// Pages that are trimmed one by one before which a page's map entry is fetched, and what that points to.
+/// Prefetch distances, in pages, when pages are trimmed one by one: for the map entry, and for the data that the
+/// entry points to.
 const TRIM_FAR: usize = 96;
 const TRIM_NEAR: usize = 32;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Trims consecutive pages of the user.
+    /// Trims consecutive pages on request of the user.
     pub(super) fn discard_run(&mut self, first: Lpn, pages: u32) {
         self.pool.counters.add_incoming(Operation::Trim, pages.into());
         if self.pool.medium.hears_of_deaths() {
@@ -55,7 +56,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Trims a page that is alone.
+    /// Trims a page that has no neighbour in the request.
     #[inline(always)]
     fn trim_page(&mut self, page: Lpn) {
         if let Some(block) = self.directory.remove(page) {
@@ -68,7 +69,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Trims consecutive pages, and counts how many blocks they were scattered over.
+    /// Trims consecutive pages and counts the blocks over which they were scattered.
     pub(super) fn trim_run(&mut self, first: Lpn, pages: u32) {
         let LogStore { directory, touched, pool, placement, .. } = self;
         let Pool { blocks, victim, .. } = pool;

@@ -1,8 +1,7 @@
-//! Blocks that are emptied for another reason than to win space: a program failed in them, they suffer from being read, or
-//! wear levelling names them.
+//! Emptying blocks for reasons other than space: a failed program, read disturb, or wear levelling.
 //!
-//! Needs pages with identities and a pool of erased blocks: in a store without, a failed program is the error that ends the
-//! run.
+//! Needs a directory with page identities and a pool of erased blocks. In a store without them, a failed program ends
+//! the run with an error.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -14,7 +13,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Empties blocks set aside and writes anew what was read too often, as far as there is room.
+    /// Empties blocks that were set aside and rewrites blocks with too many reads, as far as there is room.
     pub(super) fn tend(&mut self, stream: StreamId) -> Result<(), LayerError> {
         loop {
             if self.can_empty_set_aside() {
@@ -24,16 +23,16 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             }
             self.clean_if_due(stream)?;
         }
-        // Once, as what it moves is written too, and would let it name another.
+        // Called only once: the pages it moves are writes too, which could trigger wear levelling again without end.
         if self.level_wear()? { self.clean_if_due(stream) } else { Ok(()) }
     }
 
-    /// Whether a block was set aside, and there is an erased one to move its pages to.
+    /// True if a block was set aside and an erased block is available for its pages.
     pub(super) fn can_empty_set_aside(&self) -> bool {
         !self.pool.set_aside.is_empty() && !self.pool.erased.is_empty()
     }
 
-    /// Moves the live pages of the `at`-th block set aside elsewhere, and erases or retires it.
+    /// Moves the live pages of the `at`-th block set aside, then erases or retires the block.
     pub(super) fn empty_set_aside(&mut self, at: usize) -> Result<(), LayerError> {
         let SetAside { block, written, .. } = self.pool.set_aside[at];
         self.stage(block, written)?;
@@ -41,12 +40,13 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if let Err(error) = self.redistribute() {
             return Err(self.give_up_moving(block, written, error));
         }
-        // One that is to be retired is struck off as it is given back.
+        // A block to be retired is removed from the list by `give_back`.
         self.pool.set_aside.retain(|aside| aside.block != block || aside.failed);
         self.give_back(block)
     }
 
-    /// Pages on their way out of `block` found no room: those that did not get away stay in it.
+    /// Ends an attempt to empty `block` that found no room: pages that were not moved stay in it. Returns the error
+    /// to report.
     pub(super) fn give_up_moving(&mut self, block: BlockId, written: u32, error: LayerError) -> LayerError {
         let rest = self.staged.len();
         self.staged.drop_front(rest);
@@ -55,7 +55,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         if error == LayerError::NoSpace { self.pool.no_space() } else { error }
     }
 
-    /// Moves the pages of the block that wear levelling names elsewhere, and erases it; whether it named one.
+    /// Empties and erases the block that wear levelling chooses. Returns false if it chose none.
     fn level_wear(&mut self) -> Result<bool, LayerError> {
         let Some(block) = self.pool.next_wear_move(Blocks::is_candidate) else { return Ok(false) };
         self.pool.take_candidate(block);
@@ -66,14 +66,15 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         emptied.map(|()| true)
     }
 
-    /// Writes anew all blocks that were read too often.
+    /// Rewrites all blocks that were read too often.
     pub(super) fn refresh_disturbed(&mut self) -> Result<(), LayerError> {
         while self.refresh_one()? {}
         Ok(())
     }
 
-    /// Appends the live pages of a block that was read too often, if there is one; whether there was. What is left of it
-    /// is cleaned in its turn. An open block is left, since its pages might go there again.
+    /// Moves the live pages of a block that was read too often. Returns false if there is no such block. The emptied
+    /// block is cleaned later like any other. An open block is skipped, because its pages might be appended to it
+    /// again.
     fn refresh_one(&mut self) -> Result<bool, LayerError> {
         if self.refreshing || !D::PAGE_EXACT {
             return Ok(false);
@@ -104,7 +105,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
                 Some(fixed) if self.pool.marks.is_some() || self.pool.frontiers[fixed.index()].is_some() => {
                     fixed
                 }
-                // In place, cleaning has no open block at times, and only the host can have one made.
+                // With in-place reclaim, cleaning may have no open block, and a block can only be opened for the host
+                // (stream 0).
                 Some(_) => StreamId(0),
                 None => {
                     let (now, cause) = (self.pool.blocks.now(), Cause::Cleaning);

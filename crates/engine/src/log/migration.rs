@@ -1,4 +1,4 @@
-//! Cleaning that asks what becomes of live pages: what the store does then.
+//! Cleaning with a migration policy: the store executes the policy's decisions on live pages.
 
 use super::clean::Staged;
 use super::config::Reclaim;
@@ -11,7 +11,7 @@ use crate::pool::{Judge, Migration, Mover, Pool};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// A store with the live pages of `victim` in hand.
+/// A store while it moves the live pages of `victim`.
 struct Staging<'a, M: Medium, D, V, P> {
     store: &'a mut LogStore<M, D, V, P>,
     victim: BlockId,
@@ -21,12 +21,12 @@ struct Staging<'a, M: Medium, D, V, P> {
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// The same store, asking `migration` what becomes of live pages; or the setting that cannot work with that.
+    /// Returns the store with `migration` as its migration policy. Fails if a setting is incompatible with it.
     pub fn with_migration(mut self, migration: Box<dyn Migration<M::Payload>>) -> Result<Self, ConfigError> {
         self.ask(migration).map(|()| self)
     }
 
-    /// From now on asks `migration` what becomes of live pages; or says which setting cannot work with that.
+    /// Sets the migration policy. Fails if a setting is incompatible with it; the error names its key.
     pub fn ask(&mut self, migration: Box<dyn Migration<M::Payload>>) -> Result<(), ConfigError> {
         if self.config.reclaim == Reclaim::InPlace {
             let problem = "is in_place, where live pages go back into the victim; deduplication while cleaning needs \
@@ -45,7 +45,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// Does with all staged pages, which come from `victim`, what the judge says.
+    /// Executes the decisions of the migration policy `judge` on all staged pages, which come from `victim`.
     pub(super) fn redistribute_judged(
         &mut self,
         victim: BlockId,

@@ -1,12 +1,12 @@
-//! The one engine: a log-structured store over any medium.
+//! The storage engine: a log-structured store over any medium.
 //!
-//! A [`LogStore`] keeps its logical pages on erase blocks: it appends to open blocks, one for each stream, and when
-//! erased blocks run out it cleans: a victim's live pages are moved and the victim is erased. What it stands on is
-//! a [`crate::layer::Medium`]: flash, or, through [`Segments`], another layer. [`Shared`] lets several users stand on
-//! one layer.
+//! A [`LogStore`] keeps its logical pages on erase blocks. It appends to open blocks, one for each stream. When few
+//! erased blocks are left, it cleans (garbage collection): it moves a victim's live pages and erases the victim.
+//! Below it is a [`crate::layer::Medium`]: flash or, through [`Segments`], another layer. [`Shared`] divides one
+//! layer among several users.
 //!
-//! [`LsmTree`] is another kind of log on a layer: its compaction is its cleaner. [`Zones`] is a drive
-//! that leaves cleaning to its user.
+//! [`LsmTree`] is another log-structured layer, whose compaction plays the role of cleaning. [`Zones`] is a zoned
+//! drive, which leaves cleaning to its user.
 
 mod abilities;
 mod append;

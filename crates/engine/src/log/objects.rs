@@ -1,8 +1,9 @@
-//! Objects in place of blocks: the user names objects, the drive keeps them and knows how hot each one is.
+//! An object interface instead of a block interface: the user names objects; the drive stores them and knows the
+//! update rate of each.
 //!
-//! The layer above only resolves names; it has no log, no map of blocks and no cleaning of its own. Because the drive
-//! sees objects, it can put those that change often apart from those that do not, without a guess page by page
-//! (Kang, Yang and Miller, MSST 2011; Yang et al., INFLOW 2014, sec. 6).
+//! The layer above only resolves names; it has no log, no block map and no cleaning of its own. Because the drive
+//! knows objects, it can separate frequently and rarely updated objects without estimating each page (Kang, Yang and
+//! Miller, MSST 2011; Yang et al., INFLOW 2014, sec. 6).
 
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
@@ -10,25 +11,25 @@ use crate::config::ConfigError;
 use crate::layer::{Abilities, Answer, Command, Layer, LayerError, Payload, Query, Reports, check_range};
 use crate::units::Lpn;
 
-/// RAM of an object: its name, its first extent, its attributes and the counter here.
+/// RAM per object: its name, its first extent, its attributes and its write counter.
 const OBJECT_BYTES: u64 = 32;
 
-/// How objects are told apart.
+/// Settings of the object layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ObjectLayout {
-    /// Pages of an object; the last one may have fewer. At least 1.
+    /// Pages per object; the last object may have fewer. At least 1.
     pub object_pages: u32,
-    /// Classes of heat, each a stream hint for the layer below, from cold to hot; at least 1.
+    /// Number of heat classes, each a stream hint for the layer below, from cold to hot; at least 1.
     pub classes: u8,
-    /// Pages written, in multiples of the logical pages, after which all counts are halved; above 0.
+    /// Interval, in multiples of the logical pages written, after which all write counts are halved; above 0.
     pub decay_drive_writes: f64,
 }
 
-/// See the module.
+/// A layer with an object interface; see the module's documentation.
 pub struct Objects<P> {
     below: PassThrough<P>,
     layout: ObjectLayout,
-    /// Pages written to each object, halved from time to time.
+    /// Pages written to each object, halved at regular intervals.
     written: Vec<u32>,
     total: u64,
     decay_pages: u64,
@@ -36,7 +37,7 @@ pub struct Objects<P> {
 }
 
 impl<P: Payload> Objects<P> {
-    /// Objects that lie one after the other on the pages of `lower`.
+    /// Creates objects stored one after the other on the pages of `lower`.
     pub fn new(lower: BoxedLayer<P>, layout: ObjectLayout) -> Result<Self, ConfigError> {
         let wrong = |key: &str, problem: String| Err(ConfigError::new(format!("structure.{key}"), problem));
         let pages = lower.logical_pages();
@@ -66,7 +67,8 @@ impl<P: Payload> Objects<P> {
         (page.0 / self.layout.object_pages) as usize
     }
 
-    /// The class of an object: 0 below the mean of all, then one more for each doubling, as far as there are classes.
+    /// Returns the class of an object: 0 if its count is below the mean, then one more for each doubling, up to the
+    /// number of classes.
     fn class(&self, object: usize) -> u16 {
         let mean = self.total as f64 / self.written.len() as f64;
         let doublings = f64::from(self.written[object]) / mean.max(f64::MIN_POSITIVE);
@@ -91,10 +93,10 @@ impl<P: Payload> Layer<P> for Objects<P> {
         self.below.logical_pages()
     }
 
-    /// The hint that the user gives is not passed on: the class of the object takes its place.
+    /// Writes pages with the class of their object as hint; ignores the user's hint.
     fn write(&mut self, pages: &[Lpn], data: &[P], _hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.below.logical_pages())?;
-        // Page by page, because the class must not depend on how writes are cut into calls.
+        // Page by page, because the class must not depend on how writes are split into calls.
         for (page, data) in pages.iter().zip(data) {
             let object = self.object(*page);
             self.below.write(std::slice::from_ref(page), std::slice::from_ref(data), self.class(object))?;
@@ -123,7 +125,8 @@ impl<P: Payload> Layer<P> for Objects<P> {
         self.below.query(query)
     }
 
-    /// A group lies in one stream: that of the class of its first page's object.
+    /// Writes an atomic group with the class of its first page's object as hint, because a group is stored in one
+    /// stream.
     fn command(&mut self, command: Command<'_, P>) -> Result<Answer, LayerError> {
         let Command::WriteAtomic { pages, data, .. } = command else { return self.below.command(command) };
         check_range(pages, self.below.logical_pages())?;
@@ -162,7 +165,7 @@ mod tests {
     use crate::log::Reclaim;
     use crate::log::tests::drive::{Drive, SINGLE, config};
 
-    /// Three objects of 4 pages, the last one of 2.
+    /// Three objects: two of 4 pages, and the last of 2.
     fn objects(classes: u8, decay_drive_writes: f64) -> Objects<Content> {
         let store = Drive::new(20, config(10, Reclaim::FreePool { low: 1, high: 1 }), SINGLE()).store;
         let layout = ObjectLayout { object_pages: 4, classes, decay_drive_writes };
@@ -170,17 +173,17 @@ mod tests {
     }
 
     #[test]
-    fn pages_belong_to_objects_in_a_row() {
+    fn consecutive_pages_belong_to_the_same_object() {
         let layer = objects(3, 1.0);
         let found: Vec<usize> = (0..10).map(|page| layer.object(Lpn(page))).collect();
         assert_eq!(found, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
     }
 
     #[test]
-    fn each_doubling_above_the_mean_is_a_class() {
+    fn each_doubling_of_writes_above_the_mean_raises_the_class() {
         let mut layer = objects(3, 100.0);
         assert_eq!(layer.class(0), 0, "nothing was written yet");
-        // 24 pages in three objects: 8 are the mean.
+        // 24 pages in three objects: the mean is 8.
         layer.written = vec![7, 8, 9];
         layer.total = 24;
         assert_eq!([0, 1, 2].map(|object| layer.class(object)), [0, 1, 1]);
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_halved_when_so_much_was_written() {
+    fn counts_are_halved_after_the_decay_interval() {
         let mut layer = objects(3, 0.5);
         for object in [0, 0, 0, 1] {
             layer.count(object);

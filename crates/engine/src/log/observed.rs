@@ -1,4 +1,5 @@
-//! A layer that is watched: how sequential is what arrives, and how scattered what it invalidates?
+//! A layer that measures how sequential the arriving writes are, and how scattered the pages are that they
+//! invalidate.
 
 use super::segments::BoxedLayer;
 use crate::layer::{
@@ -6,20 +7,20 @@ use crate::layer::{
 };
 use crate::units::{Lpn, count_runs, runs};
 
-/// Tails of write streams that are remembered: a drive that follows eight streams sees eight interleaved logs as
-/// sequential.
+/// Number of write streams whose ends are remembered: a drive that tracks eight streams sees eight interleaved logs
+/// as sequential.
 const TAILS: usize = 8;
 
-/// Passes everything on to `inner` and watches.
+/// Forwards all operations to `inner` and measures them.
 pub struct Observed<P> {
     inner: BoxedLayer<P>,
     arrivals: Arrivals,
-    /// Pages that would go on one of the latest runs, the latest first.
+    /// Pages that would continue one of the most recent runs, most recent first.
     next: [u64; TAILS],
 }
 
 impl<P: Payload> Observed<P> {
-    /// Watches `inner`, which counts what it moves from now on.
+    /// Creates an observer of `inner`, which counts the pages it moves from now on.
     pub fn new(mut inner: BoxedLayer<P>) -> Self {
         inner.count_moves();
         Observed { inner, arrivals: Arrivals::default(), next: [u64::MAX; TAILS] }
@@ -36,7 +37,7 @@ impl<P: Payload> Observed<P> {
         let tail = self.next.iter().position(|next| *next == first);
         self.arrivals.sequential_pages += u64::from(tail == Some(0)) + others;
         self.arrivals.stream_sequential_pages += u64::from(tail.is_some()) + others;
-        // The run comes to the front; the oldest is forgotten where it is a new one.
+        // Moves the run to the front; a new run replaces the oldest.
         let last = tail.unwrap_or(TAILS - 1);
         self.next.copy_within(0..last, 1);
         self.next[0] = first + pages;

@@ -1,4 +1,5 @@
-//! One layer for several users: each gets a partition, a range of the layer's pages that looks like a layer of its own.
+//! One layer for several users: each user has a partition, a range of the layer's pages that acts as a separate
+//! layer.
 
 use super::segments::BoxedLayer;
 use crate::counters::Operation;
@@ -10,7 +11,7 @@ use crate::units::Lpn;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A layer cut into partitions. It is described here, once, and not by each of its users.
+/// A layer divided into partitions. It is described once, through this handle, and not by each of its users.
 pub struct Shared<P> {
     common: Common<P>,
 }
@@ -20,11 +21,11 @@ type Common<P> = Arc<Mutex<Inner<P>>>;
 struct Inner<P> {
     lower: BoxedLayer<P>,
     partitions: Vec<PartitionReport>,
-    /// Page numbers of the operation in hand.
+    /// Page numbers of the current operation; kept to reuse the allocation.
     pages: Vec<Lpn>,
 }
 
-/// A range of a shared layer's pages. Pages are counted from the beginning of the range.
+/// A range of a shared layer's pages, numbered from the beginning of the range.
 pub struct Partition<P> {
     common: Common<P>,
     index: usize,
@@ -33,7 +34,7 @@ pub struct Partition<P> {
 }
 
 impl<P: Payload> Shared<P> {
-    /// Cuts `lower` into partitions of so many pages each, one after the other; pages beyond them stay unused.
+    /// Divides `lower` into consecutive partitions of these sizes; the remaining pages stay unused.
     pub fn new(mut lower: BoxedLayer<P>, sizes: &[u32]) -> (Self, Vec<Partition<P>>) {
         let mut first = 0u32;
         let mut partitions = Vec::with_capacity(sizes.len());
@@ -55,7 +56,7 @@ impl<P: Payload> Shared<P> {
         (Shared { common }, users)
     }
 
-    /// Appends the reports of the layer, with its partitions, and of all below it.
+    /// Appends the reports of the layer, with its partitions, and of all layers below.
     pub fn describe(&self, reports: &mut Reports) {
         let inner = lock(&self.common);
         let own = reports.layers.len();
@@ -65,12 +66,12 @@ impl<P: Payload> Shared<P> {
         }
     }
 
-    /// A number drawn from the layer's generators; ends their use.
+    /// Draws a number from the layer's random generators; ends their use.
     pub fn final_draw(&mut self) -> u64 {
         lock(&self.common).lower.final_draw()
     }
 
-    /// Recounts everything from the layer down, and that no write came in but through a partition.
+    /// Checks the consistency of the layer and all layers below, and that all writes came in through a partition.
     pub fn check(&self) -> Result<(), String> {
         let inner = lock(&self.common);
         let (sent, received) = (inner.written(), inner.received());
@@ -81,18 +82,19 @@ impl<P: Payload> Shared<P> {
     }
 }
 
-/// Between two calls a layer is whole, whatever became of a thread that used it.
+/// Locks the layer. Ignores poisoning: between two calls a layer is consistent, even if a thread that used it
+/// panicked.
 fn lock<P>(common: &Common<P>) -> MutexGuard<'_, Inner<P>> {
     common.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<P: Payload> Inner<P> {
-    /// Pages written through all partitions.
+    /// Returns the number of pages written through all partitions.
     fn written(&self) -> u64 {
         self.partitions.iter().map(|part| part.incoming.incoming(Operation::Write)).sum()
     }
 
-    /// Pages that the layer says were written to it.
+    /// Returns the number of pages written to the layer, according to its report.
     fn received(&self) -> u64 {
         let mut reports = Reports::default();
         self.lower.describe(&mut reports);
@@ -100,7 +102,8 @@ impl<P: Payload> Inner<P> {
         own.map_or_else(|| self.written(), |own| own.counters.incoming(Operation::Write))
     }
 
-    /// Counts a write of so many pages; of one that failed, as on a dying drive, what the layer took.
+    /// Counts a write of `pages` pages. Of a failed write, as on a failing drive, counts the pages that the layer
+    /// accepted.
     fn count_written(&mut self, index: usize, pages: usize, is_done: bool) {
         let taken = if is_done { pages as u64 } else { self.received() - self.written() };
         self.count(index, Operation::Write, taken);
@@ -112,7 +115,7 @@ impl<P: Payload> Inner<P> {
 }
 
 impl<P> Partition<P> {
-    /// Turns `pages` into those of the layer and hands them to `work`, which sees the layer and the list.
+    /// Translates `pages` to pages of the layer and calls `work` with the layer and the translated list.
     fn with<T>(
         &self,
         pages: &[Lpn],
@@ -128,7 +131,7 @@ impl<P> Partition<P> {
         done
     }
 
-    /// Hands a write to `write`, and counts what the layer took of it.
+    /// Translates the pages, performs a write with `write`, and counts the pages that the layer accepted.
     fn write_by<T>(
         &mut self,
         pages: &[Lpn],
@@ -144,7 +147,7 @@ impl<P> Partition<P> {
         })
     }
 
-    /// Hands what is to be done with consecutive pages to the layer, where they begin with another page, and counts it.
+    /// Sends a command on consecutive pages to the layer, with the translated first page, and counts it.
     fn command_run<'a>(
         &mut self,
         (first, pages): (Lpn, usize),
@@ -165,7 +168,7 @@ impl<P> Partition<P> {
         done
     }
 
-    /// The pages of the layer that it covers.
+    /// Returns the range of the layer's pages that the partition covers.
     pub fn range(&self) -> Range<u32> {
         self.first..self.first + self.pages
     }
@@ -201,7 +204,7 @@ impl<P: Payload> Layer<P> for Partition<P> {
         })
     }
 
-    /// No attribution: the layer tells its partitions apart, and a partition is one of them as a whole.
+    /// No attribution: the layer attributes moves to its partitions, and a partition is attributed only as a whole.
     fn abilities(&self) -> Abilities {
         lock(&self.common).lower.abilities().without(Ability::Attribution)
     }
@@ -226,10 +229,10 @@ impl<P: Payload> Layer<P> for Partition<P> {
         }
     }
 
-    /// Nothing: [`Shared::describe`] does, once for all partitions.
+    /// Does nothing: [`Shared::describe`] describes all partitions once.
     fn describe(&self, _reports: &mut Reports) {}
 
-    /// Nothing of its own; the shared layer has its draw from [`Shared::final_draw`].
+    /// Returns 0: the draw of the shared layer comes from [`Shared::final_draw`].
     fn final_draw(&mut self) -> u64 {
         0
     }

@@ -1,4 +1,4 @@
-//! A layer without a map and without cleaning: what it is asked, it asks of the layer below.
+//! A layer without a map and without cleaning, which forwards its operations to the layer below.
 
 use super::segments::BoxedLayer;
 use crate::counters::{Cause, Counters, Operation};
@@ -8,18 +8,18 @@ use crate::layer::{
 };
 use crate::units::Lpn;
 
-/// Passes everything on and counts it. The ground that layers without a log of their own are built on.
+/// Forwards and counts all operations. Basis of the layers that have no log of their own.
 pub struct PassThrough<P> {
     lower: BoxedLayer<P>,
     logical_pages: u32,
     counters: Counters,
-    /// A bit for each logical page that holds data.
+    /// One bit per logical page, set if the page holds data.
     mapped: Vec<u64>,
     mapped_pages: u32,
 }
 
 impl<P: Payload> PassThrough<P> {
-    /// Shows the first `logical_pages` pages of `lower`; what uses this layer may keep the others for itself.
+    /// Exposes the first `logical_pages` pages of `lower`; the layer built on this one may use the others for itself.
     pub fn new(lower: BoxedLayer<P>, logical_pages: u32) -> Self {
         assert!(logical_pages <= lower.logical_pages(), "pages that the layer below does not have");
         PassThrough {
@@ -31,7 +31,7 @@ impl<P: Payload> PassThrough<P> {
         }
     }
 
-    /// Notes that `pages` of its user were written below.
+    /// Records that `pages` of the user were written to the layer below.
     pub(super) fn wrote(&mut self, pages: &[Lpn]) {
         self.counters.add_incoming(Operation::Write, pages.len() as u64);
         self.counters.add_outgoing(Cause::Host, Operation::Write, pages.len() as u64);
@@ -40,7 +40,7 @@ impl<P: Payload> PassThrough<P> {
         }
     }
 
-    /// Writes pages of its own beyond those that it shows.
+    /// Writes pages beyond the exposed ones, for the layer's own use.
     pub(super) fn write_own(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         self.lower.write(pages, data, hint)?;
         self.counters.add_outgoing(Cause::LogMetadata, Operation::Write, pages.len() as u64);
@@ -57,7 +57,7 @@ impl<P: Payload> PassThrough<P> {
         *word = if mapped { *word | bit } else { *word & !bit };
     }
 
-    /// Its own report.
+    /// Returns the report of this layer.
     pub(super) fn report(&self, directory: &'static str) -> LayerReport {
         LayerReport {
             counters: self.counters,
@@ -110,7 +110,7 @@ impl<P: Payload> Layer<P> for PassThrough<P> {
         self.lower.flush()
     }
 
-    /// No runs: it notes each page.
+    /// No runs: each page is recorded separately.
     fn abilities(&self) -> Abilities {
         self.lower.abilities().without(Ability::Runs)
     }

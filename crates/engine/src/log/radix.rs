@@ -1,17 +1,17 @@
-//! Pages in the order of their numbers, without a branch that depends on them.
+//! Radix sort of page numbers, without branches that depend on their values.
 
 use crate::units::Lpn;
 
-/// Fewer pages than this are compared with each other: the digits' counts would cost more.
+/// Lists shorter than this are sorted by comparison: a radix sort's counting would cost more.
 const FEW: usize = 64;
 
-/// Most bits of a digit.
+/// Maximum number of bits per digit.
 const MOST_BITS: u32 = 10;
 
-/// Sorts `pages`, digit by digit from the last; `spare` is room for it.
+/// Sorts `pages` digit by digit, least significant digit first; `spare` is scratch space.
 ///
-/// A digit has at most twice as many values as there are pages: going through the counts of all values costs less than going through
-/// the pages, which another digit would take.
+/// A digit has at most twice as many values as there are pages: scanning the counts of all values costs less than the
+/// extra pass over the pages that smaller digits would need.
 pub(super) fn sort(pages: &mut Vec<Lpn>, spare: &mut Vec<Lpn>) {
     if pages.len() < FEW {
         pages.sort_unstable();
@@ -48,7 +48,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_are_sorted_whatever_their_digits(
+        fn radix_sort_equals_comparison_sort(
             numbers in prop::collection::vec(any::<u32>(), 0..300),
             shift in 0u32..32,
         ) {

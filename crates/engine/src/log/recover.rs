@@ -1,7 +1,8 @@
-//! The store from its flash: all spare areas are read, and of each page the copy with the highest number holds.
+//! Recovery of a store from its flash: all spare areas are read; of each logical page, the copy with the highest
+//! sequence number is valid.
 //!
-//! Trims leave no trace on flash: a page that was trimmed may come back, with something that it held before. Groups that
-//! were to be found whole or not at all are not looked for.
+//! Trims are not recorded on flash, so a trimmed page may reappear with an earlier content. Atomic groups are not
+//! checked.
 
 use super::config::StoreConfig;
 use super::directory::{Directory, PageTable, Writes};
@@ -23,22 +24,23 @@ struct Found {
     page: u32,
 }
 
-/// A block that holds something.
+/// A block with written pages.
 struct Used {
     block: BlockId,
-    /// Number of its last page.
+    /// Sequence number of its last page.
     last: u64,
     stream: StreamId,
-    /// Pages up to the last that can be read.
+    /// Number of pages up to the last readable one.
     written: u32,
-    /// Pages that were begun.
+    /// Number of pages whose program was started.
     begun: u32,
-    /// Those that cannot be read, between the others or behind them.
+    /// Unreadable pages, between or behind the readable ones.
     torn: Vec<u32>,
 }
 
 impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
-    /// The store from what a power cut left, and what that took; or what is left, should power be lost again.
+    /// Recovers a store from the flash state that a power cut left. Returns the store and the costs of recovery; if
+    /// power fails again or another error occurs, the error and the remaining flash state.
     #[allow(clippy::type_complexity)]
     pub fn recover(
         config: StoreConfig,
@@ -58,7 +60,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
         }
     }
 
-    /// What is left when everything in RAM is lost.
+    /// Returns the flash state that remains after all RAM is lost.
     pub fn into_remains(self) -> Remains<F> {
         self.pool.into_remains()
     }
@@ -84,7 +86,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
             match self.erase(block) {
                 Ok(true) => self.pool.erased.push_back(block),
                 Ok(false) => {}
-                // What is there can still be read; the next write will say that the drive has come to its end.
+                // Stored data is still readable; the next write will report the end of life.
                 Err(error) if error.is_end_of_life() => {}
                 Err(error) => return Err(error),
             }
@@ -101,7 +103,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
         self.pool.medium.recovery_step_ended();
     }
 
-    /// Reads the spare areas of `block` up to the first erased page; `None` if that is its first.
+    /// Reads the spare areas of `block` up to the first erased page. Returns `None` if the first page is erased.
     fn scan(&mut self, block: BlockId, pages: &mut Vec<Found>, step: &mut RecoveryStep) -> Option<Used> {
         let mut used = Used { block, last: 0, stream: StreamId(0), written: 0, begun: 0, torn: Vec::new() };
         for page in 0..self.pool.pages_per_block() {
@@ -119,7 +121,8 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
         (used.begun > 0).then_some(used)
     }
 
-    /// Places all pages in the order in which they were written, so that older copies die as they did.
+    /// Records all pages in the order in which they were written, so that older copies are invalidated as before the
+    /// power cut.
     fn replay(&mut self, mut pages: Vec<Found>, used: &[Used]) {
         for Used { block, stream, .. } in used {
             self.pool.blocks.open(*block);
@@ -135,9 +138,15 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
         }
     }
 
-    /// Says what each block is, the latest first: full ones are candidates, the latest of each stream that still takes pages
-    /// is open, behind a torn page if it has one, and others are set aside. Torn pages hold nothing; those behind all that can be
-    /// read in a block set aside count as not written.
+    /// Determines the state of each block, latest first:
+    ///
+    /// * Full blocks become candidates.
+    /// * The latest block of each stream that still has free pages becomes the open block, continuing behind a torn
+    ///   page if there is one.
+    /// * Other blocks are set aside.
+    ///
+    /// Torn pages hold no data. Those behind the last readable page of a block that is set aside count as not
+    /// written.
     fn arrange(&mut self, used: &[Used]) {
         let size = self.pool.pages_per_block();
         for &Used { block, stream, written, begun, ref torn, .. } in used {
@@ -155,7 +164,7 @@ impl<F: Flash, V: VictimPolicy, P: Placement> LogStore<F, PageTable, V, P> {
                 self.pool.blocks.invalidate(block);
             }
         }
-        // Policies are told of full blocks in the order in which they were closed.
+        // Policies are notified of full blocks in the order in which the blocks were closed.
         for full in used.iter().rev().filter(|used| used.begun == size) {
             self.pool.close(full.block);
         }

@@ -1,8 +1,8 @@
-//! Cleaning that a power cut interrupted, and that must come to its end before anything else is written.
+//! Resumption of cleaning that a power cut interrupted. It must finish before anything else is written.
 //!
-//! Between two requests as many blocks wait erased as cleaning needs. It takes them, and gives back the victim; with a cut in
-//! between they are fewer, and what the open blocks still take is the room of the victim's other pages. Whoever else wrote
-//! there would leave the drive without a way to win a block ever again.
+//! Between two requests, the pool has as many erased blocks as cleaning needs. Cleaning takes erased blocks and gives
+//! back the victim; after a power cut in between, the pool is short, and the free pages of the open blocks are needed
+//! for the rest of the victim's pages. If other writes used these pages, the drive could never free a block again.
 
 use super::directory::Directory;
 use super::store::LogStore;
@@ -13,7 +13,7 @@ use crate::units::BlockId;
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Notes, after a power cut, whether cleaning was interrupted.
+    /// Records, after a power cut, if cleaning was interrupted.
     pub(super) fn look_for_cut(&mut self) {
         self.pool.is_recovered = true;
         self.is_cut_short = self.lacks_reserve();
@@ -23,13 +23,14 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         self.pool.marks.is_some_and(|marks| self.pool.erased.len() < marks.low as usize)
     }
 
-    /// Ends cleaning that a power cut interrupted, before anything else is written.
+    /// Finishes cleaning that a power cut interrupted, before anything else is written.
     #[inline(always)]
     pub(super) fn resume_if_cut_short(&mut self) -> Result<(), LayerError> {
         if self.is_cut_short { self.resume_cleaning() } else { Ok(()) }
     }
 
-    /// Empties blocks, those with the fewest live pages first whatever the policy would take, until the reserve is whole.
+    /// Empties blocks until the reserve is complete; takes the blocks with the fewest live pages first, regardless of
+    /// the victim policy.
     #[cold]
     fn resume_cleaning(&mut self) -> Result<(), LayerError> {
         while self.lacks_reserve() {
@@ -46,7 +47,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(())
     }
 
-    /// The closed block with the fewest live pages, full or set aside, and how many it has.
+    /// Returns the closed block (full or set aside) with the fewest live pages, and their number.
     fn emptiest(&self) -> Option<(u32, BlockId)> {
         let blocks = &self.pool.blocks;
         let full = blocks.iter_candidates().map(|block| (blocks.valid_pages(block), block));

@@ -1,4 +1,4 @@
-//! Any layer shown as erase blocks, so that a log can stand on it.
+//! An adapter that presents any layer as erase blocks, so that a log can run on it.
 
 use super::metadata::{Metadata, MetadataPlan};
 use super::trim::{TrimRule, TrimUnit, Trims};
@@ -10,43 +10,44 @@ use crate::layer::{
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
-/// Pages of a victim at most that the layer below is told of beforehand, and entries of its map that are fetched with one.
+/// Maximum number of pages of a victim that are announced to the layer below for prefetching, and the number of its
+/// map entries per cache line.
 const FORESEEN: usize = 64;
 const ENTRIES_PER_LINE: u32 = 16;
 
-/// A layer of any kind. It is called once a batch, so the pointer costs nothing that counts.
+/// A layer of any type. Calls are made once per batch, so the cost of dynamic dispatch is negligible.
 pub type BoxedLayer<P> = Box<dyn Layer<P>>;
 
-/// The logical pages of a lower layer, cut into segments of equal size.
+/// The logical pages of a lower layer, divided into segments of equal size.
 ///
-/// Erasing a segment trims its pages below as its rule says, or does nothing where TRIM is off: then the lower layer goes
-/// on keeping pages that nobody wants, until they are overwritten.
+/// Erasing a segment trims its pages below, according to the trim rule. Without TRIM it does nothing: the lower layer
+/// then preserves useless pages until they are overwritten.
 pub struct Segments<P> {
     lower: BoxedLayer<P>,
     segment_pages: u32,
     segments: u32,
-    /// Whether `lower` takes consecutive pages without a list of them.
+    /// True if `lower` accepts consecutive pages without a list of them.
     takes_runs: bool,
-    /// None: TRIM is off.
+    /// `None` if TRIM is off.
     trims: Option<Trims>,
     erases: Vec<u32>,
     next_page: Vec<u32>,
-    /// Page numbers of the operation in hand.
+    /// Page numbers of the current operation; kept to reuse the allocation.
     pages: Vec<Lpn>,
-    /// Pages taken out by cleaning that the layer below had moved before.
+    /// Pages read by cleaning that the layer below had already moved.
     moved_below_first_pages: u64,
-    /// The hint of the log's first stream.
+    /// Stream hint of the log's first stream.
     first_hint: u16,
     metadata: Option<Box<Metadata>>,
-    /// Pages of metadata, which have no content.
+    /// Payloads of metadata pages, whose content is not modelled.
     blank: Vec<P>,
-    /// Who looks at it page by page.
+    /// Observer of every page operation.
     watcher: Option<Watcher>,
 }
 
 impl<P: Payload> Segments<P> {
-    /// Cuts `lower` into segments of `segment_pages` pages; pages beyond the last whole segment stay unused. Without
-    /// a rule nothing is trimmed.
+    /// Divides `lower` into segments of `segment_pages` pages; pages beyond the last whole segment stay unused.
+    /// Without a rule, nothing is trimmed.
     pub fn new(mut lower: BoxedLayer<P>, segment_pages: u32, trim: Option<TrimRule>) -> Self {
         lower.count_moves();
         let segments = lower.logical_pages() / segment_pages;
@@ -67,8 +68,8 @@ impl<P: Payload> Segments<P> {
         }
     }
 
-    /// The same with metadata of a log that shows `logical_pages` pages: an area below the segments, summaries in them, and
-    /// pages that the log has to append.
+    /// Divides `lower` into segments with the metadata of a log of `logical_pages` pages: an area in front of the
+    /// segments, summaries in the segments, and pages that the log must append.
     pub fn with_metadata(
         lower: BoxedLayer<P>,
         plan: MetadataPlan,
@@ -81,13 +82,13 @@ impl<P: Payload> Segments<P> {
         segments
     }
 
-    /// The same, the writes of stream `s` carrying the hint `first + s` to the layer below.
+    /// Returns the segments with the hint `first + s` on the writes of stream `s` to the layer below.
     pub fn with_first_hint(mut self, first: u16) -> Self {
         self.first_hint = first;
         self
     }
 
-    /// The same, watched page by page.
+    /// Returns the segments with an observer of every page operation.
     pub fn watched(self, watcher: Option<Watcher>) -> Self {
         Segments { watcher, ..self }
     }
@@ -96,17 +97,17 @@ impl<P: Payload> Segments<P> {
         self.first_hint.saturating_add(u16::from(stream.0))
     }
 
-    /// The layer below.
+    /// Returns the layer below.
     pub fn lower(&self) -> &dyn Layer<P> {
         &*self.lower
     }
 
-    /// The first page of a segment on the layer below.
+    /// Returns the first page of a segment on the layer below.
     fn first_page(&self, block: BlockId) -> u32 {
         self.metadata.as_ref().map_or(0, |metadata| metadata.plan.area_pages) + block.0 * self.segment_pages
     }
 
-    /// Where this page of a segment's data lies in the segment.
+    /// Returns the page within a segment of its data page number `page`.
     fn place(&self, page: u32) -> u32 {
         self.metadata.as_ref().map_or(page, |metadata| metadata.place(page))
     }
@@ -120,7 +121,7 @@ impl<P: Payload> Segments<P> {
         }
     }
 
-    /// Writes a run of data, each part of the segment beginning with its summary.
+    /// Writes a run of data; writes the summary in front of each part of the segment.
     fn write_parts(&mut self, block: BlockId, page: u32, data: &[P], hint: u16) -> Result<(), MediumError> {
         let (part, summary) = match &self.metadata {
             Some(metadata) => (metadata.plan.part_data, metadata.plan.part_summary),
@@ -141,7 +142,7 @@ impl<P: Payload> Segments<P> {
         Ok(())
     }
 
-    /// Writes consecutive pages of the layer below.
+    /// Writes consecutive pages to the layer below.
     fn write_run(&mut self, first: Lpn, data: &[P], hint: u16) -> Result<(), MediumError> {
         if self.takes_runs {
             return from_lower(self.lower.command(Command::WriteRun { first, data, hint })).map(drop);
@@ -162,7 +163,7 @@ impl<P: Payload> Segments<P> {
         Ok(())
     }
 
-    /// Writes the pages in hand, which are metadata.
+    /// Writes the metadata pages listed in `pages`.
     fn write_own(&mut self, hint: u16) -> Result<(), MediumError> {
         if self.pages.is_empty() {
             return Ok(());
@@ -175,7 +176,8 @@ impl<P: Payload> Segments<P> {
         Ok(())
     }
 
-    /// Notes a run that was written; a segment that is full now has its summary written, if that is in the area.
+    /// Records a run that was written. If the segment is now full and its summary belongs in the area, writes the
+    /// summary.
     fn note_run(&mut self, block: BlockId, end: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         let hint = self.hint(run.stream);
         let Some(metadata) = &mut self.metadata else { return Ok(()) };
@@ -191,8 +193,8 @@ impl<P: Payload> Segments<P> {
 }
 
 impl<P: Payload> Segments<P> {
-    /// Sends the trims that are due. Pages that die are only noted until what replaces them is written below, so that a
-    /// power cut in between loses neither.
+    /// Sends the trims that are due. The trim of an invalidated page is delayed until its replacement is written
+    /// below, so that a power cut cannot lose both.
     fn send_trims(&mut self) -> Result<(), MediumError> {
         let Some(trims) = &mut self.trims else { return Ok(()) };
         trims.take_dead(&mut self.pages);
@@ -219,7 +221,7 @@ fn from_lower<T>(result: Result<T, crate::layer::LayerError>) -> Result<T, Mediu
 impl<P: Payload> Medium for Segments<P> {
     type Payload = P;
 
-    /// A layer may hold content, and it matters to it what is read.
+    /// The layer below may store content, so the pages to read must be exact.
     const READS_BY_PAGE: bool = true;
 
     const KEEPS_GROUPS: bool = false;
@@ -291,7 +293,7 @@ impl<P: Payload> Medium for Segments<P> {
         }
         match pages {
             Pages::Listed(list) => self.name_pages(block, list.iter().copied()),
-            // Which pages is of no interest to the one who asks, so any will do below.
+            // The caller does not care about the identity of the pages, so any pages will do.
             Pages::Counted(count) => self.name_pages(block, 0..count),
         }
         if cause == Cause::Cleaning {
@@ -304,7 +306,7 @@ impl<P: Payload> Medium for Segments<P> {
         unreachable!("segments are told which pages are read");
     }
 
-    /// The layer below will be asked for some of the segment's pages, whose entries in its map stand together.
+    /// Announces some of the segment's pages to the layer below, one per cache line of its map.
     fn prefetch_block(&self, block: BlockId) {
         let first = self.first_page(block);
         let mut pages = [Lpn(first); FORESEEN];
@@ -323,14 +325,14 @@ impl<P: Payload> Medium for Segments<P> {
         from_lower(self.lower.flush())
     }
 
-    /// Nothing: a layer does not fail while it is written to.
+    /// Does nothing: the blocks of a layer do not fail.
     fn retire(&mut self, _block: BlockId) {}
 
     fn take_disturbed(&mut self) -> Option<BlockId> {
         None
     }
 
-    /// The log above counts for itself how often it emptied a segment.
+    /// Does nothing: the log above counts the erases of its segments itself.
     fn read_wear(&mut self, _block: BlockId) {}
 
     fn is_bad(&self, _block: BlockId) -> bool {
@@ -352,7 +354,7 @@ impl<P: Payload> Medium for Segments<P> {
     }
 
     fn describe(&self, reports: &mut Reports) {
-        // The layer above has just reported itself.
+        // The layer above has just appended its own report.
         if let Some(above) = reports.layers.last_mut() {
             above.trims = self.trims.as_ref().map(|trims| trims.counts).unwrap_or_default();
             above.moved_below_first_pages = self.moved_below_first_pages;

@@ -1,9 +1,9 @@
-//! A sparse address space on the drive's own log: the layer above keeps no map, no log and no journal.
+//! A sparse address space on the drive's own log: the layer above has no map, no log and no journal.
 //!
-//! The drive maps whatever address it is given, writes groups of pages all or none, and remembers trims. What uses it
-//! (DFS and NVMFS: Josephson, Bongo, Flynn and Li, FAST 2010; Yang et al., INFLOW 2014, sec. 6) then needs neither a map
-//! of blocks nor a journal. A page of the user stands for the address that a file system would give it; which one that
-//! is changes nothing below, so pages keep their numbers here.
+//! The drive maps any address, writes groups of pages atomically, and makes trims persistent. Its user (DFS and
+//! NVMFS: Josephson, Bongo, Flynn and Li, FAST 2010; Yang et al., INFLOW 2014, sec. 6) then needs neither a block map
+//! nor a journal. A page of the user represents the address that a file system would choose for it. The choice of
+//! address has no effect on the layers below, so pages keep their numbers here.
 
 use super::pass_through::PassThrough;
 use super::segments::BoxedLayer;
@@ -14,26 +14,26 @@ use crate::layer::{
 };
 use crate::units::{Lpn, runs};
 
-/// Bytes that the key of a sparse address takes in the drive's map, beside the place that any map keeps.
+/// Bytes of the key of a sparse address in the drive's map, in addition to the location that any map stores.
 const KEY_BYTES: u64 = 8;
 
-/// What persistent TRIM writes.
+/// Writes of persistent TRIM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrimLog {
-    /// Records of trimmed ranges in a page; at least 1.
+    /// Records of trimmed ranges per page; at least 1.
     pub records_per_page: u32,
-    /// Trims whose records are written together; 1: each is durable when it returns. At least 1.
+    /// Number of trims whose records are written together; with 1, each trim is durable when it returns. At least 1.
     pub trims_per_write: u32,
-    /// Pages that hold the records, written in turn; the drive's checkpoint of its map has made the oldest obsolete
-    /// when they are written again. At least 1.
+    /// Number of pages for the records, written in turn. When a page is overwritten, its records are already obsolete
+    /// because of the drive's checkpoint of its map. At least 1.
     pub pages: u32,
 }
 
-/// See the module.
+/// A layer with a sparse address space; see the module's documentation.
 pub struct Sparse<P> {
     below: PassThrough<P>,
     log: TrimLog,
-    /// The page of the trim log in hand, and the records in it.
+    /// Current page of the trim log, and the number of records in it.
     page: u32,
     records: u32,
     /// Trims since records were last written.
@@ -43,7 +43,8 @@ pub struct Sparse<P> {
 }
 
 impl<P: Payload> Sparse<P> {
-    /// A sparse address space on `lower`, which must write atomically; the trim log takes its last pages.
+    /// Creates a sparse address space on `lower`, which must support atomic writes; the trim log takes its last
+    /// pages.
     pub fn new(lower: BoxedLayer<P>, log: TrimLog) -> Result<Self, ConfigError> {
         lower.abilities().require(Ability::AtomicGroups, "the layer below", "structure")?;
         let longest_group = lower.atomic_pages();
@@ -61,7 +62,7 @@ impl<P: Payload> Sparse<P> {
         Ok(Sparse { below, log, page: 0, records: 0, unwritten: 0, record_pages: 0, longest_group })
     }
 
-    /// Notes a record; a page that is full is written.
+    /// Adds a record to the current page; writes the page when it is full.
     fn record(&mut self) -> Result<(), LayerError> {
         self.records += 1;
         if self.records == self.log.records_per_page {
@@ -72,7 +73,7 @@ impl<P: Payload> Sparse<P> {
         Ok(())
     }
 
-    /// Makes the records of the page in hand durable.
+    /// Makes the records of the current page durable.
     fn write_records(&mut self) -> Result<(), LayerError> {
         let page = Lpn(self.below.logical_pages() + self.page);
         self.below.write_own(&[page], &[P::default()], 0)?;
@@ -87,8 +88,8 @@ impl<P: Payload> Layer<P> for Sparse<P> {
         self.below.logical_pages()
     }
 
-    /// Each call is a group that a power cut leaves whole or not at all, as long as it fits the layer below; a longer
-    /// one is several.
+    /// Writes the pages of a call as one group that survives a power cut completely or not at all, if it fits the
+    /// layer below; a longer call is split into several groups.
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.below.logical_pages())?;
         let group = self.longest_group as usize;

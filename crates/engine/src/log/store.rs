@@ -1,4 +1,4 @@
-//! The store: its parts, and what its user can ask of it.
+//! The store: its state and its operations.
 
 use super::checkpoint::Checkpoint;
 use super::clean::Staged;
@@ -18,55 +18,56 @@ use crate::victim::{Blocks, VictimPolicy};
 use crate::wear::WearLevelling;
 use rand::RngCore;
 
-/// RAM of a page in a map of pages.
+/// RAM per page in a page map.
 const MAP_ENTRY_BYTES: u64 = 4;
 
-/// From this size of its tables on a store prefetches: a core's own cache. In smaller tables the look-ahead is work for
-/// nothing (5 to 10 % of the time); in tables of 2 MB it gains as much, in larger ones more and more.
+/// Size of a store's tables from which writes prefetch: the size of a core's own cache. With smaller tables, the
+/// look-ahead costs 5 to 10 % of the time without benefit; with tables of 2 MB, it gains as much, and more with
+/// larger ones.
 const PREFETCH_FROM_BYTES: usize = 512 << 10;
 
-/// From this size of its tables on a store prefetches what cleaning touches: a few times a core's first cache.
+/// Size of a store's tables from which cleaning prefetches: a few times the size of a core's L1 cache.
 const PREFETCH_CLEANING_FROM_BYTES: usize = 192 << 10;
 
 /// A log-structured store over the medium `M`, with a directory `D`, a victim policy `V` and a placement `P`.
 pub struct LogStore<M: Medium, D, V, P> {
     pub(super) config: StoreConfig,
-    /// Whether writes look ahead and prefetch.
+    /// True if writes look ahead and prefetch.
     pub(super) prefetch: bool,
-    /// Whether cleaning prefetches the next victim's tables and the map's entries of the pages that it moves.
+    /// True if cleaning prefetches the next victim's tables and the map entries of the pages that it moves.
     pub(super) prefetch_cleaning: bool,
-    /// The blocks, and what was sent to the medium below.
+    /// The blocks, and the counts of operations on the medium below.
     pub(super) pool: Pool<M, V>,
     pub(super) directory: D,
     pub(super) placement: P,
-    /// Why pages are being moved: cleaning, unless it is for the sake of wear.
+    /// Reason for the current moves: cleaning, or wear levelling.
     pub(super) moving_for: Cause,
-    /// Whether a power cut interrupted cleaning, which took the last erased block.
+    /// True if a power cut interrupted cleaning after it had taken an erased block of the reserve.
     pub(super) is_cut_short: bool,
-    /// Whether pages of a block that was read too often are being written anew.
+    /// True while pages of a block that was read too often are rewritten.
     pub(super) refreshing: bool,
-    /// Stream and opening time of each block, where the placement wants them.
+    /// Stream and opening time of each block, if the placement needs them.
     pub(super) history: Vec<(StreamId, u64)>,
     pub(super) staged: Staged<M::Payload>,
     pub(super) tally: Tally,
     pub(super) random: Random,
-    /// Blocks that lost pages to the range of trims in hand.
+    /// Blocks that lost pages to the current range of trims.
     pub(super) touched: Vec<BlockId>,
-    /// Indices of the pages being read.
+    /// Indices of the pages being read; kept to reuse the allocation.
     indices: Vec<u32>,
-    /// Pages whose deaths the medium is told of.
+    /// Invalidated pages that are reported to the medium; kept to reuse the allocation.
     pub(super) deaths: Vec<Death>,
     pub(super) checkpoint: Checkpoint<M::Payload>,
-    /// Whether a checkpoint is being written in the middle of cleaning.
+    /// True while a checkpoint is written during cleaning.
     pub(super) checkpoints_amid_cleaning: bool,
-    /// Who says what becomes of a victim's live pages, if not all are simply moved.
+    /// Migration policy, which decides about each of a victim's live pages; without it, all are moved.
     pub(super) judge: Option<Box<Judge<M::Payload>>>,
 }
 
-/// What a store counts besides the pool.
+/// Statistics of a store in addition to those of the pool.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    /// Pages that cleaning put into another stream than the one that they belong to.
+    /// Pages that cleaning put into a stream other than the chosen one, for lack of room.
     pub spilled_pages: u64,
     /// Live pages that cleaning dropped.
     pub evicted_pages: u64,
@@ -74,7 +75,7 @@ pub(super) struct Tally {
 }
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// A store on an erased medium, or the setting that cannot work.
+    /// Creates a store on an erased medium. Fails if a setting cannot work; the error names its key.
     pub fn new(
         config: StoreConfig,
         mut medium: M,
@@ -88,7 +89,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(store)
     }
 
-    /// The same store, which levels wear; or the setting that cannot work with that.
+    /// Returns the store with wear levelling. Fails if a setting is incompatible with it.
     pub fn with_levelling(mut self, policy: Option<Box<dyn WearLevelling>>) -> Result<Self, ConfigError> {
         if policy.is_some() && (!D::PAGE_EXACT || self.config.reclaim == Reclaim::InPlace) {
             let problem = "needs erased blocks to choose from and pages with owners to move: reclaim = \"free_pool\" and \
@@ -99,7 +100,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         Ok(self)
     }
 
-    /// A store whose settings are known to work.
+    /// Creates a store without validating its settings.
     pub(super) fn assemble(config: StoreConfig, medium: M, directory: D, victim: V, placement: P) -> Self {
         let all_pages = config.logical_pages + medium.metadata_pages();
         let streams = placement.streams() + u8::from(medium.has_own_stream());
@@ -112,8 +113,8 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
             survives_failed_programs: D::PAGE_EXACT && config.reclaim != Reclaim::InPlace,
         };
         let mut pool = Pool::new(medium, victim, pool_config);
-        // Blocks that the logical pages fill, those that are open, those that must wait erased, and one whose dead pages are
-        // the gain.
+        // Blocks filled by the logical pages, open blocks, erased blocks of the reserve, and one block of invalid
+        // pages as the gain of cleaning.
         pool.needed_blocks = all_pages
             .div_ceil(pool.pages_per_block())
             .saturating_add(config.reclaim.reserved_blocks(streams));
@@ -141,37 +142,37 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P
         }
     }
 
-    /// Streams of the placement and, if it has one, that of the log's own pages.
+    /// Returns the number of streams: the placement's and, if there is one, the metadata stream.
     pub(super) fn streams(&self) -> u8 {
         self.pool.frontiers.len() as u8
     }
 
-    /// The medium below.
+    /// Returns the medium below.
     pub fn medium(&self) -> &M {
         &self.pool.medium
     }
 
-    /// The medium below, to be changed from outside as only a fault would.
+    /// Returns the medium below for changes from outside, such as injected faults.
     pub fn medium_mut(&mut self) -> &mut M {
         &mut self.pool.medium
     }
 
-    /// The block table.
+    /// Returns the block table.
     pub fn blocks(&self) -> &Blocks {
         &self.pool.blocks
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn directory(&self) -> &D {
         &self.directory
     }
 
-    /// Pages of `block` written since its erase.
+    /// Returns the number of pages of `block` written since its erase.
     pub fn written(&self, block: BlockId) -> u32 {
         self.pool.written(block)
     }
 
-    /// Reads `count` pages that are all in `block`, at the indices in hand.
+    /// Reads `count` pages of `block`, at the first `count` of the current indices.
     fn read_group(
         &mut self,
         block: BlockId,
@@ -221,7 +222,7 @@ impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> Layer<M::Payload> f
             rest = &rest[count..];
         }
         match self.refresh_disturbed() {
-            // What was read was read; the next write will say that the drive has come to its end.
+            // The data was read; the next write will report the end of life.
             Err(error) if error.is_out_of_blocks() => Ok(()),
             refreshed => refreshed,
         }

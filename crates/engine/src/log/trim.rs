@@ -1,4 +1,4 @@
-//! When and how a log tells the layer below that pages are no longer wanted.
+//! TRIM: rules for telling the layer below which pages are no longer needed.
 
 use super::radix::sort;
 use crate::layer::{Death, TrimCounts};
@@ -6,61 +6,61 @@ use crate::units::{BlockId, Lpn, count_runs};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What is trimmed as a whole.
+/// Unit in which pages are trimmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrimUnit {
-    /// A segment, when it is erased.
+    /// A whole segment, when it is erased.
     #[default]
     Segment,
-    /// A page, as soon as it dies; what is left of its segment when that is erased.
+    /// A single page, as soon as it is invalidated; the remaining pages of its segment when the segment is erased.
     Page,
 }
 
-/// How a log on another layer trims it.
+/// Rule by which a log trims the layer below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrimRule {
-    /// What is trimmed as a whole.
+    /// Unit in which pages are trimmed.
     pub unit: TrimUnit,
-    /// Trims are held back until this many more pages were written to the layer below.
+    /// Delay of trims: number of pages that must be written to the layer below before a trim is sent.
     pub delay_pages: u64,
-    /// Trims are held back until so many are due, and then sent together. At least 1.
+    /// Batching of trims: number of trims that are collected and then sent together. At least 1.
     pub batch: u32,
-    /// Only ranges that begin and end at multiples of this many pages are sent, as devices with a coarse discard
-    /// granularity do with the rest. 1: everything is.
+    /// Alignment in pages: only the aligned part of a range is sent, like the rounding of a device with a coarse
+    /// discard granularity. 1: everything is sent.
     pub align_pages: u32,
 }
 
 impl Default for TrimRule {
-    /// A segment when it is erased, at once.
+    /// Returns the default rule: a segment is trimmed immediately when it is erased.
     fn default() -> Self {
         TrimRule { unit: TrimUnit::Segment, delay_pages: 0, batch: 1, align_pages: 1 }
     }
 }
 
-/// A trim that waits.
+/// A trim that is not yet sent.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     block: BlockId,
-    /// How often the segment had been opened: a trim must not reach what was written since.
+    /// Number of times the segment had been opened: a trim must not affect data written after it was queued.
     life: u32,
     first: u32,
     pages: u32,
-    /// Pages written below when it may be sent.
+    /// Number of pages written below at which the trim may be sent.
     due: u64,
 }
 
-/// Trims on their way to the layer below.
+/// Trims queued for the layer below.
 #[derive(Debug)]
 pub(super) struct Trims {
     rule: TrimRule,
-    /// Whether a page that dies is trimmed alone, as soon as what replaces it is written.
+    /// True if an invalidated page is trimmed individually, as soon as its replacement is written.
     page_at_once: bool,
-    /// Such pages of the layer below.
+    /// Invalidated pages of the layer below that are to be trimmed individually.
     dead: Vec<Lpn>,
-    /// Room to sort them in.
+    /// Scratch space for sorting `dead`.
     spare: Vec<Lpn>,
     pending: VecDeque<Pending>,
-    /// How often each segment was opened.
+    /// Number of times each segment was opened.
     lives: Vec<u32>,
     /// Pages written to the layer below.
     written: u64,
@@ -85,8 +85,8 @@ impl Trims {
         self.rule.unit
     }
 
-    /// The segment, whose `pages` pages below begin with `first`, takes new pages from now on: trims that wait for its old
-    /// ones must not be sent.
+    /// Cancels the queued trims of a segment that accepts new pages from now on. Its `pages` pages below begin at
+    /// `first`.
     pub fn reopened(&mut self, block: BlockId, first: u32, pages: u32) {
         self.lives[block.index()] += 1;
         if !self.dead.is_empty() {
@@ -96,12 +96,12 @@ impl Trims {
         }
     }
 
-    /// This many pages more were written to the layer below.
+    /// Adds `pages` to the count of pages written to the layer below.
     pub fn wrote(&mut self, pages: u64) {
         self.written += pages;
     }
 
-    /// These pages are no longer wanted; `below` says which page of the layer below each of them is.
+    /// Queues trims of invalidated pages; `below` returns the page of the layer below for each.
     #[inline]
     pub fn discard_pages(&mut self, deaths: &[Death], below: impl Fn(&Death) -> u32) {
         if self.page_at_once {
@@ -111,13 +111,14 @@ impl Trims {
         }
     }
 
-    /// The `pages` pages of the layer below from `first` on, which are in `block`, are no longer wanted.
+    /// Queues a trim of the `pages` pages of the layer below from `first` on, which are in segment `block`.
     pub fn discard(&mut self, block: BlockId, first: u32, pages: u32) {
         let (life, due) = (self.lives[block.index()], self.written + self.rule.delay_pages);
         self.pending.push_back(Pending { block, life, first, pages, due });
     }
 
-    /// Sets `pages` to the pages that died, when nothing else waits: as [`Trims::take_ranges`] would, without making ranges of them.
+    /// Sets `pages` to the invalidated pages if no other trims are queued. Equivalent to [`Trims::take_ranges`], but
+    /// without building ranges.
     #[inline]
     pub fn take_dead(&mut self, pages: &mut Vec<Lpn>) {
         pages.clear();
@@ -126,13 +127,13 @@ impl Trims {
         }
         std::mem::swap(pages, &mut self.dead);
         sort(pages, &mut self.spare);
-        // A page that is written twice in one run was reported twice.
+        // A page that occurs twice in one run was reported twice.
         pages.dedup();
         self.counts.sent_pages += pages.len() as u64;
         self.counts.sent_ranges += count_runs(pages) as u64;
     }
 
-    /// The ranges of pages that are to be trimmed now, in order; none most of the time.
+    /// Returns the ranges of pages to trim now, in order; usually none.
     #[inline]
     pub fn take_ranges(&mut self) -> Vec<Range<u32>> {
         let batch = self.rule.batch as usize;
@@ -169,7 +170,7 @@ impl Trims {
     }
 }
 
-/// Sorted ranges with those that touch or overlap made one.
+/// Merges sorted ranges that touch or overlap.
 fn merged(ranges: &[(u32, u32)]) -> Vec<Range<u32>> {
     let mut merged: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
     for &(first, end) in ranges {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_trim_is_sent_at_once() {
+    fn default_rule_sends_trim_immediately() {
         let mut trims = trims(TrimRule::default());
         trims.discard(BlockId(1), 4, 4);
         assert_eq!(due(&mut trims), [4, 5, 6, 7]);
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_die_are_sent_in_order_and_once_and_with_segments_in_ranges() {
+    fn invalidated_pages_are_sent_sorted_once_and_merged_with_segments() {
         let mut trims = trims(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() });
         let died = |trims: &mut Trims, pages: &[u32]| {
             let death = |&page: &u32| Death { owner: Lpn(0), block: BlockId(page / 8), page: page % 8 };
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delayed_trim_waits_for_writes_and_is_overtaken_by_a_reuse() {
+    fn delayed_trim_is_dropped_when_segment_is_reused() {
         let mut trims = trims(TrimRule { delay_pages: 10, ..TrimRule::default() });
         trims.discard(BlockId(0), 0, 4);
         trims.discard(BlockId(1), 4, 4);
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_sent_together_and_in_one_range_where_segments_touch() {
+    fn batch_merges_adjacent_segments_into_one_range() {
         let mut trims = trims(TrimRule { batch: 3, ..TrimRule::default() });
         for block in [2, 0] {
             trims.discard(BlockId(block), 4 * block, 4);
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_units_of_the_alignment_are_sent() {
+    fn trim_sends_only_aligned_part_of_range() {
         let mut trims = trims(TrimRule { align_pages: 8, batch: 2, ..TrimRule::default() });
         trims.discard(BlockId(1), 6, 6);
         trims.discard(BlockId(2), 12, 6);

@@ -1,4 +1,4 @@
-//! Whether a store can work as it is configured.
+//! Validation of a store's settings.
 
 use super::config::Reclaim;
 use super::directory::Directory;
@@ -9,7 +9,7 @@ use crate::placement::Placement;
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, D: Directory, V: VictimPolicy, P: Placement> LogStore<M, D, V, P> {
-    /// Refuses settings that cannot work together.
+    /// Rejects settings that cannot work together.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let streams = self.streams();
         let fixed = self.placement.host_stream().is_some() && self.placement.cleaning_stream().is_some();

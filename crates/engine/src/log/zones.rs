@@ -1,4 +1,4 @@
-//! A zoned drive: no map and no cleaning, but a user who must write in order and reset whole zones.
+//! A zoned drive: it has no map and does no cleaning; its user must write sequentially and reset whole zones.
 
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
@@ -10,15 +10,15 @@ use crate::pool::Moves;
 use crate::units::{BlockId, Lpn, StreamId, run_length, runs};
 use std::collections::BTreeSet;
 
-/// RAM of a zone in the drive: its blocks, its state and its write pointer.
+/// RAM per zone: its blocks, its state and its write pointer.
 const ZONE_BYTES: u64 = 16;
 
-/// The shape of a zoned drive.
+/// Settings of a zoned drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZonesConfig {
-    /// Erase blocks of each zone, one after the other; at least 1. Blocks beyond the last whole zone stay unused.
+    /// Number of consecutive erase blocks per zone; at least 1. Blocks beyond the last whole zone stay unused.
     pub zone_blocks: u32,
-    /// Zones that may be partly written at the same time; at least 1.
+    /// Maximum number of open (partly written) zones; at least 1.
     pub max_open_zones: u32,
 }
 
@@ -26,19 +26,19 @@ pub struct ZonesConfig {
 struct Zone {
     /// Pages written since the last reset.
     written: u32,
-    /// It takes no more, though it is not full.
+    /// True if the zone was finished before it was full: it accepts no more writes.
     finished: bool,
-    /// It has a bad block, or one in which a page could not be programmed.
+    /// True if the zone has a bad block or a block with a failed program.
     offline: bool,
 }
 
 impl Zone {
-    /// Whether it is partly written and takes more.
+    /// True if the zone is partly written and accepts writes.
     fn is_open(&self, zone_pages: u32) -> bool {
         self.written > 0 && self.written < zone_pages && !self.finished && !self.offline
     }
 
-    /// The page that is written next.
+    /// Returns the write pointer.
     fn pointer(&self, zone_pages: u32) -> u32 {
         if self.finished { zone_pages } else { self.written }
     }
@@ -46,31 +46,33 @@ impl Zone {
 
 /// A zoned drive (NVMe Zoned Namespace Command Set; Bjørling et al., ATC 2021) on any medium.
 ///
-/// Logical page `zone * zone_pages + k` is page `k` of a zone. A zone is written at its write pointer only. The first write
-/// opens it, it closes when it is full, finished or reset, and only so many may be open; there is no command to close a zone
-/// and leave it partly written, so that open and active zones are the same. A zone that is finished takes no more until it is reset; what
-/// was not written of it is not programmed, as by drives that keep track of it. Trimming all pages of a zone resets it: the blocks that were written are
-/// erased, which counts as the host's erases; trimming less than a zone is refused. Pages that are not written read as the
-/// default and cost nothing.
+/// Logical page `zone * zone_pages + k` is page `k` of a zone. A zone can only be written at its write pointer. The
+/// first write opens a zone; filling, finishing or resetting it closes it. The number of open zones is limited. There
+/// is no command that closes a partly written zone, so open and active zones are the same.
 ///
-/// A zone with a bad block, from the factory or worn out in a reset, goes offline: what it held is forgotten, it cannot be
-/// written any more, and a reset does nothing. So does one in which a page could not be programmed, but that what it holds can
-/// be read until it is reset.
+/// A finished zone accepts no writes until it is reset; its unwritten pages are not programmed, as in drives that
+/// keep track of them. Trimming all pages of a zone resets it: its written blocks are erased, which counts as erases
+/// by the host. Trimming less than a zone is rejected. Unwritten pages read as the default payload and cost no flash
+/// read.
+///
+/// A zone with a bad block (from the factory, or worn out by a reset) goes offline: its data is lost, it rejects
+/// writes, and a reset does nothing. A zone with a failed program also goes offline, but its data stays readable
+/// until it is reset.
 pub struct Zones<M> {
     medium: M,
     config: ZonesConfig,
     zones: Vec<Zone>,
-    /// Zones that are partly written.
+    /// Number of partly written zones.
     open: u32,
-    /// Pages programmed so far.
+    /// Number of pages programmed so far.
     sequence: u64,
     counters: Counters,
-    /// Whose pages were moved: nobody's.
+    /// Counts of moved pages, which are always zero.
     moves: Moves,
 }
 
 impl<M: Medium> Zones<M> {
-    /// Empty zones on an erased medium, or the setting that cannot work.
+    /// Creates a drive of empty zones on an erased medium. Fails if a setting cannot work; the error names its key.
     pub fn new(medium: M, config: ZonesConfig) -> Result<Self, ConfigError> {
         let blocks = medium.blocks();
         if config.zone_blocks == 0 || config.zone_blocks > blocks {
@@ -96,22 +98,22 @@ impl<M: Medium> Zones<M> {
         })
     }
 
-    /// The medium below.
+    /// Returns the medium below.
     pub fn medium(&self) -> &M {
         &self.medium
     }
 
-    /// Pages of each zone.
+    /// Returns the number of pages per zone.
     pub fn zone_pages(&self) -> u32 {
         self.config.zone_blocks * self.medium.pages_per_block()
     }
 
-    /// Zones that cannot be written any more.
+    /// Returns the number of offline zones.
     pub fn offline_zones(&self) -> u32 {
         self.zones.iter().filter(|zone| zone.offline).count() as u32
     }
 
-    /// The page of a zone that is written next: its write pointer. Zones are numbered from 0.
+    /// Returns the write pointer of a zone: the index of the page that is written next. Zones are numbered from 0.
     pub fn write_pointer(&self, zone: u32) -> u32 {
         self.zones[zone as usize].pointer(self.zone_pages())
     }
@@ -120,14 +122,14 @@ impl<M: Medium> Zones<M> {
         self.zones.len() as u32 * self.zone_pages()
     }
 
-    /// The block of a page, and the page's index in it.
+    /// Returns the block of a page, and the page's index in it.
     fn place(&self, page: Lpn) -> (BlockId, u32) {
-        // Zones lie one after the other and so do their blocks.
+        // Zones are consecutive, and so are their blocks.
         let pages_per_block = self.medium.pages_per_block();
         (BlockId(page.0 / pages_per_block), page.0 % pages_per_block)
     }
 
-    /// Refuses a write that is not at the write pointer of a zone that can be written.
+    /// Rejects a write that is not at the write pointer of a writable zone.
     fn check_write(&self, page: Lpn) -> Result<(), LayerError> {
         let (zone, at) = (page.0 / self.zone_pages(), page.0 % self.zone_pages());
         let Zone { written, offline, .. } = self.zones[zone as usize];
@@ -174,7 +176,7 @@ impl<M: Medium> Zones<M> {
         if zone.offline { Err(LayerError::ZoneOffline { zone: number }) } else { Ok(()) }
     }
 
-    /// How the zone of a page is.
+    /// Returns the state of the zone that contains `page`.
     fn state(&self, page: Lpn) -> ZoneState {
         let Zone { written, finished, offline } = self.zones[(page.0 / self.zone_pages()) as usize];
         let waits = written == 0 && !finished && self.open == self.config.max_open_zones;
@@ -183,7 +185,7 @@ impl<M: Medium> Zones<M> {
         ZoneState { pages, written, is_finished: finished, is_offline: offline, open_limit }
     }
 
-    /// Has the zone of a page take no more writes.
+    /// Finishes the zone that contains `page`: it accepts no more writes.
     fn finish(&mut self, page: Lpn) -> Result<(), LayerError> {
         let (zone, zone_pages) = (page.0 / self.zone_pages(), self.zone_pages());
         let state = &mut self.zones[zone as usize];
@@ -195,7 +197,7 @@ impl<M: Medium> Zones<M> {
         Ok(())
     }
 
-    /// What would stay valid in the blocks that hold any of `pages`.
+    /// Answers how many pages would stay valid in the blocks that hold any of `pages`.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let (zone_pages, size) = (self.zone_pages(), self.medium.pages_per_block());
         let written = |page: u32| self.zones[(page / zone_pages) as usize].written;
@@ -207,7 +209,7 @@ impl<M: Medium> Zones<M> {
         Answer::Left { valid_pages: valid - trimmed, held_pages: holders.len() as u64 * u64::from(size) }
     }
 
-    /// Erases what was written of a zone.
+    /// Erases the written blocks of a zone.
     fn reset(&mut self, zone: u32) -> Result<(), LayerError> {
         let zone_pages = self.zone_pages();
         let state = &mut self.zones[zone as usize];
@@ -234,7 +236,7 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         self.logical_pages_now()
     }
 
-    /// Writes up to the first page that is refused.
+    /// Writes pages until the first one that is rejected.
     fn write(&mut self, mut pages: &[Lpn], mut data: &[M::Payload], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.logical_pages_now())?;
@@ -263,8 +265,8 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         Ok(())
     }
 
-    /// Resets the zones whose pages are all listed, one after the other. A list that ends or begins within a zone is
-    /// refused as a whole.
+    /// Resets the zones whose pages are all listed, one after the other. A list with a partial zone is rejected
+    /// completely.
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages_now())?;
         let zone_pages = self.zone_pages();
@@ -343,7 +345,7 @@ impl<M: Medium> Layer<M::Payload> for Zones<M> {
         self.medium.describe(reports);
     }
 
-    /// Zones draw nothing.
+    /// Returns 0: zones draw no random numbers.
     fn final_draw(&mut self) -> u64 {
         0
     }

@@ -1,18 +1,18 @@
-//! The entries that will be removed next, known beforehand: what removing them needs can be fetched in time.
+//! Prediction of the entries that are evicted next, so that the data their eviction needs can be prefetched.
 //!
-//! The end of the queue is a list through memory, of which each node is found only by reading the one before it. So its last
-//! nodes are written down, and with each removal one more is read, which was fetched when the one behind it was. The entries
-//! of a translation page are another such list. Those that follow a dirty entry are found one by one, some removals apart,
-//! while the entry comes nearer to the end.
+//! The end of the LRU queue is a linked list in memory: each node is found only by reading the one before it. Its
+//! last nodes are therefore recorded here; each eviction adds one node, which was prefetched when its successor was
+//! added. The entries of a translation page are another linked list. The entries that follow a dirty entry are found
+//! one by one, some evictions apart, while the entry approaches the end.
 
-/// Entries written down; a power of two.
+/// Number of recorded entries; a power of two.
 pub(super) const LENGTH: usize = 64;
 
-/// The last entries of the queue, the very last first. A hint: it changes no result, whether it is right or not.
+/// The last entries of the queue, the very last first. Only used for prefetching: errors change no result.
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {
     nodes: [u32; LENGTH],
-    /// How far each one's chain was followed.
+    /// Position up to which each entry's chain was followed.
     followed: [u32; LENGTH],
     first: usize,
 }
@@ -22,20 +22,20 @@ impl Ahead {
         Ahead { nodes: [anchor; LENGTH], followed: [anchor; LENGTH], first: 0 }
     }
 
-    /// The entry that will be removed after so many others.
+    /// Returns the entry that will be evicted after `removals` others.
     #[inline(always)]
     pub fn node(&self, removals: usize) -> u32 {
         self.nodes[(self.first + removals) % LENGTH]
     }
 
-    /// Where its chain was followed to.
+    /// Returns the position up to which the chain of this entry was followed.
     #[inline(always)]
     pub fn followed(&mut self, removals: usize) -> &mut u32 {
         &mut self.followed[(self.first + removals) % LENGTH]
     }
 
-    /// `removed` is being removed from the end of the queue, in which `before(node)` stands before `node`; the entry that is
-    /// now written down as the last. `end` ends all chains.
+    /// Called when `removed` is evicted from the end of the queue, in which `before(node)` precedes `node`. Returns
+    /// the entry that is added to the record. `end` terminates all chains.
     #[inline(always)]
     pub fn removed(&mut self, removed: u32, end: u32, before: impl Fn(u32) -> u32) -> u32 {
         if self.nodes[self.first] != removed {
@@ -48,7 +48,7 @@ impl Ahead {
         farthest
     }
 
-    /// An entry was used and has left the end of the queue: all are written down anew.
+    /// Records all entries again, after an entry was used and left the end of the queue.
     #[cold]
     fn begin_with(&mut self, last: u32, end: u32, before: &impl Fn(u32) -> u32) {
         self.followed = [end; LENGTH];
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_queue_is_known_and_found_again_after_a_use() {
+    fn end_of_queue_is_recorded_again_after_a_use() {
         let mut ahead = Ahead::new(1000);
         let removed = |ahead: &mut Ahead, node: u32| ahead.removed(node, 1000, |node| node + 1);
         assert_eq!(removed(&mut ahead, 0), LENGTH as u32);
@@ -73,7 +73,7 @@ mod tests {
         *ahead.followed(2) = 17;
         assert_eq!(removed(&mut ahead, 1), LENGTH as u32 + 1);
         assert_eq!([0, 1, 2].map(|removals| *ahead.followed(removals)), [1000, 17, 1000]);
-        // The entry 2 has been used, and 3 is the last now.
+        // Entry 2 has been used, and 3 is the last one now.
         assert_eq!(removed(&mut ahead, 3), LENGTH as u32 + 3);
         let known: Vec<u32> = (0..LENGTH).map(|removals| ahead.node(removals)).collect();
         assert_eq!(known, (4..4 + LENGTH as u32).collect::<Vec<u32>>());

@@ -1,4 +1,4 @@
-//! The cache of mapping entries of an FTL that keeps its table in flash (DFTL, LazyFTL, GeckoFTL).
+//! Cache of mapping entries of an FTL with its mapping table in flash (DFTL, LazyFTL, GeckoFTL).
 
 use super::ENTRY_BYTES;
 use super::ahead::Ahead;
@@ -11,15 +11,16 @@ use crate::units::{Divider, Lpn, Slot};
 /// A cached mapping entry (GeckoFTL, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Where the page is; [`Slot::NONE`] if it was trimmed.
+    /// Location of the page; [`Slot::NONE`] if it was trimmed.
     pub slot: Slot,
-    /// A before-image that is known but not yet reported invalid; [`Slot::NONE`] if there is none.
+    /// A before-image that is known but not yet reported as invalid; [`Slot::NONE`] without one.
     pub before: Slot,
-    /// Not yet in the table in flash.
+    /// True if the entry is not yet in the table in flash.
     pub dirty: bool,
-    /// The table points to a before-image that was not reported invalid yet (the UIP flag, section 4.1).
+    /// True if the table points to a before-image that was not reported as invalid yet (the UIP flag, section 4.1).
     pub unidentified: bool,
-    /// Restored after a loss of power: whether it is `dirty` and `unidentified` must still be found out (appendix C.3).
+    /// True after restoration from a power loss, until it is known if the entry is really `dirty` and `unidentified`
+    /// (appendix C.3).
     pub uncertain: bool,
 }
 
@@ -31,27 +32,27 @@ impl Mapping {
     }
 }
 
-/// A cached entry, until it is removed.
+/// Handle of a cached entry, valid until the entry is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle(u32);
 
-/// The sizes of a [`MapCache`].
+/// Sizes of a [`MapCache`].
 #[derive(Clone, Copy, Debug)]
 pub struct CacheConfig {
-    /// Entries at most, C in the paper; at least 1.
+    /// Maximum number of entries, C in the paper; at least 1.
     pub entries: u32,
-    /// Logical pages of the drive.
+    /// Number of logical pages of the drive.
     pub logical_pages: u32,
-    /// Consecutive mapping entries in a translation page.
+    /// Number of consecutive mapping entries in a translation page.
     pub entries_per_translation_page: u32,
-    /// Dirty entries at most, where that is bounded (LazyFTL and IB-FTL, section 5.3).
+    /// Maximum number of dirty entries, if it is limited (LazyFTL and IB-FTL, section 5.3).
     pub dirty_entries: Option<u32>,
 }
 
 impl CacheConfig {
     fn check(&self) -> Result<(), ConfigError> {
         let wrong = |key: &str, problem: String| Err(ConfigError::new(key, problem));
-        // Two more nodes and the mark of no node need numbers, too.
+        // Two more nodes, and the value for no node, need numbers, too.
         if !(1..=1 << 31).contains(&self.entries) {
             return wrong("entries", format!("{}, but 1 to 2^31 are allowed", self.entries));
         }
@@ -68,29 +69,30 @@ impl CacheConfig {
     }
 }
 
-/// Removals before which the tables of an entry at the end of the queue are fetched, and its neighbours in them.
+/// Prefetch distances, in evictions, for the tables of an entry at the end of the queue, and for its neighbours in
+/// them.
 const TABLES_AHEAD: usize = 59;
 const NEIGHBOURS_AHEAD: usize = 55;
-/// The same of the entries of its translation page that are before it in the chain, one after the other, if it is dirty: a removal
-/// takes longer than memory does.
+/// Prefetch distances, in evictions, for the entries that precede a dirty entry in the chain of its translation page. One
+/// entry is prefetched after the other: an eviction takes longer than a memory access.
 const CHAIN_AHEAD: [usize; COMPANIONS] = [52, 49, 46, 43, 40];
-/// Synchronisations before which an entry is fetched, where dirty entries are bounded.
+/// Prefetch distance, in synchronisations, for an entry, if the number of dirty entries is limited.
 const WRITTEN_AHEAD: usize = 16;
-/// Entries of a translation page, at most, that are looked at beforehand.
+/// Maximum number of entries of a translation page that are prefetched.
 const COMPANIONS: usize = 5;
-/// Entries from which on a cache looks ahead: those of a smaller one are all in the processor's.
+/// Minimum capacity for prefetching: a smaller cache fits in the CPU cache.
 const AHEAD_FROM: u32 = 1 << 11;
 
-/// Mapping entries by page, by their last use, and by the translation page that they belong to.
+/// Mapping entries, accessible by page, by last use, and by translation page.
 ///
-/// All operations but those on whole translation pages take constant time. The paper keeps the entries in a tree for the
-/// sake of the latter (section 4, footnote 6); here each translation page has a chain of its entries.
+/// All operations take constant time, except those on whole translation pages. For the latter, the paper keeps the
+/// entries in a tree (section 4, footnote 6); here, each translation page has a chain of its entries.
 ///
-/// Memory: 56 bytes an entry (and up to 16 more where `entries` is no power of two), 4 bytes a translation page.
+/// Memory: 56 bytes per entry (up to 16 more if `entries` is not a power of two), and 4 bytes per translation page.
 pub struct MapCache {
-    /// The entries, then the anchor of the queue.
+    /// The entries, followed by the anchor of the queue.
     pub(super) queue: Queue,
-    /// Its anchor is that of the queue, too.
+    /// Order of writes of dirty entries; it has the same anchor as the queue.
     pub(super) write_order: WriteOrder,
     pub(super) chains: Chains,
     pub(super) index: Index,
@@ -102,16 +104,16 @@ pub struct MapCache {
     pub(super) dirty: u32,
     pub(super) dirty_limit: Option<u32>,
     pub(super) ahead: Ahead,
-    /// Entries inserted so far.
+    /// Number of entries inserted so far.
     pub(super) inserted: u64,
-    /// Uses of cached entries since the nodes were last in order.
+    /// Number of uses of cached entries since the nodes were last sorted.
     pub(super) used: u64,
-    /// Insertions after which they are put in order, if it is worth while.
+    /// Value of `inserted` at which the nodes may be sorted again.
     pub(super) order_due: u64,
 }
 
 impl MapCache {
-    /// An empty cache. Errors name the key of [`CacheConfig`].
+    /// Creates an empty cache. Errors name the key of [`CacheConfig`].
     pub fn new(config: CacheConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let anchor = config.entries;
@@ -166,13 +168,13 @@ impl MapCache {
         self.per_translation_page.quotient(page)
     }
 
-    /// The entry of `page`, if it is cached. Does not count as a use.
+    /// Returns the entry of `page`, if it is cached. Does not count as a use.
     #[inline(always)]
     pub fn find(&self, page: Lpn) -> Option<Handle> {
         self.index.find(page.0).map(Handle)
     }
 
-    /// What the entry says.
+    /// Returns the content of the entry.
     #[inline(always)]
     pub fn get(&self, handle: Handle) -> Mapping {
         let node = self.node(handle.0);
@@ -185,13 +187,13 @@ impl MapCache {
         }
     }
 
-    /// The logical page of the entry.
+    /// Returns the logical page of the entry.
     #[inline(always)]
     pub fn page(&self, handle: Handle) -> Lpn {
         Lpn(self.node(handle.0).page)
     }
 
-    /// Changes the entry. If it is dirty now, that counts as a write; it never counts as a use.
+    /// Changes the entry. Counts as a write if the entry is then dirty; never counts as a use.
     #[inline(always)]
     pub fn set(&mut self, handle: Handle, mapping: Mapping) {
         let node = &mut self.queue.0[handle.0 as usize];
@@ -202,7 +204,8 @@ impl MapCache {
         self.note_dirty(handle.0, was_dirty, mapping.dirty);
     }
 
-    /// Corrects what the entry says, without a write of the page: it stays as dirty as it is, and where it is in all orders.
+    /// Corrects the content of the entry without a write of the page: its dirty state and its positions in all orders
+    /// do not change.
     pub fn amend(&mut self, handle: Handle, mapping: Mapping) {
         let node = &mut self.queue.0[handle.0 as usize];
         debug_assert_eq!(node.flags & DIRTY != 0, mapping.dirty);
@@ -211,7 +214,7 @@ impl MapCache {
         node.flags = mapping.flags();
     }
 
-    /// Keeps the number of dirty entries and the order of their writes.
+    /// Updates the number of dirty entries and the order of their writes.
     #[inline(always)]
     fn note_dirty(&mut self, node: u32, was_dirty: bool, is_dirty: bool) {
         self.dirty += u32::from(is_dirty);
@@ -232,9 +235,9 @@ impl MapCache {
         self.queue.link(handle.0, self.anchor());
     }
 
-    /// Caches an entry for `page`, as the most recently used one.
+    /// Caches an entry for `page` as the most recently used one.
     ///
-    /// Panics if the cache is full, or holds an entry for the page already.
+    /// Panics if the cache is full or already contains an entry for the page.
     #[inline(always)]
     pub fn insert(&mut self, page: Lpn, mapping: Mapping) -> Handle {
         assert!(!self.is_full(), "an entry for page {} in a full cache", page.0);
@@ -256,7 +259,7 @@ impl MapCache {
         Handle(node)
     }
 
-    /// Takes the entry out of the cache, dirty or not.
+    /// Removes the entry from the cache, dirty or not.
     #[inline(always)]
     pub fn remove(&mut self, handle: Handle) {
         let Node { page, flags, queue, .. } = *self.node(handle.0);
@@ -273,7 +276,7 @@ impl MapCache {
         self.len -= 1;
     }
 
-    /// The end of the queue is removed, and those before it will be next: fetches what removing them will need. Halves the
+    /// Prefetches the data for the next evictions, when an entry is evicted from the end of the queue. Halves the
     /// time in a cache of 2^19 entries.
     #[inline(always)]
     fn look_ahead(&mut self, removed: u32) {
@@ -300,8 +303,8 @@ impl MapCache {
         prefetch(self.queue.0.as_ptr().wrapping_add(node as usize));
     }
 
-    /// Follows the chains of the dirty entries that will be removed soon, each by one entry, which is fetched; `visit` is told the page of
-    /// the one before it, which was fetched earlier.
+    /// Follows the chains of the dirty entries that will be evicted soon, by one entry each. Prefetches the new
+    /// entry; calls `visit` with the page of the previous one, which was prefetched earlier.
     #[inline(always)]
     pub fn follow_chains(&mut self, mut visit: impl FnMut(Lpn)) {
         if self.capacity < AHEAD_FROM {
@@ -320,16 +323,17 @@ impl MapCache {
         }
     }
 
-    /// The page of the entry that will probably be removed, as the least recently used one, after so many others, if it is dirty;
-    /// `None` in a small cache, for which it is not worth while to know. A hint for prefetching.
+    /// Returns the page of the entry that will probably be evicted after `removals` others, if it is dirty. Returns
+    /// `None` in a small cache, which is not worth prefetching. For prefetching only.
     #[inline(always)]
     pub fn dirty_removed_after(&self, removals: usize) -> Option<Lpn> {
         let node = self.node(self.ahead.node(removals));
         (self.capacity >= AHEAD_FROM && node.flags & DIRTY != 0).then_some(Lpn(node.page))
     }
 
-    /// The pages of the dirty entries that will probably be synchronised after so many others, where their number is bounded and those
-    /// written the longest ago go first; `None` in a small cache. Fetches an entry that is farther away. A hint for prefetching.
+    /// Returns the pages of the dirty entries that will probably be synchronised after so many others, if the number
+    /// of dirty entries is limited, so that the oldest are written first. Returns `None` in a small cache. Also
+    /// prefetches a more distant entry. For prefetching only.
     #[inline(always)]
     pub fn dirty_written_after<const N: usize>(&self, others: [usize; N]) -> [Option<Lpn>; N] {
         let mut found = [None; N];
@@ -350,56 +354,57 @@ impl MapCache {
         found
     }
 
-    /// Whether an entry must be removed before another can be inserted.
+    /// True if an entry must be removed before another one can be inserted.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.len == self.capacity
     }
 
-    /// Entries in the cache.
+    /// Returns the number of cached entries.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether nothing is cached.
+    /// True if nothing is cached.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Dirty ones among them.
+    /// Returns the number of dirty entries.
     #[inline(always)]
     pub fn dirty_len(&self) -> u32 {
         self.dirty
     }
 
-    /// The least recently used entry.
+    /// Returns the least recently used entry.
     #[inline(always)]
     pub fn oldest(&self) -> Option<Handle> {
         let last = self.node(self.anchor()).queue.before;
         (last != self.anchor()).then_some(Handle(last))
     }
 
-    /// The dirty entry that was written the longest ago.
+    /// Returns the least recently written dirty entry.
     #[inline(always)]
     pub fn oldest_dirty(&self) -> Option<Handle> {
         let last = self.write_order.0[self.anchor() as usize].before;
         (last != self.anchor()).then_some(Handle(last))
     }
 
-    /// Whether there are more dirty entries than are allowed.
+    /// True if there are more dirty entries than allowed.
     #[inline(always)]
     pub fn over_dirty_limit(&self) -> bool {
         self.dirty_limit.is_some_and(|limit| self.dirty > limit)
     }
 
-    /// The dirty entries of a translation page, in the order of their pages; what a synchronisation writes (section 4).
+    /// Finds the dirty entries of a translation page, in the order of their pages; these are written by a
+    /// synchronisation (section 4).
     pub fn of_translation_page(&self, translation_page: u32, found: &mut Vec<Handle>) {
         self.in_chain(translation_page, found, |node| node.flags & DIRTY != 0);
     }
 
-    /// All cached entries of a translation page, in the order of their pages (section 4, footnote 6).
+    /// Finds all cached entries of a translation page, in the order of their pages (section 4, footnote 6).
     pub fn cached_of_translation_page(&self, translation_page: u32, found: &mut Vec<Handle>) {
         self.in_chain(translation_page, found, |_| true);
     }
@@ -412,21 +417,21 @@ impl MapCache {
         found.sort_unstable_by_key(|&handle| self.page(handle));
     }
 
-    /// Brings what [`find`](Self::find) and [`insert`](Self::insert) of `page` read into the processor's cache. A hint.
+    /// Prefetches the data that [`find`](Self::find) and [`insert`](Self::insert) of `page` read.
     #[inline(always)]
     pub fn prefetch(&self, page: Lpn) {
         self.index.prefetch(page.0);
         self.chains.prefetch(self.translation_page_of(page.0));
     }
 
-    /// The cached pages of the same translation page, a few of them at most. For prefetching.
+    /// Returns some cached pages of the same translation page. For prefetching.
     #[inline(always)]
     pub fn companions(&self, page: Lpn) -> impl Iterator<Item = Lpn> + '_ {
         let nodes = self.chains.nodes(&self.queue.0, self.translation_page_of(page.0));
         nodes.take(COMPANIONS).map(|node| self.page(Handle(node)))
     }
 
-    /// The same of what those read next, when what [`MapCache::prefetch`] asked for has arrived.
+    /// Prefetches the data that these functions read next, once the data of [`MapCache::prefetch`] has arrived.
     #[inline(always)]
     pub fn prefetch_near(&self, page: Lpn) {
         self.prefetch_node(self.chains.heads[self.translation_page_of(page.0) as usize]);
@@ -434,12 +439,12 @@ impl MapCache {
         self.index.prefetch_more(page.0);
     }
 
-    /// RAM of the cache on the modelled drive, bytes: [`ENTRY_BYTES`] for each entry that it may hold.
+    /// Returns the RAM of the cache on the modelled drive in bytes: [`ENTRY_BYTES`] for each entry of its capacity.
     pub fn ram(&self) -> u64 {
         ENTRY_BYTES * u64::from(self.capacity)
     }
 
-    /// Memory of the simulation, bytes.
+    /// Returns the memory used by the simulation, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Node>() * self.queue.0.len()
             + size_of::<Links>() * self.write_order.0.len()

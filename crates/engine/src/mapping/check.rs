@@ -1,10 +1,11 @@
-//! Recounts a cache, for tests and for runs that check themselves.
+//! Consistency check of a cache, for tests and for runs with checks.
 
 use super::cache::MapCache;
 use super::lists::{DIRTY, NONE, Ring, follow};
 use crate::units::Lpn;
 
-/// Walks a ring from its anchor, and tells the nodes in it; an error if it does not close or its directions disagree.
+/// Walks through a ring from its anchor. Returns its nodes, or an error if the ring does not close or its directions
+/// disagree.
 fn walk(ring: &impl Ring, anchor: u32, most: usize, name: &str) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     let mut at = anchor;
@@ -30,8 +31,8 @@ fn equal(what: &str, counted: usize, kept: usize) -> Result<(), String> {
 }
 
 impl MapCache {
-    /// Recounts lists, chains, index and numbers; the error says what disagrees. Takes time and memory in proportion to the
-    /// cache and the translation pages.
+    /// Checks lists, chains, index and counts; the error describes the disagreement. Takes time and memory
+    /// proportional to the cache and the translation pages.
     pub fn check(&self) -> Result<(), String> {
         let (anchor, capacity) = (self.anchor(), self.capacity as usize);
         let mut used = walk(&self.queue, anchor, capacity, "the queue")?;
@@ -58,7 +59,8 @@ impl MapCache {
         equal("free nodes", free, capacity - used.len())
     }
 
-    /// Entries in the chains of translation pages, of which all must be in `used` and belong where they are.
+    /// Returns the number of entries in the chains of translation pages. All of them must be in `used` and in the
+    /// right chain.
     fn chained(&self, used: &[u32]) -> Result<usize, String> {
         let (anchor, mut count) = (self.anchor(), 0);
         for translation_page in 0..self.chains.heads.len() as u32 {

@@ -1,13 +1,13 @@
-//! From a logical page to the number of the node that holds its entry: a hash table that never grows.
+//! Map from a logical page to the node of its entry: a hash table of fixed size.
 
 use crate::table::{filled, prefetch};
 
-/// Marks an empty place: no page has this number, since a drive has fewer than 2^32 of them.
+/// Marker of an empty place: no page has this number, since a drive has fewer than 2^32 pages.
 const EMPTY: u32 = u32::MAX;
-/// Entries of a line of memory.
+/// Number of entries in a cache line.
 const PLACES: usize = 8;
 
-/// A line of memory, which is searched as a whole.
+/// A cache line, which is searched as a whole.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line {
@@ -18,8 +18,8 @@ struct Line {
 impl Line {
     const EMPTY: Line = Line { pages: [EMPTY; PLACES], nodes: [0; PLACES] };
 
-    /// The places of `page`, a bit each. How far a search from place to place would go no processor foresees, and it would
-    /// cost more than to compare them all.
+    /// Returns the places that contain `page`, as a bit mask. A search that stops at the first match would be
+    /// mispredicted, which costs more than comparing all places.
     #[inline(always)]
     fn places_of(&self, page: u32) -> u32 {
         let bits = self.pages.iter().zip(0..).map(|(&other, place)| u32::from(other == page) << place);
@@ -37,26 +37,27 @@ impl Line {
     }
 }
 
-/// Lines of places, each page in the first line from its own on that had room; at most half full, and what is removed leaves no mark
-/// behind.
+/// Hash table of cache lines. Each page is in the first line with room, starting from its home line. The table is at
+/// most half full, and removals leave no tombstones.
 ///
-/// The page stands in the line itself, so that a search reads one line of memory and no node; a general hash table would
-/// read three and could not be prefetched. Of lines that are half full one in fifty is full, and sends a search to the next.
+/// Page numbers are stored in the line itself, so a search reads one cache line and no node. A general hash table
+/// would read three and could not be prefetched. If lines are half full on average, one in fifty is full and
+/// continues the search in the next line.
 pub(super) struct Index {
     lines: Vec<Line>,
-    /// Bits of the hash that number the lines are its top ones: 64 less those.
+    /// The top bits of the hash are the line's number: 64 minus the number of these bits.
     shift: u32,
 }
 
 impl Index {
-    /// Room for `entries` of them.
+    /// Creates an index with room for `entries` entries.
     pub fn new(entries: u32) -> Self {
         let lines = (2 * entries as usize).next_power_of_two().div_ceil(PLACES).max(2);
         Index { lines: filled(lines, Line::EMPTY), shift: 64 - lines.trailing_zeros() }
     }
 
-    /// The line where the search for `page` begins: multiplication by 2^64 over the golden ratio (Knuth, volume 3, section
-    /// 6.4) spreads runs of pages evenly.
+    /// Returns the line where the search for `page` begins: multiplication by 2^64 divided by the golden ratio
+    /// (Knuth, volume 3, section 6.4) distributes runs of pages evenly.
     #[inline(always)]
     fn home(&self, page: u32) -> usize {
         (u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
@@ -67,13 +68,13 @@ impl Index {
         (line + 1) & (self.lines.len() - 1)
     }
 
-    /// Lines from `from` on to `line`.
+    /// Returns the number of lines from `from` to `line`, modulo the size of the table.
     #[inline(always)]
     fn distance(&self, from: usize, line: usize) -> usize {
         line.wrapping_sub(from) & (self.lines.len() - 1)
     }
 
-    /// The line and the place in it of `page`.
+    /// Returns the line of `page`, and the place in it.
     #[inline(always)]
     fn seek(&self, page: u32) -> Option<(usize, usize)> {
         let mut at = self.home(page);
@@ -89,13 +90,13 @@ impl Index {
         }
     }
 
-    /// The node of `page`.
+    /// Returns the node of `page`.
     #[inline(always)]
     pub fn find(&self, page: u32) -> Option<u32> {
         self.seek(page).map(|(line, place)| self.lines[line].nodes[place])
     }
 
-    /// The node of `page` if it is in its home line, else `other`; without a branch, for hints.
+    /// Returns the node of `page` if it is in its home line, else `other`; without a branch, for prefetching.
     #[inline(always)]
     pub fn find_at_home(&self, page: u32, other: u32) -> u32 {
         let line = &self.lines[self.home(page)];
@@ -104,7 +105,7 @@ impl Index {
         if places == 0 { other } else { node }
     }
 
-    /// Adds `page`; false if it is there already, and nothing is changed.
+    /// Adds `page`. Returns false, without a change, if it is already present.
     #[inline(always)]
     pub fn insert(&mut self, page: u32, node: u32) -> bool {
         debug_assert_ne!(page, EMPTY);
@@ -123,14 +124,14 @@ impl Index {
         }
     }
 
-    /// The node of `page`, which must be there, has another number now.
+    /// Changes the node of `page`, which must be present.
     #[inline(always)]
     pub fn replace(&mut self, page: u32, node: u32) {
         let (line, place) = self.seek(page).expect("a page of the index");
         self.lines[line].nodes[place] = node;
     }
 
-    /// Removes `page`, which must be there.
+    /// Removes `page`, which must be present.
     #[inline(always)]
     pub fn remove(&mut self, page: u32) {
         let Some((line, place)) = self.seek(page) else {
@@ -144,8 +145,8 @@ impl Index {
         }
     }
 
-    /// Empties a place of a full line, and moves up one that had to go on to another line because of it, and so on (after Knuth's
-    /// algorithm R).
+    /// Removes a place of a full line. Moves an entry up that had to go to a later line because this one was full,
+    /// and repeats this for the entry's place (after Knuth's algorithm R).
     #[cold]
     fn remove_from_full(&mut self, mut hole: usize, mut place: usize) {
         let mut at = hole;
@@ -154,7 +155,7 @@ impl Index {
             at = self.after(at);
             let line = self.lines[at];
             goes_on = line.is_full();
-            // Its distance from home says whether the line with the hole lies on its way.
+            // Compares distances from home to see if the entry passed the line with the hole.
             let passed_hole = |&place: &usize| {
                 let page = line.pages[place];
                 page != EMPTY && self.distance(self.home(page), at) >= self.distance(hole, at)
@@ -167,13 +168,13 @@ impl Index {
         self.lines[hole].pages[place] = EMPTY;
     }
 
-    /// Brings what a search for `page` reads into the cache. A hint: no effect on any result.
+    /// Prefetches the line that a search for `page` reads first.
     #[inline(always)]
     pub fn prefetch(&self, page: u32) {
         prefetch(self.lines.as_ptr().wrapping_add(self.home(page)));
     }
 
-    /// The same of what a search reads besides, once the first line is there.
+    /// Prefetches the second line that a search for `page` reads, once the first one has arrived.
     #[inline(always)]
     pub fn prefetch_more(&self, page: u32) {
         let home = self.home(page);
@@ -182,12 +183,12 @@ impl Index {
         }
     }
 
-    /// Entries in it, counted.
+    /// Counts the entries.
     pub fn count(&self) -> usize {
         self.lines.iter().flat_map(|line| line.pages).filter(|&page| page != EMPTY).count()
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Line>() * self.lines.len()
     }
@@ -208,9 +209,9 @@ mod tests {
         }
     }
 
-    /// Beside a map: pages that all begin at one of a few lines, so that most lines on their way are full.
+    /// Comparison with a map: all pages have one of a few home lines, so that most lines in their searches are full.
     #[test]
-    fn full_lines_send_pages_on_and_take_them_back() {
+    fn full_lines_overflow_and_refill() {
         let mut index = Index::new(64);
         let lines = index.lines.len();
         let crowded = |page: &u32| [lines - 2, lines - 1, 0].contains(&index.home(*page));

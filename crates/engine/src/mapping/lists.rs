@@ -1,33 +1,33 @@
-//! The nodes of the cache and the lists through them.
+//! Nodes of the cache and the linked lists of nodes.
 
 use crate::table::prefetch;
 
-/// No node: ends the list of free ones.
+/// No node; end of the list of free nodes.
 pub(super) const NONE: u32 = u32::MAX;
 
 pub(super) const DIRTY: u32 = 1;
 pub(super) const UNIDENTIFIED: u32 = 2;
 pub(super) const UNCERTAIN: u32 = 4;
 
-/// Neighbours in a list.
+/// Neighbours of a node in a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Links {
-    /// Towards the front, or the beginning of a chain.
+    /// Neighbour towards the front of the queue or the beginning of the chain.
     pub before: u32,
-    /// Towards the end.
+    /// Neighbour towards the end.
     pub after: u32,
 }
 
 impl Links {
     pub const NONE: Links = Links { before: NONE, after: NONE };
 
-    /// A ring of `node` alone.
+    /// Returns the links of a ring that only contains `node`.
     pub fn alone(node: u32) -> Self {
         Links { before: node, after: node }
     }
 }
 
-/// A cached entry: half a line of memory.
+/// A cached entry: half a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(super) struct Node {
@@ -35,19 +35,19 @@ pub(super) struct Node {
     pub slot: u32,
     pub before: u32,
     pub flags: u32,
-    /// The queue of all entries by their last use; of free nodes, `after` is the next free one.
+    /// Links in the queue of all entries by last use; in a free node, `after` is the next free one.
     pub queue: Links,
-    /// The entries of one translation page.
+    /// Links in the chain of entries of one translation page.
     pub chain: Links,
 }
 
-/// Something whose nodes stand in a ring, closed by an anchor that is no entry.
+/// A circular list of nodes, closed by an anchor that is not an entry.
 pub(super) trait Ring {
     fn links(&mut self, node: u32) -> &mut Links;
 
     fn neighbours(&self, node: u32) -> Links;
 
-    /// Puts `node` behind `at`.
+    /// Inserts `node` after `at`.
     #[inline(always)]
     fn link(&mut self, node: u32, at: u32) {
         let next = self.neighbours(at).after;
@@ -64,7 +64,7 @@ pub(super) trait Ring {
     }
 }
 
-/// The nodes, in the order of their last use.
+/// The nodes, linked in the order of last use.
 pub(super) struct Queue(pub Vec<Node>);
 
 impl Ring for Queue {
@@ -79,7 +79,7 @@ impl Ring for Queue {
     }
 }
 
-/// The dirty entries in the order of their last writes, beside the nodes.
+/// Links of the dirty entries in the order of their last writes, in a separate array.
 pub(super) struct WriteOrder(pub Vec<Links>);
 
 impl Ring for WriteOrder {
@@ -95,24 +95,25 @@ impl Ring for WriteOrder {
 }
 
 impl WriteOrder {
-    /// A hint that the links of `node` will be looked at.
+    /// Prefetches the links of `node`.
     #[inline(always)]
     pub fn prefetch(&self, node: u32) {
         prefetch(self.0.as_ptr().wrapping_add(node as usize));
     }
 }
 
-/// The nodes from `first` on, up to `end`.
+/// Returns the nodes from `first` on, excluding `end`.
 #[inline(always)]
 pub(super) fn follow(first: u32, end: u32, after: impl Fn(u32) -> u32) -> impl Iterator<Item = u32> {
     let some = move |node: u32| (node != end).then_some(node);
     std::iter::successors(some(first), move |&node| some(after(node)))
 }
 
-/// The entries of each translation page, in no order.
+/// The entries of each translation page, unordered.
 pub(super) struct Chains {
     pub heads: Vec<u32>,
-    /// Ends a chain: a node that is in none, whose links may be overwritten. This spares branches that no processor foresees.
+    /// End of a chain: a node that is in no chain and whose links may be overwritten. This avoids unpredictable
+    /// branches.
     pub end: u32,
 }
 
@@ -135,13 +136,13 @@ impl Chains {
         *place = after;
     }
 
-    /// The nodes of a translation page.
+    /// Returns the nodes of a translation page.
     #[inline(always)]
     pub fn nodes<'a>(&self, nodes: &'a [Node], translation_page: u32) -> impl Iterator<Item = u32> + use<'a> {
         follow(self.heads[translation_page as usize], self.end, |node| nodes[node as usize].chain.after)
     }
 
-    /// A hint that `translation_page` will be looked at.
+    /// Prefetches the head of the chain of `translation_page`.
     #[inline(always)]
     pub fn prefetch(&self, translation_page: u32) {
         prefetch(self.heads.as_ptr().wrapping_add(translation_page as usize));

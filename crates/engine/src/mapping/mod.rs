@@ -1,4 +1,4 @@
-//! Which mapping entries does an FTL hold in RAM whose table is in flash?
+//! Mapping cache of an FTL with its mapping table in flash.
 
 mod ahead;
 mod cache;
@@ -11,5 +11,5 @@ mod order;
 
 pub use cache::{CacheConfig, Handle, MapCache, Mapping};
 
-/// RAM of a cached mapping entry on the modelled drive, bytes (GeckoFTL, section 5, "Default Configuration").
+/// RAM of a cached mapping entry on the modelled drive, in bytes (GeckoFTL, section 5, "Default Configuration").
 pub const ENTRY_BYTES: u64 = 8;

@@ -1,17 +1,17 @@
-//! The cache beside a naive model: lists in order, searched from one end to the other.
+//! Comparison of the cache with a naive model: ordered lists that are searched linearly.
 
 use super::{CacheConfig, Handle, MapCache, Mapping};
 use crate::units::{Lpn, Slot};
 use proptest::prelude::*;
 
-/// An entry as the model has it.
+/// An entry in the model.
 type Entry = (u32, Mapping);
 
 struct Model {
     config: CacheConfig,
-    /// From the most recently used on.
+    /// Entries, most recently used first.
     queue: Vec<Entry>,
-    /// Pages of dirty entries, those written last first.
+    /// Pages of dirty entries, most recently written first.
     writes: Vec<u32>,
 }
 
@@ -44,9 +44,9 @@ impl Model {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Inserts, after the oldest was removed if there is no room; sets and touches if it is cached.
+    /// Sets and touches a cached entry; inserts an uncached one, after removing the oldest if the cache is full.
     Write(u32, Mapping),
-    /// Inserts or touches, clean.
+    /// Inserts a clean entry, or touches a cached one.
     Read(u32),
     Set(u32, Mapping),
     Touch(u32),
@@ -55,7 +55,7 @@ enum Step {
     CleanOldestDirty,
     Synchronise(u32),
     Amend(u32, Mapping),
-    /// Moves the nodes, which nobody may notice.
+    /// Sorts the nodes, which must have no visible effect.
     PutInOrder,
 }
 
@@ -134,7 +134,7 @@ impl Both {
         }
     }
 
-    /// Both remove what they hold to be the oldest; the comparison afterwards finds them at odds.
+    /// Removes the oldest entry of cache and model separately; the comparison afterwards finds any difference.
     fn remove_oldest(&mut self) {
         if let Some(handle) = self.cache.oldest() {
             self.cache.remove(handle);
@@ -295,16 +295,16 @@ fn a_page_has_one_entry() {
 }
 
 #[test]
-fn a_cache_of_the_paper_takes_4_mib_on_the_drive() {
+fn cache_of_the_paper_takes_4_mib_of_ram() {
     let config = CacheConfig { entries: 1 << 19, logical_pages: 375_809_638, ..small() };
     let cache = MapCache::new(CacheConfig { entries_per_translation_page: 1024, ..config }).unwrap();
     assert_eq!(cache.ram(), 4 << 20);
-    // Of the simulation: 56 bytes an entry, one entry more, and 4 bytes for each translation page.
+    // Memory of the simulation: 56 bytes per entry, one entry more, and 4 bytes per translation page.
     let tables = 4 * 367_002;
     assert!((56 << 19..58 << 19).contains(&(cache.memory_bytes() - tables)), "{}", cache.memory_bytes());
 }
 
-/// A cache of four entries, of which two are dirty, over two translation pages.
+/// Returns a cache of four entries, two of which are dirty, over two translation pages.
 fn half_dirty() -> MapCache {
     let mut cache = MapCache::new(CacheConfig { entries: 6, ..small() }).unwrap();
     for (page, dirty) in [(0, true), (9, false), (1, false), (10, true)] {
@@ -314,7 +314,7 @@ fn half_dirty() -> MapCache {
 }
 
 #[test]
-fn what_does_not_add_up_is_found() {
+fn check_finds_inconsistencies() {
     type Break = fn(&mut MapCache);
     let breaks: [(&str, Break); 9] = [
         ("entries in the queue", |cache| cache.len += 1),

@@ -1,27 +1,27 @@
-//! The nodes of the cache brought into the order of the queue again.
+//! Sorting of the cache's nodes in the order of the queue.
 //!
-//! The node of the entry that is removed is that of the next one inserted. So the nodes stand in memory in the order of the queue,
-//! as long as no entry is used again: what is removed next is where the processor expects it, and so are its neighbours in the
-//! order of writes. Each use takes an entry out of this order. After many of them all nodes are moved to where they belong, at
-//! intervals so long that this costs next to nothing.
+//! The node of an evicted entry is reused for the next inserted one. As long as no entry is used again, the nodes are
+//! therefore in memory in the order of the queue: the next entry to evict is where the CPU's prefetcher expects it,
+//! and so are its neighbours in the order of writes. Each use takes an entry out of this order. After many uses, all
+//! nodes are sorted again; the interval is so long that this costs almost nothing.
 
 use super::ahead::Ahead;
 use super::cache::MapCache;
 use super::lists::{DIRTY, Links, NONE, Ring};
 use crate::table::room;
 
-/// Entries from which on a cache is put in order: those of a smaller one are all in the processor's own.
+/// Minimum capacity for sorting: a smaller cache fits in the CPU cache.
 const FROM_ENTRIES: u32 = 1 << 14;
-/// Times that as many entries as the cache has room for are inserted between one time and the next, at least.
+/// Minimum interval between two sorts, in insertions divided by the capacity.
 const INTERVAL: u64 = 32;
-/// Uses for so many entries are too few to be worth while.
+/// Nodes are only sorted if at least one in this many entries was used.
 const USE_OF: u64 = 64;
-/// Entries before which the place of one in the index is fetched.
+/// Prefetch distance, in entries, for the place of an entry in the index.
 const INDEX_AHEAD: usize = 16;
 
 impl MapCache {
-    /// Brings the nodes into the order of the queue, if many of them are out of it and enough time has passed. Changes no result;
-    /// handles name other entries afterwards.
+    /// Sorts the nodes in the order of the queue, if many of them are out of order and enough time has passed.
+    /// Changes no result, but invalidates handles.
     #[inline(always)]
     pub fn put_in_order(&mut self) {
         if self.inserted >= self.order_due {
@@ -29,7 +29,7 @@ impl MapCache {
         }
     }
 
-    /// Insertions after which a cache of so many entries is looked at.
+    /// Returns the number of insertions after which a cache of this capacity may be sorted.
     pub(super) fn order_interval(capacity: u32) -> u64 {
         if capacity < FROM_ENTRIES { u64::MAX } else { INTERVAL * u64::from(capacity) }
     }
@@ -42,7 +42,7 @@ impl MapCache {
         self.order_due = self.inserted + Self::order_interval(self.capacity);
     }
 
-    /// Moves every node to where it belongs: the oldest entry to the first one, and the free nodes behind all others.
+    /// Sorts all nodes: the oldest entry becomes the first node, and free nodes follow all others.
     pub(super) fn sort_nodes(&mut self) {
         let (anchor, len) = (self.anchor(), self.len as usize);
         let mut old_nodes = room(len);
@@ -107,7 +107,7 @@ impl MapCache {
         self.write_order.0 = order;
     }
 
-    /// Tells the index where its pages' nodes are now.
+    /// Updates the nodes in the index.
     fn find_moved(&mut self, len: usize) {
         for new in 0..len {
             if let Some(far) = self.queue.0.get(new + INDEX_AHEAD) {

@@ -1,20 +1,20 @@
-//! How page validity is kept: the table of kinds and their settings.
+//! Types of page-validity stores and their settings.
 
 use super::{FlashBitmap, Gecko, GeckoConfig, InRam, LogConfig, PageValidity, ValidityLog};
 use crate::config::{ConfigError, Entry, named_config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The device that a store is built for.
+/// Sizes of the device that a store is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValiditySize {
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Pages in each.
+    /// Pages per block.
     pub pages_per_block: u32,
-    /// Size of a page, bytes.
+    /// Size of a page in bytes.
     pub page_bytes: u32,
-    /// Logical pages.
+    /// Number of logical pages.
     pub logical_pages: u32,
 }
 
@@ -25,15 +25,15 @@ impl ValiditySize {
     }
 }
 
-/// The configuration of a kind.
+/// Settings of one type of store.
 pub trait ValidityKind {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// The empty store.
+    /// Builds the empty store.
     fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError>;
 }
 
-/// [`InRam`].
+/// Settings of [`InRam`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RamBitmapSettings {}
@@ -50,7 +50,7 @@ impl ValidityKind for RamBitmapSettings {
     }
 }
 
-/// [`FlashBitmap`].
+/// Settings of [`FlashBitmap`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlashBitmapSettings {}
@@ -67,19 +67,19 @@ impl ValidityKind for FlashBitmapSettings {
     }
 }
 
-/// [`ValidityLog`].
+/// Settings of [`ValidityLog`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogSettings {
-    /// Entries that the log is to hold, at least those of two pages. Left out: twice the pages that the device has beyond
-    /// the logical ones.
+    /// Capacity of the log in entries; at least the entries of two pages. Default: twice the number of pages that the
+    /// device has in addition to the logical ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub entries: Option<u64>,
 }
 
 impl LogSettings {
-    /// With the sizes of a device.
+    /// Returns the complete configuration for a device of this size.
     pub fn config(&self, size: &ValiditySize) -> LogConfig {
         let config = LogConfig::new(size.blocks, size.pages_per_block, size.page_bytes, size.spare_pages());
         LogConfig { entries: self.entries.unwrap_or(config.entries), ..config }
@@ -98,20 +98,22 @@ impl ValidityKind for LogSettings {
     }
 }
 
-/// [`Gecko`]; see [`GeckoConfig`].
+/// Settings of [`Gecko`]; see [`GeckoConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GeckoSettings {
     /// Ratio between the sizes of levels (T), at least 2.
     #[schemars(range(min = 2))]
     pub size_ratio: u32,
-    /// Parts that a block's bitmap is cut into (S), from 1 to the block's pages. Left out: parts of 32 pages.
+    /// Number of parts into which a block's bitmap is divided (S), from 1 to the pages per block. Default: parts of
+    /// 32 pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub partitions: Option<u32>,
-    /// Whether a merge takes in from the onset all runs that it would lead to merging next.
+    /// True if a merge immediately includes all runs that would have to be merged next.
     pub multiway: bool,
-    /// Whether the buffer is written after as many updates as it has room for entries, even if they fill fewer.
+    /// True if the buffer is written after as many updates as it has room for entries, even if they fill fewer
+    /// entries.
     pub buffer_inserts_limited: bool,
     /// Bits of an entry's key and erase flag in flash.
     #[schemars(range(min = 2, max = 64))]
@@ -131,7 +133,7 @@ impl Default for GeckoSettings {
 }
 
 impl GeckoSettings {
-    /// With the sizes of a device.
+    /// Returns the complete configuration for a device of this size.
     pub fn config(&self, size: &ValiditySize) -> GeckoConfig {
         let recommended = GeckoConfig::new(size.blocks, size.pages_per_block, size.page_bytes);
         GeckoConfig {
@@ -158,7 +160,7 @@ impl ValidityKind for GeckoSettings {
 }
 
 named_config! {
-    /// How page validity is kept, as written in a scenario.
+    /// Type and settings of the page-validity store, as written in a scenario.
     enum ValidityConfig, list VALIDITIES, aliases VALIDITY_ALIASES,
     of ValidityKind, called "validity store", tag "kind";
     RamBitmap: RamBitmapSettings;
@@ -168,11 +170,11 @@ named_config! {
 }
 
 impl ValidityConfig {
-    /// The empty store.
+    /// Builds the empty store.
     ///
     /// # Errors
     ///
-    /// Settings that the device has no room for, with the key and what is allowed.
+    /// Fails if the settings do not fit the device; the error contains the key and the allowed values.
     pub fn build(&self, size: &ValiditySize) -> Result<Box<dyn PageValidity>, ConfigError> {
         match self {
             ValidityConfig::RamBitmap(settings) => settings.build(size),
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_built_with_the_papers_settings() {
+    fn every_kind_builds_with_settings_of_the_paper() {
         let size = ValiditySize { blocks: 100, pages_per_block: 128, page_bytes: 4096, logical_pages: 9000 };
         for entry in VALIDITIES {
             let config: ValidityConfig = serde_json::from_value(serde_json::json!(entry.name)).unwrap();

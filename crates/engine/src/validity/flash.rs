@@ -1,27 +1,28 @@
-//! The flash as a validity store sees it.
+//! The flash as seen by a validity store.
 
 use super::ValidityPage;
 use crate::layer::LayerError;
 use crate::units::Slot;
 
-/// Flash for the pages of a validity store. Counting, placing pages in blocks and erasing are the implementor's.
+/// Flash for the pages of a validity store. The implementation counts operations, places pages in blocks and erases
+/// blocks.
 pub trait ValidityFlash {
-    /// Writes a page somewhere.
+    /// Writes a page at a location of the implementation's choice, which is returned.
     fn append(&mut self, page: ValidityPage) -> Result<Slot, LayerError>;
 
-    /// The page at `at`; costs a flash read.
+    /// Returns the page at `at`; costs a flash read.
     fn read(&mut self, at: Slot) -> Result<&ValidityPage, LayerError>;
 
-    /// The page at `at` at no cost, for checks and for what a drive has in the spare area.
+    /// Returns the page at `at` without counting a read, for checks and for data that a drive has in the spare area.
     fn peek(&self, at: Slot) -> Option<&ValidityPage>;
 
-    /// The page at `at` will be read soon: a hint, given for all pages of a query once for each step on the way to their
-    /// contents, from 0 on.
+    /// Prefetches for the page at `at`, which will be read soon. Called for all pages of a query once per step, from
+    /// step 0 on; each step follows one pointer on the way to the page's content.
     fn foresee(&self, at: Slot, step: u32) {
         let _ = (at, step);
     }
 
-    /// Writes the page at `at` anew, with what is kept with it, and discards the old copy; where the new one is.
+    /// Rewrites the page at `at` together with its attached data and discards the old copy. Returns the new location.
     fn copy(&mut self, at: Slot) -> Result<Slot, LayerError> {
         let page = self.read(at)?.clone();
         let to = self.append(page)?;
@@ -29,21 +30,22 @@ pub trait ValidityFlash {
         Ok(to)
     }
 
-    /// The page of the bitmap at `to` was written without its words: they are those of the page at `from`, which will be discarded and
-    /// never read again, and are changed by `change`.
+    /// Moves the words of the bitmap page at `from` to the page at `to`, which was written without words, and applies
+    /// `change` to them. The page at `from` is discarded next and never read again.
     fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64]));
 
-    /// The page will not be read any more: once all pages of its block are so, the block may be erased.
+    /// Marks the page as no longer needed. Once all pages of its block are, the block may be erased.
     fn discard(&mut self, at: Slot);
 
-    /// Sequence number that the next page appended by anybody gets: the device's clock.
+    /// Returns the sequence number of the next page that is appended by any part of the device; it is the device's
+    /// clock.
     fn now(&self) -> u64;
 }
 
-/// A page of a store found in flash by a scan of the spare areas after power failed.
+/// A page of a store found in flash by a scan of the spare areas after a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is.
+    /// Location of the page.
     pub at: Slot,
     /// [`ValidityPage::label`].
     pub label: u32,
@@ -51,7 +53,7 @@ pub struct Found {
     pub sequence: u64,
 }
 
-/// The newest page of every label, by label; all others are discarded.
+/// Returns the newest page of every label, sorted by label; discards all others.
 pub(super) fn newest_of_each(pages: &[Found], flash: &mut dyn ValidityFlash) -> Vec<Found> {
     let mut newest = pages.to_vec();
     newest.sort_unstable_by_key(|found| (found.label, std::cmp::Reverse(found.sequence)));
@@ -73,7 +75,8 @@ struct Stored {
     discarded: bool,
 }
 
-/// Flash in memory, without blocks: a discarded page's slot is used again, or the page stays until it is dropped.
+/// Flash in memory, without blocks. The slot of a discarded page is reused, either immediately or after the page is
+/// dropped.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFlash {
     slots: Vec<Option<Stored>>,
@@ -87,47 +90,47 @@ pub struct MemoryFlash {
 }
 
 impl MemoryFlash {
-    /// Flash that forgets discarded pages at once.
+    /// Creates flash that drops discarded pages immediately.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Flash that keeps discarded pages, as a drive does, until [`MemoryFlash::drop_discarded`].
+    /// Creates flash that keeps discarded pages, as a drive does, until [`MemoryFlash::drop_discarded`].
     pub fn keeping_discarded() -> Self {
         MemoryFlash { keeps_discarded: true, ..Self::default() }
     }
 
-    /// Pages read so far.
+    /// Returns the number of pages read.
     pub fn reads(&self) -> u64 {
         self.reads
     }
 
-    /// Pages appended so far.
+    /// Returns the number of pages appended.
     pub fn appends(&self) -> u64 {
         self.appends
     }
 
-    /// Pages that were not discarded.
+    /// Returns the number of pages that are not discarded.
     pub fn live_pages(&self) -> u64 {
         self.live
     }
 
-    /// Moves the clock on as `pages` pages appended by others do.
+    /// Advances the clock as if other parts of the device had appended `pages` pages.
     pub fn advance(&mut self, pages: u64) {
         self.now += pages;
     }
 
-    /// Lets the append after the next `appends` ones fail, once.
+    /// Makes the append after the next `appends` ones fail, once.
     pub fn fail_after(&mut self, appends: u64) {
         self.fails_at = Some(self.appends + appends);
     }
 
-    /// All appends work again.
+    /// Makes all appends succeed again.
     pub fn fail_no_more(&mut self) {
         self.fails_at = None;
     }
 
-    /// Erases those discarded pages of which `drop` says so.
+    /// Erases the discarded pages for which `drop` returns true.
     pub fn drop_discarded(&mut self, mut drop: impl FnMut(Slot) -> bool) {
         for (slot, stored) in (0..).zip(&mut self.slots) {
             if stored.as_ref().is_some_and(|stored| stored.discarded) && drop(Slot(slot)) {
@@ -137,7 +140,7 @@ impl MemoryFlash {
         }
     }
 
-    /// Power failed: every page that is in flash is found again, and none is known to be discarded.
+    /// Simulates a scan after a power failure: returns every page in flash; no page counts as discarded any more.
     pub fn found(&mut self) -> Vec<Found> {
         let mut found = Vec::new();
         for (slot, stored) in (0..).zip(&mut self.slots) {

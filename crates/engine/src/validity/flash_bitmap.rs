@@ -1,4 +1,4 @@
-//! A bit for every page, in flash.
+//! A bitmap with one bit per page, in flash.
 
 use super::flash::newest_of_each;
 use super::{BitmapPage, Found, PageSet, PageValidity, ValidityFlash, ValidityPage};
@@ -7,17 +7,17 @@ use crate::units::{BlockId, Slot};
 use std::ops::Range;
 
 /// The page-validity bitmap of μ-FTL: in flash, with a directory of its pages in RAM. Every update reads and writes a
-/// page.
+/// flash page.
 #[derive(Clone, Debug)]
 pub struct FlashBitmap {
     blocks: u32,
     pages_per_block: u32,
     page_bits: u64,
-    /// Where each page of the bitmap is; `Slot::NONE` until one of its bits was set.
+    /// Location of each page of the bitmap; `Slot::NONE` until one of its bits has been set.
     directory: Vec<Slot>,
 }
 
-/// The bits `range` of a page's words, 64 at a time: index of the word, and those of its bits that are meant.
+/// Splits the bits `range` of a page by words: returns the index of each word, and a mask of the bits in range.
 fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     (range.start / 64..range.end.div_ceil(64)).map(move |word| {
         let from = range.start.saturating_sub(word * 64);
@@ -26,21 +26,21 @@ fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// `word` with the bits of `mask` given one value.
+/// Returns `word` with all bits of `mask` set to one value.
 fn assigned(word: u64, mask: u64, invalid: bool) -> u64 {
     if invalid { word | mask } else { word & !mask }
 }
 
 impl FlashBitmap {
-    /// No page of `blocks` blocks of `pages_per_block` pages of `page_bytes` bytes is invalid.
+    /// Creates the bitmap of `blocks` blocks of `pages_per_block` pages of `page_bytes` bytes, without invalid pages.
     pub fn new(blocks: u32, pages_per_block: u32, page_bytes: u32) -> Self {
         let page_bits = u64::from(page_bytes) * 8;
         let pages = (u64::from(blocks) * u64::from(pages_per_block)).div_ceil(page_bits);
         FlashBitmap { blocks, pages_per_block, page_bits, directory: vec![Slot::NONE; pages as usize] }
     }
 
-    /// Finds the newest version of each page. What was found must be up to date: μ-FTL has a battery that completes what
-    /// is under way when power fails.
+    /// Recovers the bitmap from the newest version of each page. The pages must be up to date: μ-FTL has a battery
+    /// that lets it complete operations at a power failure.
     pub fn recover(
         blocks: u32,
         pages_per_block: u32,
@@ -55,7 +55,7 @@ impl FlashBitmap {
         Ok(store)
     }
 
-    /// Where the bits `bits` of the whole bitmap are: page of the bitmap, bits of the page.
+    /// Splits `bits` of the whole bitmap by bitmap pages: returns the page and the bits in the page.
     fn places(&self, bits: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> + use<> {
         let size = self.page_bits;
         (bits.start / size..bits.end.div_ceil(size)).map(move |page| {
@@ -70,9 +70,10 @@ impl FlashBitmap {
         first..first + pages
     }
 
-    /// Gives the bits of a page of the bitmap one value, if they are not in others, too; the new version, if there must be one.
+    /// Sets the bits of a bitmap page to one value, where all these bits are on this page. Returns the new version,
+    /// or `None` if nothing changed.
     ///
-    /// All that can fail is writing it. So its words need no copy: when it is written, it gets those of the version before.
+    /// Only the write can fail, so the words need not be copied: they are moved from the old version after the write.
     fn moved_on(
         &self,
         page: usize,
@@ -96,7 +97,7 @@ impl FlashBitmap {
         Ok(Some(to))
     }
 
-    /// Gives the bits of a page of the bitmap one value; the new version, if there must be one.
+    /// Sets the bits of a bitmap page to one value. Returns the new version, or `None` if nothing changed.
     fn rewritten(
         &self,
         page: usize,
@@ -122,7 +123,7 @@ impl FlashBitmap {
         flash.append(ValidityPage::Bitmap(BitmapPage { index: page as u32, words })).map(Some)
     }
 
-    /// Gives bits of the bitmap one value; on an error, all pages stay as they were.
+    /// Sets bits of the bitmap to one value. After an error, no page has changed.
     fn assign(
         &mut self,
         bits: Range<u64>,
@@ -150,7 +151,7 @@ impl FlashBitmap {
         Ok(())
     }
 
-    /// The new version of a page is at `to`.
+    /// Replaces a page by its new version at `to`.
     fn replace(&mut self, page: usize, to: Slot, flash: &mut dyn ValidityFlash) {
         let from = std::mem::replace(&mut self.directory[page], to);
         if from != Slot::NONE {
@@ -164,7 +165,8 @@ fn words_of(page: &ValidityPage) -> &[u64] {
     &page.words
 }
 
-/// Adds the set ones of `bits` to a set of the block whose first bit of these is page `from`.
+/// Adds the set bits among `bits` to a set of pages of a block; the first of `bits` stands for page `from` of the
+/// block.
 fn collect(words: &[u64], bits: Range<u64>, from: u32, invalid: &mut PageSet) {
     let start = bits.start;
     for (word, mask) in masks(bits) {
@@ -227,7 +229,7 @@ impl PageValidity for FlashBitmap {
         flash: &mut dyn ValidityFlash,
         visit: &mut dyn FnMut(BlockId, u32),
     ) -> Result<(), LayerError> {
-        // The block under way may go on in the next page of the bitmap.
+        // A block may continue in the next page of the bitmap.
         let (mut block, mut count) = (BlockId(0), 0);
         for (page, &at) in (0..).zip(&self.directory).filter(|(_, at)| **at != Slot::NONE) {
             let first = page * self.page_bits;

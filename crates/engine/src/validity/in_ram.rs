@@ -1,4 +1,4 @@
-//! A bit for every page, in RAM.
+//! A bitmap with one bit per page, in RAM.
 
 use super::{Found, ImagePage, PageSet, PageValidity, RamBitmap, ValidityFlash, ValidityPage};
 use crate::layer::{LayerError, RamPart};
@@ -7,28 +7,30 @@ use crate::units::{BlockId, Slot};
 
 /// The page-validity bitmap of DFTL and LazyFTL: no flash traffic, but 64 MB of RAM for a drive of 2 TB.
 ///
-/// When power fails, a battery lets DFTL write the bitmap to flash ([`PageValidity::save`], [`InRam::recover_image`]);
-/// LazyFTL has none, and builds it again from the translation table.
+/// At a power failure, a battery lets DFTL write the bitmap to flash ([`PageValidity::save`],
+/// [`InRam::recover_image`]). LazyFTL has no battery and rebuilds the bitmap from the translation table.
 #[derive(Clone, Debug)]
 pub struct InRam {
     valid: RamBitmap,
     blocks: u32,
     pages_per_block: u32,
     page_bytes: u32,
-    /// The saved bitmap, until it is out of date.
+    /// Pages of the saved bitmap; empty if it is outdated.
     image: Vec<Slot>,
 }
 
 impl InRam {
-    /// No page of `blocks` blocks of `pages_per_block` pages of `page_bytes` bytes is invalid.
+    /// Creates the bitmap of `blocks` blocks of `pages_per_block` pages of `page_bytes` bytes, without invalid pages.
     pub fn new(blocks: u32, pages_per_block: u32, page_bytes: u32) -> Self {
         let valid = RamBitmap::new(blocks, pages_per_block);
         InRam { valid, blocks, pages_per_block, page_bytes, image: Vec::new() }
     }
 
-    /// Reads the newest complete image of the bitmap, discarding all other pages; `None` if there is none.
+    /// Reads the newest complete image of the bitmap and discards all other pages. Returns `None` if there is no
+    /// image.
     ///
-    /// It is right only if nothing happened after the image was saved, which it takes a battery to know.
+    /// The image is only correct if nothing happened after it was saved, which only a drive with a battery can
+    /// guarantee.
     pub fn recover_image(
         blocks: u32,
         pages_per_block: u32,
@@ -62,7 +64,7 @@ impl InRam {
         Ok((!store.image.is_empty()).then_some(store))
     }
 
-    /// Clears the bits that the image has set.
+    /// Marks the pages as invalid whose bits are set in the image.
     fn load(&mut self, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         let bits = self.image_bits();
         for (index, &at) in (0..).zip(&self.image) {
@@ -91,7 +93,7 @@ impl InRam {
         self.pages().div_ceil(self.image_bits()) as u32
     }
 
-    /// The image in flash, if there is one, is out of date.
+    /// Discards the image in flash, if there is one: it is now outdated.
     fn changed(&mut self, flash: &mut dyn ValidityFlash) {
         self.image.drain(..).for_each(|at| flash.discard(at));
     }

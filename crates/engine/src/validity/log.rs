@@ -1,12 +1,12 @@
 //! A log of invalidated pages, in flash.
 //!
-//! Entries get numbers in the order in which they are put in; a flash page holds `V` of them, so that an entry's number
-//! says which page of the log it is in. Each entry names the one put in before it for the same block, and RAM holds the
-//! newest one's number for each block. An erase cuts the block's chain off.
+//! Entries are numbered in the order in which they are added. A flash page contains `V` entries, so the number of an
+//! entry determines its page of the log. Each entry contains the number of the previous entry for the same block, and
+//! RAM contains the number of each block's newest entry. An erase cuts off the block's chain.
 //!
-//! Cleaning takes the oldest page and puts its entries that are still true in again, at the head of their chains. So a
-//! chain that leads to a page already cleaned ends there: all entries of that page were put in again, and are nearer the
-//! head, or were obsolete, and so was everything put in before them.
+//! Cleaning takes the oldest page and adds its entries that are still valid again, at the heads of their chains. A
+//! chain that leads to a cleaned page therefore ends there: all entries of that page were either added again, nearer
+//! to the head, or obsolete together with everything before them.
 
 use super::flash::newest_of_each;
 use super::log_entries::{LogEntries, LogEntry, NONE};
@@ -17,36 +17,37 @@ use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Slot};
 use std::collections::VecDeque;
 
-/// Bytes of an entry: address, time, and number of the entry before it, 4 each. The simulation's numbers are wider, so
-/// that they never wrap.
+/// Bytes of an entry: address, time, and number of the previous entry, 4 bytes each. The simulation uses wider
+/// numbers, so that they never wrap.
 const ENTRY_BYTES: u32 = 12;
 
-/// Oldest pages that are cleaned after one page was written. More than one, so that a log that grew too long because all
-/// entries of some page were still true gets short again.
+/// Number of oldest pages that are cleaned after a page was written. More than one, so that a log shrinks again after
+/// it grew too long because all entries of some pages were still valid.
 const CLEANED_AT_ONCE: u32 = 2;
 
-/// Sizes of a page-validity log.
+/// Sizes and settings of a page-validity log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogConfig {
-    /// Blocks of the device.
+    /// Number of blocks of the device.
     pub blocks: u32,
-    /// Pages in each.
+    /// Pages per block.
     pub pages_per_block: u32,
-    /// Size of a page, bytes; at least two entries of 12.
+    /// Size of a page in bytes; at least two entries of 12.
     pub page_bytes: u32,
-    /// Entries that the log is to hold (X), at least those of two pages. A log whose entries are all true grows beyond it.
+    /// Capacity of the log in entries (X); at least the entries of two pages. A log whose entries are all valid grows
+    /// beyond it.
     pub entries: u64,
 }
 
 impl LogConfig {
-    /// The bound of GeckoFTL, Appendix E: twice the pages that can be invalid, `spare_pages` being the difference between
-    /// the device's pages and the logical ones.
+    /// Returns the settings of GeckoFTL, Appendix E: a capacity of twice the pages that can be invalid. `spare_pages`
+    /// is the number of the device's pages minus that of the logical pages.
     pub fn new(blocks: u32, pages_per_block: u32, page_bytes: u32, spare_pages: u64) -> Self {
         let entries = (2 * spare_pages).max(u64::from(2 * (page_bytes / ENTRY_BYTES)));
         LogConfig { blocks, pages_per_block, page_bytes, entries }
     }
 
-    /// Entries of a page (V).
+    /// Returns the number of entries per page (V).
     pub fn page_entries(&self) -> u32 {
         self.page_bytes / ENTRY_BYTES
     }
@@ -73,36 +74,36 @@ impl LogConfig {
 #[derive(Clone, Debug)]
 struct Kept {
     at: Slot,
-    /// What is in flash there, and shares its memory: whoever has paid for reading the page looks here, since the way by the page's
-    /// block is much longer.
+    /// Entries of the page; shares the memory of the copy in flash. After a counted read, the entries are accessed
+    /// here, because the access through the page's block takes longer.
     entries: LogEntries,
 }
 
-/// The page-validity log of IB-FTL with the cleaning that GeckoFTL, Appendix E, gives it.
+/// The page-validity log of IB-FTL, with the cleaning of GeckoFTL, Appendix E.
 ///
-/// A page told twice takes two entries until its block is erased, unless both are in the buffer.
+/// A page reported twice takes two entries until its block is erased, unless both are in the buffer.
 #[derive(Clone, Debug)]
 pub struct ValidityLog {
     config: LogConfig,
-    /// Turns a slot into its block.
+    /// Divider that computes the block of a slot.
     block_of: Divider,
     /// Number of the newest entry of each block.
     heads: Vec<u64>,
-    /// When each block was erased: entries not younger are obsolete.
+    /// Time of each block's last erase: entries that are not newer are obsolete.
     erased: Vec<u64>,
-    /// Entries not yet written; the first one's number is that of the page to be written next, times V.
+    /// Entries not yet written. The number of the first one is the number of the next page times V.
     buffer: Vec<LogEntry>,
-    /// The pages, from page number `oldest` on.
+    /// Pages of the log, starting with page number `oldest`.
     pages: VecDeque<Kept>,
     oldest: u32,
-    /// Cleaned pages whose entries are not all in flash again: needed after a loss of power. The newest is the one before
-    /// `oldest`.
+    /// Cleaned pages whose entries are not all in flash again yet: they are needed after a power loss. The newest is
+    /// the page before `oldest`.
     cleaned: VecDeque<Slot>,
     durable_until: u64,
 }
 
 impl ValidityLog {
-    /// An empty log.
+    /// Creates an empty log. Fails if a setting cannot work; the error names its key.
     pub fn new(config: LogConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let blocks = config.blocks as usize;
@@ -119,12 +120,12 @@ impl ValidityLog {
         })
     }
 
-    /// Reads the whole log; `first_written` gives the sequence number of the page written first in a block, `None` for an
-    /// erased one.
+    /// Recovers the log by reading all of it. `first_written` returns the sequence number of a block's first page,
+    /// `None` for an erased block.
     ///
     /// # Panics
     ///
-    /// If [`ValidityLog::new`] refuses `config`.
+    /// If [`ValidityLog::new`] rejects `config`.
     pub fn recover(
         config: LogConfig,
         pages: &[Found],
@@ -133,7 +134,7 @@ impl ValidityLog {
     ) -> Result<Self, LayerError> {
         let mut store = Self::new(config).expect("settings that made the log");
         for (block, erased) in (0..).map(BlockId).zip(&mut store.erased) {
-            // What is in an erased block is not invalid, whatever the log says.
+            // No page of an erased block is invalid, regardless of the log.
             *erased = first_written(block).unwrap_or(flash.now());
         }
         let found = newest_of_each(pages, flash);
@@ -159,7 +160,8 @@ impl ValidityLog {
         Ok(store)
     }
 
-    /// Entries that the pages in flash have room for, and those in the buffer; obsolete ones, too.
+    /// Returns the number of entries that the pages in flash have room for, plus those in the buffer, including
+    /// obsolete ones.
     pub fn entries(&self) -> u64 {
         self.first_entry(self.pages.len() as u32) + self.buffer.len() as u64
     }
@@ -168,14 +170,14 @@ impl ValidityLog {
         BlockId(self.block_of.quotient(page.0))
     }
 
-    /// What is kept of the page's block will be looked at soon: a hint.
+    /// Prefetches the data about the page's block.
     fn foresee(&self, page: Slot) {
         let block = self.block(page).index();
         prefetch(self.heads.as_ptr().wrapping_add(block));
         prefetch(self.erased.as_ptr().wrapping_add(block));
     }
 
-    /// Number of the page that is written next.
+    /// Returns the number of the page that is written next.
     fn next_page(&self) -> u32 {
         self.oldest + self.pages.len() as u32
     }
@@ -188,7 +190,7 @@ impl ValidityLog {
         self.buffer.len() as u32 == self.config.page_entries()
     }
 
-    /// Puts an entry in; there must be room.
+    /// Adds an entry; there must be room.
     fn push(&mut self, page: Slot, time: u64) {
         let number = self.first_entry(self.next_page()) + self.buffer.len() as u64;
         let block = self.block(page).index();
@@ -196,8 +198,8 @@ impl ValidityLog {
         self.buffer.push(LogEntry { page, time, previous });
     }
 
-    /// Writes the buffer, which is full or is being saved. `told` is when the call under way began: what it was told is
-    /// not in the buffer yet.
+    /// Writes the buffer, because it is full or is being saved. `told` is the time at which the current call began;
+    /// the report of this call is not in the buffer yet.
     fn flush(&mut self, told: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         let number = self.next_page();
         let entries = LogEntries::new(self.first_entry(number), &self.buffer);
@@ -210,10 +212,10 @@ impl ValidityLog {
         Ok(())
     }
 
-    /// Puts what is still true in the oldest pages in again, if the log is too long.
+    /// Adds the entries of the oldest pages that are still valid again, if the log is too long.
     fn clean(&mut self, told: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         for _ in 0..CLEANED_AT_ONCE {
-            // The page just written is never cleaned: it is what makes the cleaned ones dispensable.
+            // The page just written is never cleaned: it makes the cleaned ones unnecessary.
             if self.pages.len() < 2 || self.first_entry(self.pages.len() as u32) <= self.config.entries {
                 break;
             }
@@ -227,7 +229,8 @@ impl ValidityLog {
                 if self.is_full() {
                     self.flush(told, flash)?;
                 }
-                // True now, it tells an erase to come from the one before its page was written as well as when it was new.
+                // The entry is still valid, so the new time distinguishes it from the last erase as well as the
+                // original time did.
                 self.push(entry.page, entry.time.max(flash.now()));
             }
             let page = self.pages.pop_front().expect("the page just read");
@@ -237,8 +240,8 @@ impl ValidityLog {
         Ok(())
     }
 
-    /// Calls `visit` with the entries of the block's chain that are in the buffer, from the newest on; the number of the
-    /// first that is not.
+    /// Calls `visit` with those entries of the block's chain that are in the buffer, newest first. Returns the number
+    /// of the first entry that is not in the buffer.
     fn walk_buffer(&self, block: BlockId, mut visit: impl FnMut(&LogEntry)) -> u64 {
         let buffered = self.first_entry(self.next_page());
         let mut number = self.heads[block.index()];
@@ -250,7 +253,7 @@ impl ValidityLog {
         number
     }
 
-    /// The page in flash that has the entry; `None` past the end of a chain.
+    /// Returns the page in flash that contains the entry; `None` after the end of a chain.
     fn page_of(&self, number: u64) -> Option<&Kept> {
         let oldest = self.first_entry(self.oldest);
         if number == NONE || number < oldest {
@@ -259,7 +262,7 @@ impl ValidityLog {
         self.pages.get(((number - oldest) / u64::from(self.config.page_entries())) as usize)
     }
 
-    /// Follows a chain through one page, adding the invalid pages; the number of the next entry.
+    /// Follows a chain through one page and adds the invalid pages. Returns the number of the next entry.
     fn walk_page(&self, entries: &LogEntries, block: BlockId, mut number: u64, invalid: &mut PageSet) -> u64 {
         while number != NONE && number >= entries.first() {
             let entry = entries.get(number);
@@ -290,11 +293,11 @@ impl PageValidity for ValidityLog {
             self.flush(told, flash)?;
             self.clean(told, flash)?;
         }
-        // What cleaning put in may have filled it once more.
+        // The entries added by cleaning may have filled the buffer again.
         if self.is_full() {
             self.flush(told, flash)?;
         }
-        // Whatever the clock says, the entry must outlast the erase before it.
+        // The entry must be newer than the last erase, even if the clock has not advanced.
         let time = flash.now().max(self.erased[self.block(page).index()] + 1);
         self.push(page, time);
         Ok(())
@@ -305,8 +308,8 @@ impl PageValidity for ValidityLog {
     }
 
     fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
-        // Without entries since the last erase there is nothing to outlast, and the old time stays. After a loss of power,
-        // when erases are told again, that is when the block's life began.
+        // Without entries since the last erase, the old time is sufficient and is kept. When erases are reported
+        // again after a power loss, this time is when the block was first written.
         if self.heads[block.index()] != NONE {
             let erased = &mut self.erased[block.index()];
             *erased = flash.now().max(*erased + 1);
@@ -361,7 +364,8 @@ impl PageValidity for ValidityLog {
         visit: &mut dyn FnMut(BlockId, u32),
     ) -> Result<(), LayerError> {
         let LogConfig { blocks, pages_per_block, .. } = self.config;
-        // A page can be there twice: put in again by cleaning of the page under way, or told again after a loss of power.
+        // A page may have two entries: added again by cleaning of the current page, or reported again after a power
+        // loss.
         let mut valid = RamBitmap::new(blocks, pages_per_block);
         let mut see = |entry: LogEntry| {
             if entry.time > self.erased[self.block(entry.page).index()] {
@@ -389,7 +393,7 @@ impl PageValidity for ValidityLog {
             return Ok(());
         }
         self.flush(flash.now(), flash)?;
-        // A page written before it is full counts like any other, and a log saved again and again must not grow.
+        // A page that is not full takes the room of a full one, so a log that is saved repeatedly must be cleaned.
         self.clean(flash.now(), flash)
     }
 
@@ -409,7 +413,7 @@ impl PageValidity for ValidityLog {
     }
 
     fn most_appended(&self) -> u64 {
-        // The buffer, and what cleaning puts in, which need not be a multiple of a page.
+        // The buffer, and the entries added by cleaning, which need not fill whole pages.
         1 + u64::from(CLEANED_AT_ONCE)
     }
 

@@ -1,7 +1,7 @@
 //! The entries of a page of the validity log, in the memory of the simulation.
 //!
-//! A drive of terabytes has hundreds of millions of them. In a page they stand close together in time, and refer to entries that
-//! are not far back, so that ten bytes hold one of them.
+//! A drive of terabytes has hundreds of millions of entries. The entries of a page have similar times and refer to
+//! entries that are not far back, so ten bytes per entry suffice.
 
 use crate::units::Slot;
 use std::sync::Arc;
@@ -9,30 +9,32 @@ use std::sync::Arc;
 /// One invalidated page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogEntry {
-    /// The page.
+    /// The invalidated page.
     pub page: Slot,
-    /// Sequence number at which it was put into the log: by who invalidated it, or by the cleaning of an older page of the log.
+    /// Sequence number at which the entry was added to the log: by the report of the invalidation, or by the cleaning
+    /// of an older page of the log.
     pub time: u64,
-    /// Number, since the log began, of the entry put in before this one for a page of the same block; `u64::MAX`: none.
+    /// Number of the previous entry for a page of the same block, counted since the log began; `u64::MAX` without
+    /// one.
     pub previous: u64,
 }
 
-/// No entry.
+/// Number that stands for no entry.
 pub(super) const NONE: u64 = u64::MAX;
 
-/// An entry by what its page says: without padding, which would be a sixth more.
+/// An entry in packed form. Without padding, which would add a sixth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, packed(2))]
 struct Packed {
     page: u32,
-    /// Entries from the one before it for the same block up to this one; 0: there is none before.
+    /// Distance to the previous entry for the same block; 0 without one.
     back: u32,
-    /// Its time above the earliest of its page.
+    /// Time of the entry minus the earliest time in its page.
     later: u16,
 }
 
 impl Packed {
-    /// The entry of this number, if it can be told so.
+    /// Packs an entry with this number; `None` if it does not fit.
     fn of(entry: &LogEntry, number: u64, earliest: u64) -> Option<Self> {
         let back = match entry.previous {
             NONE => 0,
@@ -42,10 +44,10 @@ impl Packed {
     }
 }
 
-/// The entries of one page of the log. A copy shares its memory with the original.
+/// The entries of one page of the log. Copies share their memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogEntries {
-    /// The number of the first.
+    /// Number of the first entry.
     first: u64,
     kept: Kept,
 }
@@ -56,12 +58,12 @@ enum Kept {
         earliest: u64,
         entries: Arc<[Packed]>,
     },
-    /// Those of a page of which one is too far from the others.
+    /// Unpacked entries of a page in which one does not fit the packed form.
     Whole(Arc<[LogEntry]>),
 }
 
 impl LogEntries {
-    /// Entries numbered from `first` on.
+    /// Creates the list of entries, numbered from `first` on.
     pub fn new(first: u64, entries: &[LogEntry]) -> Self {
         let earliest = entries.iter().map(|entry| entry.time).min().unwrap_or(0);
         let packed = (first..).zip(entries).map(|(number, entry)| Packed::of(entry, number, earliest));
@@ -72,12 +74,12 @@ impl LogEntries {
         LogEntries { first, kept }
     }
 
-    /// The number of the first entry.
+    /// Returns the number of the first entry.
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// The entry of this number, which must be in the page.
+    /// Returns the entry with this number, which must be in the page.
     #[inline]
     pub fn get(&self, number: u64) -> LogEntry {
         let at = (number - self.first) as usize;
@@ -91,12 +93,12 @@ impl LogEntries {
         }
     }
 
-    /// The entries in the order in which they were put in.
+    /// Returns the entries in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = LogEntry> + '_ {
         (self.first..self.first + self.len() as u64).map(|number| self.get(number))
     }
 
-    /// How many they are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match &self.kept {
             Kept::Packed { entries, .. } => entries.len(),
@@ -104,12 +106,12 @@ impl LogEntries {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether both are the same memory.
+    /// True if both share the same memory.
     pub(super) fn are(&self, other: &LogEntries) -> bool {
         match (&self.kept, &other.kept) {
             (Kept::Packed { entries: one, .. }, Kept::Packed { entries: other, .. }) => {
@@ -120,7 +122,7 @@ impl LogEntries {
         }
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub fn memory_bytes(&self) -> usize {
         match &self.kept {
             Kept::Packed { entries, .. } => size_of_val(&**entries),
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How far the numbers of a page lie apart: some fit the packed form, some are just too far for it.
+    /// Generates entries: some fit the packed form, some just exceed it.
     fn entry(number: u64) -> impl Strategy<Value = LogEntry> {
         let time = prop_oneof![Just(0u64), 0..70_000u64, Just(65_535), Just(65_536), 0..u64::MAX / 2];
         let far = u64::from(u32::MAX);
@@ -149,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_entries_are_found_again(entries in prop::collection::vec(entry(1 << 40), 0..12)) {
+        fn packed_entries_roundtrip(entries in prop::collection::vec(entry(1 << 40), 0..12)) {
             let numbered: Vec<LogEntry> = entries;
             let kept = LogEntries::new(1 << 40, &numbered);
             prop_assert_eq!(kept.len(), numbered.len());
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_lie_together_take_ten_bytes() {
+    fn close_entries_take_ten_bytes() {
         let entry = |number: u64| LogEntry {
             page: Slot(7),
             time: 1 << 50 | number,

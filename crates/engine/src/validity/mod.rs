@@ -1,17 +1,17 @@
-//! Which pages of a block are valid.
+//! Page validity: knowledge of the valid pages of each block.
 //!
-//! [`RamBitmap`] is the log engine's own: a bit a page, in memory. A flash translation layer cannot afford so much RAM,
-//! and has four ways to know which pages of a victim it need not copy, all behind [`PageValidity`]:
+//! [`RamBitmap`] is used by the log engine: one bit per page, in memory. Flash translation layers cannot afford so
+//! much RAM; they have four ways to know the pages of a victim that need not be copied, all behind [`PageValidity`]:
 //!
-//! | kind | where | source |
+//! | type | location | source |
 //! |---|---|---|
 //! | [`InRam`] | a bitmap in RAM | DFTL, LazyFTL |
 //! | [`FlashBitmap`] | the same bitmap in flash, a page rewritten for each update | μ-FTL |
 //! | [`ValidityLog`] | a log of invalidated pages in flash, chained by block | IB-FTL; GeckoFTL, Appendix E |
 //! | [`Gecko`] | runs of bitmaps in flash, merged like those of an LSM-tree | GeckoFTL, Section 3 |
 //!
-//! They write to whatever implements [`ValidityFlash`]: a drive's metadata blocks, or [`MemoryFlash`] for tests and for
-//! those who want a store alone.
+//! They write to any implementation of [`ValidityFlash`]: a drive's metadata blocks, or [`MemoryFlash`] for tests and
+//! for the use of a store without a drive.
 
 mod config;
 mod flash;
@@ -43,25 +43,25 @@ pub use ram_bitmap::RamBitmap;
 use crate::layer::{LayerError, RamPart};
 use crate::units::{BlockId, Slot};
 
-/// Knows which pages are invalid.
+/// A store of invalid pages.
 ///
-/// The device's clock must have moved on between the erase of a block and the invalidation of one of its pages, as it
-/// does when the page is written: stores in flash tell the lives of a block apart by it.
+/// The device's clock must advance between the erase of a block and the invalidation of one of its pages, as it does
+/// when the page is written: stores in flash use it to distinguish the periods between erases.
 ///
-/// A call that fails has done nothing, or all that it was to do; either way it is right to repeat it.
+/// A call that fails has either done nothing or all of its work; in both cases it may be repeated.
 pub trait PageValidity: Send {
-    /// The page at `page` is invalid from now on. Idempotent.
+    /// Records that the page at `page` is invalid from now on. Idempotent.
     fn invalidate(&mut self, page: Slot, flash: &mut dyn ValidityFlash) -> Result<(), LayerError>;
 
-    /// The page at `page` will be invalidated soon: a hint.
+    /// Prefetches for the page at `page`, which will be invalidated soon.
     fn prefetch(&self, page: Slot) {
         let _ = page;
     }
 
-    /// `block` has just been erased: all its pages are free, hence not invalid.
+    /// Records that `block` has just been erased: all its pages are free and not invalid.
     fn erased(&mut self, block: BlockId, flash: &mut dyn ValidityFlash) -> Result<(), LayerError>;
 
-    /// Adds the invalid pages of `block` to `invalid`; flash reads are paid.
+    /// Adds the invalid pages of `block` to `invalid`; flash reads are counted.
     fn query(
         &mut self,
         block: BlockId,
@@ -69,40 +69,41 @@ pub trait PageValidity: Send {
         flash: &mut dyn ValidityFlash,
     ) -> Result<(), LayerError>;
 
-    /// The same as [`PageValidity::query`] at no cost, for checks.
+    /// Does the same as [`PageValidity::query`] without counting reads, for checks.
     fn peek(&self, block: BlockId, flash: &dyn ValidityFlash, invalid: &mut PageSet);
 
-    /// Cleaning wants the store's page at `at` elsewhere: if it is still needed, reads it, appends it anew and discards
-    /// the old one. Says whether it was needed.
+    /// Moves the store's page at `at` during cleaning: if the page is still needed, reads it, appends it and discards
+    /// the old copy. Returns true if it was needed.
     fn relocate(&mut self, at: Slot, flash: &mut dyn ValidityFlash) -> Result<bool, LayerError>;
 
-    /// Calls `visit` with every block that has invalid pages and their number, each block at most once, scanning what is
-    /// in flash; reads are paid (GeckoFTL, Appendix C, step 5).
+    /// Calls `visit` with every block that has invalid pages and their number, at most once per block, by a scan of
+    /// the pages in flash; reads are counted (GeckoFTL, Appendix C, step 5).
     fn count_invalid(
         &mut self,
         flash: &mut dyn ValidityFlash,
         visit: &mut dyn FnMut(BlockId, u32),
     ) -> Result<(), LayerError>;
 
-    /// Writes what is only in RAM to flash, as a battery lets a drive do when power fails.
+    /// Writes data that is only in RAM to flash, as a drive with a battery does at a power failure.
     fn save(&mut self, flash: &mut dyn ValidityFlash) -> Result<(), LayerError>;
 
-    /// Sequence number at which the store's buffer was last written out: what it was told later is lost with the power.
-    /// 0 at first; always `u64::MAX` if nothing is ever lost, always 0 if everything is.
+    /// Returns the sequence number at which the store's buffer was last written: later reports are lost at a power
+    /// failure. 0 at first; always `u64::MAX` if nothing is ever lost; always 0 if everything is lost.
     ///
-    /// Who tells again what was lost does so by what this was before, and until the buffer is written after all is told: power may
-    /// be lost again, and what comes again after the buffer was written is older than that.
+    /// To repeat lost reports, the caller must use the value from before the first repeated report until the buffer
+    /// is written after all of them: power may fail again, and reports repeated after the buffer was written are
+    /// older than its new value.
     fn durable_until(&self) -> u64;
 
-    /// RAM of each structure, as the device would hold it (GeckoFTL, Appendix B).
+    /// Returns the RAM of each structure, as in the device (GeckoFTL, Appendix B).
     fn ram(&self) -> Vec<RamPart>;
 
-    /// Most pages that one call of `invalidate` or `erased` may append.
+    /// Returns the maximum number of pages that one call of `invalidate` or `erased` may append.
     fn most_appended(&self) -> u64;
 
-    /// Pages in flash that are still needed.
+    /// Returns the number of pages in flash that are still needed.
     fn flash_pages(&self) -> u64;
 
-    /// Recounts what the store keeps; an error is a defect.
+    /// Recomputes the store's data and compares it; an error is a bug.
     fn check(&self, flash: &dyn ValidityFlash) -> Result<(), String>;
 }

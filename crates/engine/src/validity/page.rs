@@ -1,9 +1,9 @@
-//! What the stores write to flash.
+//! Pages that the stores write to flash.
 
 use super::GeckoPage;
 use super::log_entries::LogEntries;
 
-/// What a page of a validity store holds; it stays in flash until its block is erased.
+/// Content of a page of a validity store; it stays in flash until its block is erased.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValidityPage {
     /// A page of the bitmap in flash.
@@ -12,13 +12,13 @@ pub enum ValidityPage {
     Log(LogPage),
     /// A page of a run of Logarithmic Gecko.
     Gecko(GeckoPage),
-    /// A page of the bitmap in RAM, saved as power failed.
+    /// A page of the bitmap in RAM, saved at a power failure.
     Image(ImagePage),
 }
 
 impl ValidityPage {
-    /// What the spare area says of the page: number of the bitmap's page, of the log's page, of the run, or of the
-    /// image's page.
+    /// Returns the number that is stored in the spare area: of the bitmap page, the log page, the run, or the image
+    /// page.
     pub fn label(&self) -> u32 {
         match self {
             ValidityPage::Bitmap(page) => page.index,
@@ -28,7 +28,7 @@ impl ValidityPage {
         }
     }
 
-    /// Bytes of memory that the page leads to.
+    /// Returns the bytes of heap memory that the page owns.
     pub fn boxed_bytes(&self) -> usize {
         match self {
             ValidityPage::Bitmap(page) => size_of_val(&*page.words),
@@ -42,34 +42,35 @@ impl ValidityPage {
 /// A page of the bitmap in flash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BitmapPage {
-    /// Its place in the bitmap.
+    /// Index of the page in the bitmap.
     pub index: u32,
-    /// Bit `i` is set if page `index * bits + i` of the device is invalid, `bits` being those of a flash page.
+    /// Bit `i` is set if page `index * bits + i` of the device is invalid, where `bits` is the number of bits in a
+    /// flash page.
     pub words: Box<[u64]>,
 }
 
-/// A page of the bitmap in RAM, saved.
+/// A page of the saved bitmap in RAM.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImagePage {
     /// Sequence number at which saving began; the same for all pages of one image.
     pub image: u64,
-    /// Its place in the image.
+    /// Index of the page in the image.
     pub index: u32,
-    /// Pages of the image.
+    /// Number of pages in the image.
     pub pages: u32,
-    /// As in a [`BitmapPage`].
+    /// Same format as in a [`BitmapPage`].
     pub words: Box<[u64]>,
 }
 
 /// A page of the page-validity log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogPage {
-    /// Its place in the log since the log began.
+    /// Number of the page, counted since the log began.
     pub number: u32,
-    /// The oldest page that is still needed once this one is written.
+    /// Number of the oldest page that is still needed once this one is written.
     pub oldest: u32,
-    /// Sequence number up to which it and the pages before it hold all that the log was told; copies keep it.
+    /// Sequence number up to which this page and those before it contain all reports; unchanged in copies.
     pub written: u64,
-    /// Invalidated pages, in the order in which they were put into the log.
+    /// Invalidated pages, in the order in which they were added to the log.
     pub entries: LogEntries,
 }

@@ -1,8 +1,8 @@
-//! Pages of one block.
+//! A set of pages of one block.
 
 use crate::table::{filled, prefetch};
 
-/// A set of pages of one block: bit `i` stands for page `i`. A buffer to be used again and again.
+/// A set of pages of one block: bit `i` represents page `i`. Intended to be reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageSet {
     pages: u32,
@@ -10,12 +10,12 @@ pub struct PageSet {
 }
 
 impl PageSet {
-    /// The empty set of the pages of a block of `pages` pages.
+    /// Creates an empty set for a block of `pages` pages.
     pub fn new(pages: u32) -> Self {
         PageSet { pages, words: filled(pages.div_ceil(64) as usize, 0) }
     }
 
-    /// Pages of the block.
+    /// Returns the number of pages in the block.
     pub fn pages(&self) -> u32 {
         self.pages
     }
@@ -32,19 +32,19 @@ impl PageSet {
         self.words[page as usize / 64] |= 1 << (page % 64);
     }
 
-    /// The page will be looked at soon: a hint.
+    /// Prefetches the bit of the page.
     #[inline(always)]
     pub fn prefetch(&self, page: u32) {
         prefetch(self.words.as_ptr().wrapping_add(page as usize / 64));
     }
 
-    /// Takes a page out.
+    /// Removes a page.
     #[inline(always)]
     pub fn remove(&mut self, page: u32) {
         self.words[page as usize / 64] &= !(1 << (page % 64));
     }
 
-    /// Adds those of the pages from `from` on whose bits are set.
+    /// Adds the pages whose bits are set; bit 0 represents page `from`.
     #[inline]
     pub(super) fn add(&mut self, from: u32, bits: u64) {
         let (word, shift) = (from as usize / 64, from % 64);
@@ -57,18 +57,18 @@ impl PageSet {
         }
     }
 
-    /// Whether the page is in the set.
+    /// True if the page is in the set.
     #[inline(always)]
     pub fn contains(&self, page: u32) -> bool {
         self.words[page as usize / 64] >> (page % 64) & 1 == 1
     }
 
-    /// Pages in the set.
+    /// Returns the number of pages in the set.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The bits, 64 pages a word; those past the last page are 0.
+    /// Returns the bits, 64 pages per word; those after the last page are 0.
     pub fn words(&self) -> &[u64] {
         &self.words
     }

@@ -1,38 +1,40 @@
-//! One bit a page, in RAM.
+//! A bitmap with one bit per page, in RAM.
 
 use crate::table::filled;
 use crate::units::{BlockId, Slot};
 use std::ops::Range;
 
-/// A bit for every page, block after block without gaps: a page's bit is found from its slot alone.
+/// A bitmap with one bit per page, block after block without gaps, so that the position of a page's bit only depends
+/// on its slot.
 #[derive(Clone, Debug, Default)]
 pub struct RamBitmap {
     pages_per_block: usize,
     words: Vec<u64>,
 }
 
-/// The bits of a word from `from` on.
+/// Returns a mask of the bits of a word from bit `from % 64` on.
 fn upper(from: usize) -> u64 {
     u64::MAX << (from % 64)
 }
 
 impl RamBitmap {
-    /// All pages valid; a block's bits mean something only from the time it is opened.
+    /// Creates a bitmap in which all pages are valid. The bits of a block are only meaningful once it has been
+    /// opened.
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
         let words = (u64::from(blocks) * u64::from(pages_per_block)).div_ceil(64);
         RamBitmap { pages_per_block: pages_per_block as usize, words: filled(words as usize, u64::MAX) }
     }
 
-    /// Marks every page of `block` valid, as it opens.
+    /// Marks every page of `block` as valid when it is opened.
     ///
-    /// Setting all bits beforehand leaves the write path with a single kind of access, the clearing
-    /// of a bit; whoever reads the bits of an open block stops at its write pointer.
+    /// Setting all bits in advance leaves only one kind of access on the write path, clearing a bit. Readers of an
+    /// open block's bits stop at its write pointer.
     #[inline]
     pub fn set_block(&mut self, block: BlockId) {
         self.set_run(block.index() * self.pages_per_block, self.pages_per_block);
     }
 
-    /// Marks `pages` pages from number `first` on valid, one at least.
+    /// Marks `pages` pages (at least one) from number `first` on as valid.
     #[inline]
     pub fn set_run(&mut self, first: usize, pages: usize) {
         let last = first + pages - 1;
@@ -48,19 +50,19 @@ impl RamBitmap {
         }
     }
 
-    /// Marks one page valid.
+    /// Marks one page as valid.
     #[inline(always)]
     pub fn set(&mut self, slot: Slot) {
         self.words[slot.0 as usize / 64] |= 1 << (slot.0 % 64);
     }
 
-    /// Marks one page invalid.
+    /// Marks one page as invalid.
     #[inline(always)]
     pub fn clear(&mut self, slot: Slot) {
         self.words[slot.0 as usize / 64] &= !(1 << (slot.0 % 64));
     }
 
-    /// Marks those of the 64 pages from `slot` on invalid that have a bit in `marks`, of `slot` the lowest.
+    /// Marks pages as invalid whose bits are set in `marks`; bit 0 represents the page at `slot`.
     #[inline(always)]
     pub fn clear_marked(&mut self, slot: Slot, marks: u64) {
         let (word, shift) = (slot.0 as usize / 64, slot.0 % 64);
@@ -71,7 +73,7 @@ impl RamBitmap {
         }
     }
 
-    /// Marks `pages` pages from `slot` on invalid.
+    /// Marks `pages` pages from `slot` on as invalid.
     #[inline]
     pub fn clear_run(&mut self, slot: Slot, pages: u32) {
         let (first, end) = (slot.0 as usize, slot.0 as usize + pages as usize);
@@ -84,22 +86,22 @@ impl RamBitmap {
         }
     }
 
-    /// Whether the page is marked valid.
+    /// True if the page is marked as valid.
     #[inline(always)]
     pub fn is_set(&self, slot: Slot) -> bool {
         self.words[slot.0 as usize / 64] >> (slot.0 % 64) & 1 == 1
     }
 
-    /// Whether all pages are marked valid whose bits share a word with one from `first` to `last`; `false` as well where that are
-    /// more than `most` words.
+    /// True if all pages whose bits share a word with any page from `first` to `last` are marked as valid. Returns
+    /// false if that is more than `most` words.
     #[inline(always)]
     pub fn are_set_around(&self, first: Slot, last: Slot, most: usize) -> bool {
         let words = &self.words[first.0 as usize / 64..=last.0 as usize / 64];
         words.len() <= most && words.iter().all(|&word| word == u64::MAX)
     }
 
-    /// Calls `visit` with each stretch of the first `pages` pages of `block` whose bits are in one word, and with those bits,
-    /// of the first page the lowest, in order.
+    /// Splits the first `pages` pages of `block` by words of the bitmap. Calls `visit` with each range of pages and
+    /// their bits, lowest bit first, in order.
     #[inline(always)]
     pub fn for_each_word(&self, block: BlockId, pages: u32, mut visit: impl FnMut(Range<u32>, u64)) {
         let first = block.index() * self.pages_per_block;
@@ -114,7 +116,7 @@ impl RamBitmap {
         }
     }
 
-    /// Calls `visit` with the valid ones of the first `pages` pages of `block`, in order.
+    /// Calls `visit` with the valid pages among the first `pages` pages of `block`, in order.
     #[inline(always)]
     pub fn for_each_valid(&self, block: BlockId, pages: u32, mut visit: impl FnMut(u32)) {
         let first = block.index() * self.pages_per_block;
@@ -135,13 +137,13 @@ impl RamBitmap {
         }
     }
 
-    /// Where the page's bit lives, for prefetching.
+    /// Returns the address of the page's bit, for prefetching.
     #[inline(always)]
     pub(crate) fn address(&self, slot: Slot) -> *const u64 {
         self.words.as_ptr().wrapping_add(slot.0 as usize / 64)
     }
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     pub fn memory_bytes(&self) -> usize {
         8 * self.words.len()
     }
@@ -153,7 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Any block size, blocks sharing words or not: the bitmap behaves as a table of booleans.
+        /// For any block size, with or without words shared by blocks, the bitmap behaves like a table of booleans.
         #[test]
         fn agrees_with_a_table_of_booleans(
             pages_per_block in 1u32..=200,

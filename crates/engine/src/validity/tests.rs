@@ -1,10 +1,10 @@
-//! All stores beside a naive model: a table of booleans.
+//! Comparison of all stores with a naive model, a table of booleans.
 
 use super::*;
 use crate::units::{BlockId, Slot};
 use proptest::prelude::*;
 
-/// A store and its sizes.
+/// Type and sizes of a store.
 #[derive(Clone, Debug)]
 enum Setup {
     InRam(u32),
@@ -52,7 +52,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A device that knows everything, and a store.
+/// A device with complete knowledge, and a store.
 struct Bench {
     setup: Setup,
     blocks: u32,
@@ -63,9 +63,9 @@ struct Bench {
     first_written: Vec<Option<u64>>,
     told: Vec<(u64, Told)>,
     saved: bool,
-    /// Until when all was told before it was told again, and what the store said of that when it was.
+    /// Time up to which reports were made before they were repeated, and the store's `durable_until` at that time.
     told_again: Option<(u64, u64)>,
-    /// Power is lost as the next append fails.
+    /// True if power is lost when the next append fails.
     cuts: bool,
 }
 
@@ -127,7 +127,7 @@ impl Bench {
     fn invalidate(&mut self, page: u32) {
         let page = page % self.invalid.len() as u32;
         let now = self.flash.now();
-        // The page that takes its place is written first.
+        // The page that replaces it is written first.
         self.flash.advance(1);
         self.first_written[(page / self.pages_per_block) as usize].get_or_insert(now);
         self.invalid[page as usize] = true;
@@ -189,7 +189,7 @@ impl Bench {
         self.saved = true;
     }
 
-    /// Recovers, and tells again what was lost, or of that only the first `most`.
+    /// Recovers the store and repeats lost reports, or only the first `most` of them.
     fn lose_power(&mut self, most: usize) {
         let found = self.flash.found();
         let appends = self.flash.appends();
@@ -205,7 +205,7 @@ impl Bench {
             _ => written,
         };
         self.flash.fail_no_more();
-        // As a device does, from what it finds in the blocks: only what was told of a block's present life.
+        // A device repeats reports from the contents of its blocks, so only those since each block's last erase.
         let lost = self.told.partition_point(|(time, _)| *time < durable);
         for at in (lost..self.told.len()).take(most) {
             let told = self.told[at].1;
@@ -233,7 +233,7 @@ impl Bench {
                 match image {
                     Some(store) if self.saved => Box::new(store),
                     image => {
-                        // Without a battery an image is of no use: a change makes the store discard it.
+                        // Without a battery, an image is useless: a change makes the store discard it.
                         let mut stale = image.unwrap_or_else(|| InRam::new(blocks, pages, *bytes));
                         stale.erased(BlockId(0), flash).unwrap();
                         self.setup.build(blocks, pages)
@@ -290,7 +290,7 @@ impl Bench {
     }
 }
 
-/// Sizes of a device, from two blocks of a page on.
+/// Generates sizes of a device, starting with two blocks of one page.
 fn sizes() -> impl Strategy<Value = (u32, u32)> {
     (2u32..12, prop_oneof![3 => 1u32..9, 1 => 60u32..140])
 }
@@ -326,7 +326,7 @@ proptest! {
     }
 }
 
-/// Settings of Logarithmic Gecko with pages of few entries, so that merges never end.
+/// Generates settings of Logarithmic Gecko with few entries per page, so that there are many merges.
 fn gecko((blocks, pages): (u32, u32)) -> impl Strategy<Value = GeckoConfig> {
     let settings = (2u32..6, 1..=pages, 2u32..5, any::<bool>(), prop::bool::weighted(0.2), 12u32..64);
     settings.prop_map(move |(size_ratio, partitions, entries, multiway, buffer_inserts_limited, key_bits)| {

@@ -1,4 +1,4 @@
-//! What a hybrid FTL can beyond what every layer must.
+//! Optional abilities of a hybrid FTL beyond the mandatory layer interface.
 
 use super::Hybrid;
 use super::blocks::{Blocks, LogBlock};
@@ -20,7 +20,7 @@ impl<F: Flash> Hybrid<F> {
         }
     }
 
-    /// Padding that a merge writes is nobody's.
+    /// Executes a command. Merges do not charge padding pages to any user.
     pub(super) fn obey(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
         match command {
             Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
@@ -32,13 +32,13 @@ impl<F: Flash> Hybrid<F> {
 }
 
 impl<F: Flash> Blocks<F> {
-    /// What is valid in a block is counted from the maps: in a data block the pages that no log has newer, in a log the newest
-    /// copies.
+    /// Counts valid pages from the maps: in a data block, the pages without a newer copy in a log; in a log, the
+    /// newest copies.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let held: Vec<BlockId> =
             pages.iter().filter_map(|&page| self.locate(page)).map(|slot| self.block_of(slot).0).collect();
         let holders: BTreeSet<BlockId> = held.iter().copied().collect();
-        // The logical blocks whose data blocks are among the holders: a page outside of logs says which.
+        // Logical blocks whose data blocks store any of the pages: those of pages outside of logs.
         let in_data = pages.iter().filter(|&&page| self.is_present(page) && !self.is_in_log(page));
         let logical: BTreeSet<u32> = in_data.map(|&page| self.split(page).0).collect();
         let of_data = |&logical: &u32| {

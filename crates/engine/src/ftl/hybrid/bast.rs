@@ -1,7 +1,7 @@
-//! BAST: each logical block that is written to has a log block of its own.
+//! BAST: each logical block that receives writes has a log block of its own.
 //!
-//! Kim, Kim, Noh, Min and Cho: *A Space-Efficient Flash Translation Layer for CompactFlash Systems*, IEEE Transactions on
-//! Consumer Electronics 48(2), 2002. The log block that was written to longest ago gives way.
+//! Kim, Kim, Noh, Min and Cho: *A Space-Efficient Flash Translation Layer for CompactFlash Systems*, IEEE
+//! Transactions on Consumer Electronics 48(2), 2002. The least recently written log block is merged first.
 
 use super::blocks::Blocks;
 use super::note::Role;
@@ -11,7 +11,7 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 use crate::units::Lpn;
 
-/// The log for `page`; `None` if merging changed where it belongs.
+/// Returns the log block for `page`; `None` if a merge may have changed the choice, so that it must be repeated.
 pub(super) fn log_for<F: Flash>(blocks: &mut Blocks<F>, page: Lpn) -> Result<Option<Place>, LayerError> {
     let logical = blocks.split(page).0;
     if let Some(log) = blocks.own.get(&logical) {
@@ -26,12 +26,12 @@ pub(super) fn log_for<F: Flash>(blocks: &mut Blocks<F>, page: Lpn) -> Result<Opt
     Ok(Some(Place::OwnLog))
 }
 
-/// Log blocks not in use.
+/// Returns the number of unused log blocks.
 pub(super) fn free_logs<F: Flash>(blocks: &Blocks<F>) -> usize {
     (blocks.config.log_blocks as usize).saturating_sub(blocks.own.len())
 }
 
-/// Merges the log that was written to longest ago; whether there is one.
+/// Merges the least recently written log. Returns false if there is no log.
 pub(super) fn merge_oldest<F: Flash>(blocks: &mut Blocks<F>) -> Result<bool, LayerError> {
     let oldest = blocks.own.iter().min_by_key(|(_, log)| log.used).map(|(&logical, _)| logical);
     let Some(logical) = oldest else { return Ok(false) };

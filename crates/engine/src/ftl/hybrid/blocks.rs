@@ -1,4 +1,4 @@
-//! The blocks of a hybrid FTL: which are data, logs or erased, and where each page is.
+//! The blocks of a hybrid FTL: their roles (data, log, erased) and the location of each page.
 
 use super::HybridConfig;
 use super::note::{Note, Role};
@@ -10,15 +10,15 @@ use crate::table::filled;
 use crate::units::{BlockId, Lpn, Slot};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Owner of a page that fills a hole of a data block.
+/// Owner of a padding page, which fills a hole of a data block.
 pub const PADDING: Lpn = Lpn(u32::MAX);
 
 /// A logical block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Logical {
-    /// Its data block, with its pages in their places.
+    /// Its data block, with every page at the offset given by its number.
     pub data: Option<Filled>,
-    /// Pages that hold data, wherever they are.
+    /// Number of pages that hold data, in the data block or in logs.
     pub live: u32,
 }
 
@@ -26,9 +26,9 @@ pub(super) struct Logical {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filled {
     pub block: BlockId,
-    /// Pages programmed, padding among them.
+    /// Number of pages programmed, including padding.
     pub written: u32,
-    /// Takes no more pages.
+    /// True if the block accepts no more pages.
     pub closed: bool,
     pub note: Note,
 }
@@ -37,12 +37,12 @@ pub(super) struct Filled {
 #[derive(Clone, Debug)]
 pub(super) struct LogBlock {
     pub block: BlockId,
-    /// Whose each programmed page is.
+    /// Owner of each programmed page.
     pub owners: Vec<Lpn>,
-    /// Takes no more pages although there may be room.
+    /// True if the block accepts no more pages although it may have room.
     pub closed: bool,
     pub note: Note,
-    /// When a page was last written to it.
+    /// Sequence number of the last write to the block.
     pub used: u64,
 }
 
@@ -52,39 +52,39 @@ impl LogBlock {
     }
 }
 
-/// What was done besides writing.
+/// Counts of events other than writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Events {
     pub switch_merges: u64,
     pub partial_merges: u64,
     pub full_merges: u64,
-    /// Of all merges, those of blocks that were read too often.
+    /// Number of merges, of any kind, of blocks that were read too often.
     pub refreshes: u64,
     pub program_failures: u64,
     pub padding_pages: u64,
 }
 
-/// The state of a hybrid FTL and its flash.
+/// State of a hybrid FTL and its flash.
 pub(super) struct Blocks<F: Flash> {
     pub config: HybridConfig,
     pub pool: Pool<F, NoVictims>,
     pub pages_per_block: u32,
     pub logical: Vec<Logical>,
-    /// The place of each page whose newest copy is in a log.
+    /// Location of each page whose newest copy is in a log.
     pub log_map: Vec<Slot>,
-    /// A bit for each logical page: whether it holds data.
+    /// One bit per logical page, set if the page holds data.
     present: Vec<u64>,
     pub mapped: u32,
-    /// Logs of one logical block, by its number.
+    /// Logs that each belong to one logical block, by its number.
     pub own: BTreeMap<u32, LogBlock>,
-    /// Logs of any, the oldest first; only the last takes pages.
+    /// Logs shared by all logical blocks, oldest first; only the last accepts pages.
     pub shared: VecDeque<LogBlock>,
     pub events: Events,
     pub recovery: Option<RecoveryReport>,
 }
 
 impl<F: Flash> Blocks<F> {
-    /// Nothing stored and, for now, no erased block.
+    /// Creates the state of an empty FTL; the pool has no erased blocks yet.
     pub fn new(config: HybridConfig, flash: F) -> Self {
         let pages_per_block = flash.pages_per_block();
         let logical_blocks = config.logical_pages.div_ceil(pages_per_block);
@@ -97,7 +97,7 @@ impl<F: Flash> Blocks<F> {
         };
         let mut pool = Pool::new(flash, NoVictims, pool_config);
         pool.erased.clear();
-        // A data block for each logical block, the logs, and one to merge into.
+        // A data block for each logical block, the log blocks, and one block as the destination of merges.
         pool.needed_blocks = logical_blocks.saturating_add(config.log_blocks).saturating_add(1);
         Blocks {
             pool,
@@ -130,7 +130,7 @@ impl<F: Flash> Blocks<F> {
         (BlockId(slot.0 / self.pages_per_block), slot.0 % self.pages_per_block)
     }
 
-    /// Offsets of the logical block; the last block may be short.
+    /// Returns the page offsets of the logical block; the last logical block may be shorter.
     pub fn offsets(&self, logical: u32) -> std::ops::Range<u32> {
         0..self.pages_per_block.min(self.config.logical_pages - logical * self.pages_per_block)
     }
@@ -154,7 +154,7 @@ impl<F: Flash> Blocks<F> {
         }
     }
 
-    /// Where the newest copy of `page` is.
+    /// Returns the location of the newest copy of `page`.
     pub fn locate(&self, page: Lpn) -> Option<Slot> {
         if !self.is_present(page) {
             return None;
@@ -168,19 +168,19 @@ impl<F: Flash> Blocks<F> {
         Some(self.slot(data.block, offset))
     }
 
-    /// Pages of the logical block up to the last that holds data.
+    /// Returns the number of pages of the logical block up to the last one that holds data.
     pub fn live_end(&self, logical: u32) -> u32 {
         let last = self.offsets(logical).rev().find(|&offset| self.is_present(self.page_of(logical, offset)));
         last.map_or(0, |offset| offset + 1)
     }
 
-    /// The next erased block for pages written because of `cause`, or the end of the drive's life.
+    /// Returns the next erased block for pages written because of `cause`, or the end-of-life error.
     pub fn take_erased(&mut self, cause: Cause) -> Result<BlockId, LayerError> {
         self.pool.check_life()?;
         self.pool.take_erased(cause).ok_or_else(|| self.pool.end_of_life())
     }
 
-    /// Programs a run; false if a page could not be programmed, which leaves the block noted as failed.
+    /// Programs a run. Returns false if a program failed; the block is then marked as failed.
     pub fn program(
         &mut self,
         (block, page): (BlockId, u32),
@@ -201,7 +201,7 @@ impl<F: Flash> Blocks<F> {
         }
     }
 
-    /// The block holds nothing that is needed: it is erased into the pool or, if it has failed, retired.
+    /// Erases a block without needed data into the pool; retires the block if it has failed.
     pub fn dispose(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
         self.pool.give_back(block, cause).map(drop)
     }
@@ -219,7 +219,7 @@ impl<F: Flash> Blocks<F> {
         Ok(())
     }
 
-    /// Reads the newest copies of the pages of `logical` at `offsets`, padding where there are none.
+    /// Reads the newest copies of the pages of `logical` at `offsets`; uses padding for pages without data.
     pub fn gather(
         &mut self,
         logical: u32,
@@ -245,7 +245,7 @@ impl<F: Flash> Blocks<F> {
         Ok(gathered)
     }
 
-    /// Opens a log block, of one logical block or shared.
+    /// Opens a log block, either for one logical block or shared.
     pub fn open_log(&mut self, role: Role, logical: u32) -> Result<(), LayerError> {
         let block = self.take_erased(Cause::Host)?;
         let note = Note::new(role, logical);
@@ -258,22 +258,22 @@ impl<F: Flash> Blocks<F> {
         Ok(())
     }
 
-    /// Whether the log block takes a page.
+    /// True if the log block accepts another page.
     pub fn has_room(&self, log: &LogBlock) -> bool {
         !log.closed && log.written() < self.pages_per_block
     }
 
-    /// Whether any shared log block has a copy, dead or alive, of a page of `logical`.
+    /// True if any shared log block has a copy, valid or not, of a page of `logical`.
     pub fn is_in_shared_logs(&self, logical: u32) -> bool {
         let mut owners = self.shared.iter().flat_map(|log| &log.owners);
         owners.any(|owner| owner.0 / self.pages_per_block == logical)
     }
 }
 
-/// Pages read to be written elsewhere.
+/// Pages that were read to be written elsewhere.
 pub(super) struct Gathered<P: Payload> {
     pub owners: Vec<Lpn>,
     pub data: Vec<P>,
-    /// How many of them are padding.
+    /// Number of padding pages among them.
     pub padding: u64,
 }

@@ -1,18 +1,18 @@
-//! Whether the tables agree with each other and with the flash.
+//! Consistency checks between the tables and the flash.
 
 use super::blocks::{Blocks, PADDING};
 use crate::nand::{Flash, PageState};
 use crate::units::{BlockId, Lpn, Slot};
 
 impl<F: Flash> Blocks<F> {
-    /// Recounts everything.
+    /// Recomputes all tables and compares them with the stored ones.
     pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
         self.check_logs()?;
         self.check_blocks()
     }
 
-    /// Every page that holds data is where the tables say.
+    /// Checks that every page that holds data is where the tables say.
     fn check_pages(&self) -> Result<(), String> {
         let mut live = vec![0; self.logical.len()];
         for page in (0..self.config.logical_pages).map(Lpn) {
@@ -61,7 +61,7 @@ impl<F: Flash> Blocks<F> {
         Ok(())
     }
 
-    /// Every block that is not bad is one thing.
+    /// Checks that every usable block has exactly one role.
     fn check_blocks(&self) -> Result<(), String> {
         let data = self.logical.iter().filter_map(|logical| logical.data).map(|data| data.block);
         let logs = self.own.values().chain(&self.shared).map(|log| log.block);
@@ -92,7 +92,7 @@ mod tests {
     type Drive = Hybrid<Nand<Content>>;
 
     #[test]
-    fn what_does_not_add_up_is_found() {
+    fn check_finds_inconsistencies() {
         type Break = fn(&mut Drive);
         let breaks: [(&str, Break); 5] = [
             ("is in a log but holds nothing", |drive| drive.blocks.log_map[9] = Slot(4)),

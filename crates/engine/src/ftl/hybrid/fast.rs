@@ -1,9 +1,10 @@
-//! FAST: one log block for sequential writes, the others shared by all logical blocks.
+//! FAST: one log block for sequential writes; the others are shared by all logical blocks.
 //!
 //! Lee, Park, Chung, Lee, Park and Song: *A Log Buffer-Based Flash Translation Layer Using Fully-Associative Sector
-//! Translation*, ACM Transactions on Embedded Computing Systems 6(3), 2007. A write to the first page of a logical block
-//! begins the sequential log block anew, a write to its next page goes on with it, and all others go to the shared ones,
-//! which are reclaimed in turn. Unlike there, a write to another page of its logical block leaves it as it is.
+//! Translation*, ACM Transactions on Embedded Computing Systems 6(3), 2007. A write to the first page of a logical
+//! block starts a new sequential log block, and a write to the next page continues it. All other writes go to the
+//! shared log blocks, which are reclaimed round robin. Unlike in the paper, a write to another page of the same
+//! logical block leaves the sequential log unchanged.
 
 use super::blocks::{Blocks, LogBlock};
 use super::note::Role;
@@ -13,7 +14,7 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 use crate::units::Lpn;
 
-/// The log for `page`; `None` if merging changed where it belongs.
+/// Returns the log block for `page`; `None` if a merge may have changed the choice, so that it must be repeated.
 pub(super) fn log_for<F: Flash>(blocks: &mut Blocks<F>, page: Lpn) -> Result<Option<Place>, LayerError> {
     let (logical, offset) = blocks.split(page);
     let sequential = blocks.own.first_key_value();
@@ -33,7 +34,7 @@ pub(super) fn log_for<F: Flash>(blocks: &mut Blocks<F>, page: Lpn) -> Result<Opt
     Ok(Some(Place::SharedLog))
 }
 
-/// Makes the last of the shared logs one that has room.
+/// Ensures that the last of the shared logs has room.
 fn shared_log<F: Flash>(blocks: &mut Blocks<F>) -> Result<(), LayerError> {
     let has_room = |log: &LogBlock| blocks.has_room(log);
     if blocks.shared.back().is_some_and(has_room) {
@@ -43,12 +44,12 @@ fn shared_log<F: Flash>(blocks: &mut Blocks<F>) -> Result<(), LayerError> {
     blocks.open_log(Role::SharedLog, 0)
 }
 
-/// Log blocks not in use; one is the sequential one.
+/// Returns the number of unused log blocks; one is always counted as the sequential log.
 pub(super) fn free_logs<F: Flash>(blocks: &Blocks<F>) -> usize {
     (blocks.config.log_blocks as usize).saturating_sub(blocks.shared.len() + 1)
 }
 
-/// Merges the oldest of the shared logs; whether there is one.
+/// Merges the oldest of the shared logs. Returns false if there is none.
 pub(super) fn merge_oldest<F: Flash>(blocks: &mut Blocks<F>) -> Result<bool, LayerError> {
     if blocks.shared.is_empty() {
         return Ok(false);

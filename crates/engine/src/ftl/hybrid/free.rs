@@ -1,4 +1,4 @@
-//! Log blocks that are not in use: when merges win them back.
+//! Unused log blocks, and the times at which merges free them.
 
 use super::blocks::Blocks;
 use super::{HybridKind, bast, fast};
@@ -6,7 +6,7 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 
 impl<F: Flash> Blocks<F> {
-    /// Log blocks that could be opened.
+    /// Returns the number of log blocks that could be opened.
     pub fn free_logs(&self) -> usize {
         match self.config.kind {
             HybridKind::Bast => bast::free_logs(self),
@@ -21,14 +21,14 @@ impl<F: Flash> Blocks<F> {
         }
     }
 
-    /// A log block is about to be opened: merges until there is one, and no fewer are left than the marks ask for.
+    /// Prepares for opening a log block: merges until the number of free log blocks is above the low mark.
     pub fn free_a_log(&mut self) -> Result<(), LayerError> {
         self.pool.count_deferral_with(self.free_logs());
         while self.pool.is_low(self.free_logs()) && self.merge_oldest()? {}
         Ok(())
     }
 
-    /// Merges a log in idle time, unless enough log blocks are free; whether it did.
+    /// Merges a log in idle time, unless enough log blocks are free. Returns true if it did.
     pub fn merge_ahead(&mut self) -> Result<bool, LayerError> {
         if !self.pool.wants_more_in_idle_time(self.free_logs()) {
             return Ok(false);

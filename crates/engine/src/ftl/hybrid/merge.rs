@@ -1,7 +1,7 @@
-//! Merges: log and data blocks become one data block again.
+//! Merges, which turn log and data blocks into one data block.
 //!
-//! Nothing is erased before the block that replaces it is complete, so that a power cut finds either all of the old blocks
-//! or a complete new one.
+//! A block is erased only after its replacement is complete, so that recovery after a power cut finds either all of
+//! the old blocks or a complete new one.
 
 use super::blocks::{Blocks, Filled};
 use super::note::{Note, Role};
@@ -12,7 +12,7 @@ use crate::units::{BlockId, Lpn, Slot};
 use std::collections::BTreeSet;
 
 impl<F: Flash> Blocks<F> {
-    /// Merges the log of `logical` with its data block in the cheapest way that there is.
+    /// Merges the log of `logical` with its data block in the cheapest possible way.
     pub fn merge_own(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
         let log = &self.own[&logical];
         if log.note.in_place && !log.closed {
@@ -22,11 +22,10 @@ impl<F: Flash> Blocks<F> {
         }
     }
 
-    /// The log of `logical`, whose pages are in their places, becomes its data block: as it is (a switch merge), or once the
-    /// other live pages were copied behind (a partial merge).
+    /// Turns the log of `logical`, whose pages are all at their own offsets, into the data block: either directly (a
+    /// switch merge), or after the remaining live pages have been appended (a partial merge).
     ///
-    /// A log that covers all live pages without being full gets one page of padding: its note says that the merge took
-    /// place.
+    /// A log that contains all live pages without being full gets one padding page, whose note records the merge.
     fn complete(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
         let log = &self.own[&logical];
         let (block, from, mut note) = (log.block, log.written(), log.note);
@@ -47,7 +46,8 @@ impl<F: Flash> Blocks<F> {
         for offset in 0..end.min(self.offsets(logical).end) {
             let page = self.page_of(logical, offset);
             let slot = &mut self.log_map[page.index()];
-            // A page may have a newer copy in a shared log; those behind `from` have just been taken from there.
+            // A page may have a newer copy in a shared log; the copies from `from` on have just been taken from
+            // there.
             if offset >= from || slot.0 / self.pages_per_block == block.0 {
                 *slot = Slot::NONE;
             }
@@ -56,8 +56,8 @@ impl<F: Flash> Blocks<F> {
         self.replace_data(logical, Filled { block, written: end, closed: false, note }, cause)
     }
 
-    /// Writes the live pages of `logical` to a fresh block, in order and with padding between them, and gives up its data block
-    /// and its own log.
+    /// Writes the live pages of `logical` to a new block, in order and with padding for missing pages, then disposes
+    /// of its old data block and of its own log.
     pub fn full_merge(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
         let end = self.live_end(logical).max(1);
         let gathered = self.gather(logical, 0..end, cause)?;
@@ -85,7 +85,7 @@ impl<F: Flash> Blocks<F> {
         old.map_or(Ok(()), |old| self.dispose(old.block, cause))
     }
 
-    /// Empties the shared log block at `index`: a full merge of every logical block that has a live page there.
+    /// Empties the shared log block at `index` with a full merge of every logical block that has a live page in it.
     pub fn reclaim_shared(&mut self, index: usize, cause: Cause) -> Result<(), LayerError> {
         let block = self.shared[index].block;
         let owners = self.shared[index].owners.clone();
@@ -101,10 +101,11 @@ impl<F: Flash> Blocks<F> {
         holders.into_iter().try_for_each(|logical| self.release(logical, cause))
     }
 
-    /// Gives up the blocks of a logical block that holds nothing any more.
+    /// Disposes of the blocks of a logical block that holds no data any more.
     ///
-    /// While a shared log still has a dead copy of one of its pages, the data block stays: it tells after a power cut that
-    /// the copy is dead. For the same reason it goes before its own log, whose pages are newer.
+    /// As long as a shared log contains an invalid copy of one of its pages, the data block is kept: after a power
+    /// cut it shows that the copy is invalid. For the same reason the data block is erased before the block's own
+    /// log, whose pages are newer.
     pub fn release(&mut self, logical: u32, cause: Cause) -> Result<(), LayerError> {
         let state = &mut self.logical[logical as usize];
         if state.live > 0 || self.is_in_shared_logs(logical) {
@@ -116,7 +117,7 @@ impl<F: Flash> Blocks<F> {
         self.own.remove(&logical).map_or(Ok(()), |log| self.dispose(log.block, cause))
     }
 
-    /// Moves everything that is needed out of `block`, and gives it up.
+    /// Moves all needed pages out of `block` and disposes of it.
     pub fn vacate(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
         let is_data = |data: &Option<Filled>| data.is_some_and(|data| data.block == block);
         if let Some(logical) = self.logical.iter().position(|logical| is_data(&logical.data)) {
@@ -132,7 +133,7 @@ impl<F: Flash> Blocks<F> {
         }
     }
 
-    /// Writes anew what is in blocks that were read too often.
+    /// Rewrites the contents of blocks that were read too often.
     pub fn refresh_disturbed(&mut self) -> Result<(), LayerError> {
         while let Some(block) = self.pool.medium.take_disturbed() {
             let merges = self.merges();
@@ -142,7 +143,7 @@ impl<F: Flash> Blocks<F> {
         Ok(())
     }
 
-    /// Merges the block that wear levelling names, if it names one that holds anything.
+    /// Merges the block chosen by wear levelling, if it chooses one with data.
     pub fn level_wear(&mut self) -> Result<(), LayerError> {
         let Blocks { pool, logical, own, shared, .. } = self;
         let named = pool.next_wear_move(|_, block| {
@@ -153,12 +154,12 @@ impl<F: Flash> Blocks<F> {
         named.map_or(Ok(()), |block| self.vacate(block, Cause::WearLevelling))
     }
 
-    /// Merges of all kinds.
+    /// Returns the number of merges of all kinds.
     pub fn merges(&self) -> u64 {
         self.events.switch_merges + self.events.partial_merges + self.events.full_merges
     }
 
-    /// Forgets `page`.
+    /// Removes the data of `page`.
     pub fn forget(&mut self, page: Lpn) -> Result<(), LayerError> {
         if !self.is_present(page) {
             return Ok(());

@@ -1,15 +1,16 @@
-//! Hybrid FTLs: a map of blocks, and a few log blocks with a map of pages.
+//! Hybrid FTLs: block mapping for data blocks, and page mapping for a few log blocks.
 //!
-//! A data block holds the pages of one logical block in their places, so that 4 bytes a block find them. Flash programs the
-//! pages of a block in order, hence a page goes to its data block only if it is the next there; every other write goes to
-//! a log block, and merges turn logs into data blocks again. What a merge finds no data for it fills with padding.
+//! A data block holds the pages of one logical block at their own offsets, so the map needs only 4 bytes per block.
+//! The pages of a flash block are programmed in order, so a write goes to its data block only if it is the next page
+//! there. Every other write goes to a log block, and merges turn logs into data blocks. A merge writes padding for
+//! pages without data.
 //!
-//! A write is on flash when [`Layer::write`] returns. A trim is not: after a power cut a page that was trimmed, and not
-//! written since, reads as nothing or as something that it held before, and goes on to do so. What a page without
-//! data reads as after one recovery does not change in later ones, unless it is written or trimmed again.
+//! A write is on flash when [`Layer::write`] returns. A trim is not durable: after a power cut, a page that was
+//! trimmed and not rewritten reads as empty or as an earlier content. Once recovery has determined the content, later
+//! recoveries do not change it, unless the page is written or trimmed again.
 //!
-//! A block that fails while it is programmed is emptied at once and retired. If power is lost before that, recovery takes it
-//! for one that was torn: it takes no more pages and is erased when it is merged next.
+//! A block with a failed program is emptied immediately and retired. If power is lost before that, recovery treats it
+//! as torn: it accepts no more pages and is erased at the next merge.
 
 mod abilities;
 mod bast;
@@ -38,24 +39,24 @@ use crate::wear::{WearConfig, WearLevelling};
 use blocks::Blocks;
 pub use blocks::PADDING;
 
-/// RAM of an entry of a map.
+/// RAM of a map entry, in bytes.
 const ENTRY_BYTES: u64 = 4;
 
-/// Share of the blocks that are logs where nothing is said: 3 percent.
+/// Default fraction of blocks used as logs: 3 percent.
 const DEFAULT_LOG_SHARE: (u64, u64) = (3, 100);
 
-/// Fewest log blocks: a sequential one and a shared one.
+/// Minimum number of log blocks: a sequential one and a shared one.
 const FEWEST_LOG_BLOCKS: u32 = 2;
 
-/// Why live pages cannot be dropped or put elsewhere when they are moved.
+/// Reason why migration policies cannot drop or redirect live pages.
 const MERGES_KEEP_PLACES: &str = "looks at pages while they are moved, and a merge moves a page to the place that its number has in \
      its block: one that is left out is written as padding, and one that is shared cannot go to blocks of its own, so that nothing is \
      saved; a kind that looks at pages as they are written can be used";
 
-/// Longest block, for the sake of the spare area.
+/// Maximum number of pages per block, limited by the spare area's format.
 const LONGEST_BLOCK_PAGES: u32 = (1 << 28) - 1;
 
-/// Which hybrid FTL.
+/// Type of hybrid FTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HybridKind {
     /// Block-associative sector translation: a log block for each logical block (Kim et al. 2002).
@@ -65,7 +66,7 @@ pub enum HybridKind {
 }
 
 impl HybridKind {
-    /// The name used in results.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         match self {
             HybridKind::Bast => "bast",
@@ -74,19 +75,19 @@ impl HybridKind {
     }
 }
 
-/// What a hybrid FTL is built from.
+/// Settings of a hybrid FTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HybridConfig {
-    /// Which one.
+    /// Type of the FTL.
     pub kind: HybridKind,
-    /// Log blocks, at least 2; see [`HybridConfig::default_log_blocks`].
+    /// Number of log blocks, at least 2; see [`HybridConfig::default_log_blocks`].
     pub log_blocks: u32,
-    /// Logical pages shown above.
+    /// Logical pages that the FTL exposes.
     pub logical_pages: u32,
 }
 
 impl HybridConfig {
-    /// Log blocks of a drive with so many blocks, where nothing is said: 3 percent of them, at least 2.
+    /// Returns the default number of log blocks of a drive with `blocks` blocks: 3 percent of them, at least 2.
     pub fn default_log_blocks(blocks: u32) -> u32 {
         let (share, of) = DEFAULT_LOG_SHARE;
         ((u64::from(blocks) * share / of) as u32).max(FEWEST_LOG_BLOCKS)
@@ -121,21 +122,21 @@ impl HybridConfig {
     }
 }
 
-/// What a hybrid FTL is built from, again and again.
+/// Settings from which a hybrid FTL is built and, after power cuts, rebuilt.
 #[derive(Clone, Debug)]
 pub struct HybridSettings {
-    /// The FTL.
+    /// Settings of the FTL itself.
     pub config: HybridConfig,
-    /// How wear is levelled.
+    /// Settings of wear levelling.
     pub wear: WearConfig,
-    /// Log blocks at which merges begin.
+    /// Numbers of free log blocks at which merges begin.
     pub free_blocks: FreeBlocks,
-    /// The root of its generators.
+    /// Root seed of the FTL's random numbers.
     pub seed: Seed,
 }
 
 impl HybridSettings {
-    /// The FTL on erased flash with spare areas, or the setting that cannot work.
+    /// Builds the FTL on erased flash with spare areas. Fails if a setting cannot work; the error names its key.
     pub fn build<F: Flash>(&self, flash: F) -> Result<Hybrid<F>, ConfigError> {
         let levelling = self.levelling(&flash)?;
         Hybrid::new(self.config, flash)?.with_levelling(levelling).with_free_blocks(self.free_blocks)
@@ -153,7 +154,7 @@ impl HybridSettings {
 }
 
 impl From<HybridConfig> for HybridSettings {
-    /// Without wear levelling.
+    /// Returns default settings, without wear levelling.
     fn from(config: HybridConfig) -> Self {
         HybridSettings {
             config,
@@ -166,14 +167,14 @@ impl From<HybridConfig> for HybridSettings {
 
 /// A hybrid FTL on flash with spare areas.
 ///
-/// RAM of the modelled drive: 4 bytes a logical block for its data block and 4 for its write pointer, 4 bytes a page of log
-/// blocks, a bit a logical page for those that were trimmed.
+/// RAM of the modelled drive: per logical block, 4 bytes for its data block and 4 for the write pointer; 4 bytes per
+/// page of log blocks; one bit per logical page to mark trimmed pages.
 pub struct Hybrid<F: Flash> {
     blocks: Blocks<F>,
 }
 
 impl<F: Flash> Hybrid<F> {
-    /// An FTL on erased flash, or the setting that cannot work.
+    /// Creates an FTL on erased flash. Fails if a setting cannot work; the error names its key.
     pub fn new(config: HybridConfig, flash: F) -> Result<Self, ConfigError> {
         let mut blocks = Blocks::new(config, flash);
         config.validate(&blocks)?;
@@ -183,13 +184,13 @@ impl<F: Flash> Hybrid<F> {
         Ok(Hybrid { blocks })
     }
 
-    /// The same, which levels wear.
+    /// Returns the FTL with wear levelling.
     pub fn with_levelling(mut self, policy: Option<Box<dyn WearLevelling>>) -> Self {
         self.blocks.pool.level_with(policy, Vec::new());
         self
     }
 
-    /// The same, which merges when so many log blocks are free, or the key that does not go with the FTL.
+    /// Returns the FTL with these numbers of free log blocks as merge thresholds, or the key of an impossible number.
     pub fn with_free_blocks(mut self, wanted: FreeBlocks) -> Result<Self, ConfigError> {
         let most = self.blocks.free_logs() as u32;
         let given = [("free_blocks_low", wanted.low.map(|low| low + 1)), ("free_blocks_idle", wanted.idle)];
@@ -203,7 +204,8 @@ impl<F: Flash> Hybrid<F> {
         Ok(self)
     }
 
-    /// The FTL from what a power cut left, and what that took; or what is left, should power be lost again.
+    /// Recovers the FTL from the flash state that a power cut left. Returns the FTL and the costs of recovery; if
+    /// power fails again or another error occurs, the error and the remaining flash state.
     pub fn recover(
         config: HybridConfig,
         remains: Remains<F>,
@@ -212,7 +214,7 @@ impl<F: Flash> Hybrid<F> {
         recover::recover(config, remains, levelling).map(|(blocks, report)| (Hybrid { blocks }, report))
     }
 
-    /// The flash below.
+    /// Returns the flash below.
     pub fn flash(&self) -> &F {
         &self.blocks.pool.medium
     }
@@ -288,7 +290,7 @@ impl<F: Flash> Layer<F::Payload> for Hybrid<F> {
             }
         }
         match self.blocks.refresh_disturbed() {
-            // What was read was read; the next write will say that the drive has come to its end.
+            // The data was read; the next write will report the end of life.
             Err(error) if error.is_end_of_life() => Ok(()),
             refreshed => refreshed,
         }
@@ -375,7 +377,7 @@ impl<F: Flash> Restart for Hybrid<F> {
         settings: &HybridSettings,
         remains: Remains<F>,
     ) -> Result<(Self, RecoveryReport), (LayerError, Remains<F>)> {
-        // It has no battery.
+        // The FTL has no battery, so an unsaved restart is an ordinary one.
         Self::restart(settings, remains)
     }
 
@@ -384,7 +386,7 @@ impl<F: Flash> Restart for Hybrid<F> {
         flash: F,
         _kept: &mut dyn KeptFlash,
     ) -> Result<Remains<F>, KeptError> {
-        // All that it keeps in flash is in spare areas.
+        // Everything that the FTL stores in flash is in spare areas.
         Ok(Remains::from(flash))
     }
 

@@ -1,29 +1,29 @@
-//! What the spare areas of a block say of the block as a whole.
+//! Notes in spare areas that describe a block as a whole.
 
 use crate::units::StreamId;
 
-/// What a block is for.
+/// Role of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Holds pages of one logical block in their places: the product of a full merge, or written page after page.
+    /// Holds pages of one logical block at their own offsets; written by a full merge, or page by page by the host.
     Data,
-    /// Log of one logical block; it may have become its data block since, by a switch or a partial merge.
+    /// Log of one logical block. It may have become the data block since, by a switch or a partial merge.
     OwnLog,
-    /// Log of any logical blocks.
+    /// Log shared by all logical blocks.
     SharedLog,
 }
 
-/// The note of a block. Each run that is programmed into it carries one; that of the last one holds.
+/// Note about a block. Each run programmed into the block carries a note; the last one is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     pub role: Role,
-    /// The logical block that it belongs to; 0 for a shared log.
+    /// The logical block that the block belongs to; 0 for a shared log.
     pub logical: u32,
-    /// Pages it has when the merge that wrote the last ones is complete; 0 if no merge did.
+    /// Number of programmed pages at which the merge that wrote the last pages is complete; 0 without a merge.
     pub merged_pages: u32,
-    /// Whether some of its pages are padding.
+    /// True if some pages are padding.
     pub holes: bool,
-    /// Whether each page is in its place, the one of its number in the logical block.
+    /// True if each page is at its own offset in the logical block.
     pub in_place: bool,
 }
 
@@ -35,12 +35,12 @@ const ROLE_SHIFT: u32 = 62;
 const ROLES: [Role; 3] = [Role::Data, Role::OwnLog, Role::SharedLog];
 
 impl Note {
-    /// A block that begins to be filled.
+    /// Returns the note of a new, empty block.
     pub fn new(role: Role, logical: u32) -> Self {
         Note { role, logical, merged_pages: 0, holes: false, in_place: role != Role::SharedLog }
     }
 
-    /// As a number for the spare area.
+    /// Encodes the note as a number for the spare area.
     pub fn pack(self) -> u64 {
         let flags = if self.holes { HOLES } else { 0 } | if self.in_place { IN_PLACE } else { 0 };
         u64::from(self.logical)
@@ -49,7 +49,7 @@ impl Note {
             | flags
     }
 
-    /// From the number found in the spare area.
+    /// Decodes the note from the number in the spare area.
     pub fn unpack(note: u64) -> Self {
         Note {
             role: ROLES[(note >> ROLE_SHIFT) as usize],
@@ -60,13 +60,13 @@ impl Note {
         }
     }
 
-    /// A hint for whatever is below: data and logs apart.
+    /// Returns the stream hint for the flash, which separates data and logs.
     pub fn stream(self) -> StreamId {
         StreamId(self.role as u8)
     }
 
-    /// Whether a block with this note and so many readable pages of `pages_per_block` holds all that its logical block needs
-    /// besides what was written to logs later.
+    /// True if a block with this note and `written` readable pages is a complete data block: it has all that its
+    /// logical block needs apart from later writes to logs.
     pub fn is_complete(self, written: u32, pages_per_block: u32) -> bool {
         match self.role {
             Role::Data => written >= self.merged_pages,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_is_found_again() {
+    fn note_roundtrips_through_number() {
         for role in ROLES {
             for (logical, merged_pages) in [(0, 0), (u32::MAX, (1 << 28) - 1), (77, 3)] {
                 for flags in 0..4 {

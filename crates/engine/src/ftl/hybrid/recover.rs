@@ -1,8 +1,9 @@
-//! Coming back after a power cut, from the spare areas alone.
+//! Recovery after a power cut, from the spare areas alone.
 //!
-//! Of the blocks that belong to a logical block, in the order of their first pages, the last complete one is its data block;
-//! what is older is left over from a merge and goes, what is newer is its log, or a merge that was not completed and goes.
-//! Then the newest copy of each page that is in a log is compared with what the data block has in its place.
+//! The blocks of a logical block are sorted by the sequence number of their first page. The last complete one is the
+//! data block. Older blocks are remains of a merge and are erased. A newer block is either the log or an incomplete
+//! merge, which is erased. Finally, the newest copy of each page in a log is compared with the copy in the data
+//! block.
 
 use super::HybridConfig;
 use super::blocks::{Blocks, Filled, LogBlock, PADDING};
@@ -15,16 +16,16 @@ use crate::units::{BlockId, Lpn};
 use crate::wear::WearLevelling;
 use std::collections::BTreeMap;
 
-/// A block that holds something.
+/// A block with written pages.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     block: BlockId,
     /// Sequence number of its first page.
     first: u64,
     note: Note,
-    /// Pages that can be read, all from the first on.
+    /// Number of readable pages; these are the first ones.
     written: u32,
-    /// Whether another follows that cannot.
+    /// True if an unreadable page follows.
     torn: bool,
 }
 
@@ -34,28 +35,28 @@ impl Found {
     }
 }
 
-/// The newest copy of a page among the logs.
+/// The newest copy of a page in the logs.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     sequence: u64,
     block: BlockId,
     at: u32,
-    /// Padding: the page held nothing.
+    /// True for padding: the page held no data.
     is_padding: bool,
 }
 
-/// A recovery under way.
+/// A recovery in progress.
 struct Recovery<'a, F: Flash> {
     blocks: &'a mut Blocks<F>,
     report: RecoveryReport,
     step: RecoveryStep,
-    /// Blocks that hold nothing that is needed.
+    /// Blocks without needed data.
     junk: Vec<BlockId>,
     /// Sequence number of the first page of each logical block's data block.
     data_since: BTreeMap<u32, u64>,
 }
 
-/// The FTL from what is left of it, or what is left and why there is none.
+/// Recovers the FTL from its remaining flash state; on failure, returns the error and the flash state.
 #[allow(clippy::type_complexity)]
 pub(super) fn recover<F: Flash>(
     config: HybridConfig,
@@ -120,7 +121,7 @@ impl<F: Flash> Recovery<'_, F> {
         state
     }
 
-    /// The spare area of a page that is known to be readable.
+    /// Returns the spare area of a page that must be readable.
     fn written(&mut self, block: BlockId, page: u32) -> Spare {
         match self.spare(block, page) {
             PageState::Written(spare) => spare,
@@ -128,8 +129,8 @@ impl<F: Flash> Recovery<'_, F> {
         }
     }
 
-    /// The blocks whose first page can be read, each with that page's number. A block whose first page cannot be read was
-    /// never used further, or was being erased.
+    /// Returns the blocks with a readable first page, each with that page's sequence number. A block whose first page
+    /// is unreadable contains nothing else, or was being erased.
     fn scan_first_pages(&mut self) -> Vec<(BlockId, u64)> {
         let mut used = Vec::new();
         for block in (0..self.blocks.pool.medium.blocks()).map(BlockId) {
@@ -145,7 +146,7 @@ impl<F: Flash> Recovery<'_, F> {
         used
     }
 
-    /// Finds the last readable page of `block` by halving, and the note there.
+    /// Finds the last readable page of `block` by binary search, and the note stored there.
     fn find_end(&mut self, block: BlockId, first: u64) -> Found {
         let (mut some, mut none) = (1, self.blocks.pages_per_block);
         while some < none {
@@ -165,7 +166,7 @@ impl<F: Flash> Recovery<'_, F> {
         found
     }
 
-    /// Says of each block what it is.
+    /// Determines the role of each block.
     fn sort_out(&mut self, found: Vec<Found>) {
         let mut own: BTreeMap<u32, Vec<Found>> = BTreeMap::new();
         let mut shared = Vec::new();
@@ -205,7 +206,7 @@ impl<F: Flash> Recovery<'_, F> {
         }
     }
 
-    /// The pages of a data block hold data, but for padding.
+    /// Marks the pages of a data block as present, except for padding.
     fn note_present(&mut self, logical: u32, found: &Found) {
         for offset in 0..found.written {
             if !found.note.holes || self.written(found.block, offset).owner != PADDING {
@@ -215,15 +216,15 @@ impl<F: Flash> Recovery<'_, F> {
         }
     }
 
-    /// A log block whose owners are yet to be read.
+    /// Returns a log block whose owners are not read yet.
     fn log(&self, found: Found) -> LogBlock {
-        // A partial merge that was not completed is forgotten; the pages that it copied are as good as written by the host.
+        // An incomplete partial merge is ignored; the pages that it copied are treated as written by the host.
         let note = Note { merged_pages: 0, ..found.note };
         let owners = vec![PADDING; found.written as usize];
         LogBlock { block: found.block, owners, closed: found.torn, note, used: found.first }
     }
 
-    /// Reads whose the pages of all logs are; the newest copy of each page.
+    /// Reads the owners of all pages in logs. Returns the newest copy of each page.
     fn scan_logs(&mut self) -> BTreeMap<Lpn, Copy> {
         let mut newest: BTreeMap<Lpn, Copy> = BTreeMap::new();
         let mut own = std::mem::take(&mut self.blocks.own);
@@ -234,7 +235,7 @@ impl<F: Flash> Recovery<'_, F> {
                 let is_padding = spare.owner == PADDING;
                 log.owners[at as usize] = spare.owner;
                 log.used = spare.sequence;
-                // Padding is in its place, in the log of one logical block.
+                // Padding only occurs in the log of one logical block, at its own offset.
                 let page = if is_padding {
                     Lpn(log.note.logical * self.blocks.pages_per_block + at)
                 } else {
@@ -263,7 +264,7 @@ impl<F: Flash> Recovery<'_, F> {
         }
     }
 
-    /// Whether the data block has a newer copy of the page, or was merged when the page was dead.
+    /// True if the data block has a newer copy of the page, or was merged while the page held no data.
     fn is_outdated(&mut self, page: Lpn, copy: Copy) -> bool {
         let (logical, offset) = self.blocks.split(page);
         match self.blocks.logical[logical as usize].data {

@@ -1,4 +1,4 @@
-//! Host writes: a page goes to its data block if it is the next there, else to a log.
+//! Host writes: a page goes to its data block if it is the next page there, otherwise to a log.
 
 use super::blocks::{Blocks, Filled};
 use super::note::{Note, Role};
@@ -8,10 +8,10 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 use crate::units::{BlockId, Lpn, Slot};
 
-/// Where a page of the host goes.
+/// Destination of a page written by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The data block of its logical block, of which it is the next page.
+    /// The data block of its logical block; the page is the next one there.
     Data,
     /// The log of its logical block.
     OwnLog,
@@ -35,10 +35,11 @@ impl<F: Flash> Blocks<F> {
         }
     }
 
-    /// Where `page` goes; `None` if merging changed that.
+    /// Returns the destination of `page`; `None` if a merge may have changed it, so that the choice must be repeated.
     fn place_for(&mut self, page: Lpn) -> Result<Option<Place>, LayerError> {
         let (logical, offset) = self.split(page);
-        // With a log of its own a data block takes no more pages, so that what is in the log is always the newer copy.
+        // While a logical block has its own log, its data block accepts no more pages, so that copies in the log are
+        // always newer.
         if !self.own.contains_key(&logical) {
             match self.logical[logical as usize].data {
                 Some(data) if !data.closed && data.written == offset => return Ok(Some(Place::Data)),
@@ -58,7 +59,7 @@ impl<F: Flash> Blocks<F> {
         }
     }
 
-    /// The page that `place` takes next, and the note of its block from then on.
+    /// Returns the page of `place` that is written next, and the block's note after this write.
     fn target(&self, place: Place, page: Lpn) -> (BlockId, u32, Note) {
         let (logical, offset) = self.split(page);
         let log = match place {
@@ -73,7 +74,7 @@ impl<F: Flash> Blocks<F> {
         (log.block, log.written(), Note { in_place, ..log.note })
     }
 
-    /// The page was programmed at `slot`.
+    /// Records that the page was programmed at `slot`.
     fn note_written(&mut self, place: Place, page: Lpn, slot: Slot, note: Note) -> Result<(), LayerError> {
         let logical = self.split(page).0;
         self.set_present(page, true);
@@ -94,7 +95,7 @@ impl<F: Flash> Blocks<F> {
         if full && note.in_place { self.merge_own(logical, Cause::Cleaning) } else { Ok(()) }
     }
 
-    /// The block at `place` failed and takes no more pages.
+    /// Closes the block at `place`, which failed.
     fn close(&mut self, place: Place, page: Lpn) {
         let logical = self.split(page).0;
         let closed = match place {

@@ -1,8 +1,9 @@
-//! FTLs whose power is cut in the middle of their work, again and again, and which must lose nothing that they acknowledged.
+//! FTLs whose power is cut repeatedly, also in the middle of operations, and checks that no acknowledged data is
+//! lost.
 //!
-//! Layers above never notice: a request that was interrupted is repeated when the FTL is back. Where pages hold nothing each is
-//! written with a stamp of its own, else with what it is to hold; after each cut pages are read back. The reads, and what they
-//! make the FTL do, are part of its counts.
+//! Layers above do not notice: an interrupted request is repeated after recovery. If pages have no content, each
+//! write stores a unique stamp; otherwise pages store their content. After each cut, pages are read back. These
+//! reads, and the work that they cause in the FTL, are included in its counts.
 
 mod plan;
 mod shadow;
@@ -24,41 +25,44 @@ use plan::{Plan, name};
 use shadow::Shadow;
 use std::marker::PhantomData;
 
-/// Drives of at most so many pages are read back whole after each cut, and recounted; of others, as many random pages are.
+/// Size up to which a drive is read back and checked completely after each cut; of larger drives, this many random
+/// pages are read back.
 const READ_BACK_PAGES: u32 = 1 << 16;
 
-/// Operations into a recovery within which it is cut, if it is, and after it within which power is lost again.
+/// Number of operations into a recovery within which a cut of the recovery happens. Also the number of operations
+/// after a recovery within which a repeated cut happens.
 const RECOVERY_OPERATIONS: u64 = 64;
 
-/// Cuts that the name of a case lists.
+/// Maximum number of cuts listed in the name of a case.
 const NAMED_CUTS: usize = 16;
 
-/// Cuts in a row before one request is served after which it is given up. A request that cleaning gets on with takes some
-/// hundreds of operations; one that has to begin anew after each cut would never be served.
+/// Number of consecutive cuts after which a request is given up. A request that makes progress between cuts takes a
+/// few hundred operations; one that starts over after each cut would never complete.
 const CUTS_OF_A_REQUEST: u32 = 1000;
 
-/// When power is cut.
+/// Settings of power cuts.
 #[derive(Clone, Debug)]
 pub struct CutSettings {
-    /// Where.
+    /// Times of the cuts.
     pub cuts: Cuts,
-    /// Probability that a recovery is cut, too, 0 to below 1.
+    /// Probability that a recovery is also cut; at least 0 and below 1.
     pub recovery_cut_probability: f64,
-    /// Probability that power is cut again soon after a recovery, and nothing is read back in between; 0 to below 1.
+    /// Probability that power is cut again soon after a recovery, without reading anything back in between; at least
+    /// 0 and below 1.
     pub cut_again_probability: f64,
-    /// The root of the generator that decides whether operations are torn.
+    /// Root seed of the random numbers that decide if operations are torn.
     pub seed: Seed,
 }
 
-/// What the pages of a layer hold that stands on an FTL whose pages are known by their contents.
+/// Payload of a layer on top of an FTL whose pages are identified by their content.
 pub trait Known: Payload {
-    /// Whether it says what a page holds; if not, a stamp does.
+    /// True if the payload determines the content; otherwise a stamp is used.
     const IS_CONTENT: bool;
 
-    /// What a page holds that holds this.
+    /// Returns the content of a page with this payload.
     fn content(&self) -> Content;
 
-    /// The same the other way round.
+    /// Returns the payload of a page with this content.
     fn of(content: Content) -> Self;
 }
 
@@ -84,13 +88,13 @@ impl Known for Content {
     }
 }
 
-/// An FTL on a supply that is cut, below a layer whose pages hold `P`.
+/// An FTL on a power source that is cut, below a layer with payload `P`.
 pub struct Interrupted<F: Restart, P = ()> {
-    /// `None` only while it is put together again.
+    /// `None` only during recovery.
     ftl: Option<F>,
     settings: F::Settings,
     supply: Supply,
-    /// Into which the flash writes what it does; paused where nobody wants to know.
+    /// Journal of flash operations; paused if it is not used.
     journal: Journal,
     plan: Plan,
     recovery_cut_probability: f64,
@@ -101,20 +105,20 @@ pub struct Interrupted<F: Restart, P = ()> {
     lives: Lives,
     told: Told,
     outages: Outages,
-    /// Cuts since a request was served.
+    /// Number of cuts since a request was completed.
     in_a_row: u32,
-    /// The cut that comes next.
+    /// The next cut.
     armed: Option<Cut>,
     /// All cuts so far, for the name of the case.
     history: Vec<Cut>,
     holds: PhantomData<fn() -> P>,
 }
 
-/// How a request ended.
+/// Result of a request.
 #[derive(PartialEq, Eq)]
 enum Ended {
     Done,
-    /// It has to be made again.
+    /// The request must be repeated.
     Interrupted,
 }
 
@@ -124,7 +128,7 @@ where
     Fragile<G>: Flash<Payload = Content>,
     P: Known,
 {
-    /// `ftl`, new and built from `settings` on `supply`, of flash that writes into `journal`.
+    /// Wraps a new `ftl`, built from `settings` on `supply`, on flash that records its operations in `journal`.
     pub fn new(ftl: F, settings: F::Settings, supply: Supply, cut: CutSettings, journal: Journal) -> Self {
         let pages = ftl.logical_pages();
         let mut interrupted = Interrupted {
@@ -165,7 +169,7 @@ where
         LayerError::Violated(Box::new(Violation { case: format!("cut:{cuts}{before}"), problem }))
     }
 
-    /// A request to write is about to be made; what it writes.
+    /// Prepares a write request. Returns the contents to write.
     fn begin_write(&mut self, pages: &[Lpn], data: &[P]) -> Vec<Content> {
         let stamp = |(&page, data): (&Lpn, &P)| {
             if !P::IS_CONTENT {
@@ -177,7 +181,7 @@ where
         pages.iter().zip(data).map(stamp).collect()
     }
 
-    /// What the answer to a request means; puts the FTL together again if power was lost.
+    /// Processes the result of a request; recovers the FTL if power was lost.
     fn end(&mut self, answer: Result<(), LayerError>) -> Result<Ended, LayerError> {
         if answer.is_ok() {
             self.note_durable();
@@ -213,12 +217,12 @@ where
         }
     }
 
-    /// Power is lost; then it is back, and everything must be there.
+    /// Recovers the FTL after a power cut and verifies its contents.
     fn recover(&mut self) -> Result<(), LayerError> {
         let cut = self.armed.expect("power is only lost where that was planned");
         self.history.push(cut);
         self.outages.cuts += 1;
-        // A battery lets the operation end.
+        // With a battery, the operation is completed and not torn.
         self.outages.torn_cuts += u64::from(cut.torn && !self.supply.is_failing());
         self.restart()?;
         self.journal.note(Event::Recovered);
@@ -228,14 +232,14 @@ where
             self.supply.cut(self.armed);
             return Ok(());
         }
-        // Who checks the drive takes none of its time.
+        // Verification takes no time of the simulated drive.
         let journal = self.journal.clone();
         let verified = journal.pausing(|| self.verify());
         self.arm();
         verified
     }
 
-    /// Puts the FTL together again, however often power is lost meanwhile.
+    /// Recovers the FTL, repeatedly if power fails during recovery.
     fn restart(&mut self) -> Result<RecoveryReport, LayerError> {
         let ftl = self.ftl.take().expect("no call after a failed recovery");
         self.lives.end(&ftl);
@@ -265,14 +269,15 @@ where
         }
     }
 
-    /// The next cut, from now on.
+    /// Sets the next cut, counting from now.
     fn arm(&mut self) {
         let now = self.supply.operations();
         self.armed = self.plan.next(now, &mut self.random);
         self.supply.cut(self.armed);
     }
 
-    /// Reads pages back; each must hold what a cut may have left there, and holds that from now on.
+    /// Reads pages back and checks each against the contents that a cut may have left. The content found is expected
+    /// from now on.
     fn verify(&mut self) -> Result<(), LayerError> {
         let whole = self.shadow.pages() <= READ_BACK_PAGES;
         let pages = if whole {
@@ -338,7 +343,8 @@ where
 
     fn write(&mut self, pages: &[Lpn], data: &[P], hint: u16) -> Result<(), LayerError> {
         check_range(pages, self.shadow.pages())?;
-        // By themselves, so that only one is in flight; but what is one request stays one.
+        // Pages are written one by one, so that only one is in flight; pages of a request stay together if the FTL
+        // needs requests.
         let together = if self.ftl().wants_requests() { pages.len().max(1) } else { 1 };
         for (pages, data) in pages.chunks(together).zip(data.chunks(together)) {
             loop {
@@ -401,7 +407,8 @@ where
         }
     }
 
-    /// No groups and no runs: each page is written, cut and looked for by itself, and recovery does not look for groups.
+    /// No groups and no runs: pages are written, interrupted and verified one by one, and recovery does not check
+    /// groups.
     fn abilities(&self) -> Abilities {
         self.ftl().abilities().without(Ability::AtomicGroups).without(Ability::Runs)
     }

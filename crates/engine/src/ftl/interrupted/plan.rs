@@ -1,23 +1,24 @@
-//! Where power is cut.
+//! Times of power cuts.
 
 use super::RECOVERY_OPERATIONS;
 use crate::nand::Cut;
 use crate::seed::{Random, below};
 use rand::Rng;
 
-/// Where power is cut; operations are programs of pages and erases of blocks, counted since the drive was new.
+/// Times of power cuts, in operations (page programs and block erases) since the drive was new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cuts {
-    /// While measuring, after each so many operations.
+    /// During the measured phase, after every so many operations.
     Every(u64),
-    /// While measuring, at so many operations, drawn from as many as the host writes pages then.
+    /// During the measured phase, this many cuts at random operations; the number of pages that the host writes is
+    /// the range.
     Random(u64),
     /// At these operations, in order.
     At(Vec<Cut>),
 }
 
-/// The cuts named in `text`: numbers of operations with a comma between them, each with a `t` behind it if the operation is
-/// begun; `None` if it names none.
+/// Parses a list of cuts: comma-separated numbers of operations, each followed by `t` if the operation is torn.
+/// Returns `None` if the text is invalid.
 pub fn parse_cuts(text: &str) -> Option<Vec<Cut>> {
     let text = text.trim().trim_start_matches("cut:");
     let cut = |part: &str| {
@@ -28,14 +29,14 @@ pub fn parse_cuts(text: &str) -> Option<Vec<Cut>> {
     text.split(',').map(cut).collect()
 }
 
-/// What [`parse_cuts`] reads.
+/// Returns the text that [`parse_cuts`] parses.
 pub(super) fn name(cuts: &[Cut]) -> String {
     let names: Vec<String> =
         cuts.iter().map(|cut| format!("{}{}", cut.after, if cut.torn { "t" } else { "" })).collect();
     names.join(",")
 }
 
-/// The cuts that are still to come.
+/// The remaining cuts.
 pub(super) struct Plan {
     cuts: Cuts,
     begun: bool,
@@ -46,13 +47,13 @@ impl Plan {
         let begun = matches!(cuts, Cuts::At(_));
         let mut plan = Plan { cuts, begun };
         if let Cuts::At(cuts) = &mut plan.cuts {
-            // The next one is the last.
+            // Stored in reverse: the next cut is the last.
             cuts.reverse();
         }
         plan
     }
 
-    /// Measuring begins, of so many pages.
+    /// Starts the measured phase, in which the host writes `host_pages` pages.
     pub fn begin(&mut self, now: u64, host_pages: u64, random: &mut Random) {
         self.begun = true;
         if let Cuts::Random(count) = self.cuts {
@@ -63,7 +64,7 @@ impl Plan {
         }
     }
 
-    /// The next cut, `now` operations having been done.
+    /// Returns the next cut after `now` operations.
     pub fn next(&mut self, now: u64, random: &mut Random) -> Option<Cut> {
         if !self.begun {
             return None;
@@ -80,10 +81,10 @@ impl Plan {
         }
     }
 
-    /// The same while the FTL comes back.
+    /// Returns the next cut after `now` operations during a recovery.
     pub fn next_in_recovery(&mut self, now: u64, probability: f64, random: &mut Random) -> Option<Cut> {
         if let Cuts::At(cuts) = &mut self.cuts {
-            // The one that was just done.
+            // Removes the cut that just happened.
             while cuts.last().is_some_and(|cut| cut.after <= now) {
                 cuts.pop();
             }
@@ -95,7 +96,7 @@ impl Plan {
         self.soon(now, probability, random).or(planned)
     }
 
-    /// With this probability, a cut within the next few operations.
+    /// With this probability, returns a cut within the next few operations.
     pub fn soon(&self, now: u64, probability: f64, random: &mut Random) -> Option<Cut> {
         let strikes = probability > 0.0 && random.random::<f64>() < probability;
         strikes.then(|| Cut { after: now + below(random, RECOVERY_OPERATIONS), torn: random.random() })
@@ -108,7 +109,7 @@ mod tests {
     use crate::seed::Seed;
 
     #[test]
-    fn cuts_are_read_from_their_names() {
+    fn cuts_parse_from_their_names() {
         let cuts = [Cut { after: 4711, torn: true }, Cut { after: 9000, torn: false }];
         assert_eq!(name(&cuts), "4711t,9000");
         assert_eq!(parse_cuts("cut:4711t,9000"), Some(cuts.to_vec()));
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_come_in_order_and_only_while_measuring() {
+    fn cuts_are_ordered_and_only_in_measured_phase() {
         let mut random = Seed(1).random();
         let mut plan = Plan::new(Cuts::Random(5));
         assert_eq!(plan.next(0, &mut random), None);

@@ -1,54 +1,54 @@
-//! What every page must hold.
+//! The expected content of every page.
 
 use crate::layer::Content;
 use crate::seed::{Random, below};
 use crate::units::Lpn;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Pages written last that every sample has.
+/// Number of recently written pages that are included in every sample.
 const LATEST_PAGES: usize = 1 << 12;
 
-/// What is known of a page.
+/// Expected state of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// Its content, 0 if it has none.
+    /// Its content; 0 without content.
     holds: u64,
-    /// Content on its way.
+    /// Content of a write that is not acknowledged yet.
     in_flight: Option<u64>,
-    /// The last stamp that it was ever given; 0 where contents are the host's.
+    /// The last stamp given to the page; 0 if the host chooses contents.
     last: u64,
-    /// It was trimmed, and the trim may be lost.
+    /// True if the page was trimmed and the trim may be lost.
     trimmed: bool,
 }
 
-/// What a page may hold since a power cut, until it is read or something else is done to it.
+/// Possible contents of a page after a power cut, until it is read, written or trimmed.
 #[derive(Clone, Debug, Default)]
 struct Possible {
     contents: Vec<u64>,
-    /// A trim may be lost: nothing, or any stamp that the page ever had.
+    /// True if a trim may be lost: the page may be empty or contain any stamp that it ever had.
     any_stamp: bool,
 }
 
-/// A copy of a drive that forgets nothing.
+/// A model of a drive's contents.
 pub(super) struct Shadow {
     pages: Vec<Page>,
     versions: u32,
     latest: VecDeque<Lpn>,
-    /// Pages of the request that is being served, in its order.
+    /// Pages of the current request, in order.
     in_flight: VecDeque<Lpn>,
     /// Pages whose trims may be lost.
     trimmed: Vec<Lpn>,
-    /// Whether contents are the host's, and not stamps.
+    /// True if the host chooses contents; false if they are stamps.
     is_given: bool,
-    /// What pages held before, as long as power loss may bring it back: of contents of the host, where not everything that was
-    /// acknowledged is on flash.
+    /// Earlier contents of pages that may reappear after a power cut. Used if the host chooses contents, because then
+    /// not all acknowledged writes may be on flash.
     undone: BTreeMap<Lpn, Vec<u64>>,
-    /// Pages of which it is not known what a power cut has left there.
+    /// Pages whose content after a power cut is unknown.
     unsettled: BTreeMap<Lpn, Possible>,
 }
 
 impl Shadow {
-    /// Of a drive whose pages hold what the host gives them, or stamps.
+    /// Creates the model of a drive whose contents are chosen by the host (`is_given`) or are stamps.
     pub fn new(pages: u32, is_given: bool) -> Self {
         Shadow {
             pages: vec![Page::default(); pages as usize],
@@ -66,7 +66,7 @@ impl Shadow {
         self.pages.len() as u32
     }
 
-    /// The page is about to be written, with a stamp: its number and that of the write.
+    /// Begins a write with a stamp, which consists of the page's number and the write's number.
     pub fn begin_stamped(&mut self, page: Lpn) -> Content {
         self.versions = self.versions.checked_add(1).expect("fewer than 2^32 page writes");
         let stamp = Content(u64::from(page.0 + 1) << 32 | u64::from(self.versions));
@@ -75,10 +75,10 @@ impl Shadow {
         stamp
     }
 
-    /// The page is about to be written.
+    /// Begins a write of the page.
     pub fn begin_write(&mut self, page: Lpn, content: Content) {
         let before = self.pages[page.index()].in_flight.replace(content.0);
-        // Written twice in one request.
+        // The page is written twice in one request.
         before.into_iter().for_each(|content| self.may_be_back(page, content));
         self.in_flight.push_back(page);
         if self.latest.len() == LATEST_PAGES {
@@ -87,7 +87,7 @@ impl Shadow {
         self.latest.push_back(page);
     }
 
-    /// The write was acknowledged.
+    /// Records that the write was acknowledged.
     pub fn written(&mut self, page: Lpn) {
         self.in_flight.pop_front();
         let state = &mut self.pages[page.index()];
@@ -96,7 +96,7 @@ impl Shadow {
         self.replace(page, content);
     }
 
-    /// A trim was begun.
+    /// Records that a trim has begun.
     pub fn trimmed(&mut self, page: Lpn) {
         self.replace(page, 0);
         if !self.is_given {
@@ -105,7 +105,7 @@ impl Shadow {
         }
     }
 
-    /// The page holds `content` from now on; what it held before may be back after a power loss.
+    /// Sets the content of the page; the earlier content may reappear after a power cut.
     fn replace(&mut self, page: Lpn, content: u64) {
         let before = std::mem::replace(&mut self.pages[page.index()].holds, content);
         match self.unsettled.remove(&page) {
@@ -116,27 +116,26 @@ impl Shadow {
         }
     }
 
-    /// Power loss may bring that back, until all is on flash.
+    /// Records a content that may reappear after a power cut, until everything is on flash.
     fn may_be_back(&mut self, page: Lpn, content: u64) {
         if self.is_given {
             self.undone.entry(page).or_default().push(content);
         }
     }
 
-    /// Everything that was acknowledged is on flash.
+    /// Records that all acknowledged writes are on flash.
     pub fn all_durable(&mut self) {
         self.undone.clear();
     }
 
-    /// Trims that were acknowledged are durable.
+    /// Records that acknowledged trims are durable.
     pub fn flushed(&mut self) {
         for page in self.trimmed.drain(..) {
             self.pages[page.index()].trimmed = false;
         }
     }
 
-    /// Power was lost: of some pages it is not known any more what they hold, and nothing that is done from now on decides it
-    /// but to read, to write or to trim them.
+    /// Records a power cut: the content of some pages is now unknown, until they are read, written or trimmed.
     pub fn lost_power(&mut self) {
         let in_flight = std::mem::take(&mut self.in_flight);
         let trimmed = std::mem::take(&mut self.trimmed);
@@ -153,13 +152,13 @@ impl Shadow {
         }
     }
 
-    /// Pages to be read back: some drawn at random, those written last, and those of which it is not known what they hold.
+    /// Returns pages to read back: random ones, the most recently written ones, and those with unknown content.
     pub fn sample(&self, count: u32, random: &mut Random) -> Vec<Lpn> {
         let drawn = (0..count).map(|_| Lpn(below(random, self.pages.len() as u64) as u32));
         drawn.chain(self.latest.iter().copied()).chain(self.unsettled.keys().copied()).collect()
     }
 
-    /// The page was read; it holds from now on what was found.
+    /// Checks the content read from a page, and expects the same content from now on.
     pub fn read(&mut self, page: Lpn, found: Content) -> Result<(), String> {
         let state = &mut self.pages[page.index()];
         let possible = self.unsettled.remove(&page);
@@ -194,7 +193,7 @@ mod tests {
     use crate::seed::Seed;
 
     #[test]
-    fn what_was_acknowledged_must_be_there() {
+    fn acknowledged_writes_must_survive() {
         let mut shadow = Shadow::new(8, false);
         let page = Lpn(3);
         let first = shadow.begin_stamped(page);
@@ -202,7 +201,7 @@ mod tests {
         let second = shadow.begin_stamped(page);
         shadow.lost_power();
         shadow.read(page, first).unwrap();
-        // It was there after one cut, so it is there after the next.
+        // The content was there after one cut, so it must be there after the next.
         assert!(shadow.read(page, second).is_err());
         shadow.trimmed(page);
         assert!(shadow.read(page, first).is_err(), "power was never lost");
@@ -220,9 +219,10 @@ mod tests {
         assert!(shadow.read(page, third).is_err(), "a page that was wrong once is as it should be");
     }
 
-    /// A flush after the power is back saves no trim that is lost already; what is written anew is there, whatever was before.
+    /// A flush after recovery cannot save a trim that was already lost. A rewritten page has its new content,
+    /// whatever it had before.
     #[test]
-    fn cuts_in_a_row_leave_open_what_nobody_has_read() {
+    fn unread_pages_stay_unknown_over_several_cuts() {
         let mut shadow = Shadow::new(8, false);
         let (trimmed, torn, written) = (Lpn(1), Lpn(2), Lpn(3));
         let old = [trimmed, torn, written].map(|page| shadow.begin_stamped(page));
@@ -245,14 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn samples_have_what_was_written_last() {
+    fn samples_contain_latest_pages() {
         let mut shadow = Shadow::new(1000, false);
         shadow.begin_stamped(Lpn(777));
         assert!(shadow.sample(3, &mut Seed(1).random()).contains(&Lpn(777)));
     }
 
     #[test]
-    fn what_is_not_on_flash_yet_may_be_undone_and_nothing_else() {
+    fn only_writes_not_yet_on_flash_may_be_undone() {
         let page = Lpn(3);
         let write = |shadow: &mut Shadow, content: u64| {
             shadow.begin_write(page, Content(content));
@@ -265,17 +265,18 @@ mod tests {
         shadow.trimmed(page);
         assert!(shadow.read(page, Content(6)).is_err(), "power was never lost");
         shadow.lost_power();
-        // What is on flash from now on says nothing of what was lost before.
+        // Making everything durable now does not decide what an earlier cut has lost.
         shadow.all_durable();
         shadow.read(page, Content(5)).unwrap();
-        // It was there after one cut, so it is there after the next.
+        // The content was there after one cut, so it must be there after the next.
         assert!(shadow.read(page, Content(6)).is_err());
         shadow.trimmed(page);
         shadow.all_durable();
         shadow.lost_power();
         assert!(shadow.read(page, Content(5)).is_err());
         shadow.read(page, Content(0)).unwrap();
-        // A write that was not acknowledged may be there, and so may what it was written over twice.
+        // After two cuts, an unacknowledged write may be there, and so may the content that it and a later write
+        // replaced.
         write(&mut shadow, 8);
         shadow.begin_write(page, Content(9));
         shadow.lost_power();

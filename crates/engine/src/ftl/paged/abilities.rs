@@ -1,4 +1,4 @@
-//! What an FTL with its map in flash can beyond what every layer must.
+//! Optional abilities of an FTL with its map in flash beyond the mandatory layer interface.
 
 use super::store::PagedFtl;
 use crate::layer::{Abilities, Ability, Answer, Command, LayerError, Query};
@@ -18,7 +18,8 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// What a page of the user is charged for includes the moves, but not the translation pages and the validity that go with them.
+    /// Executes a command. Moves are charged to the users of the pages; the translation and validity pages written
+    /// along with them are not.
     pub(super) fn obey(&mut self, command: Command<'_, F::Payload>) -> Result<Answer, LayerError> {
         match command {
             Command::CleanAhead if self.own_abilities().has(Ability::IdleCleaning) => {
@@ -28,9 +29,9 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Where pages are, the cache says or else the translation page in flash. Reading that is not counted: the answer is for
-    /// the policy of a log above, which would ask the drive by a command of its own that no drive has, and what that cost is not
-    /// known. Valid is what the counters of blocks say is: pages that died and that nobody has reported yet are among it.
+    /// Answers from the cache or else from the translation pages in flash, without counting these reads. The query is
+    /// for the policy of a log above, which would need a command that real drives do not have; its cost is unknown.
+    /// Valid pages are those of the block counters, which include invalid pages that are not identified yet.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let places = pages.iter().map(|&page| self.place(page)).filter(|&at| at != Slot::NONE);
         let mut holders: Vec<BlockId> = places.map(|at| self.space.split(at).0).collect();
@@ -38,7 +39,7 @@ impl<F: Flash> PagedFtl<F> {
         holders.sort_unstable();
         holders.dedup();
         let size = self.space.pages_per_block();
-        // The pages that an open block still takes count as valid, but hold nothing.
+        // Unwritten pages of an open block count as valid but hold no data.
         let valid = |&block: &BlockId| {
             let unwritten = size - self.space.end_of(block);
             u64::from(self.space.pool.blocks.valid_pages(block).saturating_sub(unwritten))

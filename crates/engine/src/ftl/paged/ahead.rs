@@ -1,12 +1,12 @@
-//! Looking ahead: what the next writes, removals from the cache and moved pages will touch is fetched while others are done.
+//! Prefetching of the table entries that later writes, evictions from the mapping cache and page moves will access.
 //!
-//! On a drive of terabytes every table is larger than the processor's cache, and each operation touches a dozen of them, many
-//! found only through another. So each is fetched in two steps, first what is found from the page's number alone, and later,
-//! when that has arrived, what it points to. Hints, which change no result.
+//! On a drive of terabytes, every table is larger than the CPU cache, and each operation accesses a dozen of them,
+//! many only through another table. Prefetching therefore has two steps: first the entries found from the page number
+//! alone and, once these have arrived, the entries they point to. Prefetching changes no result.
 //!
-//! Tables are larger, too, than what the processor's cache of address translations covers, and no processor goes on for long
-//! behind a fetch whose address it has yet to translate. A fetch alone costs as much time as that takes, a dozen in a row
-//! hardly more than one. So the steps are taken for several operations at a time.
+//! The tables also exceed what the TLB covers, and a CPU stalls soon after a prefetch whose address is not translated
+//! yet. A single prefetch costs as much as such a translation; a dozen in a row cost hardly more. Each step is
+//! therefore done for several operations at a time.
 
 use super::foreseen::CLUMP;
 use super::store::PagedFtl;
@@ -14,22 +14,22 @@ use crate::nand::{Flash, PageState};
 use crate::units::{BlockId, Lpn, Slot};
 use crate::victim::VictimPolicy;
 
-/// Synchronisations before which a page's entries in the tables are fetched, where a limit of dirty entries asks for them, then the
-/// entries of the translation page, and then what they point to.
+/// Prefetch distances, in synchronisations forced by the limit of dirty entries: for a page's table entries (far),
+/// for the second step of its cache entry, and for the data that the entries point to (near).
 const FAR: usize = 12;
 const BETWEEN: usize = 8;
 const NEAR: usize = 5;
-/// Writes for which a step is taken at a time.
+/// Number of writes for which a step is done at a time.
 const WRITES: usize = 8;
-/// Removals before which is fetched where the translation page of a dirty entry is, and later what is kept of the place where that was
-/// written last.
+/// Prefetch distances, in evictions from the mapping cache: for the directory entry of a dirty entry's translation
+/// page, and later for the data about the newest version of this page.
 const DIRECTORY_AHEAD: usize = 32;
 const VERSION_AHEAD: usize = 16;
-/// Pages of a block that is cleaned for which a step is taken at a time. Some of them are valid.
+/// Number of pages of a victim for which a step is done at a time, including invalid ones.
 const MOVES: u32 = 32;
 
 impl<F: Flash> PagedFtl<F> {
-    /// Page `at` of `pages` is about to be written, and then the others.
+    /// Prefetches for page `at` of `pages`, which is about to be written, and for the following pages.
     #[inline(always)]
     pub(super) fn foresee_writes(&self, pages: &[Lpn], at: usize) {
         if at.is_multiple_of(WRITES) {
@@ -56,10 +56,10 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// An entry is about to be removed from the cache, to make room.
+    /// Prefetches before an entry is evicted from the mapping cache.
     #[inline(always)]
     pub(super) fn foresee_removals(&mut self) {
-        // If it is dirty, all entries of its translation page are synchronised.
+        // A dirty entry causes a synchronisation of all entries of its translation page.
         let foreseen = &mut self.foreseen;
         let clumps = foreseen.clumps();
         self.cache.follow_chains(|page| foreseen.find(page));
@@ -71,17 +71,17 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// As many pages as are looked at together were found since the last time. Their entries are fetched, and what those of
-    /// the ones before say.
+    /// Called when another group of `CLUMP` pages has been found: prefetches the entries of its pages, and the data
+    /// that the entries of the group before point to.
     fn foresee_entries(&self) {
         self.foreseen.clump(1).iter().for_each(|&page| self.space.contents.prefetch_entry(page));
-        // Before-images that were looked for at once are not reported again.
+        // With eager lookup, before-images have already been reported.
         if !self.config.eager {
             self.foreseen.clump(2).iter().for_each(|&page| self.foresee_known(page));
         }
     }
 
-    /// The versions of the translation pages of dirty entries that will be removed soon.
+    /// Prefetches the versions of the translation pages of dirty entries that will be evicted soon.
     fn foresee_versions(&self) {
         let soon =
             |first: usize| (first..first + CLUMP).filter_map(|after| self.cache.dirty_removed_after(after));
@@ -93,7 +93,7 @@ impl<F: Flash> PagedFtl<F> {
         soon(VERSION_AHEAD).for_each(|page| self.foresee_version(page));
     }
 
-    /// The dirty entry written the longest ago is about to be synchronised, to keep to their limit.
+    /// Prefetches before the oldest dirty entry is synchronised because of the limit of dirty entries.
     #[inline(always)]
     pub(super) fn foresee_synchronisations(&self) {
         let [near, between, far] = self.cache.dirty_written_after([NEAR, BETWEEN, FAR]);
@@ -112,7 +112,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Page `page` of the block that is cleaned is about to be looked at, and then those behind it.
+    /// Prefetches for page `page` of the victim, which is processed next, and for the following pages.
     #[inline(always)]
     pub(super) fn foresee_moves(&self, victim: BlockId, page: u32) {
         if page.is_multiple_of(MOVES / 2) {
@@ -134,20 +134,20 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// A block is about to be cleaned: fetches what is kept of it.
+    /// Prefetches the data about a block that is about to be cleaned.
     pub(super) fn foresee_cleaning(&self, victim: BlockId) {
         self.space.prefetch_block(victim);
         self.space.pool.medium.prefetch_spares(victim);
     }
 
-    /// The same of the block that will probably be cleaned next.
+    /// Prefetches the data about the block that will probably be cleaned next.
     pub(super) fn foresee_next_cleaning(&self) {
         if let Some(victim) = self.space.pool.victim.upcoming(&self.space.pool.blocks) {
             self.foresee_cleaning(victim);
         }
     }
 
-    /// Whose page this is, if it is not known to be invalid.
+    /// Returns the owner of the page, unless the page is known to be invalid.
     #[inline(always)]
     fn owner(&self, block: BlockId, page: u32) -> Option<Lpn> {
         if page >= self.space.pages_per_block() || self.invalid.contains(page) {
@@ -159,7 +159,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// The place of the page that its translation page knows will be invalidated.
+    /// Prefetches for the physical page stored in the page's translation entry, which will be invalidated.
     #[inline(always)]
     fn foresee_known(&self, page: Lpn) {
         let known = self.space.contents.newest_entry(page);
@@ -169,7 +169,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// The page's translation page will be read and replaced.
+    /// Prefetches for the newest version of the page's translation page, which will be read and replaced.
     #[inline(always)]
     fn foresee_version(&self, page: Lpn) {
         let version = self.directory.hint(self.translation_page(page));

@@ -1,4 +1,4 @@
-//! What the FTL writes for itself, in bytes, where its flash is kept outside of the simulation.
+//! The FTL's own pages as bytes, for flash that is stored outside the simulation.
 
 use super::contents::{MetaPage, Note};
 use super::space::Space;
@@ -8,13 +8,13 @@ use crate::nand::{Flash, OwnNote};
 use crate::units::Slot;
 use crate::validity::ValidityPage;
 
-/// What becomes of a page in bytes, as flash takes it.
+/// Converts the result of encoding a page to the type that the flash expects.
 fn filled(note: Result<OwnNote, FormatError>) -> Result<OwnNote, String> {
     note.map_err(|error| error.0)
 }
 
 impl<F: Flash> Space<F> {
-    /// The newest version of translation page `number` was programmed at `at`.
+    /// Stores the bytes of the newest version of translation page `number`, which was programmed at `at`.
     #[inline]
     pub fn hold_translation(&mut self, number: u32, at: Slot) -> Result<(), LayerError> {
         if !self.pool.medium.keeps_bytes() {
@@ -26,8 +26,9 @@ impl<F: Flash> Space<F> {
         Ok(self.pool.medium.hold(block, page, &mut fill)?)
     }
 
-    /// A node, or a page of the validity store, was programmed at `at`. One of the bitmap without words gets them, and comes here
-    /// again, when those of its predecessor are handed over.
+    /// Stores the bytes of a tree node or of a page of the validity store, which was programmed at `at`. A bitmap
+    /// page whose words are not set yet is skipped; the function is called again once it has received those of its
+    /// predecessor.
     #[inline]
     pub fn hold_page(&mut self, at: Slot) -> Result<(), LayerError> {
         if !self.pool.medium.keeps_bytes() {

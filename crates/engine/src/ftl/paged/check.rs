@@ -1,4 +1,4 @@
-//! Recounting everything that is counted, against what flash holds.
+//! Consistency checks: all counts are recomputed from the contents of the flash.
 
 use super::known::Chooser;
 use super::space::BlockGroup;
@@ -8,7 +8,7 @@ use crate::units::{BlockId, Lpn, Slot};
 use crate::validity::PageSet;
 
 impl<F: Flash> PagedFtl<F> {
-    /// Where the page is, at no cost.
+    /// Returns the location of the page without counting any flash operation.
     pub(super) fn place(&self, page: Lpn) -> Slot {
         if let Some(handle) = self.cache.find(page) {
             return self.cache.get(handle).slot;
@@ -21,7 +21,7 @@ impl<F: Flash> PagedFtl<F> {
         self.space.contents.entry(number, at, self.space.contents.entry_of(page))
     }
 
-    /// Counts afresh which logical pages hold data.
+    /// Recounts the logical pages that hold data.
     pub(super) fn count_mapped(&mut self) {
         self.held.clear();
         for page in 0..self.config.logical_pages {
@@ -32,7 +32,7 @@ impl<F: Flash> PagedFtl<F> {
         self.mapped_pages = self.held.count();
     }
 
-    /// Holds mapping, validity and counters against the flash; an error is a defect.
+    /// Checks mapping, validity and counters against the flash; an error is a bug.
     pub(super) fn recount(&self) -> Result<(), String> {
         self.cache.check()?;
         self.validity.check(&self.space)?;
@@ -52,7 +52,7 @@ impl<F: Flash> PagedFtl<F> {
         self.space.pool.medium.check()
     }
 
-    /// Every page is where its entry says.
+    /// Checks that every page is where its entry says.
     fn check_places(&self) -> Result<(), String> {
         for page in (0..self.config.logical_pages).map(Lpn) {
             let at = self.place(page);
@@ -72,7 +72,8 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// No valid page was reported, and every other was, or is known by the cache; the block's counter agrees.
+    /// Checks that no valid page was reported as invalid, that every invalid page was reported or is known to the
+    /// cache, and that the block's counter is right.
     fn check_user(&self, block: BlockId) -> Result<(), String> {
         let pages = self.space.pages_per_block();
         let mut invalid = PageSet::new(pages);
@@ -109,7 +110,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// The block's counter agrees with who needs its pages.
+    /// Checks the block's counter against the pages of the block that are needed.
     fn check_metadata(&self, block: BlockId) -> Result<(), String> {
         let group = self.space.group(block);
         let pages = self.space.pages_per_block();

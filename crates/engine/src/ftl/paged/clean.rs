@@ -1,4 +1,5 @@
-//! Winning back blocks: of the user by moving what is valid, of metadata by waiting, or by moving, too.
+//! Cleaning: user blocks by moving their valid pages; metadata blocks by waiting until all pages are invalid, or by
+//! moving.
 
 use super::space::BlockGroup;
 use super::store::PagedFtl;
@@ -10,7 +11,7 @@ use crate::pool::SetAside;
 use crate::units::{BlockId, Lpn, Slot, StreamId};
 
 impl<F: Flash> PagedFtl<F> {
-    /// Makes sure that erased blocks are left for the next page of the user and all that it may bring about.
+    /// Ensures that there are enough erased blocks for the next page of the user and all writes that it may cause.
     pub(super) fn make_space(&mut self) -> Result<(), LayerError> {
         self.space.pool.check_life()?;
         self.win_space()?;
@@ -19,14 +20,15 @@ impl<F: Flash> PagedFtl<F> {
         self.win_space()
     }
 
-    /// The same to the end of the drive's life and beyond, as far as there is anything to win.
+    /// Cleans until there are enough erased blocks. Works also after the end of life, as long as any space can be
+    /// freed.
     pub(super) fn win_space(&mut self) -> Result<(), LayerError> {
         loop {
             if !self.space.dead.is_empty() {
                 self.erase_dead()?;
             }
             self.fill_pool()?;
-            // Each of these takes blocks before it gives one back, so that the pool must be full each time.
+            // Each of these operations uses blocks before it frees one, so the pool must be filled before each.
             if let Some(&SetAside { block, .. }) = self.space.pool.set_aside.first() {
                 self.empty(block, Cause::Cleaning)?;
             } else if let Some(block) = self.space.pool.medium.take_disturbed() {
@@ -37,7 +39,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Cleans until the pool is as full as it should be.
+    /// Cleans until the pool has enough erased blocks.
     fn fill_pool(&mut self) -> Result<(), LayerError> {
         let mut fruitless = 0;
         while self.space.pool.must_clean() {
@@ -51,7 +53,8 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Erases blocks of which nothing is needed, but for those that protect what the validity store has not written yet.
+    /// Erases blocks without needed pages, except those that protect data which the validity store has not written
+    /// yet.
     fn erase_dead(&mut self) -> Result<(), LayerError> {
         if self.space.protects {
             self.space.release();
@@ -60,7 +63,7 @@ impl<F: Flash> PagedFtl<F> {
         if self.space.looked_at_dead == looked_at {
             return Ok(());
         }
-        // Erasing one may add others to them, which are yet to be looked at.
+        // Erasing a block may add others to the list, which are examined later.
         self.space.looked_at_dead = looked_at;
         let dead = std::mem::take(&mut self.space.dead);
         for (at, &block) in dead.iter().enumerate() {
@@ -79,7 +82,8 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Blocks are short, and some that are dead wait only for the validity store to write its buffer: it does.
+    /// Forces the validity store to write its buffer, because blocks are short and some blocks without needed pages
+    /// only wait for this.
     fn release_all(&mut self) -> Result<(), LayerError> {
         self.space.settled = self.space.pool.sequence;
         self.validity.save(&mut self.space)?;
@@ -87,9 +91,9 @@ impl<F: Flash> PagedFtl<F> {
         self.erase_dead()
     }
 
-    /// Erases a block and tells the validity store.
+    /// Erases a block and notifies the validity store.
     fn erase(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
-        // The validity store knows nothing of blocks of metadata.
+        // The validity store does not cover metadata blocks.
         let is_user = self.space.group(block) == BlockGroup::User;
         self.space.give_back(block, cause)?;
         self.approximate.remove(&block);
@@ -98,7 +102,7 @@ impl<F: Flash> PagedFtl<F> {
         if is_user { self.validity.erased(block, &mut self.space) } else { Ok(()) }
     }
 
-    /// Cleans a victim in idle time, if enough blocks are not erased yet; whether it gained anything.
+    /// Cleans a victim in idle time, unless enough blocks are erased. Returns true if this gained space.
     pub(super) fn clean_in_idle_time(&mut self) -> Result<bool, LayerError> {
         if !self.space.pool.wants_idle_cleaning() {
             return Ok(false);
@@ -128,7 +132,7 @@ impl<F: Flash> PagedFtl<F> {
         };
         self.forget_known((*fruitless == 0).then_some(victim));
         if *fruitless > 0 {
-            // Moving all of its pages would win nothing, and write translation pages besides.
+            // Moving all of its pages would gain nothing and would cause writes of translation pages.
             self.space.close(victim);
             return Ok(());
         }
@@ -145,7 +149,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// No block seems to hold an invalid page: those that nobody has identified yet are, by synchronising what is dirty.
+    /// Synchronises dirty entries to identify invalid pages, because no block has any known invalid page.
     fn bring_to_light(&mut self) -> Result<(), LayerError> {
         let Some(oldest) = self.cache.oldest_dirty() else {
             return Err(self.space.pool.no_space());
@@ -153,10 +157,10 @@ impl<F: Flash> PagedFtl<F> {
         self.synchronise(self.translation_page(self.cache.page(oldest)))
     }
 
-    /// Where metadata is left to die by itself: a block of it to be cleaned after all, because metadata takes up more than
-    /// half of what is spare, most of it dead, or because erased blocks run out.
+    /// Returns a metadata block to clean, if metadata is not cleaned by moving but one must be cleaned nevertheless:
+    /// either metadata, most of it invalid, occupies more than half of the spare space, or erased blocks run out.
     ///
-    /// The paper has no such rule. Translation pages that are written once and never again keep a block of dead ones each.
+    /// The paper has no such rule. Translation pages that are never rewritten can each pin a block of invalid ones.
     fn metadata_in_the_way(&self) -> Option<BlockId> {
         if self.space.cleans_metadata {
             return None;
@@ -168,7 +172,7 @@ impl<F: Flash> PagedFtl<F> {
             + self.space.pool.erased.len()
             + self.space.pool.frontiers.len();
         let metadata = (self.space.pool.usable_blocks as usize).saturating_sub(used);
-        // With a very small cache, moving pages of the user writes as many translation pages, and wins nothing at once.
+        // With a very small cache, moving user pages writes as many translation pages and gains nothing at first.
         let drains = self.space.pool.erased.len() * 2 <= self.reserve_blocks;
         if (metadata as u64) * 2 <= spare && !drains {
             return None;
@@ -178,11 +182,12 @@ impl<F: Flash> PagedFtl<F> {
         (u64::from(valid) < most).then_some(emptiest)
     }
 
-    /// Moves the valid pages of a block of the user elsewhere and gives it back (paper, sec. 4: garbage-collection operations;
-    /// 4.1).
+    /// Moves the valid pages of a user block elsewhere and erases the block (paper, sec. 4: garbage-collection
+    /// operations; 4.1).
     ///
-    /// Places that pages were moved from are not reported, since all of them are about to be erased. If power is lost before,
-    /// they must be found as if they had yet to be reported: until then the validity store notes how things stood at first.
+    /// The old locations of moved pages are not reported as invalid, because the block is about to be erased. After
+    /// an earlier power cut, they must be found as unreported; until the erase, the validity store therefore refers
+    /// to the state before the move.
     fn empty_user(&mut self, victim: BlockId, cause: Cause) -> Result<(), LayerError> {
         self.foresee_cleaning(victim);
         self.find_invalid(victim)?;
@@ -222,14 +227,14 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Erases what is dead, if moving pages has left few erased blocks.
+    /// Erases blocks without needed pages, if few erased blocks are left during a move.
     pub(super) fn spare_blocks(&mut self) -> Result<(), LayerError> {
         let few = self.space.pool.erased.len() <= 2;
         if few && !self.space.dead.is_empty() { self.erase_dead() } else { Ok(()) }
     }
 
-    /// What the spare area of a page says that was not reported invalid. With eager reports the bitmap is exact, and the owner
-    /// comes with the page when it is read.
+    /// Returns the spare area of a page of the victim that was not reported as invalid. With eager reports the bitmap
+    /// is exact, and the owner is read together with the page, so no separate read is counted.
     pub(super) fn spare_of_victim(&mut self, at: Slot, cause: Cause) -> PageState {
         let (block, page) = self.space.split(at);
         if self.config.eager {
@@ -239,7 +244,8 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Whether the page at `at`, which was not reported invalid, is `page`; a cached entry knows better.
+    /// True if the page at `at`, which was not reported as invalid, is the current copy of `page`; a cached entry has
+    /// priority.
     pub(super) fn is_live(&mut self, page: Lpn, at: Slot) -> Result<bool, LayerError> {
         let Some(handle) = self.cache.find(page) else { return Ok(true) };
         let mapping = self.cache.get(handle);
@@ -248,10 +254,10 @@ impl<F: Flash> PagedFtl<F> {
         }
         self.events.unidentified_found += 1;
         if mapping.slot == Slot::NONE && mapping.dirty {
-            // The translation page still leads here. It must not, once something else is.
+            // The translation page still points here, which would be wrong once the block holds other data.
             self.synchronise(self.translation_page(page))?;
         } else if mapping.unidentified && !mapping.uncertain {
-            // It is about to be erased, and must not be reported when something else is here.
+            // The page is about to be erased and must not be reported later, when the block holds other data.
             self.cache.amend(handle, Mapping { unidentified: false, ..mapping });
         }
         Ok(false)
@@ -267,7 +273,7 @@ impl<F: Flash> PagedFtl<F> {
         self.carry_page((page, at), &data, cause, from, 1)
     }
 
-    /// Writes a page elsewhere that cleaning has read at `at`, and that `references` pages share.
+    /// Writes a page elsewhere that was read at `at` and that `references` logical pages share.
     pub(super) fn carry_page(
         &mut self,
         (page, at): (Lpn, Slot),
@@ -288,7 +294,7 @@ impl<F: Flash> PagedFtl<F> {
                 self.cache.touch(handle);
             }
             None => {
-                // Its place before is about to be erased.
+                // The page's old location is about to be erased.
                 let before = Slot::NONE;
                 let mapping =
                     Mapping { slot: to, before, dirty: true, unidentified: false, uncertain: false };
@@ -299,7 +305,7 @@ impl<F: Flash> PagedFtl<F> {
         self.limit_dirty(false)
     }
 
-    /// Moves what is needed of a metadata block, and erases it.
+    /// Moves the needed pages of a metadata block and erases the block.
     fn empty_metadata(&mut self, victim: BlockId) -> Result<(), LayerError> {
         let group = self.space.group(victim);
         for page in 0..self.space.pages_per_block() {
@@ -333,7 +339,7 @@ impl<F: Flash> PagedFtl<F> {
         self.rewrite(label)
     }
 
-    /// Erases an emptied block, or gives it up if it had failed.
+    /// Erases an emptied block, or retires it if it has failed.
     fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
         if !self.space.pool.has_failed(block) {
             return self.erase(block, cause);
@@ -345,7 +351,7 @@ impl<F: Flash> PagedFtl<F> {
         self.validity.erased(block, &mut self.space)
     }
 
-    /// Writes the pages of a block anew that was read too often.
+    /// Rewrites the pages of a block that was read too often.
     fn refresh(&mut self, block: BlockId) -> Result<(), LayerError> {
         if self.space.pool.is_open(block)
             || self.space.pool.blocks.valid_pages(block) == 0
@@ -357,7 +363,7 @@ impl<F: Flash> PagedFtl<F> {
         self.empty(block, Cause::WearLevelling)
     }
 
-    /// Moves all that is needed of a closed block, and gives it back.
+    /// Moves all needed pages of a closed block, and erases the block.
     pub(super) fn empty(&mut self, block: BlockId, cause: Cause) -> Result<(), LayerError> {
         self.space.pool.take_candidate(block);
         if self.space.group(block) == BlockGroup::User {

@@ -1,4 +1,4 @@
-//! What an FTL with a flash-resident table is made of.
+//! Settings of an FTL with a flash-resident mapping table.
 
 use super::counters::BlockCounters;
 use crate::config::ConfigError;
@@ -8,78 +8,79 @@ use crate::seed::Seed;
 use crate::validity::{ValidityConfig, ValiditySize};
 use crate::wear::WearConfig;
 
-/// How the addresses of translation pages are found.
+/// Directory of the translation pages' locations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectoryConfig {
-    /// Global mapping directory: all of them in RAM (DFTL).
+    /// Global mapping directory: all locations are in RAM (DFTL).
     Global,
-    /// A B-tree whose nodes lie in flash, of which so many are cached, the root besides (mu-FTL, IB-FTL); `None`: all.
+    /// A B-tree in flash with a limited number of cached nodes, in addition to the root (mu-FTL, IB-FTL); `None`: all
+    /// nodes are cached.
     Tree {
-        /// Nodes cached, at least one for each level.
+        /// Number of cached nodes, at least one per level.
         cached_nodes: Option<u32>,
     },
 }
 
-/// What power loss leaves of the cache's dirty entries.
+/// Treatment of the cache's dirty entries at a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// A battery lets the drive write everything down that is only in RAM.
+    /// With a battery, the drive writes everything to flash that is only in RAM.
     Battery,
     /// Recovery finds the entries in spare areas and synchronises them before anything else is done.
     Synchronised,
-    /// Recovery finds them and leaves them dirty (paper, sec. 4.3: deferred synchronisation).
+    /// Recovery finds the entries and leaves them dirty (paper, sec. 4.3: deferred synchronisation).
     Deferred {
-        /// Whether recovery leaves out pages older than the latest version of their translation page, which holds them
-        /// already. The paper does not, and corrects the entries later (App. C.3); but then a page whose trim had been
-        /// synchronised comes back.
+        /// True if recovery skips pages older than the newest version of their translation page, which already
+        /// contains them. The paper does not skip them and corrects the entries later (App. C.3), but then a page
+        /// whose trim had been synchronised reappears.
         dated: bool,
     },
 }
 
-/// Everything about an FTL but its flash and its policies.
+/// Settings of an FTL, without its flash and its policies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PagedConfig {
-    /// Its name in results.
+    /// Name of the FTL in results.
     pub kind: &'static str,
-    /// Logical pages shown above.
+    /// Logical pages that the FTL exposes.
     pub logical_pages: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// `C`: mapping entries cached, at least 1.
+    /// `C`: number of cached mapping entries, at least 1.
     pub cache_entries: u32,
-    /// Most of them that may be dirty; `None`: all.
+    /// Maximum number of dirty entries; `None`: no limit.
     pub dirty_entries: Option<u32>,
-    /// Whether a write to a page that is not cached first reads its translation page, so that its before-image is reported at
-    /// once, as DFTL does. If not, the before-image is found later (paper, sec. 4.1).
+    /// True if a write to an uncached page first reads its translation page, so that the before-image is reported
+    /// immediately, as in DFTL. If false, the before-image is identified later (paper, sec. 4.1).
     pub eager: bool,
-    /// How translation pages are found.
+    /// Directory of the translation pages' locations.
     pub directory: DirectoryConfig,
-    /// How invalid pages are known.
+    /// Type of the validity store, which records invalid pages.
     pub validity: ValidityConfig,
-    /// Of which blocks it is held in RAM how many pages are valid.
+    /// Blocks whose number of valid pages is kept in RAM.
     pub counters: BlockCounters,
-    /// Whether blocks of metadata are cleaned as all others are. If not, they are erased once nothing in them is valid
+    /// True if metadata blocks are cleaned like all others. If false, they are erased once no page in them is valid
     /// (paper, sec. 4.2).
     pub cleans_metadata: bool,
-    /// Whether a checkpoint is taken every `cache_entries` insertions and updates of the cache (paper, sec. 4.3).
+    /// True if a checkpoint is taken every `cache_entries` insertions and updates of the cache (paper, sec. 4.3).
     pub checkpoints: bool,
-    /// What happens to dirty entries in a power cut.
+    /// Treatment of dirty entries at a power cut.
     pub durability: Durability,
-    /// When cleaning begins, is put off and uses idle time, in erased blocks.
+    /// Watermarks of erased blocks: start of cleaning, deferral, and target of idle cleaning.
     pub free_blocks: FreeBlocks,
-    /// How wear is levelled.
+    /// Settings of wear levelling.
     pub wear: WearConfig,
-    /// The root of its generators.
+    /// Root seed of the FTL's random numbers.
     pub seed: Seed,
 }
 
 impl PagedConfig {
-    /// Mapping entries of a translation page: addresses of 4 bytes.
+    /// Returns the number of mapping entries (addresses of 4 bytes) in a translation page.
     pub fn entries_per_translation_page(&self) -> u32 {
         (self.page_bytes / 4).max(1)
     }
 
-    /// The key of the first setting that means nothing.
+    /// Rejects invalid settings; the error names the first invalid key.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if self.cache_entries == 0 {
             return Err(ConfigError::new("cache_entries", "is 0; at least 1 is needed"));
@@ -99,23 +100,23 @@ impl PagedConfig {
         }
     }
 
-    /// The marks of its pool, which needs `reserve` erased blocks.
+    /// Returns the watermarks of the pool, which needs `reserve` erased blocks.
     pub(super) fn marks(&self, reserve: u32) -> Result<Marks, ConfigError> {
         self.free_blocks.marks(reserve)
     }
 
-    /// Whether reports of invalid pages that are lost with the power can be found again from what flash holds, which takes
-    /// that older versions of translation pages are kept as long as a report is only in RAM.
+    /// True if recovery must be able to reconstruct reports of invalid pages that were lost with the RAM. Older
+    /// versions of translation pages are then kept as long as a report is only in RAM.
     pub fn protects_versions(&self) -> bool {
         self.durability != Durability::Battery && !self.bitmap_in_ram()
     }
 
-    /// Whether validity is known in RAM alone.
+    /// True if validity is stored only in RAM.
     pub fn bitmap_in_ram(&self) -> bool {
         matches!(self.validity, ValidityConfig::RamBitmap(_))
     }
 
-    /// How pages of its validity store look in bytes.
+    /// Returns the codec for pages of the validity store.
     pub(super) fn codec(&self, size: &ValiditySize) -> ValidityCodec {
         let gecko = match &self.validity {
             ValidityConfig::Gecko(gecko) => Some(gecko.config(size)),
@@ -125,7 +126,7 @@ impl PagedConfig {
         ValidityCodec { gecko, pages, page_bytes: self.page_bytes }
     }
 
-    /// The device as the validity store sees it.
+    /// Returns the sizes that the validity store needs.
     pub fn validity_size(&self, blocks: u32, pages_per_block: u32) -> ValiditySize {
         let (page_bytes, logical_pages) = (self.page_bytes, self.logical_pages);
         ValiditySize { blocks, pages_per_block, page_bytes, logical_pages }

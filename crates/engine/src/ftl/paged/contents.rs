@@ -1,52 +1,52 @@
-//! What the pages hold that an FTL writes for itself: they survive power cuts as their flash does.
+//! Contents of the pages that an FTL writes for itself. They survive power cuts together with the flash.
 
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Divider, Lpn, Slot};
 use crate::validity::ValidityPage;
 
-/// An entry of a translation page that its predecessor had otherwise.
+/// An entry of a translation page that differs from the previous version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Position in the translation page.
     pub entry: u32,
-    /// What the version before said.
+    /// Value in the previous version.
     pub old: Slot,
 }
 
-/// How things stood when a page of the validity store was written.
+/// State at the time when a page of the validity store was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Note {
-    /// What was to be reported because of pages older than this one had been reported.
+    /// All reports of invalid pages caused by pages older than this sequence number had been made.
     pub settled: u64,
-    /// No mapping entry was dirty that is older than this page.
+    /// No dirty mapping entry referred to a page older than this sequence number.
     pub horizon: u64,
 }
 
 /// A page that the FTL wrote for itself.
 #[derive(Debug)]
 pub enum MetaPage {
-    /// A version of a translation page, told by what it changed.
+    /// A version of a translation page, stored as its changes.
     Translation {
-        /// Where the version before was written; [`Slot::NONE`] for the first.
+        /// Location of the previous version; [`Slot::NONE`] for the first.
         previous: Slot,
-        /// Where the entries that differ from it begin among those of its block; of the first version there are none.
+        /// Index of the first changed entry in the list of its block's changes. The first version has no changes.
         first: u32,
-        /// How many they are.
+        /// Number of changed entries.
         changes: u32,
     },
-    /// A node of a translation tree: addresses of its children. Boxed once more, which makes all pages a third smaller.
+    /// A node of a translation tree: addresses of its children. The second box makes `MetaPage` a third smaller.
     Node(Box<Box<[Slot]>>),
-    /// A page of the validity store, and how things stood at the time.
+    /// A page of the validity store, and the state when it was written.
     Validity(Box<(ValidityPage, Note)>),
-    /// A page of the bitmap that another has replaced: nobody reads it again, since its spare area says all that recovery asks. Bitmaps
-    /// written anew for each page of the user would soon fill the simulation's memory.
+    /// A replaced page of the bitmap: it is never read again, since recovery only needs its spare area. Keeping the
+    /// contents would soon fill the simulation's memory when the bitmap is rewritten for each user page.
     Replaced,
-    /// A page that was not programmed to its end.
+    /// A page that was not completely programmed.
     Unreadable,
 }
 
 impl MetaPage {
-    /// Bytes of memory that the page leads to.
+    /// Returns the bytes of heap memory that the page owns.
     fn boxed_bytes(&self) -> usize {
         match self {
             MetaPage::Translation { .. } | MetaPage::Replaced | MetaPage::Unreadable => 0,
@@ -56,17 +56,18 @@ impl MetaPage {
     }
 }
 
-/// Changes a page for which an erased block of metadata keeps memory.
+/// Number of changes per page for which an erased metadata block keeps memory.
 const KEPT_CHANGES: usize = 8;
-/// Of so many blocks that hold metadata one may be erased and keep its memory, and a few besides.
+/// Erased holders keep their memory for reuse: one for each `USED_FOR_EACH_KEPT` metadata blocks in use, plus
+/// `ALWAYS_KEPT`.
 const USED_FOR_EACH_KEPT: usize = 4;
 const ALWAYS_KEPT: usize = 16;
 
-/// What a block of metadata holds. Some keep their memory when they are erased, for those that come after them.
+/// Contents of a metadata block. Some holders keep their memory after an erase, for reuse by other blocks.
 #[derive(Debug, Default)]
 struct Held {
     pages: Vec<MetaPage>,
-    /// Changes of all its versions of translation pages, one after the other.
+    /// Changes of all versions of translation pages in the block, concatenated.
     changes: Vec<Change>,
 }
 
@@ -75,7 +76,7 @@ impl Held {
         self.pages.capacity() > 0
     }
 
-    /// The pages will be dropped, and each leads to memory elsewhere that is given back: fetches all of it, a step at a time.
+    /// Prefetches, step by step, the heap memory of pages that are about to be dropped.
     fn foresee_drop(&self) {
         let validity = || {
             self.pages
@@ -85,39 +86,39 @@ impl Held {
         validity().for_each(|page| prefetch(&raw const **page));
         validity().for_each(|page| {
             if let ValidityPage::Gecko(page) = &page.0 {
-                // What the allocator keeps of a piece of memory is before it.
+                // The allocator's header of an allocation is in front of it.
                 prefetch(page.entries.as_ptr().wrapping_sub(1));
             }
         });
     }
 }
 
-/// Contents of the flash-resident translation table and of all other metadata pages, by their place in flash.
+/// Contents of the flash-resident translation table and of all other metadata pages, by flash location.
 ///
-/// Of the table's pages the newest versions are kept whole, in one array, and older ones as differences: a
-/// synchronisation changes one or two of a thousand entries, and copying the others would be most of the simulation's
-/// work. What can be read is the same: any version, as long as its block is not erased.
+/// The newest versions of translation pages are stored completely, in one array; older versions are stored as
+/// differences. A synchronisation changes one or two of a thousand entries, and copying the others would be most of
+/// the simulation's work. Nevertheless every version can be read until its block is erased.
 pub struct Contents {
-    /// Erase timestamps of the blocks, which are in their spare areas; empty unless wear levelling keeps them.
+    /// Erase timestamps of the blocks, which are in their spare areas; empty unless wear levelling stores them.
     pub erased_at: Vec<u32>,
     per_page: Divider,
-    /// The newest version of every translation page, one after the other.
+    /// The newest version of every translation page, concatenated.
     table: Vec<Slot>,
-    /// Where the newest version of each is.
+    /// Location of the newest version of each translation page.
     newest: Vec<Slot>,
     /// Number of each block's entry in `held`, plus 1; 0 for a block without metadata.
     holders: Vec<u32>,
     held: Vec<Held>,
     unused: Vec<u32>,
-    /// How many of those that are unused keep their memory.
+    /// Number of unused holders that keep their memory.
     kept: usize,
-    /// What pages lead to, bytes.
+    /// Heap memory owned by pages, in bytes.
     boxed_bytes: usize,
     per_block: Divider,
 }
 
 impl Contents {
-    /// Empty flash: no translation page has a version.
+    /// Returns the contents of empty flash: no translation page has a version.
     pub fn new(blocks: u32, pages_per_block: u32, logical_pages: u32, entries_per_page: u32) -> Self {
         let translation_pages = logical_pages.div_ceil(entries_per_page) as usize;
         Contents {
@@ -134,30 +135,30 @@ impl Contents {
         }
     }
 
-    /// Entries of a translation page.
+    /// Returns the number of entries of a translation page.
     pub fn entries_per_page(&self) -> u32 {
         self.per_page.divisor()
     }
 
-    /// The translation page that has the entry of a logical page.
+    /// Returns the translation page that contains the entry of a logical page.
     #[inline]
     pub fn translation_page(&self, page: Lpn) -> u32 {
         self.per_page.quotient(page.0)
     }
 
-    /// Position of the logical page's entry in it.
+    /// Returns the position of the logical page's entry in its translation page.
     #[inline]
     pub fn entry_of(&self, page: Lpn) -> u32 {
         page.0 - self.translation_page(page) * self.per_page.divisor()
     }
 
-    /// Position in the table of the first entry of a translation page.
+    /// Returns the position in the table of a translation page's first entry.
     #[inline]
     fn first_entry(&self, number: u32) -> usize {
         number as usize * self.per_page.divisor() as usize
     }
 
-    /// Number of translation pages.
+    /// Returns the number of translation pages.
     pub fn translation_pages(&self) -> u32 {
         self.newest.len() as u32
     }
@@ -167,7 +168,7 @@ impl Contents {
         (block as usize, (at.0 - block * self.per_block.divisor()) as usize)
     }
 
-    /// What the block of `at` holds, to be added what was programmed there.
+    /// Returns the contents of the block of `at`, to which a programmed page is then added.
     #[inline]
     fn holder(&mut self, at: Slot) -> &mut Held {
         let (block, index) = self.block_of(at);
@@ -184,21 +185,21 @@ impl Contents {
             };
         }
         let held = &mut self.held[self.holders[block] as usize - 1];
-        // Attempts that failed left no content.
+        // Failed programs left no content.
         if held.pages.len() < index {
             held.pages.resize_with(index, || MetaPage::Unreadable);
         }
         held
     }
 
-    /// A page other than one of the table was programmed.
+    /// Stores a page, not a translation page, that was programmed at `at`.
     pub fn program(&mut self, at: Slot, page: MetaPage) {
         debug_assert!(!matches!(page, MetaPage::Translation { .. }));
         self.boxed_bytes += page.boxed_bytes();
         self.holder(at).pages.push(page);
     }
 
-    /// The next version of translation page `number` was programmed at `at`, with these entries changed.
+    /// Stores the next version of translation page `number`, which was programmed at `at` and changes these entries.
     pub fn program_translation(&mut self, number: u32, at: Slot, entries: &[(u32, Slot)]) {
         let first = self.first_entry(number);
         let previous = std::mem::replace(&mut self.newest[number as usize], at);
@@ -209,7 +210,8 @@ impl Contents {
             let old = std::mem::replace(&mut table[first + entry as usize], new);
             Change { entry, old }
         });
-        // Nobody asks what there was before the first version, which has a thousand entries when a drive is filled.
+        // The state before the first version is never needed; storing it would be expensive, because this version has
+        // a thousand entries when a drive is filled.
         if previous == Slot::NONE {
             changes.for_each(drop)
         } else {
@@ -220,14 +222,14 @@ impl Contents {
         self.table = table;
     }
 
-    /// What was programmed at `at`; `None` where that is no metadata.
+    /// Returns the page programmed at `at`; `None` if it is not a metadata page.
     pub fn page(&self, at: Slot) -> Option<&MetaPage> {
         let (block, index) = self.block_of(at);
         let holder = (*self.holders.get(block)?).checked_sub(1)?;
         self.held[holder as usize].pages.get(index)
     }
 
-    /// The page at `at` has been replaced, and is forgotten if it is one of the bitmap.
+    /// Drops the content of the page at `at`, which has been replaced, if it is a bitmap page.
     pub fn forget_bitmap(&mut self, at: Slot) {
         if self.bitmap(at).is_some() {
             let page = self.page_mut(at).expect("just found");
@@ -236,7 +238,7 @@ impl Contents {
         }
     }
 
-    /// Gives the words of the bitmap's page at `from` to the page at `to`, and changes them there.
+    /// Moves the words of the bitmap page at `from` to the page at `to`, and changes them there.
     pub fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
         let mut words = std::mem::take(self.bitmap(from).expect("a page of the bitmap"));
         change(&mut words);
@@ -249,18 +251,19 @@ impl Contents {
         self.held[holder as usize].pages.get_mut(index)
     }
 
-    /// The words of the bitmap's page at `at`, if one is there.
+    /// Returns the words of the bitmap page at `at`, if there is one.
     fn bitmap(&mut self, at: Slot) -> Option<&mut Box<[u64]>> {
         let MetaPage::Validity(page) = self.page_mut(at)? else { return None };
         let ValidityPage::Bitmap(bitmap) = &mut page.0 else { return None };
         Some(&mut bitmap.words)
     }
 
-    /// The block was erased.
+    /// Drops the contents of an erased block.
     pub fn erase(&mut self, block: BlockId) {
         let holder = std::mem::take(&mut self.holders[block.index()]);
         if holder > 0 {
-            // Where a drive's spare blocks were filled for the first time, many more held metadata than ever will again.
+            // When the spare blocks of a drive are filled for the first time, many more blocks hold metadata than
+            // later.
             let used = self.held.len() - self.unused.len();
             let keeps = self.kept < used / USED_FOR_EACH_KEPT + ALWAYS_KEPT;
             let held = &mut self.held[holder as usize - 1];
@@ -268,7 +271,7 @@ impl Contents {
             self.boxed_bytes -= held.pages.iter().map(MetaPage::boxed_bytes).sum::<usize>();
             held.pages.clear();
             held.changes.clear();
-            // When a drive is filled a version changes a thousand entries; hardly any later one does.
+            // When a drive is filled, a version changes a thousand entries; later versions change few.
             if held.changes.capacity() > KEPT_CHANGES * self.per_block.divisor() as usize {
                 held.changes = Vec::new();
             }
@@ -280,11 +283,11 @@ impl Contents {
         }
     }
 
-    /// Entry `entry` of the version of translation page `number` that was programmed at `at`.
+    /// Returns entry `entry` of the version of translation page `number` that was programmed at `at`.
     ///
     /// # Panics
     ///
-    /// If there is no such version: a store that reads it has lost its way.
+    /// If there is no such version, which is a bug of the caller.
     #[inline]
     pub fn entry(&self, number: u32, at: Slot, entry: u32) -> Slot {
         if self.newest[number as usize] == at {
@@ -293,7 +296,8 @@ impl Contents {
         self.version(number, at)[entry as usize]
     }
 
-    /// All entries of the version of translation page `number` that was programmed at `at`; panics as [`Contents::entry`].
+    /// Returns all entries of the version of translation page `number` that was programmed at `at`; panics like
+    /// [`Contents::entry`].
     pub fn version(&self, number: u32, at: Slot) -> Vec<Slot> {
         let first = self.first_entry(number);
         let mut entries = self.table[first..first + self.per_page.divisor() as usize].to_vec();
@@ -308,40 +312,41 @@ impl Contents {
         entries
     }
 
-    /// What the version at `at` changed, of whatever translation page it is.
+    /// Returns the changes of the translation page version at `at`.
     pub fn changes(&self, at: Slot) -> &[Change] {
         let (_, changes) = self.translation(at).unwrap_or_else(|| panic!("no translation page is at {at:?}"));
         changes
     }
 
-    /// The version at `at`, if one is there: where the version before it is, and what it changed.
+    /// Returns the location of the previous version and the changes of the version at `at`, if there is one.
     fn translation(&self, at: Slot) -> Option<(Slot, &[Change])> {
         let Some(&MetaPage::Translation { previous, first, changes }) = self.page(at) else { return None };
         let holder = self.holders[self.block_of(at).0] as usize - 1;
         Some((previous, &self.held[holder].changes[first as usize..(first + changes) as usize]))
     }
 
-    /// The table's entry of a logical page will be read and changed soon: a hint.
+    /// Prefetches the table entry of a logical page, which will be read and changed soon.
     #[inline]
     pub fn prefetch(&self, page: Lpn) {
         self.prefetch_entry(page);
         self.prefetch_newest(self.translation_page(page));
     }
 
-    /// The same of the entry alone.
+    /// Prefetches only the entry of a logical page.
     #[inline]
     pub fn prefetch_entry(&self, page: Lpn) {
         prefetch(self.table.as_ptr().wrapping_add(page.index()));
     }
 
-    /// The newest version of translation page `number` will be read and replaced soon: a hint.
+    /// Prefetches the location of the newest version of translation page `number`, which will be read and replaced
+    /// soon.
     #[inline]
     pub fn prefetch_newest(&self, number: u32) {
         prefetch(self.newest.as_ptr().wrapping_add(number as usize));
     }
 
-    /// The page of the validity store at `at` will be read soon: fetches what the step leads to, of those from the address to
-    /// the content.
+    /// Prefetches for the page of the validity store at `at`, which will be read soon. There is one step for each
+    /// pointer on the way from the address to the content.
     #[inline]
     pub fn foresee(&self, at: Slot, step: u32) {
         let (block, index) = self.block_of(at);
@@ -365,21 +370,21 @@ impl Contents {
         }
     }
 
-    /// All entries of the newest version of a translation page.
+    /// Returns all entries of the newest version of a translation page.
     pub fn newest_version(&self, number: u32) -> &[Slot] {
         let first = self.first_entry(number);
         &self.table[first..first + self.per_page.divisor() as usize]
     }
 
-    /// The version of translation page `number` at `at` is the newest, and these are its entries.
+    /// Restores the newest version of translation page `number`, which is at `at` and has these entries.
     pub fn restore_newest(&mut self, number: u32, at: Slot, entries: &[Slot]) {
         let first = self.first_entry(number);
         self.table[first..first + entries.len()].copy_from_slice(entries);
         self.newest[number as usize] = at;
     }
 
-    /// A version was found at `at`, after the one at `previous`, from which it differs by `changes`. Pages of a block are found in
-    /// their order.
+    /// Restores a version at `at`, which follows the one at `previous` and differs from it by `changes`. The pages of
+    /// a block must be restored in order.
     pub fn restore_version(&mut self, at: Slot, previous: Slot, changes: &[Change]) {
         let held = self.holder(at);
         let first = held.changes.len() as u32;
@@ -387,7 +392,7 @@ impl Contents {
         held.pages.push(MetaPage::Translation { previous, first, changes: changes.len() as u32 });
     }
 
-    /// The last page of a run is at `at`, and has these lists, which followed from the run's other pages.
+    /// Adds lists to the last page of a run, which is at `at`; they were computed from the other pages of the run.
     pub fn complete_run(&mut self, at: Slot, first_keys: Box<[u64]>, slots: Box<[Slot]>) {
         let Some(page) = self.page_mut(at) else { return };
         let before = page.boxed_bytes();
@@ -401,13 +406,13 @@ impl Contents {
         self.boxed_bytes = self.boxed_bytes - before + after;
     }
 
-    /// The entry of a logical page in the newest version of its translation page.
+    /// Returns the entry of a logical page in the newest version of its translation page.
     #[inline]
     pub fn newest_entry(&self, page: Lpn) -> Slot {
         self.table[page.index()]
     }
 
-    /// Bytes of memory of the simulation.
+    /// Returns the memory used by the simulation, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         let bytes = |held: &Held| {
             held.pages.capacity() * size_of::<MetaPage>() + held.changes.capacity() * size_of::<Change>()

@@ -1,4 +1,4 @@
-//! Of which blocks the number of valid pages is held in RAM.
+//! Selection of blocks whose number of valid pages is kept in RAM.
 
 use crate::config::ConfigError;
 use crate::validity::{ValidityConfig, ValiditySize};
@@ -6,35 +6,37 @@ use crate::validity::{ValidityConfig, ValiditySize};
 /// Bytes of a block's number of valid pages (paper, App. B).
 const COUNTER_BYTES: u64 = 2;
 
-/// Bytes of a block's number, which each counter needs beside it where not every block has one.
+/// Bytes of a block's number, stored next to each counter if not every block has a counter.
 const NUMBER_BYTES: u64 = 4;
 
-/// Of which blocks the number of valid pages is held in RAM: the paper's block validity counters (BVC, App. B), of which it
-/// says that "only storing a sample" would do (sec. 5.3).
+/// Selection of blocks whose number of valid pages is kept in RAM: the paper's block validity counters (BVC, App. B),
+/// of which "only storing a sample" would be enough (sec. 5.3).
 ///
-/// Where not all are held, the validity store is asked about blocks drawn at random before each victim is chosen, and the
-/// victim policy chooses among the blocks whose number is known. Blocks of metadata are few, and theirs are always held.
+/// If not all counters are kept, the validity store is queried about randomly drawn blocks before each victim is
+/// chosen, and the victim policy chooses among the blocks with known numbers. Metadata blocks are few, and their
+/// counters are always kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum BlockCounters {
-    /// Of all blocks.
+    /// All blocks.
     #[default]
     Full,
-    /// Of a sample: of the blocks asked about, those with the fewest valid pages are remembered.
+    /// A sample: of the blocks queried, those with the fewest valid pages are remembered.
     Sampled {
-        /// Share of the blocks that are remembered, above 0 and at most 1.
+        /// Fraction of the blocks that is remembered, above 0 and at most 1.
         share: f64,
-        /// Blocks drawn for each victim, at least 2: with one, that is the victim, and nothing is left to be remembered.
+        /// Number of blocks drawn for each victim, at least 2: a single one would be the victim, and none would be
+        /// left to remember.
         choices: u32,
     },
-    /// Of none.
+    /// No blocks.
     None {
-        /// Blocks drawn for each victim, at least 1.
+        /// Number of blocks drawn for each victim, at least 1.
         choices: u32,
     },
 }
 
 impl BlockCounters {
-    /// Blocks drawn for each victim; `None` where all are known.
+    /// Returns the number of blocks drawn for each victim; `None` if all counters are kept.
     pub fn choices(&self) -> Option<u32> {
         match *self {
             BlockCounters::Full => None,
@@ -42,7 +44,7 @@ impl BlockCounters {
         }
     }
 
-    /// Of so many blocks, those of the user that are remembered from one victim to the next.
+    /// Returns how many of `blocks` blocks, counting user blocks only, are remembered from one victim to the next.
     pub fn kept(&self, blocks: u32) -> u32 {
         match *self {
             BlockCounters::Full => blocks,
@@ -51,12 +53,12 @@ impl BlockCounters {
         }
     }
 
-    /// Refuses what means nothing; errors name the key `counter_share` or `counter_choices`.
+    /// Rejects invalid settings; errors name the key `counter_share` or `counter_choices`.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Some(choices) = self.choices() else { return Ok(()) };
         let is_sampled = matches!(self, BlockCounters::Sampled { .. });
         if choices < 1 + u32::from(is_sampled) {
-            // The only block that is known is the next victim, and none is left to be remembered.
+            // The only known block becomes the victim, so none is left to remember.
             let least = if is_sampled {
                 "two blocks must be drawn for one to be remembered"
             } else {
@@ -73,7 +75,8 @@ impl BlockCounters {
         Ok(())
     }
 
-    /// Refuses a bitmap in RAM, too, from which valid pages are counted.
+    /// Rejects invalid settings, and a bitmap in RAM without full counters, because its valid pages are counted
+    /// anyway.
     pub(super) fn check_with(&self, validity: &ValidityConfig) -> Result<(), ConfigError> {
         if *self != BlockCounters::Full && matches!(validity, ValidityConfig::RamBitmap(_)) {
             let problem = "must be full with a bitmap in RAM, from which valid pages are counted";
@@ -82,7 +85,8 @@ impl BlockCounters {
         self.check()
     }
 
-    /// RAM that they take in the device, with the bits of each block drawn, and the blocks of which pages were reported last.
+    /// Returns the RAM for counters in the device, including the bits of each drawn block and the list of blocks with
+    /// the most recently reported pages.
     pub(super) fn ram(&self, size: &ValiditySize, metadata_blocks: u64) -> u64 {
         let Some(choices) = self.choices() else { return COUNTER_BYTES * u64::from(size.blocks) };
         let rows = u64::from(self.kept(size.blocks)) + u64::from(choices) + metadata_blocks;
@@ -91,7 +95,8 @@ impl BlockCounters {
     }
 }
 
-/// Blocks of metadata whose counters are always held, if every second page in them is one that was replaced.
+/// Returns the number of metadata blocks, whose counters are always kept, if every second page in them is an old
+/// version.
 pub(super) fn metadata_blocks(validity: &ValidityConfig, size: &ValiditySize, translation_pages: u32) -> u64 {
     let pages = u64::from(size.blocks) * u64::from(size.pages_per_block);
     let validity = match validity {
@@ -111,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_take_what_appendix_b_says_and_a_number_each_where_not_all_are_there() {
+    fn counter_ram_matches_appendix_b() {
         let size = ValiditySize { blocks: 1000, pages_per_block: 128, page_bytes: 4096, logical_pages: 9 };
         assert_eq!(BlockCounters::Full.ram(&size, 7), 2000);
         assert_eq!(BlockCounters::None { choices: 10 }.ram(&size, 7), 6 * 17 + 10 * 20);

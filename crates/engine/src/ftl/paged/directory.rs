@@ -1,4 +1,4 @@
-//! Where translation pages are: all in RAM, or in a tree of nodes that lie in flash themselves.
+//! Directory of translation pages: completely in RAM, or a tree whose nodes are in flash.
 
 use super::contents::Contents;
 use super::space::Space;
@@ -8,7 +8,7 @@ use crate::nand::Flash;
 use crate::table::prefetch;
 use crate::units::Slot;
 
-/// The addresses of translation pages.
+/// Locations of translation pages.
 pub enum Directory {
     /// The global mapping directory of DFTL.
     Global(Vec<Slot>),
@@ -17,7 +17,7 @@ pub enum Directory {
 }
 
 impl Directory {
-    /// Where a translation page is, [`Slot::NONE`] if it was never written; may read nodes.
+    /// Returns the location of a translation page, [`Slot::NONE`] if it was never written; may read nodes.
     #[inline]
     pub fn locate<F: Flash>(&mut self, number: u32, space: &mut Space<F>) -> Result<Slot, LayerError> {
         match self {
@@ -26,7 +26,7 @@ impl Directory {
         }
     }
 
-    /// The same at no cost, for checks.
+    /// Returns the location without counting any flash operation, for checks.
     pub fn peek(&self, number: u32, contents: &Contents) -> Slot {
         match self {
             Directory::Global(places) => places[number as usize],
@@ -34,7 +34,7 @@ impl Directory {
         }
     }
 
-    /// Where the translation page is, if that is in RAM without fail; [`Slot::NONE`] if not. For prefetching.
+    /// Returns the location of the translation page if it is certainly in RAM, else [`Slot::NONE`]. For prefetching.
     #[inline]
     pub fn hint(&self, number: u32) -> Slot {
         match self {
@@ -43,7 +43,7 @@ impl Directory {
         }
     }
 
-    /// The translation page's address will be read soon: a hint.
+    /// Prefetches the location of the translation page.
     #[inline]
     pub fn prefetch(&self, number: u32) {
         if let Directory::Global(places) = self {
@@ -51,7 +51,8 @@ impl Directory {
         }
     }
 
-    /// A new version of the translation page is at `at`; may write nodes that are not cached any longer.
+    /// Records that a new version of the translation page is at `at`; may write nodes that no longer fit in the
+    /// cache.
     pub fn set<F: Flash>(&mut self, number: u32, at: Slot, space: &mut Space<F>) -> Result<(), LayerError> {
         match self {
             Directory::Global(places) => {
@@ -62,7 +63,7 @@ impl Directory {
         }
     }
 
-    /// Writes nodes until those in RAM fit their room.
+    /// Writes nodes until the remaining ones fit in the cache.
     pub fn shrink<F: Flash>(&mut self, space: &mut Space<F>) -> Result<(), LayerError> {
         match self {
             Directory::Global(_) => Ok(()),
@@ -70,7 +71,7 @@ impl Directory {
         }
     }
 
-    /// Cleaning comes upon a node at `at`: it is written elsewhere if it is the tree's.
+    /// Handles a node at `at` in a victim: rewrites it elsewhere if it is part of the tree.
     pub fn relocate_node<F: Flash>(
         &mut self,
         label: u32,
@@ -83,12 +84,12 @@ impl Directory {
         }
     }
 
-    /// Whether the node named `label` is the tree's at `at`.
+    /// True if the tree's node `label` is at `at`.
     pub fn has_node(&self, label: u32, at: Slot, contents: &Contents) -> bool {
         matches!(self, Directory::Tree(tree) if tree.has_node(label, at, contents))
     }
 
-    /// RAM in the device.
+    /// Returns the RAM used in the device.
     pub fn ram(&self, page_bytes: u32) -> Vec<RamPart> {
         match self {
             Directory::Global(places) => {
@@ -98,7 +99,7 @@ impl Directory {
         }
     }
 
-    /// Most nodes that one change may write.
+    /// Returns the maximum number of nodes that one change may write.
     pub fn most_appended(&self) -> u32 {
         match self {
             Directory::Global(_) => 0,

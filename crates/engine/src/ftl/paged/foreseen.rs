@@ -1,14 +1,15 @@
-//! What is known of the operations to come, collected until there is enough of it to be worth while.
+//! Pages and evictions known in advance, collected in groups for prefetching.
 
 use crate::units::Lpn;
 
-/// Removals from the cache, and pages, for which a step is taken at a time.
+/// Number of pages, or of evictions from the mapping cache, for which a prefetching step is done at a time.
 pub const CLUMP: usize = 16;
-/// Clumps of pages that are remembered: more than one removal can add to the last.
+/// Number of groups of pages that are remembered; more than one, because one eviction can add pages beyond the end of
+/// a group.
 const CLUMPS: usize = 4;
 
-/// Pages of the user whose entries in translation pages will be replaced soon, in the order in which they were found; and how many
-/// entries were removed from the cache.
+/// User pages whose translation entries will be replaced soon, in the order in which they were found, and the number
+/// of entries evicted from the cache.
 pub struct Foreseen {
     pages: [Lpn; CLUMPS * CLUMP],
     found: usize,
@@ -22,26 +23,26 @@ impl Default for Foreseen {
 }
 
 impl Foreseen {
-    /// A page was found.
+    /// Adds a page.
     #[inline(always)]
     pub fn find(&mut self, page: Lpn) {
         self.pages[self.found % self.pages.len()] = page;
         self.found += 1;
     }
 
-    /// Clumps found so far.
+    /// Returns the number of complete groups.
     #[inline(always)]
     pub fn clumps(&self) -> usize {
         self.found / CLUMP
     }
 
-    /// The pages of the clump that was found so many clumps ago; 1 is the last.
+    /// Returns the pages of a complete group: 1 for the last group, 2 for the one before.
     pub fn clump(&self, back: usize) -> &[Lpn] {
         let number = (self.clumps() + CLUMPS - back) % CLUMPS;
         &self.pages[number * CLUMP..][..CLUMP]
     }
 
-    /// An entry is removed; whether a clump of them was.
+    /// Counts an eviction. Returns true if it completes a group of evictions.
     #[inline(always)]
     pub fn remove(&mut self) -> bool {
         self.removals += 1;
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_clumps_are_told_in_their_order() {
+    fn clump_returns_last_groups_in_order() {
         let mut foreseen = Foreseen::default();
         (0..2 * CLUMP as u32 + 3).for_each(|page| foreseen.find(Lpn(page)));
         assert_eq!(foreseen.clumps(), 2);

@@ -1,8 +1,8 @@
-//! Emptying a block of the user where somebody else says what becomes of its live pages.
+//! Emptying a user block under a migration policy, which decides about its live pages.
 //!
-//! All of them are read before the first is moved. What is forgotten stays where it is, and in the map, until everything that was to
-//! be written in its place is on flash: power may be lost before, and the victim is still there then. After that the
-//! translation page must say that the page is nowhere, before something else is in its place.
+//! All live pages are read before the first one is moved. A dropped page stays in the victim and in the map until all
+//! pages that replace it are on flash: if power is lost before, the victim still exists. Afterwards, the translation
+//! page must record that the page has no location before other data is written there.
 
 use super::config::Durability;
 use super::store::PagedFtl;
@@ -21,7 +21,7 @@ struct Live<P> {
     data: Vec<P>,
 }
 
-/// An FTL with the live pages of a victim in hand.
+/// An FTL while it empties a victim with these live pages.
 struct Emptying<'a, F: Flash> {
     ftl: &'a mut PagedFtl<F>,
     live: &'a Live<F::Payload>,
@@ -31,7 +31,7 @@ struct Emptying<'a, F: Flash> {
 }
 
 impl<F: Flash> PagedFtl<F> {
-    /// Does with all live pages of `victim` what the judge says.
+    /// Executes the decisions of the migration policy `judge` on all live pages of `victim`.
     pub(super) fn move_judged(
         &mut self,
         victim: BlockId,
@@ -66,7 +66,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(live)
     }
 
-    /// Forgets pages of the victim in hand.
+    /// Drops pages of the current victim.
     fn forget_live(&mut self, live: &Live<F::Payload>, forgotten: &[usize]) -> Result<(), LayerError> {
         let mut translation_pages = BTreeSet::new();
         for &at in forgotten {
@@ -78,7 +78,7 @@ impl<F: Flash> PagedFtl<F> {
                 }
                 None => {
                     self.make_room()?;
-                    // Its place before is about to be erased.
+                    // The page's old location is about to be erased.
                     let (slot, before) = (Slot::NONE, Slot::NONE);
                     let nowhere =
                         Mapping { slot, before, dirty: true, unidentified: false, uncertain: false };
@@ -91,17 +91,17 @@ impl<F: Flash> PagedFtl<F> {
             self.space.invalidate(place);
             translation_pages.insert(self.translation_page(page));
         }
-        // A battery would write them down.
+        // With a battery, the entries would be written at a power cut.
         translation_pages.retain(|_| self.config.durability != Durability::Battery);
         for number in translation_pages {
             self.spare_blocks()?;
-            // In any case, so that its date is later than those of all copies of these pages.
+            // Rewritten in any case, so that the translation page is newer than all copies of these pages.
             self.rewrite(number)?;
         }
         self.limit_dirty(false)
     }
 
-    /// Writes a page for the sake of `cause`, as if its user had.
+    /// Writes a page with cause `cause`, like a write of the user.
     fn write_moved(
         &mut self,
         page: Lpn,

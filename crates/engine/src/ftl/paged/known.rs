@@ -1,4 +1,4 @@
-//! Which blocks a victim policy sees: all, or those whose valid pages are known.
+//! Blocks that a victim policy sees: all, or only those with a known number of valid pages.
 
 use crate::counters::Cause;
 use crate::seed::{Random, Seed};
@@ -9,44 +9,45 @@ use crate::victim::{Below, Blocks, Needs, VictimPolicy, draw_block};
 use rand::RngCore;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Who picks victims.
+/// Choice of victims.
 pub enum Chooser {
     /// A policy that sees all blocks.
     All(Box<dyn VictimPolicy>),
-    /// A policy that sees those blocks whose valid pages are known.
+    /// A policy that sees only blocks with a known number of valid pages.
     Known(Box<Known>),
 }
 
-/// The blocks whose valid pages are known, as a table of their own: its rows are all that the policy sees.
+/// A separate table of the blocks with a known number of valid pages. Its rows are all that the policy sees.
 ///
-/// A block of the user comes into it when the validity store was asked about it, and goes when it is a victim, or when more
-/// are known than may be remembered and it has the most valid pages. Blocks of metadata come when they are closed.
+/// A user block is added after a query of the validity store. It is removed when it becomes a victim, or when more
+/// blocks are known than may be remembered and it has the most valid pages. Metadata blocks are added when they are
+/// closed.
 pub struct Known {
     policy: Box<dyn VictimPolicy>,
     random: Random,
-    /// Blocks of the user that are remembered from one victim to the next.
+    /// Maximum number of user blocks remembered from one victim to the next.
     kept: usize,
-    /// Blocks drawn for each victim.
+    /// Number of blocks drawn for each victim.
     choices: u32,
     table: Blocks,
     rows: Vec<Row>,
     free: Vec<u32>,
-    /// The row of each block, and 1; 0: none.
+    /// Row of each block, plus 1; 0 without a row.
     row_of: Vec<u32>,
-    /// Blocks of the user that are known.
+    /// Number of known user blocks.
     sampled: usize,
     fullest: Fullest,
-    /// Blocks asked about since the last victim, and what the answer was.
+    /// Blocks queried since the last victim, with the answers.
     fresh: Vec<(BlockId, PageSet)>,
     unused: Vec<PageSet>,
-    /// Closed blocks of metadata of which nothing is dead yet. A policy that goes by the order of closing would take them again
-    /// and again, and never a block of the user, which is known for one victim only.
+    /// Closed metadata blocks without invalid pages. If they had rows, a policy based on closing order would take
+    /// them again and again, and never a user block, which is only known for one victim.
     full_metadata: BTreeSet<BlockId>,
-    /// Blocks of which a page was reported invalid last.
+    /// Blocks with the most recently reported invalid pages.
     reported: VecDeque<BlockId>,
 }
 
-/// What a row shows.
+/// Content of a row.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     block: BlockId,
@@ -58,26 +59,26 @@ const NO_BLOCK: BlockId = BlockId(u32::MAX);
 /// Sizes of a table of known blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownSize {
-    /// All blocks.
+    /// Number of all blocks.
     pub blocks: u32,
-    /// Pages of each.
+    /// Pages per block.
     pub pages_per_block: u32,
-    /// Logical pages on them.
+    /// Number of logical pages.
     pub logical_pages: u32,
-    /// Blocks of the user that are remembered.
+    /// Maximum number of user blocks remembered.
     pub kept: u32,
-    /// Blocks drawn for each victim.
+    /// Number of blocks drawn for each victim.
     pub choices: u32,
-    /// Blocks of metadata that are expected to be among them; if there are more, the table grows.
+    /// Expected number of metadata blocks in the table; the table grows if there are more.
     pub metadata: u32,
 }
 
 impl Known {
-    /// No block is known.
+    /// Creates an empty table.
     pub fn new(policy: Box<dyn VictimPolicy>, size: KnownSize, seed: Seed) -> Self {
         let KnownSize { blocks, pages_per_block, logical_pages, kept, choices, metadata } = size;
         let rows = kept.saturating_add(choices).saturating_add(metadata).min(blocks);
-        // The average block of the table is as full as that of the drive.
+        // Assumes that blocks in the table are as full as the average block of the drive.
         let pages = u64::from(logical_pages) * u64::from(rows) / u64::from(blocks.max(1));
         Known {
             random: seed.of("known blocks").random(),
@@ -97,17 +98,18 @@ impl Known {
         }
     }
 
-    /// Blocks drawn for each victim.
+    /// Returns the number of blocks drawn for each victim.
     pub fn choices(&self) -> u32 {
         self.choices
     }
 
-    /// Whether the block's valid pages are known.
+    /// True if the block's number of valid pages is known.
     pub fn knows(&self, block: BlockId) -> bool {
         self.row_of[block.index()] > 0
     }
 
-    /// A candidate of the user: one of which a page was reported lately, if `reported`, else any with the same chance.
+    /// Draws a user block that is a candidate: one with a recently reported page if `reported`, otherwise uniformly
+    /// at random.
     pub fn draw(
         &mut self,
         blocks: &Blocks,
@@ -119,20 +121,20 @@ impl Known {
         lately.filter(suits).or_else(|| draw_block(&mut self.random, blocks, &is_user))
     }
 
-    /// A set to be filled with the invalid pages of a block.
+    /// Returns an empty set to be filled with the invalid pages of a block.
     pub fn empty_set(&mut self, pages: u32) -> PageSet {
         let mut set = self.unused.pop().unwrap_or_else(|| PageSet::new(pages));
         set.clear();
         set
     }
 
-    /// The validity store's answer about a candidate of the user.
+    /// Adds a user block with the validity store's answer.
     pub fn learn(&mut self, block: BlockId, invalid: PageSet, blocks: &Blocks) {
         self.show(block, invalid.pages() - invalid.count(), false, blocks);
         self.fresh.push((block, invalid));
     }
 
-    /// A block of metadata is closed: its valid pages are known, once there is one that is not.
+    /// Adds a closed metadata block; a full one is only noted until one of its pages is invalidated.
     pub fn closed_metadata(&mut self, block: BlockId, blocks: &Blocks) {
         let valid = blocks.valid_pages(block);
         if valid < blocks.pages_per_block() {
@@ -142,19 +144,19 @@ impl Known {
         }
     }
 
-    /// The invalid pages of the victim, if it was asked about just now.
+    /// Returns the invalid pages of the victim, if it was queried since the last victim.
     pub fn take_answer(&mut self, victim: BlockId) -> Option<PageSet> {
         let at = self.fresh.iter().position(|(block, _)| *block == victim)?;
         Some(self.fresh.swap_remove(at).1)
     }
 
-    /// A set that is not needed any more.
+    /// Returns a set that is no longer needed, for reuse.
     pub fn give_back(&mut self, set: PageSet) {
         self.unused.push(set);
     }
 
-    /// A victim was chosen, or none: forgets all answers but that about it, and what may not be remembered, the fullest blocks
-    /// first.
+    /// Called when a victim, or none, was chosen: drops all answers except the victim's, and the blocks beyond the
+    /// maximum number remembered, fullest first.
     pub fn forget(&mut self, victim: Option<BlockId>) {
         for at in (0..self.fresh.len()).rev() {
             if Some(self.fresh[at].0) != victim {
@@ -170,7 +172,7 @@ impl Known {
         }
     }
 
-    /// What of it does not agree with the table of all blocks.
+    /// Checks the table against the table of all blocks.
     pub fn check(&self, blocks: &Blocks) -> Result<(), String> {
         let mut shown = 0;
         for (row, &Row { block, is_metadata }) in (0u32..).zip(&self.rows) {
@@ -201,7 +203,7 @@ impl Known {
         self.policy.closed(row, &self.table);
     }
 
-    /// Adds rows, of which the answer is one that is free.
+    /// Adds rows and returns a free one.
     #[cold]
     fn grow(&mut self) -> u32 {
         let (old, all) = (self.rows.len() as u32, self.row_of.len() as u32);
@@ -213,7 +215,7 @@ impl Known {
         self.free.pop().expect("a row for every block")
     }
 
-    /// The row shows nothing any more; the block that it showed.
+    /// Frees the row. Returns the block that it contained.
     fn release(&mut self, row: BlockId) -> BlockId {
         let Row { block, is_metadata } = self.rows[row.index()];
         self.rows[row.index()].block = NO_BLOCK;
@@ -289,7 +291,7 @@ impl VictimPolicy for Chooser {
     }
 
     fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
-        // One that knows only some blocks has numbers of its own for them.
+        // A policy that sees only some blocks has its own numbering of blocks, so it is not notified.
         if let Chooser::All(policy) = self {
             policy.programmed(block, first, pages, cause, blocks);
         }
@@ -312,7 +314,7 @@ impl VictimPolicy for Chooser {
     fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
         match self {
             Chooser::All(policy) => policy.select_above(blocks, below),
-            // Flash, which is all that these FTLs stand on, has nothing to say.
+            // These FTLs only run on flash, which has no queries to answer.
             Chooser::Known(known) => known.select(blocks),
         }
     }
@@ -342,11 +344,11 @@ impl VictimPolicy for Chooser {
     }
 }
 
-/// Finds the row with the most valid pages. A row is on the stack of the count that it had when it was last looked at, which
-/// is put right when it comes to the top.
+/// Finds the row with the most valid pages. Each row is on the stack of the count that it had when it was last
+/// examined; the stack is corrected when the row comes to the top.
 struct Fullest {
     stacks: Vec<Vec<(BlockId, u32)>>,
-    /// How often each row was forgotten: entries with another number are of what it showed before.
+    /// Number of times each row was reused: entries with another number belong to an earlier block.
     stamps: Vec<u32>,
     entries: usize,
     highest: usize,
@@ -359,7 +361,7 @@ impl Fullest {
     }
 
     fn push(&mut self, row: BlockId, valid: u32) {
-        // Rows that went in another way leave entries behind.
+        // Rows that were removed otherwise leave stale entries behind.
         if self.entries > 2 * self.stamps.len() + 64 {
             let stamps = &self.stamps;
             self.stacks
@@ -376,7 +378,7 @@ impl Fullest {
         self.stamps[row.index()] = self.stamps[row.index()].wrapping_add(1);
     }
 
-    /// The row with the most valid pages, by what `table` says now.
+    /// Returns the row with the most valid pages according to `table`.
     fn pop(&mut self, table: &Blocks) -> Option<BlockId> {
         loop {
             let Some((row, stamp)) = self.stacks[self.highest].pop() else {
@@ -422,9 +424,10 @@ mod tests {
         set
     }
 
-    /// Beside a list of what is known: the emptiest is chosen, and the emptiest of the others are remembered.
+    /// Comparison with a simple list: the block with the fewest valid pages is chosen, and the emptiest of the others
+    /// are remembered.
     #[test]
-    fn the_emptiest_blocks_are_chosen_and_remembered() {
+    fn blocks_with_fewest_valid_pages_are_chosen_and_remembered() {
         for (kept, choices) in [(0, 1), (0, 4), (1, 2), (5, 3), (12, 1)] {
             let (mut known, mut blocks) = known(kept, choices);
             let mut random = Seed(9).random();
@@ -450,7 +453,7 @@ mod tests {
                 let gone = list.iter().filter(|block| !kept_list.contains(block));
                 assert!(gone.into_iter().all(|&block| blocks.score(block) >= most));
                 std::mem::swap(&mut list, &mut kept_list);
-                // The victim is written anew, and pages die, here and there.
+                // The victim is rewritten, and random pages are invalidated.
                 blocks.take(victim);
                 blocks.open(victim);
                 blocks.close(victim);
@@ -467,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_metadata_are_known_from_their_closing_and_never_forgotten() {
+    fn closed_metadata_blocks_are_always_known() {
         let (mut known, mut blocks) = known(0, 1);
         (0..30).for_each(|block| known.closed_metadata(BlockId(block), &blocks));
         assert!((0..40).all(|block| !known.knows(BlockId(block))), "nothing of them is dead");

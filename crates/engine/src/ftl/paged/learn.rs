@@ -1,4 +1,4 @@
-//! Finding out how many valid pages blocks hold whose counters are not in RAM: by asking the validity store.
+//! Queries of the validity store about blocks whose number of valid pages is not in RAM.
 
 use super::known::Chooser;
 use super::space::BlockGroup;
@@ -7,16 +7,17 @@ use crate::layer::LayerError;
 use crate::nand::Flash;
 use crate::units::BlockId;
 
-/// Draws in vain, in rounds for each victim and for each candidate, and at most, before dirty entries are synchronised, so that
-/// their pages' former places become known as invalid. A synchronisation writes a page; a drive with few candidates is better
-/// looked through.
+/// Limits of fruitless draws, after which dirty entries are synchronised so that the previous locations of their
+/// pages become known as invalid: minimum number of rounds, draws per candidate, and maximum number of draws. A
+/// synchronisation writes a page, so on a drive with few candidates it is better to query all of them first.
 const FRUITLESS_ROUNDS: u64 = 8;
 const DRAWS_PER_CANDIDATE: u64 = 4;
 const MOST_DRAWS: u64 = 256;
 
 impl<F: Flash> PagedFtl<F> {
-    /// Asks about some candidates before a victim is chosen among those known. Each is a query of the validity store, whose
-    /// reads are paid; with `fruitless` victims in a row full of valid pages, blocks are taken of which pages were reported last.
+    /// Queries some candidates before a victim is chosen among the known blocks. Each query reads from the validity
+    /// store, and these reads are counted. After `fruitless` victims without invalid pages, prefers blocks with
+    /// recently reported pages.
     pub(super) fn learn(&mut self, fruitless: u64) -> Result<(), LayerError> {
         let Chooser::Known(known) = &self.space.pool.victim else { return Ok(()) };
         for _ in 0..known.choices() {
@@ -26,7 +27,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// A candidate of the user.
+    /// Draws a user block that is a candidate.
     fn draw(&mut self, reported: bool) -> Option<BlockId> {
         let (users, space) = (self.space.user_streams(), &mut self.space);
         let Chooser::Known(known) = &mut space.pool.victim else { return None };
@@ -45,7 +46,7 @@ impl<F: Flash> PagedFtl<F> {
         let mut invalid = known.empty_set(pages);
         self.validity.query(block, &mut invalid, &mut self.space)?;
         self.events.blocks_asked_about += 1;
-        // What was reported twice after a power cut was counted twice; the store knows better.
+        // Pages reported twice after a power cut were counted twice; the store has the exact number.
         self.approximate.remove(&block);
         let space = &mut self.space;
         space.pool.blocks.recount(block, pages - invalid.count());
@@ -55,7 +56,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Whether it was looked long enough for a block that is worth cleaning.
+    /// True if the search for a block worth cleaning has taken long enough.
     pub(super) fn looked_in_vain(&self, fruitless: u64) -> bool {
         let Chooser::Known(known) = &self.space.pool.victim else { return false };
         let candidates = u64::from(self.space.pool.blocks.candidates());
@@ -64,14 +65,15 @@ impl<F: Flash> PagedFtl<F> {
         fruitless >= FRUITLESS_ROUNDS && draws >= enough && self.cache.oldest_dirty().is_some()
     }
 
-    /// A victim was chosen, or none that is worth it: forgets those blocks that may not be remembered.
+    /// Called when a victim was chosen, or no block was worth it: drops the blocks that may not be remembered.
     pub(super) fn forget_known(&mut self, victim: Option<BlockId>) {
         if let Chooser::Known(known) = &mut self.space.pool.victim {
             known.forget(victim);
         }
     }
 
-    /// Finds the invalid pages of a block that is to be emptied: a read of the validity store, unless it was asked just now.
+    /// Finds the invalid pages of a block that will be emptied; queries the validity store unless the block was just
+    /// queried.
     pub(super) fn find_invalid(&mut self, victim: BlockId) -> Result<(), LayerError> {
         self.invalid.clear();
         if let Chooser::Known(known) = &mut self.space.pool.victim
@@ -83,8 +85,7 @@ impl<F: Flash> PagedFtl<F> {
         self.validity.query(victim, &mut self.invalid, &mut self.space)
     }
 
-    /// Counts the valid pages of the blocks of the user that are to be counted, as the simulation's own account: the device
-    /// reads nothing.
+    /// Counts the valid pages of these user blocks for the simulation's own statistics; no reads are counted.
     pub(super) fn count_for_account(&mut self, blocks: &[BlockId]) {
         for &block in blocks {
             debug_assert_eq!(self.space.group(block), BlockGroup::User);

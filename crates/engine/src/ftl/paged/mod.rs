@@ -1,8 +1,8 @@
-//! FTLs that map pages and keep their tables in flash: DFTL, LazyFTL, mu-FTL, IB-FTL and GeckoFTL, and whatever else can be
-//! put together from their parts.
+//! Page-mapped FTLs with tables in flash: DFTL, LazyFTL, mu-FTL, IB-FTL, GeckoFTL, and other combinations of their
+//! parts.
 //!
-//! After the paper: N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large Flash
-//! Devices", SIGMOD 2016; sections are its.
+//! "The paper" is N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large
+//! Flash Devices", SIGMOD 2016; section numbers refer to it.
 
 mod abilities;
 mod ahead;

@@ -1,4 +1,4 @@
-//! Parts of an FTL from its settings, and the room that they take.
+//! Construction of an FTL's parts from its settings, and the space they need.
 
 use super::config::{DirectoryConfig, Durability, PagedConfig};
 use super::counters;
@@ -14,7 +14,7 @@ use crate::validity::{
 use crate::victim::VictimPolicy;
 use crate::wear::WearLevelling;
 
-/// The store again from its pages that were found in flash. A bitmap in RAM without a saved image is empty.
+/// Recovers the validity store from its pages in flash. A bitmap in RAM without a saved image is empty.
 pub(super) fn recover_validity(
     config: &PagedConfig,
     size: &ValiditySize,
@@ -38,7 +38,7 @@ pub(super) fn recover_validity(
     })
 }
 
-/// The directory of translation pages that are at `places`.
+/// Creates the directory of translation pages that are at `places`.
 pub(super) fn directory(config: &PagedConfig, places: &[Slot]) -> Result<Directory, ConfigError> {
     Ok(match config.directory {
         DirectoryConfig::Global => Directory::Global(places.to_vec()),
@@ -48,7 +48,7 @@ pub(super) fn directory(config: &PagedConfig, places: &[Slot]) -> Result<Directo
     })
 }
 
-/// Pages that the store writes when a battery saves it.
+/// Returns the number of pages that the validity store writes when a battery saves it.
 pub(super) fn saved_pages(config: &PagedConfig, size: &ValiditySize) -> u64 {
     match (config.durability, &config.validity) {
         (Durability::Battery, ValidityConfig::RamBitmap(_)) => bitmap_pages(size),
@@ -56,10 +56,11 @@ pub(super) fn saved_pages(config: &PagedConfig, size: &ValiditySize) -> u64 {
     }
 }
 
-/// Erased blocks below which a victim is cleaned.
+/// Returns the number of erased blocks below which a victim is cleaned.
 ///
-/// Cleaning one may append its pages, twice as many translation pages with what they bring about, and what the validity store
-/// writes at once; each in blocks of its own, of which the first may have to be opened.
+/// Cleaning a victim may write its pages, twice as many translation pages with the writes these cause, and the pages
+/// that the validity store writes at once. Each kind goes to its own blocks, the first of which may have to be
+/// opened.
 pub(super) fn reserve_blocks(
     config: &PagedConfig,
     size: &ValiditySize,
@@ -75,7 +76,7 @@ pub(super) fn reserve_blocks(
         + full(synchronised_pages(config))
 }
 
-/// Translation pages that recovery may write before anything can be cleaned.
+/// Returns the number of translation pages that recovery may write before any block can be cleaned.
 fn synchronised_pages(config: &PagedConfig) -> u64 {
     if config.durability != Durability::Synchronised {
         return 0;
@@ -84,7 +85,7 @@ fn synchronised_pages(config: &PagedConfig) -> u64 {
     config.dirty_entries.unwrap_or(config.cache_entries).min(translation_pages).into()
 }
 
-/// The victim policy, shown what the FTL knows.
+/// Returns the victim policy together with the blocks that it sees.
 pub(super) fn chooser(
     config: &PagedConfig,
     size: &ValiditySize,
@@ -92,7 +93,7 @@ pub(super) fn chooser(
     policy: Box<dyn VictimPolicy>,
 ) -> Chooser {
     let Some(choices) = config.counters.choices() else { return Chooser::All(policy) };
-    // Twice as many as are reckoned with, if they are candidates at all.
+    // Twice the expected number, if metadata blocks are candidates at all.
     let metadata = match config.cleans_metadata {
         true => 2 * counters::metadata_blocks(&config.validity, size, translation_pages) + 8,
         false => 0,
@@ -103,7 +104,7 @@ pub(super) fn chooser(
     Chooser::Known(Box::new(Known::new(policy, size, config.seed)))
 }
 
-/// The wear levelling, if there is any.
+/// Returns the wear-levelling policy, if any.
 pub(super) fn levelling(
     config: &PagedConfig,
     size: &ValiditySize,
@@ -118,7 +119,7 @@ fn bitmap_pages(size: &ValiditySize) -> u64 {
     pages.div_ceil(8 * u64::from(size.page_bytes))
 }
 
-/// Most pages of metadata that are needed at a time.
+/// Returns the maximum number of metadata pages needed at a time.
 pub(super) fn metadata_pages(
     config: &PagedConfig,
     size: &ValiditySize,
@@ -136,7 +137,8 @@ pub(super) fn metadata_pages(
             let log = log.config(size);
             log.entries.div_ceil(u64::from(log.page_entries())) + 2 * validity.most_appended()
         }
-        // The other runs together are as large as the largest, and a merge keeps the old ones until the new one is whole.
+        // The other runs together are as large as the largest, and a merge keeps the old runs until the new one is
+        // complete.
         ValidityConfig::Gecko(_) => 3 * validity.most_appended(),
     };
     table + validity

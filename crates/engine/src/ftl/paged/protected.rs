@@ -1,29 +1,29 @@
-//! Blocks that may not be erased yet.
+//! Blocks that must not be erased yet.
 
 use crate::table::{filled, prefetch};
 use crate::units::BlockId;
 
-/// Blocks that may not be erased before the validity store has written its buffer: they hold versions of translation pages
-/// from which what is in the buffer could be found again (paper, App. C.2.2). Each with the number of the version that
-/// followed.
+/// Blocks that must not be erased before the validity store has written its buffer, each with the sequence number of
+/// the version that followed. They contain versions of translation pages from which the contents of the buffer could
+/// be reconstructed (paper, App. C.2.2).
 #[derive(Debug, Default)]
 pub struct Protected {
     blocks: Vec<(BlockId, u64)>,
-    /// Place of each block in that list, plus 1; 0 for one that is not in it. It may end before the last block.
+    /// Position of each block in this list, plus 1; 0 if it is not listed. May be shorter than the number of blocks.
     places: Vec<u32>,
-    /// Up to which number all were released last, unless one was added since that would be released, too.
+    /// Sequence number of the last release; `None` if a block was added since that this release would cover.
     released: Option<u64>,
-    /// Counts how often a block lost its protection.
+    /// Number of times that a block lost its protection.
     pub losses: u64,
 }
 
 impl Protected {
-    /// None of so many blocks is protected.
+    /// Creates an empty list for `blocks` blocks.
     pub fn of(blocks: u32) -> Self {
         Protected { places: filled(blocks as usize, 0), ..Protected::default() }
     }
 
-    /// The block will soon be protected, perhaps: a hint.
+    /// Prefetches the entry of a block that may soon be protected.
     #[inline]
     pub fn prefetch(&self, block: BlockId) {
         if let Some(place) = self.places.get(block.index()) {
@@ -36,13 +36,13 @@ impl Protected {
         (*self.places.get(block.index())? as usize).checked_sub(1)
     }
 
-    /// Whether the block is protected.
+    /// True if the block is protected.
     #[inline]
     pub fn contains(&self, block: BlockId) -> bool {
         self.place(block).is_some()
     }
 
-    /// Protects a block, which holds a version that was followed by the one of number `until`.
+    /// Protects a block that contains a version which was followed by the one with number `until`.
     #[inline]
     pub fn insert(&mut self, block: BlockId, until: u64) {
         if self.released.is_some_and(|released| until <= released) {
@@ -60,7 +60,7 @@ impl Protected {
         self.places[block.index()] = self.blocks.len() as u32;
     }
 
-    /// The block is protected no more, because it holds nothing.
+    /// Removes the protection of a block that was erased.
     #[inline]
     pub fn remove(&mut self, block: BlockId) {
         if let Some(place) = self.place(block) {
@@ -77,7 +77,7 @@ impl Protected {
         self.losses += 1;
     }
 
-    /// Releases all blocks whose versions were followed by one up to `settled`.
+    /// Releases all blocks whose versions were followed by others with numbers up to `settled`.
     #[inline]
     pub fn release(&mut self, settled: u64) {
         if self.released != Some(settled) {

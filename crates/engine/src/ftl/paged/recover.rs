@@ -1,4 +1,4 @@
-//! Recovery from power loss: all that was in RAM is found again in flash (paper, App. C: GeckoRec).
+//! Recovery from power loss: the contents of RAM are reconstructed from flash (paper, App. C: GeckoRec).
 
 use super::config::{Durability, PagedConfig};
 use super::contents::{Contents, Note};
@@ -14,27 +14,27 @@ use crate::units::{BlockId, Lpn, Slot};
 use crate::validity::{Found, ValidityConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What power loss leaves of an FTL.
+/// State of an FTL that survives power loss.
 pub struct Remains<F> {
     /// The flash.
     pub flash: F,
-    /// What its metadata pages hold.
+    /// Contents of its metadata pages.
     pub contents: Contents,
 }
 
-/// What became of an attempt to recover.
+/// Result of a recovery.
 pub type Recovered<F> = Result<PagedFtl<F>, (LayerError, Remains<F>)>;
 
-/// The type and the first page of every block that is not erased (paper, App. C, step 1: the blocks information directory).
+/// Type and first page of every block that is not erased (paper, App. C, step 1: the blocks information directory).
 #[derive(Default)]
 pub(super) struct BlockScan {
-    /// By stream: sequence number of the first page, and block, the newest last.
+    /// By stream: sequence number of the first page, and block; newest last.
     pub streams: BTreeMap<u8, Vec<(u64, BlockId)>>,
-    /// Blocks that nothing can be read of.
+    /// Blocks without a readable page.
     pub unreadable: Vec<BlockId>,
 }
 
-/// A version of a translation page that was found.
+/// A version of a translation page found in flash.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Version {
     pub number: u32,
@@ -43,7 +43,7 @@ pub(super) struct Version {
 }
 
 impl<F: Flash> PagedFtl<F> {
-    /// What is left when power is lost: everything in RAM is gone.
+    /// Returns the state that survives power loss; drops everything in RAM.
     pub fn into_remains(self) -> Remains<F> {
         let Space { pool, mut contents, .. } = self.space;
         let crate::pool::Remains { flash, erased_at } = pool.into_remains();
@@ -51,23 +51,23 @@ impl<F: Flash> PagedFtl<F> {
         Remains { flash, contents }
     }
 
-    /// The FTL again, from what power loss left of one with the same settings. If power is lost again meanwhile, the error
-    /// comes with what is left then.
+    /// Recovers an FTL with the same settings from the state that survived power loss. If power is lost again
+    /// meanwhile, returns the error with the state that survives then.
     ///
     /// # Panics
     ///
-    /// If the settings are not those that the FTL was built from.
+    /// If the settings are not those from which the FTL was built.
     #[expect(clippy::result_large_err, reason = "what is left of the drive goes back to its owner")]
     pub fn recover(config: PagedConfig, remains: Remains<F>, policies: Policies) -> Recovered<F> {
         Self::recovered(config, remains, policies, true)
     }
 
-    /// The same after a power cut at which the battery of the drive, if it has one, could not do its work: dirty entries and what
-    /// is valid are looked for in flash, as far back as the first page.
+    /// Recovers after a power cut in which the drive's battery, if it has one, did not work: dirty entries and valid
+    /// pages are searched for in flash, back to the very first page.
     ///
     /// # Panics
     ///
-    /// As [`PagedFtl::recover`].
+    /// Like [`PagedFtl::recover`].
     #[expect(clippy::result_large_err, reason = "as above")]
     pub fn recover_unsaved(config: PagedConfig, remains: Remains<F>, policies: Policies) -> Recovered<F> {
         Self::recovered(config, remains, policies, false)
@@ -89,7 +89,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// `is_saved`: a battery has written down all that was in RAM.
+    /// Performs all steps. `is_saved`: a battery has written all data of the RAM to flash.
     fn recover_all(&mut self, is_saved: bool) -> Result<RecoveryReport, LayerError> {
         let lacks_battery = self.config.durability == Durability::Battery && !is_saved;
         let mut steps = RecoverySteps::default();
@@ -100,7 +100,7 @@ impl<F: Flash> PagedFtl<F> {
         self.end_step(&mut steps, "mapping directory");
         let note = self.recover_validity(&scan, lacks_battery)?;
         self.end_step(&mut steps, self.validity_step());
-        // Reports that are put back do not make the store's notes any newer, so that all of this can be done once more.
+        // Repeated reports do not make the store's notes newer, so that this recovery can itself be repeated.
         self.space.frozen = Some(note);
         self.report_torn()?;
         if self.space.protects || lacks_battery {
@@ -172,7 +172,8 @@ impl<F: Flash> PagedFtl<F> {
         scan
     }
 
-    /// The newest block of each stream may have room. The clock goes on behind the newest page of all.
+    /// Finds the open blocks: the newest block of each stream may have free pages. Sequence numbers continue after
+    /// the newest page of all.
     fn find_open_blocks(&mut self, scan: &BlockScan) {
         let mut torn = Vec::new();
         for (&stream, blocks) in &scan.streams {
@@ -197,7 +198,7 @@ impl<F: Flash> PagedFtl<F> {
         self.torn = torn;
     }
 
-    /// Step 2: reads the spare areas of all translation pages; the newest version of each is the one that counts.
+    /// Step 2: reads the spare areas of all translation pages; the newest version of each is valid.
     fn find_translation_pages(&mut self, scan: &BlockScan) -> Result<Vec<Version>, LayerError> {
         let stream = self.space.stream_of(BlockGroup::Translation);
         let mut versions = Vec::new();
@@ -205,7 +206,7 @@ impl<F: Flash> PagedFtl<F> {
             if owner.0 < self.space.contents.translation_pages() {
                 versions.push(Version { number: owner.0, sequence, at });
             } else {
-                // A node of a tree: the tree is built anew from its leaves.
+                // A tree node: ignored, because the tree is rebuilt from its leaves.
                 self.space.discard_metadata(at);
             }
         }
@@ -224,7 +225,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(versions)
     }
 
-    /// The readable pages of all blocks of a stream, from their spare areas. What cannot be read is counted out.
+    /// Returns the readable pages of all blocks of a stream, from their spare areas. Unreadable pages are discarded.
     fn scan_group(&mut self, scan: &BlockScan, stream: u8) -> Vec<(Slot, Lpn, u64)> {
         let mut found = Vec::new();
         let cause = self.space.group_of_stream(crate::units::StreamId(stream)).cause();
@@ -244,9 +245,9 @@ impl<F: Flash> PagedFtl<F> {
         found
     }
 
-    /// Step 3: the validity store finds its pages. How things stood when it last wrote its buffer.
+    /// Step 3: recovers the validity store from its pages. Returns the note of its last written buffer.
     ///
-    /// An image of a bitmap in RAM is only right if it was saved as power failed; else it is an older one.
+    /// An image of a bitmap in RAM is only valid if it was saved at the power failure; otherwise it is outdated.
     fn recover_validity(&mut self, scan: &BlockScan, lacks_battery: bool) -> Result<Note, LayerError> {
         let stream = self.space.stream_of(BlockGroup::Validity);
         let pages = self.scan_group(scan, stream.0);
@@ -272,12 +273,12 @@ impl<F: Flash> PagedFtl<F> {
         Ok(self.space.written_out)
     }
 
-    /// Step 4, App. C.2.1: blocks erased since the store's buffer was written.
+    /// Step 4, App. C.2.1: reports blocks erased since the store's buffer was written.
     fn report_erased(&mut self, scan: &BlockScan, settled: u64) -> Result<(), LayerError> {
         let free: Vec<BlockId> = self.space.pool.erased.iter().copied().collect();
         let later = scan.streams.values().flatten().filter(|(sequence, _)| *sequence >= settled);
         let blocks = later.map(|&(_, block)| block).chain(free).chain(scan.unreadable.iter().copied());
-        // The log goes by the age of blocks.
+        // The log compares the ages of blocks instead.
         if !matches!(self.config.validity, ValidityConfig::Log(_)) {
             for block in blocks.collect::<Vec<_>>() {
                 self.validity.erased(block, &mut self.space)?;
@@ -286,7 +287,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Pages that power loss left unreadable count as invalid.
+    /// Reports pages that power loss left unreadable as invalid.
     fn report_torn(&mut self) -> Result<(), LayerError> {
         for at in std::mem::take(&mut self.torn) {
             let (block, _) = self.space.split(at);
@@ -297,7 +298,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Step 4, App. C.2.2: pages that versions of translation pages since then say are elsewhere.
+    /// Step 4, App. C.2.2: reports pages that were replaced according to newer versions of translation pages.
     fn report_replaced(&mut self, versions: &[Version], settled: u64) -> Result<(), LayerError> {
         let per_page = self.space.contents.entries_per_page();
         for (index, version) in versions.iter().enumerate() {
@@ -320,7 +321,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Whether a version of `page` from before `sequence` is still at `at`.
+    /// True if a version of `page` older than `sequence` is still at `at`.
     fn is_older(&mut self, at: Slot, page: Lpn, sequence: u64) -> bool {
         let (block, _) = self.space.split(at);
         match self.space.read_spare(at, Cause::Translation) {
@@ -333,7 +334,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Step 5: counts the valid pages of every block of the user from what was reported.
+    /// Step 5: counts the valid pages of every user block from the reports.
     fn count_valid(&mut self) -> Result<(), LayerError> {
         let blocks: Vec<BlockId> = (0..self.space.pool.blocks.len()).map(BlockId).collect();
         let free: std::collections::BTreeSet<BlockId> =
@@ -345,7 +346,7 @@ impl<F: Flash> PagedFtl<F> {
             }
         }
         if self.config.counters.choices().is_some() {
-            // Nothing is counted before it is asked for.
+            // The device queries these numbers only when it needs them.
             let is_counted = |&&block: &&BlockId| {
                 !self.space.pool.medium.is_bad(block)
                     && !free.contains(&block)
@@ -366,7 +367,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Full blocks of the user become candidates, in the order in which they were opened.
+    /// Makes full user blocks candidates, in the order in which they were opened.
     fn close_blocks(&mut self, scan: &BlockScan) {
         let streams = self.space.user_streams() as u8;
         let mut full: Vec<(u64, BlockId)> =
@@ -379,8 +380,8 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// A bitmap that nobody saved: what the translation table names is valid, but where an entry was found that is newer, and nothing
-    /// else.
+    /// Rebuilds a bitmap that was not saved: exactly the pages in the translation table are valid, except those for
+    /// which a newer entry was found.
     fn rebuild_bitmap(&mut self, scan: &BlockScan) -> Result<(), LayerError> {
         let mut valid =
             vec![false; self.space.pool.blocks.len() as usize * self.space.pages_per_block() as usize];
@@ -426,7 +427,8 @@ impl<F: Flash> PagedFtl<F> {
         self.handles = handles;
     }
 
-    /// The bitmap knows already of the places that the restored entries replace.
+    /// Marks restored entries as identified if the bitmap was rebuilt: it already treats the pages that they replace
+    /// as invalid.
     fn identify_entries(&mut self, lacks_battery: bool) {
         if lacks_battery {
             self.for_each_cached(|ftl, handle| {
@@ -436,7 +438,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Normal operation begins: what was done to come back is reported, and not counted as work for the user.
+    /// Starts normal operation: the work of recovery is reported separately and not counted as work for the user.
     fn start_afresh(&mut self) {
         self.space.forget_counts();
         self.count_mapped();

@@ -1,4 +1,4 @@
-//! What the FTL wrote for itself, from flash that was kept outside of the simulation.
+//! Reading the FTL's own pages from flash that was stored outside the simulation.
 
 use super::config::PagedConfig;
 use super::contents::{Change, Contents, MetaPage, Note};
@@ -25,16 +25,16 @@ impl Own {
     }
 }
 
-/// The pages found of a run of Logarithmic Gecko.
+/// The found pages of a run of Logarithmic Gecko.
 #[derive(Default)]
 struct FoundRun {
-    /// Sequence number, index, place and first key of each.
+    /// Sequence number, index, location and first key of each page.
     pages: Vec<(u64, u32, Slot, Option<u64>)>,
-    /// Its last page, or copies of it.
+    /// Last page of the run, with copies if there are any.
     last: Vec<(Slot, DecodedRun)>,
 }
 
-/// What is read, and how.
+/// State while pages are read.
 struct Rereading<'a> {
     codec: ValidityCodec,
     entries: u32,
@@ -45,13 +45,14 @@ struct Rereading<'a> {
     contents: Contents,
 }
 
-/// The contents of all pages in `flash` that an FTL with these settings, and so many streams of the user, wrote for itself.
+/// Returns the contents of all pages in `flash` that an FTL with these settings and `user_streams` user streams wrote
+/// for itself.
 ///
-/// Of a page of the table the versions are told apart by their sequence numbers, and each is compared with the one before. Where
-/// that is gone a version changed nothing: who would ask has both.
+/// Versions of a translation page are ordered by sequence number, and each is compared with the one before. If the
+/// version before no longer exists, the list of changes is empty; it is only used if both exist.
 ///
 /// # Errors
-/// A page that cannot be read, or is not what the FTL would have written there.
+/// Fails if a page is unreadable, or differs from what the FTL would have written.
 pub(super) fn reread<F: Flash>(
     config: &PagedConfig,
     user_streams: u8,
@@ -86,7 +87,7 @@ pub(super) fn reread<F: Flash>(
     Ok(rereading.contents)
 }
 
-/// The pages that the FTL wrote for itself, by their place.
+/// Returns the pages that the FTL wrote for itself, by location.
 fn own_pages<F: Flash>(flash: &F, user_streams: u8) -> Vec<Own> {
     let size = flash.pages_per_block();
     let mut own = Vec::new();
@@ -105,7 +106,8 @@ fn own_pages<F: Flash>(flash: &F, user_streams: u8) -> Vec<Own> {
 }
 
 impl Rereading<'_> {
-    /// The versions of all translation pages: of each the one before it, and what it changed. The newest go into the table.
+    /// Returns the versions of all translation pages, each with the location of the one before and the changes.
+    /// Enters the newest versions into the table.
     fn compare(&mut self, mut versions: Vec<Own>) -> Result<HashMap<Slot, (Slot, Vec<Change>)>, KeptError> {
         versions.sort_unstable_by_key(|own| (own.spare.owner.0, own.spare.sequence));
         let mut found = HashMap::with_capacity(versions.len());
@@ -150,10 +152,10 @@ impl Rereading<'_> {
         Ok(())
     }
 
-    /// Puts the lists of all runs into their last pages.
+    /// Adds the computed lists to the last pages of all runs.
     fn complete_runs(&mut self) {
         for mut run in std::mem::take(&mut self.runs).into_values() {
-            // Of several copies of a page the oldest lies where the last page said.
+            // If there are several copies of a page, the oldest is at the location that the last page refers to.
             run.pages.sort_unstable_by_key(|&(sequence, index, ..)| (index, sequence));
             run.pages.dedup_by_key(|&mut (_, index, ..)| index);
             for (at, last) in run.last {
@@ -174,7 +176,7 @@ impl Rereading<'_> {
     }
 }
 
-/// The entries that differ, with what they were.
+/// Returns the entries that differ, with their old values.
 fn differences(old: &[Slot], new: &[Slot]) -> Vec<Change> {
     let differing = (0..).zip(old.iter().zip(new)).filter(|(_, (old, new))| old != new);
     differing.map(|(entry, (&old, _))| Change { entry, old }).collect()

@@ -1,4 +1,4 @@
-//! Taking the FTL apart and putting it together again, from settings that say how its policies are built.
+//! Reducing the FTL to its flash and rebuilding it, with settings from which its policies can be built again.
 
 use super::config::{Durability, PagedConfig};
 use super::recover::Remains;
@@ -13,19 +13,19 @@ use crate::placement::{PlacementConfig, PlacementContext};
 use crate::pool::Judge;
 use crate::victim::VictimConfig;
 
-/// What an FTL is built from, again and again.
+/// Settings from which an FTL is built and, after power cuts, rebuilt.
 #[derive(Clone, Debug)]
 pub struct PagedSettings {
-    /// The FTL.
+    /// Settings of the FTL itself.
     pub config: PagedConfig,
-    /// Which block is cleaned next.
+    /// Victim policy.
     pub victim: VictimConfig,
-    /// Which stream a page of the user goes to.
+    /// Placement policy for user pages.
     pub placement: PlacementConfig,
 }
 
 impl PagedSettings {
-    /// The policies for flash of that size.
+    /// Builds the policies for this flash.
     pub fn policies(&self, flash: &impl Medium) -> Result<Policies, ConfigError> {
         let size = StoreSize {
             blocks: flash.blocks(),
@@ -39,14 +39,14 @@ impl PagedSettings {
         Ok(Policies { victim, placement })
     }
 
-    /// The FTL on erased flash with spare areas.
+    /// Builds the FTL on erased flash with spare areas.
     pub fn build<F: Flash>(&self, flash: F) -> Result<PagedFtl<F>, ConfigError> {
         let policies = self.policies(&flash)?;
         PagedFtl::new(self.config.clone(), flash, policies)
     }
 }
 
-/// The FTL again; `saved`: a battery, if there is one, has done its work.
+/// Recovers the FTL; `saved`: the battery, if there is one, has worked.
 #[expect(clippy::result_large_err, reason = "what is left of the drive goes back to its owner")]
 fn restarted<F: Flash>(
     settings: &PagedSettings,

@@ -1,5 +1,5 @@
-//! Dirty mapping entries after power loss, from the spare areas of what was written last (paper, sec. 4.3 and App. C, steps
-//! 6 and 7).
+//! Restoration of dirty mapping entries after power loss, from the spare areas of the most recently written pages
+//! (paper, sec. 4.3 and App. C, steps 6 and 7).
 
 use super::config::Durability;
 use super::recover::{BlockScan, Version};
@@ -12,28 +12,28 @@ use crate::units::{Lpn, Slot};
 use crate::validity::ValidityConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the pages written last say.
+/// Contents of the most recently written spare areas.
 #[derive(Default)]
 pub(super) struct Recent {
-    /// The newest version of each page found, the oldest first: when it was written, which page, where.
+    /// The newest version of each page found, oldest first: sequence number, page, location.
     newest: Vec<(u64, Lpn, Slot)>,
-    /// Other versions.
+    /// Locations of other versions.
     older: Vec<Slot>,
 }
 
-/// The newest version of each translation page that has one.
+/// Returns the newest version of each translation page that has one.
 fn newest_versions(versions: &[Version]) -> BTreeMap<u32, Version> {
-    // Of each translation page the newest comes first.
+    // The newest version of each translation page comes first in the list, so in reverse it is inserted last.
     versions.iter().rev().map(|&version| (version.number, version)).collect()
 }
 
 impl<F: Flash> PagedFtl<F> {
-    /// Reads the spare areas of the user's pages from the newest back to the recovery horizon.
+    /// Reads the spare areas of user pages from the newest back to the recovery horizon.
     ///
-    /// The paper reads back two checkpoints. That finds every entry that was dirty; but not every page whose report was lost
-    /// with the validity store's buffer: of a page overwritten while its entry was dirty, the translation table never knew.
-    /// Those were dirty when the store last wrote its buffer, or later, so that it takes the horizon of that time, which the
-    /// store's newest page notes.
+    /// The paper reads back two checkpoints. This finds every dirty entry, but not every page whose report was lost
+    /// with the validity store's buffer: if a page was overwritten while its entry was dirty, the translation table
+    /// never contained its location. Such entries were dirty when the store last wrote its buffer, or later. The scan
+    /// therefore goes back to the horizon of that time, which is noted in the store's newest page.
     pub(super) fn scan_recent(&mut self, scan: &BlockScan, noted_horizon: u64) -> Result<Recent, LayerError> {
         let mut recent = Recent::default();
         let horizon = match self.config.validity {
@@ -69,8 +69,8 @@ impl<F: Flash> PagedFtl<F> {
         Ok(recent)
     }
 
-    /// Versions of which a newer one was found are invalid, whoever knew; and so are those of pages that were trimmed since
-    /// the validity store last wrote its buffer: their translation pages say so.
+    /// Reports versions that are invalid because a newer one was found. Also reports pages that were trimmed after
+    /// the validity store last wrote its buffer, as recorded in their translation pages.
     pub(super) fn report_overwritten(
         &mut self,
         recent: &Recent,
@@ -99,7 +99,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Step 6 and 7: entries of the pages written last, all of them dirty for all we know.
+    /// Steps 6 and 7: inserts entries for the most recently written pages, all of which are assumed to be dirty.
     pub(super) fn restore_entries(&mut self, recent: &Recent, versions: &[Version]) {
         let dated = !matches!(self.config.durability, Durability::Deferred { dated: false });
         let newest = newest_versions(versions);
@@ -116,11 +116,11 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// What a battery lets the drive do when power fails: everything that is only in RAM goes to flash.
+    /// Does what a battery permits at a power failure: writes everything that is only in RAM to flash.
     ///
     /// # Errors
     ///
-    /// As writing a page.
+    /// Those of writing a page.
     pub fn save(&mut self) -> Result<(), LayerError> {
         if self.config.durability != Durability::Battery {
             return Ok(());
@@ -133,7 +133,7 @@ impl<F: Flash> PagedFtl<F> {
         self.validity.save(&mut self.space)
     }
 
-    /// Synchronises every dirty entry before anything else is done, as LazyFTL and IB-FTL do.
+    /// Synchronises every dirty entry before anything else is done, like LazyFTL and IB-FTL.
     pub(super) fn synchronise_all(&mut self) -> Result<(), LayerError> {
         for number in 0..self.space.contents.translation_pages() {
             self.synchronise(number)?;

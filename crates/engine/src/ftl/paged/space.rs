@@ -1,4 +1,5 @@
-//! The flash of an FTL by groups of blocks: pages are appended to a group's open block, die, and are erased in blocks.
+//! The flash of an FTL, divided into groups of blocks: pages are appended to a group's open block, are invalidated,
+//! and are erased with their block.
 
 use super::contents::{Contents, MetaPage, Note};
 use super::known::Chooser;
@@ -15,10 +16,10 @@ use crate::validity::ValidityPage;
 use crate::victim::VictimPolicy;
 use std::collections::BTreeSet;
 
-/// What a block holds (paper, sec. 4: the three block groups).
+/// Type of a block's contents (paper, sec. 4: the three block groups).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockGroup {
-    /// Pages of the user.
+    /// User pages.
     User,
     /// Translation pages, and nodes of a tree over them.
     Translation,
@@ -27,7 +28,8 @@ pub enum BlockGroup {
 }
 
 impl BlockGroup {
-    /// Under which cause its pages are written, read and erased, but for those of the user.
+    /// Returns the cause with which pages of the group are written, read and erased; for user pages, only for
+    /// cleaning.
     pub fn cause(self) -> Cause {
         match self {
             BlockGroup::User => Cause::Cleaning,
@@ -40,49 +42,50 @@ impl BlockGroup {
 /// Sequence number of the first page ever written; 0 is before all pages.
 const FIRST_SEQUENCE: u64 = 1;
 
-/// The owner that the spare area of a translation page or of a page of the validity store names beyond its number is told by
-/// its group, and the group by the block's stream.
+/// Blocks and pages of an FTL. The spare area of a translation page or validity page contains the page's number as
+/// owner; its group is known from the block's stream.
 pub struct Space<F: Flash> {
-    /// The blocks, with an open one for each stream: those of the user first, then translation, then validity. Valid pages of
-    /// every block are the paper's block validity counters.
+    /// The blocks, with an open block for each stream: user streams first, then translation, then validity. The
+    /// numbers of valid pages are the paper's block validity counters.
     pub pool: Pool<F, Chooser>,
     pub contents: Contents,
-    /// The stream of every block that is not erased.
+    /// Stream of every block that is not erased.
     pub streams: Vec<StreamId>,
     /// Sequence number of the first page of every block that is not erased.
     pub opened: Vec<u64>,
-    /// Pages that the host had written when each block was opened; nothing where no placement wants to know.
+    /// Number of pages that the host had written when each block was opened; empty if the placement does not need
+    /// this.
     pub host_opened: Vec<u64>,
-    /// Blocks of which nothing is valid, or can be read, to be erased when there is an occasion.
+    /// Blocks without valid or readable pages, to be erased later.
     pub dead: Vec<BlockId>,
-    /// Which of the dead ones could not be erased when they were last looked at: all, if no block has lost its protection
-    /// since.
+    /// Value of `protected.losses` when the blocks in `dead` were last examined. If it has not changed since, none of
+    /// them can be erased.
     pub looked_at_dead: Option<u64>,
     pub protected: Protected,
-    /// Whether versions are to be protected at all.
+    /// True if old versions must be protected.
     pub protects: bool,
-    /// Whether metadata blocks are candidates for cleaning.
+    /// True if metadata blocks are candidates for cleaning.
     pub cleans_metadata: bool,
-    /// Recovery horizon: no mapping entry was dirty that is older than this page.
+    /// Recovery horizon: no dirty mapping entry refers to a page older than this sequence number.
     pub horizon: u64,
-    /// All that was to be reported to the validity store because of pages older than this one has been reported.
+    /// All reports to the validity store caused by pages older than this sequence number have been made.
     pub settled: u64,
-    /// How things stood when the validity store last wrote its buffer.
+    /// State when the validity store last wrote its buffer.
     pub written_out: Note,
-    /// Pages of the validity store that it turned out not to need, while it is recovered.
+    /// During recovery: pages of the validity store that turned out to be unneeded.
     pub unneeded: Option<BTreeSet<Slot>>,
-    /// What pages of the validity store note while recovery puts back what the store lost, or a block is emptied: how things
-    /// stood before.
+    /// Earlier state that pages of the validity store note while recovery repeats lost reports, or while a block is
+    /// emptied.
     pub frozen: Option<Note>,
-    /// Spare areas read, by cause, but for those that wear levelling reads.
+    /// Spare areas read, by cause, except those read by wear levelling.
     spare_reads: [u64; Cause::ALL.len()],
     divider: Divider,
-    /// How pages of the validity store look in bytes.
+    /// Codec for pages of the validity store.
     pub codec: ValidityCodec,
 }
 
 impl<F: Flash> Space<F> {
-    /// On flash whose blocks have yet to be sorted into erased and others.
+    /// Creates the space on flash whose erased blocks are not determined yet.
     pub fn new(
         flash: F,
         contents: Contents,
@@ -122,7 +125,7 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// Refuses flash that the FTL could not work on: there are fewer blocks than its pages, metadata and reserve need.
+    /// Rejects flash with fewer blocks than the FTL's logical pages, metadata and reserve need.
     pub fn check_room(&self, reserve_blocks: u32) -> Result<(), ConfigError> {
         let needed_blocks = self.pool.needed_blocks;
         if self.pool.usable_blocks >= needed_blocks {
@@ -136,7 +139,7 @@ impl<F: Flash> Space<F> {
         Err(ConfigError::new("device", problem))
     }
 
-    /// Refuses marks of the pool that could never be reached: at most `most` blocks can be erased at a time.
+    /// Rejects watermarks of the pool that could never be reached: at most `most` blocks can be erased at a time.
     fn check_marks(&self, most: u32) -> Result<(), ConfigError> {
         let Some(marks) = self.pool.marks else { return Ok(()) };
         let beyond = [("free_blocks_low", Some(marks.low)), ("free_blocks_idle", marks.idle_high)];
@@ -156,7 +159,7 @@ impl<F: Flash> Space<F> {
         self.divider.divisor()
     }
 
-    /// The block and the index in it of a page.
+    /// Returns the block of a page, and the page's index in it.
     #[inline]
     pub fn split(&self, at: Slot) -> (BlockId, u32) {
         let block = self.divider.quotient(at.0);
@@ -168,7 +171,7 @@ impl<F: Flash> Space<F> {
         Slot(block.0 * self.pages_per_block() + page)
     }
 
-    /// Sequence number of the first page of the block that holds the page.
+    /// Returns the sequence number of the first page of the block that contains the page.
     pub fn opened_at(&self, at: Slot) -> u64 {
         self.opened[self.split(at).0.index()]
     }
@@ -194,12 +197,12 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// The group of a block that is not erased.
+    /// Returns the group of a block that is not erased.
     pub fn group(&self, block: BlockId) -> BlockGroup {
         self.group_of_stream(self.streams[block.index()])
     }
 
-    /// Pages that a block may hold: all, or those before its frontier.
+    /// Returns the number of pages that may be written in a block: all, or those before its frontier.
     pub fn end_of(&self, block: BlockId) -> u32 {
         self.pool.frontier_in(block).map_or(self.pages_per_block(), |frontier| frontier.page)
     }
@@ -231,8 +234,8 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// Erases a block of metadata that holds nothing any more, if there is one: what an operation in hand can do to win
-    /// room, such as one that reports all pages of a large trim.
+    /// Erases a metadata block without needed pages, if there is one. This frees space within one long operation,
+    /// such as the reports of all pages of a large trim.
     #[cold]
     fn reclaim_metadata(&mut self) -> Result<(), LayerError> {
         let is_dead = |&block: &BlockId| {
@@ -268,7 +271,7 @@ impl<F: Flash> Space<F> {
         Ok(self.pool.open(stream, block))
     }
 
-    /// The block takes no more pages.
+    /// Closes the block, which accepts no more pages.
     pub fn close(&mut self, block: BlockId) {
         let is_user = self.group(block) == BlockGroup::User;
         if self.cleans_metadata || is_user {
@@ -283,7 +286,7 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// A program failed at the frontier: the block is closed with what it holds.
+    /// Handles a failed program at the frontier: closes the block with its current contents.
     fn fail(&mut self, stream: StreamId, frontier: Frontier) {
         let left = self.pool.room(frontier);
         self.pool.set_aside_failed(stream, frontier, 0);
@@ -292,17 +295,17 @@ impl<F: Flash> Space<F> {
             .blocks
             .invalidate_many(frontier.block, self.pool.blocks.valid_pages(frontier.block) - valid);
         self.close(frontier.block);
-        // It is dealt with as failed, not as dead.
+        // It is treated as failed and not as a block without valid pages.
         self.dead.retain(|&block| block != frontier.block);
     }
 
-    /// The page will be invalidated soon: a hint.
+    /// Prefetches for a page that will be invalidated soon.
     #[inline]
     pub fn prefetch_counter(&self, at: Slot) {
         self.pool.blocks.prefetch_score(self.split(at).0);
     }
 
-    /// The page will be read and invalidated soon: a hint.
+    /// Prefetches for a page that will be read and invalidated soon.
     #[inline]
     pub fn prefetch_place(&self, at: Slot) {
         let (block, _) = self.split(at);
@@ -312,18 +315,18 @@ impl<F: Flash> Space<F> {
         prefetch(self.streams.as_ptr().wrapping_add(block.index()));
     }
 
-    /// The block will soon be opened, or erased: a hint.
+    /// Prefetches for a block that will be opened or erased soon.
     pub fn prefetch_block(&self, block: BlockId) {
         self.prefetch_place(self.slot(block, 0));
         prefetch(self.opened.as_ptr().wrapping_add(block.index()));
         self.contents.foresee(self.slot(block, 0), 0);
     }
 
-    /// One valid page less in its block.
+    /// Counts one valid page less in the page's block.
     #[inline]
     pub fn invalidate(&mut self, at: Slot) {
         let (block, _) = self.split(at);
-        // Reports that are made anew after a power cut may find the page counted out already.
+        // Reports repeated after a power cut may refer to pages that are already counted as invalid.
         if self.pool.blocks.valid_pages(block) == 0 {
             return;
         }
@@ -331,7 +334,8 @@ impl<F: Flash> Space<F> {
         self.pool.victim.invalidated(block, score, &self.pool.blocks);
     }
 
-    /// Says to whoever looks at the flash page by page that one is no longer wanted; of those that are written anew that is seen.
+    /// Notifies the observer of the flash, if any, that a page is no longer needed. Rewritten pages are not reported
+    /// this way.
     #[inline]
     pub fn tell_death(&mut self, at: Slot) {
         if !self.pool.medium.hears_of_deaths() {
@@ -343,7 +347,7 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// A page of metadata has been replaced.
+    /// Invalidates a metadata page, which has been replaced.
     pub fn discard_metadata(&mut self, at: Slot) {
         self.tell_death(at);
         self.invalidate(at);
@@ -354,13 +358,13 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// Nothing of the block is needed any more.
+    /// Adds a block without needed pages to the list of blocks to erase.
     fn bury(&mut self, block: BlockId) {
         self.dead.push(block);
         self.looked_at_dead = None;
     }
 
-    /// An old version of a translation page must stay until the validity store has written its buffer.
+    /// Protects an old version of a translation page until the validity store has written its buffer.
     pub fn protect(&mut self, at: Slot) {
         let (block, _) = self.split(at);
         if !self.protects {
@@ -369,7 +373,7 @@ impl<F: Flash> Space<F> {
         self.protected.insert(block, self.pool.sequence);
     }
 
-    /// As [`Space::protect`], for a version that was followed by one of number `until`.
+    /// Does the same as [`Space::protect`] for a version that was followed by the one with number `until`.
     pub fn protect_until(&mut self, at: Slot, until: u64) {
         let (block, _) = self.split(at);
         if self.protects {
@@ -377,22 +381,22 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// All pages of the block, which is no candidate, count as valid again.
+    /// Counts all pages of the block, which must not be a candidate, as valid again.
     pub fn recount_from_full(&mut self, block: BlockId) {
         self.pool.blocks.open(block);
     }
 
-    /// What the validity store has written out needs protection no more.
+    /// Releases the blocks that protected reports which the validity store has now written to flash.
     pub fn release(&mut self) {
         self.protected.release(self.written_out.settled);
     }
 
-    /// How things stand.
+    /// Returns the current state for a note.
     pub fn standing(&self) -> Note {
         Note { settled: self.settled, horizon: self.horizon }
     }
 
-    /// How things stood when the page of the validity store at `at` was written.
+    /// Returns the note of the validity page at `at`.
     pub fn note_at(&self, at: Slot) -> Option<Note> {
         match self.contents.page(at) {
             Some(MetaPage::Validity(page)) => Some(page.1),
@@ -404,20 +408,20 @@ impl<F: Flash> Space<F> {
         self.protected.contains(block)
     }
 
-    /// Erases a block into the pool, or retires it if a program failed in it; whether it is erased.
+    /// Erases a block into the pool, or retires it if a program in it failed. Returns true if it was erased.
     pub fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
         let erased = self.pool.give_back(block, cause)?;
         self.contents.erase(block);
         Ok(erased)
     }
 
-    /// Spare areas read, by cause.
+    /// Returns the number of spare areas read, by cause.
     pub fn spare_reads(&self) -> [u64; Cause::ALL.len()] {
         let (own, wear) = (self.spare_reads, self.pool.wear_spare_reads());
         std::array::from_fn(|cause| own[cause] + wear[cause])
     }
 
-    /// Nothing has been counted yet.
+    /// Resets all counts.
     pub fn forget_counts(&mut self) {
         self.pool.counters = Counters::default();
         self.spare_reads = [0; Cause::ALL.len()];
@@ -426,7 +430,7 @@ impl<F: Flash> Space<F> {
         }
     }
 
-    /// The block that wear levelling wants emptied, if it names a full one of the user.
+    /// Returns the block that wear levelling wants to empty, if it chooses a full user block.
     pub fn next_wear_move(&mut self) -> Option<BlockId> {
         let (users, streams) = (self.user_streams(), &self.streams);
         self.pool.next_wear_move(|blocks, block| {
@@ -442,14 +446,14 @@ impl<F: Flash> Space<F> {
         self.pool.medium.read_spare(block, page, cause)
     }
 
-    /// Reads a page of the user and appends its content to `out`.
+    /// Reads a user page and appends its content to `out`.
     pub fn read_user(&mut self, at: Slot, cause: Cause, out: &mut Vec<F::Payload>) -> Result<(), LayerError> {
         let (block, page) = self.split(at);
         self.pool.counters.add_outgoing(cause, Operation::Read, 1);
         Ok(self.pool.medium.read(block, Pages::Listed(&[page]), cause, out)?)
     }
 
-    /// Reads a page whose content is kept in `contents`.
+    /// Counts the read of a page whose content is in `contents`.
     pub fn read_metadata(&mut self, at: Slot, cause: Cause) -> Result<(), LayerError> {
         let (block, page) = self.split(at);
         self.pool.counters.add_outgoing(cause, Operation::Read, 1);
@@ -475,7 +479,7 @@ impl<F: Flash> Space<F> {
         Ok(at)
     }
 
-    /// Appends a node of the tree over the translation pages, named by a number beyond theirs.
+    /// Appends a node of the tree over the translation pages; `label` is a number above those of translation pages.
     pub fn append_node(&mut self, label: u32, children: &[Slot]) -> Result<Slot, LayerError> {
         let stream = self.stream_of(BlockGroup::Translation);
         let at = self.append(stream, Lpn(label), &F::Payload::default(), Cause::Translation)?;
@@ -484,7 +488,7 @@ impl<F: Flash> Space<F> {
         Ok(at)
     }
 
-    /// Metadata blocks that are neither open nor erased, with their valid pages.
+    /// Returns the metadata blocks that are neither open nor erased, with their numbers of valid pages.
     pub fn closed_metadata(&self) -> impl Iterator<Item = (u32, BlockId)> + '_ {
         let all = (0..self.pool.blocks.len()).map(BlockId);
         let used = all.filter(|&block| self.pool.blocks.valid_pages(block) > 0);

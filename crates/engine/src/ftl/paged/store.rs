@@ -1,4 +1,4 @@
-//! The FTL: its parts, and what its user can ask of it.
+//! The FTL: its state and its operations.
 
 use super::config::{Durability, PagedConfig};
 use super::contents::Contents;
@@ -23,15 +23,15 @@ use crate::validity::{PageSet, PageValidity};
 use crate::victim::VictimPolicy;
 use std::collections::BTreeSet;
 
-/// Who decides which block is cleaned and where pages go.
+/// Policies for victims and placement.
 pub struct Policies {
-    /// Which block is cleaned next.
+    /// Victim policy.
     pub victim: Box<dyn VictimPolicy>,
-    /// Which stream a page of the user goes to.
+    /// Placement policy for user pages.
     pub placement: Box<dyn Placement>,
 }
 
-/// How often something happened.
+/// Counts of events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Events {
     pub cache_hits: u64,
@@ -48,12 +48,12 @@ pub(super) struct Events {
     pub blocks_asked_about: u64,
 }
 
-/// When the next checkpoint is due, and what it will settle (paper, sec. 4.3).
+/// Time of the next checkpoint, and the sequence number it settles (paper, sec. 4.3).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checkpoints {
-    /// Insertions and updates of the cache until then.
+    /// Insertions into and updates of the cache until the next checkpoint.
     pub operations_left: u64,
-    /// Sequence number at the one before.
+    /// Sequence number at the previous checkpoint.
     pub last: u64,
 }
 
@@ -65,36 +65,36 @@ pub struct PagedFtl<F: Flash> {
     pub(super) directory: Directory,
     pub(super) validity: Box<dyn PageValidity>,
     pub(super) placement: Box<dyn Placement>,
-    /// Who says what becomes of live pages, if not all are simply moved.
+    /// Migration policy, which decides about each live page; without it, all are moved.
     pub(super) judge: Option<Box<Judge<F::Payload>>>,
     pub(super) checkpoints: Checkpoints,
     pub(super) events: Events,
-    /// Erased blocks without which cleaning could not go on.
+    /// Number of erased blocks that cleaning needs.
     pub(super) reserve_blocks: usize,
-    /// The block that is being cleaned, and its invalid pages.
+    /// The block being cleaned.
     pub(super) cleaning: Option<BlockId>,
     pub(super) invalid: PageSet,
     /// Translation pages with trims that are only in the cache.
     pub(super) trimmed: BTreeSet<u32>,
     /// Blocks whose counter may be too low, because reports were repeated after a power cut.
     pub(super) approximate: BTreeSet<BlockId>,
-    /// Which logical pages hold data, of which the device itself knows less.
+    /// Logical pages that hold data. The device itself knows less.
     pub(super) held: PageSet,
     pub(super) mapped_pages: u32,
-    /// Pages that power loss left unreadable, while recovery goes on.
+    /// During recovery: pages that power loss left unreadable.
     pub(super) torn: Vec<Slot>,
     pub(super) recovery: Option<RecoveryReport>,
-    /// Entries, changes and reports of the synchronisation in hand.
+    /// Entries, changes and reports of the current synchronisation; kept to reuse the allocations.
     pub(super) handles: Vec<Handle>,
     pub(super) entries: Vec<(u32, Slot)>,
     pub(super) reports: Vec<(Slot, bool)>,
     pub(super) content: Vec<F::Payload>,
-    /// What will be needed soon.
+    /// Pages and evictions known in advance, for prefetching.
     pub(super) foreseen: Foreseen,
 }
 
 impl<F: Flash> PagedFtl<F> {
-    /// An FTL on erased flash with spare areas, or the setting that cannot work.
+    /// Creates an FTL on erased flash with spare areas. Fails if a setting cannot work; the error names its key.
     pub fn new(config: PagedConfig, flash: F, policies: Policies) -> Result<Self, ConfigError> {
         config.validate()?;
         let (blocks, pages_per_block) = (flash.blocks(), flash.pages_per_block());
@@ -107,7 +107,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(ftl)
     }
 
-    /// All parts in their first state; which blocks are erased is not known yet.
+    /// Creates all parts in their initial state; the erased blocks are not determined yet.
     pub(super) fn assemble(
         config: PagedConfig,
         flash: F,
@@ -142,7 +142,7 @@ impl<F: Flash> PagedFtl<F> {
         let reserve = part::reserve_blocks(&config, &size, placement.streams(), &directory, &*validity);
         let metadata = part::metadata_pages(&config, &size, space.contents.translation_pages(), &*validity);
         let full = |pages: u64| pages.div_ceil(u64::from(pages_per_block));
-        // Open blocks, one block that need not be full in each group, and at least two that cleaning can win something from.
+        // Open blocks, one partly filled block in each group, and at least two blocks that cleaning can gain from.
         let needed_blocks = full(config.logical_pages.into())
             + full(metadata)
             + reserve
@@ -177,26 +177,26 @@ impl<F: Flash> PagedFtl<F> {
         })
     }
 
-    /// The flash.
+    /// Returns the flash.
     pub fn flash(&self) -> &F {
         &self.space.pool.medium
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn config(&self) -> &PagedConfig {
         &self.config
     }
 
-    /// What it did to come back, if it did.
+    /// Returns the report of the recovery, if the FTL was recovered.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
         self.recovery.as_ref()
     }
 
-    /// RAM in the device, by structure (paper, sec. 2 and App. B).
+    /// Returns the RAM used in the device, by structure (paper, sec. 2 and App. B).
     pub fn ram(&self) -> Vec<RamPart> {
         let mut parts = vec![RamPart { name: "mapping cache", bytes: self.cache.ram() }];
         parts.extend(self.directory.ram(self.config.page_bytes));
-        // What is valid is counted from the bitmap where that is in RAM.
+        // With a bitmap in RAM, the numbers of valid pages are counted from it.
         if !self.config.bitmap_in_ram() {
             let size = self.config.validity_size(self.space.pool.blocks.len(), self.space.pages_per_block());
             let translation_pages = self.space.contents.translation_pages();
@@ -213,7 +213,8 @@ impl<F: Flash> PagedFtl<F> {
         self.space.contents.translation_page(page)
     }
 
-    /// Where the page is, reading its translation page if it is not cached; [`Slot::NONE`] if it is nowhere.
+    /// Returns the location of the page, [`Slot::NONE`] if it has none; reads its translation page if the entry is
+    /// not cached.
     fn look_up(&mut self, page: Lpn) -> Result<Slot, LayerError> {
         self.space.pool.counters.add_incoming(Operation::Read, 1);
         if let Some(handle) = self.cache.find(page) {
@@ -222,7 +223,7 @@ impl<F: Flash> PagedFtl<F> {
             return Ok(self.cache.get(handle).slot);
         }
         let ready = self.make_space().and_then(|()| self.tick());
-        // Cleaning may have moved the page, and then it is cached.
+        // Cleaning may have moved the page, in which case it is now cached.
         if let Some(handle) = self.cache.find(page) {
             return Ok(self.cache.get(handle).slot);
         }
@@ -231,7 +232,7 @@ impl<F: Flash> PagedFtl<F> {
                 let handle = self.fetch(page)?;
                 Ok(self.cache.get(handle).slot)
             }
-            // A drive at the end of its life can be read.
+            // A drive at the end of its life can still be read.
             Err(error) if error.is_end_of_life() || error == LayerError::NoSpace => {
                 let number = self.translation_page(page);
                 let at = self.directory.locate(number, &mut self.space)?;

@@ -1,4 +1,5 @@
-//! Synchronisation: the dirty entries of one translation page go to flash together, and before-images come to light.
+//! Synchronisation: the dirty entries of one translation page are written to flash together, which identifies their
+//! before-images.
 
 use super::space::BlockGroup;
 use super::store::PagedFtl;
@@ -10,8 +11,8 @@ use crate::units::{Lpn, Slot};
 use crate::validity::{PageSet, ValidityConfig};
 
 impl<F: Flash> PagedFtl<F> {
-    /// Writes the next version of translation page `number` with all its dirty entries (paper, sec. 4 and 4.1), unless none
-    /// of them turns out to differ (App. C.3.1).
+    /// Writes the next version of translation page `number` with all its dirty entries (paper, sec. 4 and 4.1),
+    /// unless no entry turns out to differ (App. C.3.1).
     pub(super) fn synchronise(&mut self, number: u32) -> Result<(), LayerError> {
         let mut handles = std::mem::take(&mut self.handles);
         self.cache.of_translation_page(number, &mut handles);
@@ -19,8 +20,8 @@ impl<F: Flash> PagedFtl<F> {
         if self.handles.is_empty() { Ok(()) } else { self.write_version(number, false) }
     }
 
-    /// The same for a page that must be written elsewhere, whether or not any of its entries is dirty: then its date is that
-    /// of its content, which recovery relies on.
+    /// Writes the next version of a translation page that must be moved, even if no entry is dirty. Its sequence
+    /// number then matches its content, as recovery requires.
     pub(super) fn rewrite(&mut self, number: u32) -> Result<(), LayerError> {
         let mut handles = std::mem::take(&mut self.handles);
         self.cache.of_translation_page(number, &mut handles);
@@ -35,7 +36,8 @@ impl<F: Flash> PagedFtl<F> {
             self.space.read_metadata(old, Cause::Translation)?;
         }
         self.compare(number, old)?;
-        // A page that the table never knew is trimmed by the date of its translation page alone.
+        // The trim of a page that the table never contained is only recorded by the sequence number of the
+        // translation page.
         let trims = self.handles.iter().any(|&handle| self.cache.get(handle).before != Slot::NONE);
         if self.entries.is_empty() && !always && !trims {
             self.events.aborted_synchronisations += 1;
@@ -66,7 +68,8 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Finds the entries in hand that differ from the version at `old`, and which pages are invalid because of them.
+    /// Finds the current entries that differ from the version at `old`, and the pages that become invalid because of
+    /// them.
     fn compare(&mut self, number: u32, old: Slot) -> Result<(), LayerError> {
         self.entries.clear();
         self.reports.clear();
@@ -86,7 +89,8 @@ impl<F: Flash> PagedFtl<F> {
             if known == Slot::NONE {
                 continue;
             }
-            // A page restored after a power cut may have been reported already, and its place taken since.
+            // The page that a restored entry replaces may have been reported before the power cut, and its location
+            // may have been reused.
             let identified = !mapping.unidentified && mapping.before != known;
             if !identified && (!mapping.uncertain || self.still_holds(known, page)?) {
                 self.reports.push((known, mapping.uncertain));
@@ -95,7 +99,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Whether the page at `at` is one of the user's, and a version of `page`.
+    /// True if the page at `at` is a user page and a version of `page`.
     pub(super) fn still_holds(&mut self, at: Slot, page: Lpn) -> Result<bool, LayerError> {
         let state = self.space.read_spare(at, Cause::Translation);
         let (block, _) = self.space.split(at);
@@ -105,7 +109,8 @@ impl<F: Flash> PagedFtl<F> {
         })
     }
 
-    /// Tells the counters and the validity store that the page at `at` is invalid; `repeated`: they may know already.
+    /// Reports the page at `at` as invalid to the counters and the validity store; `repeated`: they may already have
+    /// this report.
     pub(super) fn report_invalid(&mut self, at: Slot, repeated: bool) -> Result<(), LayerError> {
         if at == Slot::NONE {
             return Ok(());
@@ -124,13 +129,13 @@ impl<F: Flash> PagedFtl<F> {
         self.validity.invalidate(at, &mut self.space)
     }
 
-    /// Tells the validity store what it may have been told before power was lost.
+    /// Repeats a report to the validity store that may have been made before power was lost.
     pub(super) fn tell_again(&mut self, at: Slot) -> Result<(), LayerError> {
         if self.is_told(at) { Ok(()) } else { self.validity.invalidate(at, &mut self.space) }
     }
 
-    /// Whether the validity store is known to know. Only of the log, which recovery has read as a whole, and which would keep
-    /// what it is told twice.
+    /// True if the validity store certainly has this report. Only used for the log, which recovery has completely
+    /// read, and which would store a repeated report twice.
     fn is_told(&self, at: Slot) -> bool {
         if !matches!(self.config.validity, ValidityConfig::Log(_)) {
             return false;

@@ -1,4 +1,5 @@
-//! Room among the blocks: which of those that hold nothing are erased when room is short, and which must stay.
+//! Space management: the blocks without needed pages that are erased when space is short, and those that must be
+//! kept.
 
 use super::contents::Contents;
 use super::known::Chooser;
@@ -16,7 +17,7 @@ use wearwell_base::seed::Seed;
 const BLOCKS: u32 = 6;
 const LOGICAL_PAGES: u32 = 12;
 
-/// All blocks erased.
+/// Creates a space in which all blocks are erased.
 fn space(cleans_metadata: bool) -> Space<Nand<Content>> {
     let size = StoreSize {
         blocks: BLOCKS,
@@ -34,7 +35,7 @@ fn space(cleans_metadata: bool) -> Space<Nand<Content>> {
     space
 }
 
-/// Fills blocks of `group`; the places of their pages.
+/// Fills blocks of `group`. Returns the locations of their pages.
 fn fill(space: &mut Space<Nand<Content>>, group: BlockGroup, blocks: u32) -> Vec<Slot> {
     let (stream, cause) = (space.stream_of(group), group.cause());
     let page = |at| space.append(stream, Lpn(at % LOGICAL_PAGES), &Content::UNKNOWN, cause).unwrap();
@@ -50,7 +51,7 @@ fn erases(space: &Space<Nand<Content>>, cause: Cause) -> u64 {
 }
 
 #[test]
-fn metadata_that_holds_nothing_gives_its_block_when_room_is_short() {
+fn unneeded_metadata_block_is_erased_when_space_is_short() {
     for cleans_metadata in [true, false] {
         let mut space = space(cleans_metadata);
         let translation = fill(&mut space, BlockGroup::Translation, 1);
@@ -59,7 +60,7 @@ fn metadata_that_holds_nothing_gives_its_block_when_room_is_short() {
         discard(&mut space, &validity);
         fill(&mut space, BlockGroup::User, 3);
         assert_eq!(space.pool.erased.len(), 1);
-        // The last erased block is no longer taken while one is to be had for an erase.
+        // The last erased block is not used as long as another block can be freed by an erase.
         fill(&mut space, BlockGroup::User, 1);
         assert_eq!((space.pool.erased.len(), space.dead.len()), (1, 0), "{cleans_metadata}");
         assert_eq!([Cause::Validity, Cause::Translation].map(|cause| erases(&space, cause)), [1, 0]);
@@ -67,7 +68,7 @@ fn metadata_that_holds_nothing_gives_its_block_when_room_is_short() {
         assert!(
             space.pool.erased.contains(&block) || space.pool.blocks.valid_pages(block) == PAGES_PER_BLOCK
         );
-        // The other one holds a page yet.
+        // The other metadata block still has a valid page.
         fill(&mut space, BlockGroup::User, 1);
         assert_eq!((space.pool.erased.len(), erases(&space, Cause::Translation)), (0, 0));
         let last = space.stream_of(BlockGroup::User);
@@ -77,7 +78,7 @@ fn metadata_that_holds_nothing_gives_its_block_when_room_is_short() {
 }
 
 #[test]
-fn blocks_of_the_user_and_protected_ones_stay() {
+fn user_blocks_and_protected_blocks_are_kept() {
     let mut space = space(false);
     space.protects = true;
     let user = fill(&mut space, BlockGroup::User, 1);
@@ -89,7 +90,7 @@ fn blocks_of_the_user_and_protected_ones_stay() {
     fill(&mut space, BlockGroup::User, 4);
     assert_eq!((space.pool.erased.len(), space.dead.len()), (0, 1));
     assert_eq!([Cause::Cleaning, Cause::Translation].map(|cause| erases(&space, cause)), [0, 0]);
-    // Once the validity store has written its buffer the version is not needed.
+    // The version is no longer needed once the validity store has written its buffer.
     space.written_out.settled = space.pool.sequence;
     space.release();
     fill(&mut space, BlockGroup::User, 1);
@@ -97,13 +98,13 @@ fn blocks_of_the_user_and_protected_ones_stay() {
 }
 
 #[test]
-fn room_in_plenty_erases_nothing() {
+fn enough_space_erases_no_blocks() {
     let mut space = space(false);
     let translation = fill(&mut space, BlockGroup::Translation, 1);
     discard(&mut space, &translation);
     fill(&mut space, BlockGroup::User, 3);
     assert_eq!((space.pool.erased.len(), erases(&space, Cause::Translation)), (2, 0));
-    // An open block is nobody's to erase, whatever it holds.
+    // An open block is never erased, whatever it contains.
     let open =
         space.append(space.stream_of(BlockGroup::Validity), Lpn(0), &Content::UNKNOWN, Cause::Validity);
     space.discard_metadata(open.unwrap());

@@ -1,4 +1,4 @@
-//! A B-tree over the translation pages, whose nodes lie in flash and are cached (mu-FTL, IB-FTL).
+//! A B-tree over the translation pages, with nodes in flash and a cache of nodes (mu-FTL, IB-FTL).
 
 use super::contents::{Contents, MetaPage};
 use super::space::Space;
@@ -8,29 +8,30 @@ use crate::layer::{LayerError, RamPart};
 use crate::nand::Flash;
 use crate::units::Slot;
 
-/// A node: addresses of translation pages, or of nodes of the level below.
+/// A node: addresses of translation pages, or of nodes one level below.
 struct Node {
-    /// Its children, while it is cached.
+    /// Addresses of its children, while the node is cached.
     children: Option<Box<[Slot]>>,
     dirty: bool,
-    /// Children that are nodes and cached, which keep their parent cached.
+    /// Number of its cached child nodes; a node with cached children stays cached.
     cached_children: u32,
-    /// When it was last used.
+    /// Time of the last use.
     used: u64,
 }
 
-/// A tree of fixed fan-out: the keys are the numbers of translation pages without gaps, so that a node's place follows from
-/// the number and only addresses are stored, each with its key as a real tree would, in 8 bytes.
+/// A tree with fixed fan-out. The keys are the numbers of translation pages, without gaps, so a node's position
+/// follows from the key, and only addresses are stored. Each entry counts 8 bytes, because a real tree would also
+/// store the key.
 ///
-/// The root is always cached. The others are as far as there is room, the least recently used one without cached
-/// children making place; a changed node is written only then, so that changes to translation pages of the same node are
-/// written once.
+/// The root is always cached. Other nodes are cached as long as there is room; the least recently used node without
+/// cached children is evicted first. A changed node is only written at its eviction, so that several changes to one
+/// node are written once.
 pub struct Tree {
     fan_out: u32,
     translation_pages: u32,
-    /// Nodes by level, the parents of translation pages first, the root last.
+    /// Nodes by level: the parents of translation pages first, the root last.
     levels: Vec<Vec<Node>>,
-    /// Nodes that may be cached besides the root.
+    /// Maximum number of cached nodes in addition to the root.
     room: usize,
     cached: usize,
     root: Slot,
@@ -38,7 +39,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree over `places`, all of it in RAM until there is need of room.
+    /// Creates a tree over `places`, completely in RAM until nodes must be evicted.
     pub fn new(places: &[Slot], page_bytes: u32, cached_nodes: Option<u32>) -> Result<Self, ConfigError> {
         let fan_out = (page_bytes / 8).max(2);
         let mut levels = Vec::new();
@@ -79,7 +80,7 @@ impl Tree {
         })
     }
 
-    /// Writes nodes until those that are cached fit their room.
+    /// Evicts nodes until the remaining ones fit in the cache.
     pub fn shrink<F: Flash>(&mut self, space: &mut Space<F>) -> Result<(), LayerError> {
         while self.cached > self.room {
             self.evict(space)?;
@@ -95,7 +96,7 @@ impl Tree {
         self.levels.len() - 1
     }
 
-    /// The number under which the spare area of a node's page knows it.
+    /// Returns the number of a node in the spare area of its page.
     fn label(&self, level: usize, number: usize) -> u32 {
         let below: usize = self.levels[..level].iter().map(Vec::len).sum();
         self.translation_pages + (below + number) as u32
@@ -112,7 +113,7 @@ impl Tree {
         None
     }
 
-    /// Where a node was last written.
+    /// Returns the location at which a node was last written.
     fn address(&self, level: usize, number: usize, contents: &Contents) -> Slot {
         if level == self.top() {
             return self.root;
@@ -121,7 +122,7 @@ impl Tree {
         self.children(level + 1, number / fan_out, contents)[number % fan_out]
     }
 
-    /// Makes the node cached, and its ancestors.
+    /// Reads the node and its ancestors into the cache.
     fn fetch<F: Flash>(
         &mut self,
         level: usize,
@@ -131,7 +132,7 @@ impl Tree {
         self.clock += 1;
         if self.levels[level][number].children.is_none() {
             self.fetch(level + 1, number / self.fan_out as usize, space)?;
-            // Its ancestors, just used, are not all that is cached: there is room for more than them.
+            // The ancestors were just used; the cache has room for more nodes than these, so another node is evicted.
             while self.cached >= self.room {
                 self.evict(space)?;
             }
@@ -148,7 +149,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Drops the least recently used node without cached children, but not the root.
+    /// Evicts the least recently used node without cached children, but never the root.
     fn evict<F: Flash>(&mut self, space: &mut Space<F>) -> Result<(), LayerError> {
         let nodes = self.levels[..self.top()].iter().enumerate();
         let all = nodes.flat_map(|(level, nodes)| (0..nodes.len()).map(move |number| (level, number)));
@@ -166,7 +167,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Writes a cached node, if it was changed.
+    /// Writes a cached node if it was changed.
     fn write_out<F: Flash>(
         &mut self,
         level: usize,
@@ -200,7 +201,7 @@ impl Tree {
         Ok(self.levels[0][node].children.as_ref().expect("just fetched")[child])
     }
 
-    /// The children of a node, cached or not.
+    /// Returns the children of a node, cached or not.
     fn children<'a>(&'a self, level: usize, number: usize, contents: &'a Contents) -> &'a [Slot] {
         if let Some(children) = &self.levels[level][number].children {
             return children;

@@ -1,4 +1,4 @@
-//! The flash of an FTL as its validity store sees it.
+//! The flash of an FTL as seen by its validity store.
 
 use super::contents::MetaPage;
 use super::space::Space;
@@ -21,7 +21,7 @@ impl<F: Flash> ValidityFlash for Space<F> {
         let Some(MetaPage::Validity(page)) = self.contents.page(at) else {
             panic!("the validity store copies its own pages");
         };
-        // It says no more of what was reported than it did before.
+        // The moved page keeps its old note, because its content covers no further reports.
         let (page, note) = (**page).clone();
         let to = self.append_validity(page, note)?;
         self.discard_metadata(at);
@@ -49,7 +49,7 @@ impl<F: Flash> ValidityFlash for Space<F> {
 
     fn hand_over(&mut self, from: Slot, to: Slot, change: &dyn Fn(&mut [u64])) {
         self.contents.hand_over(from, to, change);
-        // Flash that is kept and cannot be written refuses whatever comes next.
+        // If the stored flash cannot be written, the next operation fails anyway.
         let _ = self.hold_page(to);
     }
 

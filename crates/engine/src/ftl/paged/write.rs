@@ -1,4 +1,4 @@
-//! Writing and trimming pages of the user, and how the cache makes room for their mapping entries.
+//! Writes and trims of user pages, and evictions from the mapping cache.
 
 use super::config::Durability;
 use super::store::PagedFtl;
@@ -23,7 +23,7 @@ impl<F: Flash> PagedFtl<F> {
         self.tick()
     }
 
-    /// The page was written at `at`: enters that in the cache, where `cached` is its entry, if it has one.
+    /// Enters the location `at` of a written page into the cache; `cached` is its cache entry, if there is one.
     #[inline]
     pub(super) fn enter_written(
         &mut self,
@@ -49,10 +49,10 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Forgets one page.
+    /// Trims one page.
     ///
-    /// Its last place is reported invalid only once the translation page says that the page is nowhere: if power is lost
-    /// before, the page is back, and its place must not have been taken.
+    /// Its last location is reported as invalid only after the translation page records that the page has no
+    /// location. If power is lost before that, the page reappears, so its location must not have been reused.
     pub(super) fn trim_page(&mut self, page: Lpn) -> Result<(), LayerError> {
         self.make_space()?;
         let cached = self.for_writing(page)?;
@@ -80,7 +80,8 @@ impl<F: Flash> PagedFtl<F> {
                 }
                 let trimmed = Mapping { slot: Slot::NONE, before: old.slot, dirty: true, ..old };
                 if old.dirty {
-                    // It stays as old as the page that is yet to be reported, so that recovery looks back as far.
+                    // The entry keeps its age, that of the unreported page, so that recovery searches back far
+                    // enough.
                     self.cache.amend(handle, trimmed);
                 } else {
                     self.cache.set(handle, trimmed);
@@ -105,7 +106,7 @@ impl<F: Flash> PagedFtl<F> {
         self.held.remove(page.0);
     }
 
-    /// The cached entry of a page about to change; or room in the cache for a new one.
+    /// Returns the cache entry of a page that is about to change; if there is none, makes room for one.
     fn for_writing(&mut self, page: Lpn) -> Result<Option<Handle>, LayerError> {
         match self.cache.find(page) {
             Some(handle) => {
@@ -121,7 +122,7 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// The stream of a page of the user that so many pages share.
+    /// Returns the stream for a user page that `references` logical pages share.
     pub(super) fn stream_for(
         &mut self,
         page: Lpn,
@@ -138,7 +139,7 @@ impl<F: Flash> PagedFtl<F> {
             return stream;
         }
         let now = self.space.pool.blocks.now();
-        // What wear levelling moves is placed as what cleaning moves.
+        // Pages moved by wear levelling are placed like pages moved by cleaning.
         let cause = if cause == Cause::Host { cause } else { Cause::Cleaning };
         self.placement.place(&PageContext { page, cause, now, from, hint, references })
     }
@@ -181,8 +182,8 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// After an insertion or an update of the cache: takes the checkpoint if it is due, and keeps to the limit of dirty
-    /// entries.
+    /// Called after an insertion into or update of the cache: enforces the limit of dirty entries, and takes a
+    /// checkpoint if one is due.
     pub(super) fn tick(&mut self) -> Result<(), LayerError> {
         self.limit_dirty(true)?;
         if !self.config.checkpoints {
@@ -195,7 +196,7 @@ impl<F: Flash> PagedFtl<F> {
         self.take_checkpoint()
     }
 
-    /// Synchronises what was written longest ago until no more entries are dirty than may be.
+    /// Synchronises the oldest dirty entries until the number of dirty entries is within the limit.
     pub(super) fn limit_dirty(&mut self, may_clean: bool) -> Result<(), LayerError> {
         while self.cache.over_dirty_limit() {
             if may_clean {
@@ -209,7 +210,7 @@ impl<F: Flash> PagedFtl<F> {
         Ok(())
     }
 
-    /// Where dirty entries are limited, the oldest of them says how far back recovery must look.
+    /// With a limit of dirty entries, the oldest dirty entry determines how far back recovery must search.
     fn note_oldest_dirty(&mut self) {
         if self.config.dirty_entries.is_none() || self.config.durability == Durability::Battery {
             return;
@@ -217,7 +218,7 @@ impl<F: Flash> PagedFtl<F> {
         let oldest = self.cache.oldest_dirty().map(|handle| self.cache.get(handle).slot);
         match oldest {
             None => self.space.horizon = self.space.pool.sequence,
-            // A trimmed page has no place; the horizon stays where it was.
+            // A trimmed page has no location; the horizon does not change.
             Some(Slot::NONE) => {}
             Some(at) => {
                 self.space.horizon = self.space.horizon.max(self.space.opened_at(at));
@@ -225,11 +226,11 @@ impl<F: Flash> PagedFtl<F> {
         }
     }
 
-    /// Synchronises every entry that is dirty since before the last checkpoint (paper, sec. 4.3).
+    /// Synchronises every entry that has been dirty since before the last checkpoint (paper, sec. 4.3).
     ///
-    /// The paper marks the place of the last checkpoint in the queue of the least recently used entries. But reading a page
-    /// moves its entry ahead of the mark, and an entry that is read again and again would stay dirty for ever, and be lost.
-    /// So the order of writes is followed here, and blocks say when they were opened.
+    /// The paper marks the position of the last checkpoint in the LRU queue. However, reading a page moves its entry
+    /// ahead of the mark: an entry that is read repeatedly would stay dirty forever and be lost. Therefore the order
+    /// of writes is used here, with the opening times of blocks.
     fn take_checkpoint(&mut self) -> Result<(), LayerError> {
         let begun = self.space.pool.sequence;
         loop {

@@ -11,12 +11,13 @@ use crate::units::{BlockId, Lpn};
 
 type Drive = Hybrid<Nand<Content>>;
 
-/// Three logical blocks and two logs.
+/// Returns a configuration with three logical blocks and two logs.
 fn config() -> HybridConfig {
     hybrid_config(HybridKind::Bast, 12, 2)
 }
 
-/// Switch, partial and full merges, and pages of padding; then pages that merging wrote and read, and blocks erased.
+/// Returns the numbers of switch, partial and full merges and of padding pages; then the pages that merges wrote and
+/// read, and the blocks they erased.
 fn merged(drive: &Drive) -> ([u64; 4], [u64; 3]) {
     let (own, nand) = reports(drive);
     let names = ["switch merges", "partial merges", "full merges", "padding pages"];
@@ -29,7 +30,7 @@ fn merged(drive: &Drive) -> ([u64; 4], [u64; 3]) {
     (names.map(|name| count(&own, name)), cleaned)
 }
 
-/// The first pages of each block that are not empty, by block.
+/// Returns the written pages of each block.
 fn rows(drive: &Drive) -> Vec<String> {
     drive.check().unwrap();
     owners(drive.flash())
@@ -46,7 +47,8 @@ fn pages_in_order_fill_data_blocks() {
     assert_eq!(own.counters.incoming(Operation::Write), 5);
     assert_eq!(own.counters.incoming(Operation::Read), 5);
     assert_eq!(own.counters.outgoing(Cause::Host, Operation::Read), 3);
-    // Three logical blocks with a pointer and a length of 4 bytes each, two logs of 4 pages, and a bit a page.
+    // Three logical blocks with an address and a write pointer of 4 bytes each, two logs of 4 pages, and one bit per
+    // page.
     let ram: Vec<(&str, u64)> = own.ftl.unwrap().ram.iter().map(|part| (part.name, part.bytes)).collect();
     assert_eq!(ram, [("block map", 12), ("write pointers", 12), ("log map", 32), ("trimmed pages", 2)]);
     assert_eq!(own.map_bytes, Some(12 + 12 + 32 + 2));
@@ -66,27 +68,27 @@ fn a_log_written_in_order_becomes_the_data_block() {
 }
 
 #[test]
-fn what_a_log_in_order_lacks_is_copied_behind() {
+fn partial_merge_appends_missing_pages() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 0, 1]);
     write(&mut drive, 4..8);
     write(&mut drive, [5]);
     write(&mut drive, 8..12);
     assert_eq!(rows(&drive), ["0 1 2 3", "0 1", "4 5 6 7", "5", "8 9 10 11", ""]);
-    // A third log: the one written to longest ago gives way, which is in order.
+    // A third log is needed: the least recently written log, whose pages are in order, is merged.
     write(&mut drive, [9]);
     assert_eq!(rows(&drive), ["", "0 1 2 3", "4 5 6 7", "5", "8 9 10 11", "9"]);
     assert_eq!(merged(&drive), ([0, 1, 0, 0], [2, 2, 1]));
-    // Then the log of page 5, which is not: a full merge into the block erased last.
+    // Next, the log of page 5, which is not in order: a full merge into the most recently erased block.
     write(&mut drive, [1]);
     assert_eq!(rows(&drive), ["4 5 6 7", "0 1 2 3", "1", "", "8 9 10 11", "9"]);
     assert_eq!(merged(&drive), ([0, 1, 1, 0], [6, 6, 3]));
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
 }
 
-/// In a data block the pages are valid that no log has newer, in a log the newest copies.
+/// In a data block, pages without a newer copy in a log are valid; in a log, the newest copies.
 #[test]
-fn what_a_trim_would_leave_in_data_blocks_and_logs() {
+fn left_valid_counts_data_blocks_and_logs() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 1, 4, 1]);
     assert_eq!(rows(&drive)[..3], ["0 1 2 3", "1 1", "4"]);
@@ -117,16 +119,16 @@ fn a_full_log_is_merged_before_the_next_page() {
 }
 
 #[test]
-fn a_page_out_of_order_goes_to_a_log_though_the_data_block_has_room() {
+fn page_out_of_order_goes_to_log_despite_room_in_data_block() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 2]);
     assert_eq!(rows(&drive), ["0", "2", "", "", "", ""]);
-    // With a log of its own the data block takes no more.
+    // While it has its own log, the data block accepts no more pages.
     write(&mut drive, [1, 3, 1]);
     assert_eq!(rows(&drive), ["0", "2 1 3 1", "", "", "", ""]);
     write(&mut drive, [3]);
     assert_eq!(rows(&drive), ["", "", "0 1 2 3", "3", "", ""]);
-    // A logical block whose first page is not the first to be written begins with a log.
+    // A logical block whose first written page is not its first page starts with a log.
     write(&mut drive, [6]);
     assert_eq!(rows(&drive)[4], "6");
     assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 0, 0, 106, 0]);
@@ -139,12 +141,12 @@ fn pages_without_data_are_padding() {
     trim(&mut drive, [2]);
     write(&mut drive, [0, 4, 5, 8, 9, 6, 7]);
     write(&mut drive, [5]);
-    // Page 1 is copied behind page 0, a hole for 2, and 3.
+    // Page 1, padding for page 2, and page 3 are written behind page 0.
     write(&mut drive, [8]);
     assert_eq!(rows(&drive)[1], "0 1 ~ 3");
     assert_eq!(merged(&drive), ([0, 1, 0, 1], [3, 2, 1]));
     assert_eq!(read(&mut drive, 0..4), [100, 101, 0, 103]);
-    // Behind the last page that holds data nothing is written; but one page is, which says that it was merged.
+    // Nothing is written behind the last page that holds data, except one page to record the merge.
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3]);
     trim(&mut drive, [1, 2, 3]);
@@ -153,7 +155,7 @@ fn pages_without_data_are_padding() {
     assert_eq!(
         rows(&drive),
         ["0 1 2 3", "0", "5 4", "9", "", ""].map(str::to_owned).map(|row| match row.as_str() {
-            // The third log made the first give way.
+            // The third log caused a merge of the first.
             "0 1 2 3" => String::new(),
             "0" => "0 ~".to_owned(),
             _ => row,
@@ -163,7 +165,7 @@ fn pages_without_data_are_padding() {
 }
 
 #[test]
-fn a_logical_block_of_nothing_gives_up_its_blocks() {
+fn logical_block_without_data_frees_its_blocks() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 2, 6]);
     trim(&mut drive, [0, 1, 3]);
@@ -182,13 +184,13 @@ fn restart(drive: Drive) -> (Drive, RecoveryReport) {
     Hybrid::restart(&config().into(), drive.into_flash()).map_err(|(error, _)| error).unwrap()
 }
 
-/// What the steps of a recovery cost: spare areas read, and blocks erased.
+/// Returns the costs of the steps of a recovery: spare areas read, and blocks erased.
 fn cost(report: &RecoveryReport) -> Vec<(&'static str, u64, u64)> {
     report.steps.iter().map(|step| (step.name, step.spare_reads, step.erases)).collect()
 }
 
 #[test]
-fn data_blocks_and_logs_are_found_again() {
+fn recovery_finds_data_blocks_and_logs() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 4, 5, 1, 3, 1]);
     let before = rows(&drive);
@@ -200,7 +202,7 @@ fn data_blocks_and_logs_are_found_again() {
     assert_eq!(cost(&report)[0], ("first pages", 6, 0));
     assert_eq!(cost(&report).last().unwrap(), &("left over blocks", 0, 0));
     assert_eq!(reports(&drive).0.ftl.unwrap().recovery, Some(report));
-    // It goes on where it was: the data block takes page 6, the log page 0, and then it is full.
+    // Work continues as before: page 6 goes to the data block, page 0 to the log, which is then full.
     write(&mut drive, [6, 0]);
     assert_eq!(rows(&drive), ["0 1 2 3", "4 5 6", "1 3 1 0", "", "", ""]);
     write(&mut drive, [0]);
@@ -209,13 +211,13 @@ fn data_blocks_and_logs_are_found_again() {
 }
 
 #[test]
-fn what_a_merge_left_over_is_erased() {
-    // The new data block is whole, and power is lost before the old ones are erased.
+fn recovery_erases_remains_of_a_merge() {
+    // The new data block is complete, and power is lost before the old ones are erased.
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 0, 1, 2, 3]);
     let mut flash = drive.into_flash().flash;
     assert_eq!(owners(&flash)[..2], ["", "0 1 2 3"]);
-    // As if the erase had only been begun.
+    // As if the erase had only been started.
     flash.tear_erase(BlockId(0));
     let (mut drive, report) =
         restart(Hybrid::recover(config(), flash.into(), None).map_err(|(error, _)| error).unwrap().0);
@@ -224,15 +226,15 @@ fn what_a_merge_left_over_is_erased() {
     assert_eq!(read(&mut drive, 0..4), [100, 101, 102, 103]);
 }
 
-/// Spare areas are read for it only in blocks whose notes say that they have some.
+/// Recovery only reads spare areas in search of padding in blocks whose notes say that there is some.
 #[test]
-fn padding_is_looked_for_where_there_is_any() {
+fn recovery_reads_padding_only_where_noted() {
     for (trimmed, read_for_it, found) in [(None, 0, 102), (Some(2), 4, 0)] {
         let mut drive = hybrid(config());
         write(&mut drive, 0..4);
         trim(&mut drive, trimmed);
         write(&mut drive, [0, 4, 5, 8, 9, 6, 7, 5]);
-        // A third log makes the first be merged: pages 1 to 3 are copied behind page 0.
+        // A third log causes a merge of the first: pages 1 to 3 are copied behind page 0.
         write(&mut drive, [8]);
         assert_eq!(merged(&drive).0[..2], [0, 1]);
         let (mut drive, report) = restart(drive);
@@ -241,16 +243,16 @@ fn padding_is_looked_for_where_there_is_any() {
     }
 }
 
-/// A partial merge that power cut short leaves a log with some copies in it. That it was to become the data block is forgotten,
+/// A partial merge interrupted by a power cut leaves a log with some copies in it. The log is then an ordinary log,
 /// even if the host fills it as far as the merge would have.
 #[test]
-fn a_merge_cut_short_is_forgotten() {
+fn recovery_ignores_interrupted_merge() {
     let supply = Supply::new(false);
     let mut drive = Hybrid::new(config(), chips(6, Faults::default(), &supply)).unwrap();
     write(&mut drive, 0..4);
     trim(&mut drive, [3]);
     write(&mut drive, [0, 4, 5, 4, 8, 9]);
-    // A third log makes the first give way: pages 1 and 2 are to be copied behind page 0.
+    // A third log causes a merge of the first: pages 1 and 2 must be copied behind page 0.
     supply.cut(Some(Cut { after: supply.operations() + 1, torn: false }));
     assert!(drive.write(&[Lpn(8)], &[Content(108)], 0).unwrap_err().is_power_loss());
     let restart = |drive: Hybrid<Chips>| {
@@ -270,7 +272,7 @@ fn a_merge_cut_short_is_forgotten() {
 }
 
 #[test]
-fn a_torn_page_ends_its_block() {
+fn torn_page_closes_its_block() {
     let mut drive = hybrid(config());
     write(&mut drive, [0, 1, 2, 3, 4, 5, 1]);
     let mut flash = drive.into_flash().flash;
@@ -279,7 +281,7 @@ fn a_torn_page_ends_its_block() {
     let (mut drive, _) = Hybrid::recover(config(), flash.into(), None).map_err(|(error, _)| error).unwrap();
     assert_eq!(rows(&drive)[..3], ["0 1 2 3", "4 5 x", "1 x"]);
     assert_eq!(read(&mut drive, 0..8), [100, 101, 102, 103, 104, 105, 0, 0]);
-    // Neither takes more: page 6 goes to a log of its own, page 2 makes the closed log be merged.
+    // Neither block accepts more pages: page 6 goes to a log of its own, and page 2 causes a merge of the closed log.
     write(&mut drive, [6]);
     assert_eq!(rows(&drive), ["0 1 2 3", "4 5 x", "1 x", "6", "", ""]);
     write(&mut drive, [2]);
@@ -288,10 +290,10 @@ fn a_torn_page_ends_its_block() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused() {
+fn invalid_settings_are_rejected() {
     let key =
         |config: HybridConfig, blocks: u32| Hybrid::new(config, flash(blocks)).err().map(|error| error.key);
-    // Three logical blocks, two logs, and one to merge into.
+    // Three logical blocks, two logs, and one block as destination of merges.
     assert_eq!((key(config(), 6), key(config(), 5).as_deref()), (None, Some("logical_pages")));
     let longer = HybridConfig { logical_pages: 13, ..config() };
     assert_eq!((key(longer, 7), key(longer, 6).as_deref()), (None, Some("logical_pages")));
@@ -307,7 +309,7 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(reports(&drive).0.counters.incoming(Operation::Flush), 1);
 }
 
-/// Both kinds, on flash that fails, wears out and suffers from being read, to the end of the drive's life.
+/// Both kinds of hybrid FTL on flash with program failures, wear and read disturb, until the end of life.
 #[test]
 fn nothing_is_lost_on_flash_that_fails() {
     for kind in [HybridKind::Bast, HybridKind::Fast] {

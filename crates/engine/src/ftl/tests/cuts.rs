@@ -1,4 +1,4 @@
-//! Power lost at every moment of a short history: whatever was acknowledged is there, and all tables add up.
+//! Power cuts at every operation of a short history: all acknowledged data is there, and all tables are consistent.
 
 use super::super::hybrid::{Hybrid, HybridKind};
 use super::super::page::PageFtl;
@@ -17,11 +17,11 @@ use std::sync::Arc;
 
 const LOGICAL_PAGES: u32 = 26;
 
-/// Writes of the history, and of what comes before power may be lost.
+/// Number of requests in the history, and of those before cuts begin.
 const STEPS: u32 = 110;
 
-/// A history of random writes, reads, trims and flushes under these cuts. After each cut all pages are read back, and the
-/// tables recounted; so they are in the end.
+/// Runs a history of random writes, reads, trims and flushes with these cuts. All pages are read back and the tables
+/// checked after each cut and at the end.
 fn history<F>(
     build: impl Fn(&Supply) -> (F, F::Settings),
     battery: bool,
@@ -38,7 +38,8 @@ where
     outages
 }
 
-/// The same with a battery or without, with trims or without; and what FTL and flash counted, where the flash goes on counting.
+/// Runs the history with or without a battery and trims. Also returns the counts of FTL and flash, if those of the
+/// flash continue over power cycles.
 fn history_of<F>(
     build: impl Fn(&Supply) -> (F, F::Settings),
     [battery, trims]: [bool; 2],
@@ -75,7 +76,7 @@ where
     (drive.outages().unwrap(), reports(&drive))
 }
 
-/// Cuts at many operations of the history, alone and in rows, recoveries being cut as well.
+/// Runs cuts at many operations of the history, single and in series, also during recovery.
 fn exercise<F>(build: impl Fn(&Supply) -> (F, F::Settings), battery: bool)
 where
     F: Restart<Flash = Chips>,
@@ -93,22 +94,23 @@ where
         (met, torn) = (met + 1, torn + outages.torn_cuts);
     }
     assert!(met > 25, "{met} of the operations were there");
-    // A battery lets each operation end.
+    // A battery lets each operation complete.
     assert_eq!(torn > 10, !battery, "{torn} were torn");
-    // More often, and no merge would ever come to its end.
+    // With more frequent cuts, no merge would ever complete.
     for every in [19, 60] {
         let outages = history(&build, battery, Cuts::Every(every), [0.4, 0.0]);
         assert!(outages.cuts > 0, "{outages:?}");
         assert_eq!(outages.pages_verified, outages.cuts * u64::from(LOGICAL_PAGES));
         assert_eq!(outages.recoveries.len() as u64, outages.cuts);
     }
-    // In rows, between which nobody looks.
+    // Series of cuts without verification in between.
     let outages = history(&build, battery, Cuts::Every(60), [0.4, 0.8]);
     assert!(outages.cuts > 1, "{outages:?}");
     assert!(outages.pages_verified < outages.cuts * u64::from(LOGICAL_PAGES), "{outages:?}");
 }
 
-/// The same of FTLs that come back from the bytes of their flash: as in simulation, and where a recovery is cut, too.
+/// Runs the same cuts on FTLs recovered from the bytes of their flash. The results are the same as in simulation,
+/// also if recovery is interrupted.
 fn exercise_bytes<F>(build: impl Fn(&Supply) -> (F, F::Settings), battery: bool)
 where
     F: Restart<Flash = Chips>,
@@ -134,7 +136,7 @@ where
 }
 
 #[test]
-fn designs_with_their_map_in_flash_come_back_from_bytes() {
+fn designs_with_map_in_flash_recover_from_bytes() {
     for design in DESIGNS {
         let settings = paged(design, LOGICAL_PAGES, 5);
         let battery = matches!(design, "dftl" | "mu_ftl");
@@ -144,10 +146,10 @@ fn designs_with_their_map_in_flash_come_back_from_bytes() {
     }
 }
 
-/// Power is away at once, and what a battery would have written is looked for in flash. Trims are left out, as those that were not
-/// synchronised are lost.
+/// Power fails immediately, and data that a battery would have written is searched for in flash. Without trims,
+/// because those not yet synchronised are lost.
 #[test]
-fn batteries_that_cannot_save_lose_nothing_that_was_written() {
+fn designs_with_failed_battery_lose_no_writes() {
     for design in ["dftl", "mu_ftl"] {
         for cache_entries in [2, 9] {
             let settings = paged(design, LOGICAL_PAGES, cache_entries);
@@ -164,7 +166,7 @@ fn batteries_that_cannot_save_lose_nothing_that_was_written() {
 }
 
 #[test]
-fn hybrids_and_the_log_come_back_from_bytes() {
+fn hybrids_and_log_recover_from_bytes() {
     for (kind, log_blocks) in [(HybridKind::Bast, 5), (HybridKind::Fast, 4)] {
         let config = hybrid_config(kind, LOGICAL_PAGES, log_blocks);
         let build = |supply: &Supply| {
@@ -179,7 +181,7 @@ fn hybrids_and_the_log_come_back_from_bytes() {
 }
 
 #[test]
-fn designs_with_their_map_in_flash_come_back() {
+fn designs_with_map_in_flash_recover_from_cuts() {
     for design in DESIGNS {
         for cache_entries in [2, 9] {
             let settings = paged(design, LOGICAL_PAGES, cache_entries);
@@ -192,7 +194,7 @@ fn designs_with_their_map_in_flash_come_back() {
 }
 
 #[test]
-fn so_they_do_on_flash_that_fails() {
+fn designs_with_map_in_flash_recover_on_failing_flash() {
     for design in DESIGNS {
         let settings = paged(design, LOGICAL_PAGES, 5);
         let battery = matches!(design, "dftl" | "mu_ftl");
@@ -205,7 +207,7 @@ fn so_they_do_on_flash_that_fails() {
 }
 
 #[test]
-fn hybrids_come_back() {
+fn hybrids_recover_from_cuts() {
     for (kind, log_blocks) in
         [(HybridKind::Bast, 2), (HybridKind::Bast, 5), (HybridKind::Fast, 2), (HybridKind::Fast, 4)]
     {
@@ -219,7 +221,7 @@ fn hybrids_come_back() {
 }
 
 #[test]
-fn the_log_comes_back() {
+fn log_recovers_from_cuts() {
     for placement in ["single", "double"] {
         let config = page_config(LOGICAL_PAGES, placement);
         let build = |supply: &Supply| (build_page(&config, 1, Faults::default(), supply), config.clone());
@@ -227,9 +229,9 @@ fn the_log_comes_back() {
     }
 }
 
-/// Whoever cuts the power holds a handle of its own; until it says that the work begins there is power.
+/// The code that cuts power has its own handle; power only fails after it has started the measured phase.
 #[test]
-fn power_is_lost_from_the_beginning_of_the_work_on() {
+fn cuts_start_with_the_measured_phase() {
     let supply = Supply::new(false);
     let settings = paged("gecko", LOGICAL_PAGES, 9);
     let ftl = build_paged(&settings, 2, Faults::default(), &supply);

@@ -1,4 +1,4 @@
-//! Power lost and back between two requests: what is found is what was there.
+//! Power cuts between two requests: the state afterwards is that before.
 
 use super::super::page::PageFtl;
 use super::super::paged::{PagedFtl, PagedSettings};
@@ -25,7 +25,7 @@ fn cycle(mut ftl: PagedFtl<Chips>, settings: &PagedSettings) -> (PagedFtl<Chips>
     PagedFtl::restart(settings, ftl.into_flash()).map_err(|(error, _)| error).unwrap()
 }
 
-/// DFTL and µ-FTL keep in RAM what nothing else tells.
+/// DFTL and µ-FTL keep data in RAM that is stored nowhere else.
 #[test]
 fn only_two_designs_need_a_battery() {
     for design in DESIGNS {
@@ -36,7 +36,7 @@ fn only_two_designs_need_a_battery() {
 }
 
 #[test]
-fn every_page_and_every_count_is_as_before() {
+fn power_cycle_preserves_pages_and_counts() {
     for design in DESIGNS {
         let (mut ftl, settings) = build(design, 6);
         let mut shadow = vec![0; LOGICAL_PAGES as usize];
@@ -53,7 +53,7 @@ fn every_page_and_every_count_is_as_before() {
                     shadow[page as usize] = version;
                 }
             }
-            // Trims are durable once they are flushed.
+            // Trims are durable after a flush.
             ftl.flush().unwrap();
             ftl.check().unwrap();
             let (before, mapped) = (reports(&ftl).1, reports(&ftl).0.mapped_pages);
@@ -66,7 +66,7 @@ fn every_page_and_every_count_is_as_before() {
             assert_eq!(own.ftl.unwrap().recovery, Some(report.clone()));
             let sum =
                 |count: fn(&crate::layer::RecoveryStep) -> u64| report.steps.iter().map(count).sum::<u64>();
-            // Saving may have written besides.
+            // Saving may have added further operations.
             assert_eq!(sum(|step| step.spare_reads), after.spare_reads - before.spare_reads, "{design}");
             assert!(sum(|step| step.page_writes) <= after.programs - before.programs, "{design}");
             assert!(sum(|step| step.erases) <= after.erases - before.erases, "{design}");
@@ -76,17 +76,17 @@ fn every_page_and_every_count_is_as_before() {
     }
 }
 
-/// The steps of a recovery, by name: what it cost to find everything on a drive with five pages.
+/// The steps of a recovery by name: the costs of finding everything on a drive with five pages.
 #[test]
-fn what_coming_back_costs() {
+fn recovery_steps_have_expected_costs() {
     for design in DESIGNS {
         let (mut ftl, settings) = build(design, 6);
         write(&mut ftl, 0..5);
         let blocks = u64::from(ftl.flash().blocks());
         let (mut ftl, report) = cycle(ftl, &settings);
         let step = |name: &str| *report.steps.iter().find(|step| step.name == name).unwrap();
-        // The first page of each block; then up to the end of the open ones: of the user's second block one page and the
-        // erased one behind it, and as much of each block of metadata.
+        // The first page of each block, then the open blocks to their end: one written and one erased page in the
+        // user's second block, and the same in each block of metadata.
         assert!(step("block scan").spare_reads > blocks, "{design}: {report:?}");
         assert!(step("block scan").spare_reads <= blocks + 3 * 5, "{design}: {report:?}");
         assert_eq!((step("block scan").page_reads, step("block scan").page_writes), (0, 0));
@@ -107,7 +107,7 @@ fn what_coming_back_costs() {
         assert_eq!(names[..2], ["block scan", "mapping directory"]);
         assert_eq!(&names[2..names.len() - 1], expected, "{design}");
         assert_eq!(names.last(), Some(&"block validity counters"));
-        // A battery wrote all entries out; LazyFTL and IB-FTL write them now, in one page; Gecko leaves them dirty.
+        // A battery has written all entries; LazyFTL and IB-FTL write them now, in one page; Gecko leaves them dirty.
         let written =
             |name: &str| report.steps.iter().find(|step| step.name == name).map(|step| step.page_writes);
         assert_eq!(written("dirty entries"), Some(0));
@@ -122,7 +122,7 @@ fn what_coming_back_costs() {
 }
 
 #[test]
-fn an_empty_drive_comes_back_empty() {
+fn empty_drive_recovers_empty() {
     for design in DESIGNS {
         let (ftl, settings) = build(design, 6);
         let (mut ftl, report) = cycle(ftl, &settings);
@@ -136,9 +136,10 @@ fn an_empty_drive_comes_back_empty() {
     }
 }
 
-/// Nothing was flushed: trims may be undone, but each page holds what it once held, and the same ever after.
+/// Without a flush, trims may be undone, but each page has a content that it once had, and keeps it in later
+/// recoveries.
 #[test]
-fn a_second_cut_finds_what_the_first_one_left() {
+fn second_recovery_finds_state_of_the_first() {
     for design in DESIGNS {
         let (mut ftl, settings) = build(design, 5);
         write(&mut ftl, 0..LOGICAL_PAGES);
@@ -160,7 +161,7 @@ fn a_second_cut_finds_what_the_first_one_left() {
 }
 
 #[test]
-fn a_switch_cuts_the_power_of_the_drive_beside_it() {
+fn power_switch_works_beside_the_stack() {
     let config = page_config(LOGICAL_PAGES, "single");
     let ftl = build_page(&config, 0, Faults::default(), &Supply::new(false));
     let mut drive = Switched::new(Cycled::new(ftl, config));
@@ -184,7 +185,7 @@ fn a_switch_cuts_the_power_of_the_drive_beside_it() {
 }
 
 #[test]
-fn a_log_reclaimed_in_place_cannot_come_back() {
+fn log_rejects_in_place_reclaim_and_recovers_with_pool() {
     let mut config = page_config(LOGICAL_PAGES, "single");
     config.store.reclaim = Reclaim::InPlace;
     let flash = super::drives::chips(20, Faults::default(), &Supply::new(false));
@@ -194,13 +195,13 @@ fn a_log_reclaimed_in_place_cannot_come_back() {
     write(&mut ftl, [5, 6]);
     assert_eq!(owners(ftl.medium())[0], "5 6");
     let (mut ftl, report) = PageFtl::restart(&config, ftl.into_flash()).map_err(|(error, _)| error).unwrap();
-    // Two pages and the erased one behind them, and the first of each of the 14 others.
+    // Two pages and the erased one behind them in the open block, and the first page of each of the 14 others.
     assert_eq!(report.steps[0].spare_reads, 3 + 14);
     assert_eq!(read(&mut ftl, [5, 6, 7]), [105, 106, 0]);
 }
 
 #[test]
-fn events_are_named_once() {
+fn event_names_are_unique() {
     let (ftl, _) = build("dftl", 6);
     let (own, _) = reports(&ftl);
     let mut names: Vec<&str> = own.ftl.as_ref().unwrap().counts.iter().map(|(name, _)| *name).collect();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub const PAGES_PER_BLOCK: u32 = 4;
 
-/// Flash on a supply that can be cut.
+/// Flash on a power source that can be cut.
 pub type Chips = Fragile<Nand<Content>>;
 
 pub fn flash(blocks: u32) -> Nand<Content> {
@@ -31,12 +31,12 @@ fn validity(settings: Value) -> ValidityConfig {
     serde_json::from_value(settings).unwrap()
 }
 
-/// A design of so many pages, with `cache_entries` mapping entries in RAM.
+/// Returns the settings of a design with this many logical pages and `cache_entries` mapping entries in RAM.
 pub fn paged(design: &str, logical_pages: u32, cache_entries: u32) -> PagedSettings {
     let plain = PagedConfig {
         kind: "test",
         logical_pages,
-        // Eight entries to a translation page.
+        // A translation page has eight entries.
         page_bytes: 32,
         cache_entries,
         dirty_entries: None,
@@ -85,7 +85,7 @@ pub fn paged(design: &str, logical_pages: u32, cache_entries: u32) -> PagedSetti
     }
 }
 
-/// The FTL on as little flash as it takes, and `room` blocks more.
+/// Builds the FTL on the smallest possible flash plus `room` blocks.
 pub fn build_paged(settings: &PagedSettings, room: u32, faults: Faults, supply: &Supply) -> PagedFtl<Chips> {
     let fits = |blocks: &u32| settings.build(chips(*blocks, faults, supply)).is_ok();
     let blocks = (1..400).find(fits).expect("settings that fit some drive");
@@ -106,7 +106,7 @@ pub fn build_page(config: &PageConfig, room: u32, faults: Faults, supply: &Suppl
     config.build(chips(blocks, faults, supply)).unwrap()
 }
 
-/// A hybrid FTL on as little flash as it takes, and `room` blocks more.
+/// Returns the settings of a hybrid FTL.
 pub fn hybrid_config(kind: HybridKind, logical_pages: u32, log_blocks: u32) -> HybridConfig {
     HybridConfig { kind, log_blocks, logical_pages }
 }
@@ -115,7 +115,7 @@ pub fn hybrid_blocks(config: &HybridConfig) -> u32 {
     config.logical_pages.div_ceil(PAGES_PER_BLOCK) + config.log_blocks + 1
 }
 
-/// Writes each page, one call a page, with the number of the page and 100.
+/// Writes the pages, one per call; the content is the page's number plus 100.
 pub fn write(ftl: &mut impl Layer<Content>, pages: impl IntoIterator<Item = u32>) {
     for page in pages {
         ftl.write(&[Lpn(page)], &[Content(u64::from(page) + 100)], 0).unwrap();
@@ -139,13 +139,13 @@ pub fn reports<P: crate::layer::Payload>(ftl: &impl Layer<P>) -> (LayerReport, N
     (reports.layers.remove(0), reports.nand.unwrap())
 }
 
-/// An event of the FTL by its name.
+/// Returns the count of an event by its name.
 pub fn count(report: &LayerReport, name: &str) -> u64 {
     let counts = &report.ftl.as_ref().unwrap().counts;
     counts.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name}")).1
 }
 
-/// Owners of the pages of each block, `~` for padding and `x` for what cannot be read.
+/// Returns the owners of the pages of each block, `~` for padding and `x` for unreadable pages.
 pub fn owners(flash: &impl crate::nand::Flash) -> Vec<String> {
     let page = |block: BlockId, page: u32| match flash.spare(block, page) {
         PageState::Erased => None,

@@ -9,12 +9,12 @@ use crate::nand::Nand;
 
 type Drive = Hybrid<Nand<Content>>;
 
-/// Three logical blocks, a sequential log and two shared ones.
+/// Returns a configuration with three logical blocks, a sequential log and two shared ones.
 fn config() -> HybridConfig {
     hybrid_config(HybridKind::Fast, 12, 3)
 }
 
-/// All pages are written, block after block.
+/// Returns a drive on which all pages were written, block by block.
 fn filled() -> Drive {
     let mut drive = hybrid(config());
     write(&mut drive, 0..12);
@@ -26,7 +26,8 @@ fn rows(drive: &Drive) -> Vec<String> {
     owners(drive.flash())
 }
 
-/// Switch, partial and full merges; then pages that merging wrote and read, and blocks erased.
+/// Returns the numbers of switch, partial and full merges; then the pages that merges wrote and read, and the blocks
+/// they erased.
 fn merged(drive: &Drive) -> ([u64; 3], [u64; 3]) {
     let (own, nand) = reports(drive);
     let cleaned = [Operation::Write, Operation::Read, Operation::Erase]
@@ -44,13 +45,13 @@ fn updates_of_any_logical_block_share_logs() {
     assert_eq!(rows(&drive), [DATA[0], DATA[1], DATA[2], "1 5 1 9", "2", "", ""]);
     assert_eq!(merged(&drive), ([0; 3], [0; 3]));
     write(&mut drive, [6, 10, 3]);
-    // Both are full: every logical block that has a live page in the first is merged, in the order of these pages. What
-    // they have in the second goes with them.
+    // Both logs are full: every logical block with a live page in the first log is merged, in the order of these
+    // pages. Their pages in the second log are included.
     write(&mut drive, [7]);
     assert_eq!(rows(&drive), [DATA[2], "7", "", "", "2 6 10 3", DATA[0], DATA[1]]);
     assert_eq!(merged(&drive), ([0, 0, 3], [12, 12, 4]));
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
-    // The next one to be reclaimed has nothing alive by now.
+    // The next log to be reclaimed has no live pages by now.
     write(&mut drive, [5, 7, 5]);
     write(&mut drive, [9]);
     assert_eq!(rows(&drive), [DATA[2], "7 5 7 5", "9", "", "", DATA[0], DATA[1]]);
@@ -58,16 +59,16 @@ fn updates_of_any_logical_block_share_logs() {
 }
 
 #[test]
-fn the_sequential_log_takes_first_pages_and_what_follows_them() {
+fn sequential_log_takes_first_pages_and_their_successors() {
     let mut drive = filled();
     write(&mut drive, [0, 1]);
     assert_eq!(rows(&drive), [DATA[0], DATA[1], DATA[2], "0 1", "", "", ""]);
-    // Another page of the same logical block goes to a shared log and leaves it as it is.
+    // Another page of the same logical block goes to a shared log and leaves the sequential log unchanged.
     write(&mut drive, [3, 5]);
     assert_eq!(rows(&drive), [DATA[0], DATA[1], DATA[2], "0 1", "3 5", "", ""]);
     write(&mut drive, [2]);
     assert_eq!(rows(&drive)[3..5], ["0 1 2", "3 5"]);
-    // The last page is the newest copy of 3: a switch merge.
+    // The last page is the newest copy of 3, so this is a switch merge.
     write(&mut drive, [3]);
     assert_eq!(rows(&drive), ["", DATA[1], DATA[2], "0 1 2 3", "3 5", "", ""]);
     assert_eq!(merged(&drive), ([1, 0, 0], [0, 0, 1]));
@@ -79,10 +80,10 @@ fn another_first_page_completes_the_sequential_log() {
     let mut drive = filled();
     write(&mut drive, [0, 3]);
     write(&mut drive, [4]);
-    // Pages 1 and 2 come from the data block, 3 from the shared log; then page 4 begins a new one.
+    // Pages 1 and 2 come from the data block, page 3 from the shared log; then page 4 starts a new sequential log.
     assert_eq!(rows(&drive), ["", DATA[1], DATA[2], "0 1 2 3", "3", "4", ""]);
     assert_eq!(merged(&drive), ([0, 1, 0], [3, 3, 1]));
-    // So does the same page once more.
+    // Writing the same page again has the same effect.
     write(&mut drive, [4]);
     assert_eq!(rows(&drive), ["", "", DATA[2], "0 1 2 3", "3", DATA[1], "4"]);
     assert_eq!(merged(&drive), ([0, 2, 0], [6, 6, 2]));
@@ -90,7 +91,7 @@ fn another_first_page_completes_the_sequential_log() {
 }
 
 #[test]
-fn a_data_block_stays_while_a_shared_log_has_a_dead_copy() {
+fn data_block_is_kept_while_shared_log_has_invalid_copy() {
     let mut drive = filled();
     write(&mut drive, [1, 6]);
     trim(&mut drive, 0..4);
@@ -101,7 +102,7 @@ fn a_data_block_stays_while_a_shared_log_has_a_dead_copy() {
     );
     assert_eq!(reports(&drive).0.mapped_pages, 8);
     write(&mut drive, [6, 6, 7, 7, 7, 7]);
-    // With the log the data block goes, once the logical block of 6 and 7 was merged.
+    // The data block is erased together with the shared log, once the logical block of 6 and 7 has been merged.
     write(&mut drive, [5]);
     assert_eq!(rows(&drive), ["", "", DATA[2], "", "7 7 7 7", DATA[1], "5"]);
     assert_eq!(merged(&drive), ([0, 0, 1], [4, 4, 3]));
@@ -109,7 +110,7 @@ fn a_data_block_stays_while_a_shared_log_has_a_dead_copy() {
 }
 
 #[test]
-fn all_logs_are_found_again() {
+fn recovery_finds_all_logs() {
     let mut drive = filled();
     write(&mut drive, [0, 1, 3, 5, 1, 9, 6]);
     let before = rows(&drive);
@@ -122,7 +123,7 @@ fn all_logs_are_found_again() {
     assert_eq!(read(&mut drive, 0..12), (100..112).collect::<Vec<u64>>());
     assert_eq!(report.steps[0].spare_reads, 7, "the first page of each block");
     assert_eq!(report.steps.iter().map(|step| step.erases).sum::<u64>(), 0);
-    // The sequential log goes on with page 2, the last shared one with any.
+    // The sequential log continues with page 2, the last shared log with any page.
     write(&mut drive, [2, 10]);
     assert_eq!(rows(&drive)[3..6], ["0 1 2", "3 5 1 9", "6 10"]);
     let (mut drive, _) = restart(drive);

@@ -1,4 +1,4 @@
-//! When hybrid FTLs merge: log blocks that are kept free, put off, and won in idle time.
+//! Times of merges in hybrid FTLs: log blocks kept free, deferral, and merges in idle time.
 
 use super::super::hybrid::{Hybrid, HybridConfig, HybridKind, HybridSettings};
 use super::drives::{chips, count, hybrid_blocks, hybrid_config, read, reports, write};
@@ -14,7 +14,7 @@ type Drive = Hybrid<super::drives::Chips>;
 const KINDS: [HybridKind; 2] = [HybridKind::Bast, HybridKind::Fast];
 const LOGICAL_PAGES: u32 = 48;
 
-/// A drive with so many logs, on flash with room for six.
+/// Creates a drive with this many logs, on flash with room for six.
 fn drive(kind: HybridKind, log_blocks: u32, free_blocks: FreeBlocks) -> Drive {
     build(hybrid_config(kind, LOGICAL_PAGES, log_blocks), free_blocks).unwrap()
 }
@@ -36,14 +36,14 @@ fn overwrite(drive: &mut Drive, random: &mut Random, pages: u32) {
     drive.check().unwrap();
 }
 
-/// Everything that was counted.
+/// Returns all counts.
 fn counted(drive: &Drive) -> (Counters, Vec<(&'static str, u64)>) {
     let (report, _) = reports(drive);
     (report.counters, report.ftl.unwrap().counts)
 }
 
 #[test]
-fn logs_kept_free_are_logs_that_are_not_there() {
+fn logs_kept_free_act_as_missing_logs() {
     for kind in KINDS {
         let run = |mut drive: Drive| {
             write(&mut drive, 0..LOGICAL_PAGES);
@@ -58,7 +58,7 @@ fn logs_kept_free_are_logs_that_are_not_there() {
 }
 
 #[test]
-fn merges_wait_for_a_log_above_that_cleans() {
+fn merges_are_deferred_while_log_above_cleans() {
     for kind in KINDS {
         let wanted = FreeBlocks { low: Some(3), deferred: Some(0), idle: None };
         let mut waiting = drive(kind, 6, wanted);
@@ -72,7 +72,8 @@ fn merges_wait_for_a_log_above_that_cleans() {
         };
         let fill: Vec<u32> = (0..LOGICAL_PAGES).collect();
         both(&mut waiting, &mut hasty, &fill);
-        // One page of each of five logical blocks: five logs for BAST, more than one shared log for FAST.
+        // One page of each of five logical blocks: this fills five logs of BAST, and more than one shared log of
+        // FAST.
         let updates: Vec<u32> = (0..5).flat_map(|block| [4 * block + 1, 4 * block + 2]).collect();
         waiting.cleaning_above(true);
         let (none, some) = both(&mut waiting, &mut hasty, &updates);
@@ -89,7 +90,7 @@ fn merges_wait_for_a_log_above_that_cleans() {
 }
 
 #[test]
-fn idle_time_wins_logs_until_there_are_enough() {
+fn idle_merges_free_logs_up_to_the_mark() {
     for kind in KINDS {
         let wanted = FreeBlocks { idle: Some(4), ..FreeBlocks::default() };
         let mut idle = drive(kind, 6, wanted);
@@ -104,7 +105,7 @@ fn idle_time_wins_logs_until_there_are_enough() {
                 merged += 1;
             }
             idle.check().unwrap();
-            // Four logs at least can be opened now without a merge.
+            // At least four logs can now be opened without a merge.
             let after = count(&reports(&idle).0, "full merges");
             assert!(after >= before);
             assert!(!idle.clean_ahead().unwrap());
@@ -116,7 +117,7 @@ fn idle_time_wins_logs_until_there_are_enough() {
 }
 
 #[test]
-fn more_than_there_are_is_refused() {
+fn too_many_free_logs_are_rejected() {
     for kind in KINDS {
         let key = |free_blocks| {
             build(hybrid_config(kind, LOGICAL_PAGES, 4), free_blocks).err().map(|error| error.key)

@@ -1,4 +1,4 @@
-//! FTLs that come back from the bytes of their flash alone, and the same FTLs as they come back in simulation.
+//! Recovery of FTLs from the bytes of their flash alone, compared with recovery in simulation.
 
 use super::super::Restart;
 use super::drives::{Chips, PAGES_PER_BLOCK, flash};
@@ -17,7 +17,7 @@ use crate::nand::{
 use crate::units::{BlockId, Lpn};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Bytes of a page, no fewer than any test's FTL reckons with.
+/// Bytes of a page; at least as many as any test's FTL assumes.
 const PAGE_BYTES: usize = 256;
 
 /// A page in bytes.
@@ -33,9 +33,9 @@ struct Block {
 struct Kept {
     blocks: Vec<Block>,
     operations: u64,
-    /// A page that waits for what it holds.
+    /// A page whose content is not stored yet.
     waiting: Option<(BlockId, u32, SpareRecord)>,
-    /// Whoever else uses the flash changes nothing.
+    /// True while operations on the flash do not change the stored bytes.
     is_frozen: bool,
 }
 
@@ -44,7 +44,7 @@ struct Kept {
 pub struct Image(Arc<Mutex<Kept>>);
 
 impl Image {
-    /// Of erased flash.
+    /// Creates the image of erased flash.
     pub fn new(blocks: u32) -> Self {
         let block = Block { erases: 0, is_bad: false, pages: Vec::new() };
         let blocks = vec![block; blocks as usize];
@@ -78,7 +78,7 @@ impl Image {
         kept
     }
 
-    /// New flash that is what the bytes say, and writes to them.
+    /// Creates flash with the state of the bytes; it writes to these bytes.
     pub fn flash(&self) -> Nand<Content> {
         let blocks = self.lock().blocks.len() as u32;
         let mut nand = flash(blocks);
@@ -189,27 +189,27 @@ impl KeptFlash for Image {
     }
 }
 
-/// What else new flash is given.
+/// Additional setup of new flash.
 type Dress = Arc<dyn Fn(Nand<Content>) -> Nand<Content> + Send + Sync>;
 
-/// What such an FTL is built from.
+/// Settings from which a [`Rebuilt`] FTL is built after each power cut.
 #[derive(Clone)]
 pub struct RebuiltSettings<S> {
     ftl: S,
     image: Image,
     supply: Supply,
     dress: Dress,
-    /// Whether it comes back in simulation as well, to be compared.
+    /// True if the FTL is also recovered in simulation, for comparison.
     compares: bool,
-    /// Whether batteries have no time.
+    /// True if batteries do not work.
     is_unsaved: bool,
 }
 
-/// An FTL that comes back from bytes.
+/// An FTL that is recovered from bytes.
 pub struct Rebuilt<F>(F);
 
 impl<F: Restart<Flash = Chips>> Rebuilt<F> {
-    /// `ftl`, which is new, and what it is built from again.
+    /// Wraps the new `ftl` and its settings.
     pub fn new(
         mut ftl: F,
         settings: F::Settings,
@@ -224,8 +224,9 @@ impl<F: Restart<Flash = Chips>> Rebuilt<F> {
     }
 }
 
-/// What a recovery did, but for the spare areas that it looked at where versions of a translation page differ: where cleaning has erased one
-/// between two others, simulation knows what each changed, and whoever has the bytes sees more differences between those that are left.
+/// Returns the report of a recovery in comparable form: without the spare areas read for differing versions of
+/// translation pages. If cleaning has erased a version between two others, the simulation knows the changes of each,
+/// but recovery from bytes sees more differences between the remaining versions.
 fn comparable(mut report: RecoveryReport) -> String {
     for step in report.steps.iter_mut().filter(|step| step.name == "validity buffer") {
         step.spare_reads = 0;
@@ -233,7 +234,7 @@ fn comparable(mut report: RecoveryReport) -> String {
     format!("{report:?}")
 }
 
-/// All that an FTL finds on flash, page by page.
+/// Returns the complete state of the flash, page by page.
 fn state(flash: &mut Chips) -> Vec<KeptBlock<Content>> {
     let nand = flash.within();
     (0..nand.blocks()).map(|block| nand.kept(BlockId(block))).collect()
@@ -276,7 +277,7 @@ where
             let layer = |ftl: &F| {
                 let mut reports = Reports::default();
                 ftl.describe(&mut reports);
-                // Memory is the simulation's own.
+                // The memory use is specific to the simulation.
                 reports.layers[0].memory_bytes = 0;
                 reports.layers[0].ftl.iter_mut().for_each(|ftl| ftl.recovery = None);
                 format!("{:?}", reports.layers)
@@ -368,9 +369,9 @@ impl<F: Restart<Flash = Chips>> Layer<Content> for Rebuilt<F> {
     }
 }
 
-/// Blocks of so many pages are all that there is.
+/// Flash restored from the stored bytes equals the original flash, block by block.
 #[test]
-fn flash_that_is_kept_is_flash_that_is_found() {
+fn flash_roundtrips_through_stored_bytes() {
     let supply = Supply::new(false);
     let image = Image::new(3);
     let mut chips = Fragile::new(flash(3).with_backing(Box::new(image.clone())), supply.clone());

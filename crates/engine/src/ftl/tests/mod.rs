@@ -1,4 +1,4 @@
-//! FTLs on tiny drives: every merge and synchronisation by hand, and power lost at every moment.
+//! FTLs on tiny drives: every merge and synchronisation worked out by hand, and power cuts at every operation.
 
 mod bast;
 mod cuts;

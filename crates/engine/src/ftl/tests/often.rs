@@ -1,4 +1,4 @@
-//! Drives as tight as they come that lose their power every few operations: none says that it is worn out.
+//! Drives of the smallest possible size whose power is cut every few operations: none may report the end of its life.
 
 use super::super::hybrid::{Hybrid, HybridKind};
 use super::super::page::PageConfig;
@@ -16,13 +16,14 @@ use serde_json::json;
 
 const LOGICAL_PAGES: u32 = 26;
 
-/// Requests before power may be lost, and after.
+/// Number of requests before cuts begin, and of those after.
 const STEPS: u32 = 120;
 
-/// Operations between two cuts: enough to empty a block, which is four programs and an erase.
+/// Numbers of operations between two cuts: at least enough to empty a block, which takes four programs and an erase.
 const CUTS: [u64; 8] = [5, 6, 7, 10, 13, 24, 32, 47];
 
-/// A history of random writes, some reads and trims, that is cut after each `every` operations, and at times in recovery.
+/// Runs a history of random writes, reads and trims with a cut after each `every` operations, and sometimes during
+/// recovery.
 fn live<F>(
     build: impl Fn(&Supply) -> (F, F::Settings),
     battery: bool,
@@ -58,8 +59,8 @@ where
     Ok(drive.outages().unwrap())
 }
 
-/// The same with all of [`CUTS`]: power is lost again and again, and each request is served, or this error is the answer. How
-/// often it was.
+/// Runs the history with all of [`CUTS`]: each request completes, or fails with an error that `may_fail` accepts.
+/// Returns the number of failures.
 fn lives<F>(
     name: &str,
     build: impl Fn(&Supply) -> (F, F::Settings),
@@ -87,7 +88,7 @@ fn never(_: &LayerError) -> bool {
     false
 }
 
-/// A page-mapped FTL with these marks, and the blocks that it takes at least.
+/// Returns the settings of a page-mapped FTL with these watermarks, and the minimum number of blocks.
 fn tight_page(placement: &str, victim: &str, (low, high): (u32, u32)) -> (PageConfig, u32) {
     let mut config = page_config(LOGICAL_PAGES, placement);
     config.store.reclaim = Reclaim::FreePool { low, high };
@@ -98,10 +99,10 @@ fn tight_page(placement: &str, victim: &str, (low, high): (u32, u32)) -> (PageCo
     (config, blocks)
 }
 
-/// A policy that moves blocks full of live pages needs more than one block in reserve for that: a single torn page leaves no
-/// room for the last of them.
+/// A policy that moves blocks full of live pages needs more than one reserve block: a single torn page leaves no room
+/// for the last live page.
 #[test]
-fn page_mapped_drives_go_on() {
+fn page_mapped_drives_survive_frequent_cuts() {
     let mut failed = 0;
     for placement in ["single", "double"] {
         for victim in ["greedy", "fifo", "random", "d_choices"] {
@@ -121,7 +122,7 @@ fn page_mapped_drives_go_on() {
 }
 
 #[test]
-fn drives_with_their_map_in_flash_go_on() {
+fn drives_with_map_in_flash_survive_frequent_cuts() {
     for design in DESIGNS {
         for (victim, cache_entries) in [("greedy", 2), ("greedy", 9), ("fifo", 2), ("random", 9)] {
             let mut settings = paged(design, LOGICAL_PAGES, cache_entries);
@@ -135,7 +136,7 @@ fn drives_with_their_map_in_flash_go_on() {
 }
 
 #[test]
-fn hybrid_drives_go_on() {
+fn hybrid_drives_survive_frequent_cuts() {
     for (kind, log_blocks) in
         [(HybridKind::Bast, 2), (HybridKind::Bast, 5), (HybridKind::Fast, 2), (HybridKind::Fast, 4)]
     {
@@ -148,9 +149,9 @@ fn hybrid_drives_go_on() {
     }
 }
 
-/// Where a merge, or the emptying of a block, never comes to its end, that is what the drive says, and not that it is worn out.
+/// If a merge, or the emptying of a block, never completes, the drive reports this and not the end of its life.
 #[test]
-fn who_never_gets_on_says_so() {
+fn drive_without_progress_reports_starvation() {
     let config = hybrid_config(HybridKind::Fast, LOGICAL_PAGES, 2);
     let hybrid = |supply: &Supply| {
         let flash = chips(hybrid_blocks(&config), Faults::default(), supply);

@@ -1,4 +1,4 @@
-//! The cache of mapping entries and their way to flash, entry by entry; eight entries to a translation page.
+//! The mapping cache and the way of its entries to flash, entry by entry; a translation page has eight entries.
 
 use super::super::paged::{DirectoryConfig, Durability, PagedConfig, PagedFtl, PagedSettings};
 use super::drives::{Chips, DESIGNS, build_paged, count, paged, read, reports, trim, write};
@@ -12,7 +12,8 @@ fn build(settings: &PagedSettings) -> PagedFtl<Chips> {
     build_paged(settings, 3, Faults::default(), &Supply::new(false))
 }
 
-/// Hits and misses of the cache; synchronisations, entries that they wrote, and those that found nothing to write.
+/// Returns the hits and misses of the cache; then the numbers of synchronisations, of entries they wrote, and of
+/// synchronisations without changes.
 fn events(ftl: &PagedFtl<Chips>) -> ([u64; 2], [u64; 3]) {
     ftl.check().unwrap();
     let (own, _) = reports(ftl);
@@ -20,7 +21,7 @@ fn events(ftl: &PagedFtl<Chips>) -> ([u64; 2], [u64; 3]) {
     (["cache hits", "cache misses"].map(|name| count(&own, name)), synchronised.map(|name| count(&own, name)))
 }
 
-/// Pages written and read because of the map.
+/// Returns the pages written and read for the map.
 fn translation(ftl: &PagedFtl<Chips>) -> (u64, u64) {
     let counters = reports(ftl).0.counters;
     let of = |operation| counters.outgoing(Cause::Translation, operation);
@@ -28,7 +29,7 @@ fn translation(ftl: &PagedFtl<Chips>) -> (u64, u64) {
 }
 
 #[test]
-fn dftl_writes_what_leaves_its_cache() {
+fn dftl_writes_evicted_dirty_entries() {
     let mut ftl = build(&paged("dftl", 40, 2));
     write(&mut ftl, [0, 0, 1]);
     assert_eq!(
@@ -36,16 +37,17 @@ fn dftl_writes_what_leaves_its_cache() {
         (([1, 2], [0; 3]), (0, 0)),
         "no translation page is in flash yet"
     );
-    // Page 8 is another translation page's. Page 0 must leave, and page 1 is written with it; both are clean then.
+    // Page 8 belongs to another translation page. Page 0 must be evicted, and page 1 is written with it; both are
+    // then clean.
     write(&mut ftl, [8]);
     assert_eq!((events(&ftl), translation(&ftl)), (([1, 3], [1, 2, 0]), (1, 0)));
-    // Page 0 comes back from flash; page 1, which is clean, makes room.
+    // Page 0 is read from flash again; page 1, which is clean, is evicted.
     assert_eq!(read(&mut ftl, [0, 8, 0]), [100, 108, 100]);
     assert_eq!((events(&ftl), translation(&ftl)), (([3, 4], [1, 2, 0]), (1, 1)));
-    // A page that nothing is known of: 8 was used before 0, and is dirty.
+    // A page without data: entry 8 was used before 0, and is dirty.
     assert_eq!(read(&mut ftl, [9]), [0]);
     assert_eq!((events(&ftl), translation(&ftl)), (([3, 5], [2, 3, 0]), (2, 2)));
-    // Written again, page 0 is dirty, and its translation page is read to be written anew.
+    // After another write, page 0 is dirty, and its translation page is read to be rewritten.
     write(&mut ftl, [0]);
     assert_eq!(events(&ftl).0, [4, 5]);
     write(&mut ftl, [16, 17]);
@@ -58,35 +60,35 @@ fn dftl_writes_what_leaves_its_cache() {
 }
 
 #[test]
-fn a_write_without_a_look_finds_the_old_place_later() {
-    // As DFTL, but a page that is not cached is not read before it is written.
+fn lazy_write_identifies_before_image_later() {
+    // Like DFTL, but the entry of an uncached page is not read before a write.
     let lazy = PagedSettings {
         config: PagedConfig { eager: false, ..paged("dftl", 40, 2).config },
         ..paged("dftl", 40, 2)
     };
     let mut ftl = build(&lazy);
     write(&mut ftl, [0, 1, 8, 9]);
-    // Both translation pages were written: the first with 0 and 1 when 8 came, nothing more since.
+    // One translation page was written: the first one, with entries 0 and 1, when page 8 arrived; nothing since.
     assert_eq!((events(&ftl), translation(&ftl)), (([0, 4], [1, 2, 0]), (1, 0)));
     write(&mut ftl, [0]);
-    // 8 and 9 go to flash together. Nobody read the first translation page to write page 0.
+    // Entries 8 and 9 are written together. The first translation page was not read for the write of page 0.
     assert_eq!((events(&ftl), translation(&ftl)), (([0, 5], [2, 4, 0]), (2, 0)));
     write(&mut ftl, [16]);
     write(&mut ftl, [17]);
-    // Now it was read, to be written anew.
+    // Now the first translation page was read, to be rewritten.
     assert_eq!((events(&ftl), translation(&ftl)), (([0, 7], [3, 5, 0]), (3, 1)));
     assert_eq!(read(&mut ftl, [0, 1, 8, 9, 16, 17, 2]), [100, 101, 108, 109, 116, 117, 0]);
 }
 
 #[test]
-fn a_limit_of_dirty_entries_writes_the_oldest() {
+fn limit_of_dirty_entries_synchronises_the_oldest() {
     // Four entries, two of which may be dirty.
     let mut ftl = build(&paged("lazyftl", 40, 4));
     write(&mut ftl, [0, 8]);
     assert_eq!((events(&ftl).1, translation(&ftl)), ([0; 3], (0, 0)));
     write(&mut ftl, [16]);
     assert_eq!((events(&ftl).1, translation(&ftl)), ([1, 1, 0], (1, 0)), "page 0 was written longest ago");
-    // Reading does not make an entry any younger as to that.
+    // Reading an entry does not change its age as a dirty entry.
     assert_eq!(read(&mut ftl, [8]), [108]);
     write(&mut ftl, [17]);
     assert_eq!((events(&ftl).1, translation(&ftl)), ([2, 2, 0], (2, 0)));
@@ -102,14 +104,14 @@ fn trims_are_durable_once_flushed() {
     assert_eq!(reports(&ftl).0.mapped_pages, 2);
     assert_eq!((read(&mut ftl, [0, 1, 2, 5]), events(&ftl).1), (vec![100, 0, 102, 0], [0; 3]));
     ftl.flush().unwrap();
-    // All four are of one translation page. That pages 1 and 5 are nowhere is nothing that it did not say before.
+    // All four entries belong to one translation page. For pages 1 and 5, it already contained no location.
     assert_eq!((events(&ftl).1, translation(&ftl)), ([1, 2, 0], (1, 0)));
     ftl.flush().unwrap();
     assert_eq!(translation(&ftl), (1, 0), "nothing was trimmed since");
     trim(&mut ftl, [0]);
     ftl.flush().unwrap();
     assert_eq!((events(&ftl).1, translation(&ftl)), ([2, 3, 0], (2, 1)));
-    // A battery keeps them in RAM.
+    // With a battery, trims stay in RAM.
     let mut ftl = build(&paged("dftl", 40, 6));
     write(&mut ftl, [0, 1]);
     trim(&mut ftl, [0]);
@@ -118,26 +120,26 @@ fn trims_are_durable_once_flushed() {
 }
 
 #[test]
-fn ram_is_that_of_its_tables() {
+fn ram_equals_sum_of_tables() {
     let parts = |design: &str| {
         let ftl = build(&paged(design, 40, 6));
         let blocks = u64::from(crate::layer::Medium::blocks(ftl.flash()));
         let ram: Vec<(&str, u64)> = ftl.ram().iter().map(|part| (part.name, part.bytes)).collect();
         (ram, blocks)
     };
-    // 8 bytes an entry of the cache, 4 a translation page, and a bit a page of flash.
+    // 8 bytes per cache entry, 4 per translation page, and one bit per flash page.
     let (dftl, blocks) = parts("dftl");
     assert_eq!(dftl[..2], [("mapping cache", 48), ("global mapping directory", 4 * 5)]);
     assert_eq!(dftl[2].1, (4 * blocks).div_ceil(8));
     assert_eq!(dftl.len(), 3, "what is valid in a block is counted from the bitmap");
-    // Five leaves of nodes of four: two nodes, of which both are cached, and the root.
+    // Five leaves under nodes of four children: two nodes, both of which are cached, and the root.
     let (mu_ftl, blocks) = parts("mu_ftl");
     assert_eq!(mu_ftl[1..3], [("b-tree root", 32), ("b-tree nodes", 64)]);
     assert_eq!(mu_ftl[3], ("block validity counters", 2 * blocks));
 }
 
 #[test]
-fn settings_that_mean_nothing_are_refused() {
+fn invalid_settings_are_rejected() {
     let key = |change: fn(&mut PagedConfig)| {
         let mut settings = paged("lazyftl", 40, 6);
         change(&mut settings.config);
@@ -166,7 +168,7 @@ fn settings_that_mean_nothing_are_refused() {
     assert_eq!(ftl.trim(&[Lpn(40)]), Err(outside));
 }
 
-/// Every design, as full as it may be, and on flash that fails, to the end of the drive's life.
+/// Every design, on the smallest possible flash and on failing flash, until the end of life.
 #[test]
 fn each_page_reads_back_what_was_written() {
     for design in DESIGNS {
@@ -216,7 +218,7 @@ fn each_page_reads_back_what_was_written() {
     }
 }
 
-/// What is reported of a design is what was done with it.
+/// The report of a design agrees with the operations performed.
 #[test]
 fn a_design_reports_its_sizes_and_what_it_did() {
     for design in DESIGNS {
@@ -236,7 +238,7 @@ fn a_design_reports_its_sizes_and_what_it_did() {
             "{design}"
         );
         assert_eq!(own.map_bytes, Some(ftl.ram().iter().map(|part| part.bytes).sum()), "{design}");
-        // Each victim is erased, and so is what held nothing any more.
+        // Each victim is erased, and so are blocks without needed pages.
         let victims: u64 = own.victim_valid_pages.iter().sum();
         assert!(victims > 100 && victims <= nand.erases, "{design}: {victims} of {}", nand.erases);
         assert_eq!((own.cleanings, own.deferrals), (Some(victims), None), "{design}");
@@ -253,10 +255,10 @@ fn a_design_reports_its_sizes_and_what_it_did() {
     }
 }
 
-/// Ten nodes of four translation pages each, three above these, and the root: of them no more are cached than a path takes, or a
-/// few more, and the others are written as they leave and read as they are needed.
+/// Ten nodes of four translation pages each, three nodes above these, and the root. The cache holds one path or a few
+/// nodes more; other nodes are written at eviction and read when needed.
 #[test]
-fn a_tree_larger_than_its_room_keeps_all_places() {
+fn tree_larger_than_its_cache_keeps_all_locations() {
     for cached_nodes in [2, 5] {
         let mut settings = paged("mu_ftl", 320, 4);
         settings.config.directory = DirectoryConfig::Tree { cached_nodes: Some(cached_nodes) };

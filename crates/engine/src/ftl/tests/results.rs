@@ -1,6 +1,6 @@
-//! Short runs whose every count is pinned: equal seeds give equal runs, and nothing changes them unnoticed.
+//! Short runs with fixed expected counts: equal seeds give equal runs, and changes of the results are detected.
 //!
-//! As in the golden files: whoever changes a number here means to, and says why.
+//! As with the golden files, a changed number must be intended and explained.
 
 use super::super::hybrid::{Hybrid, HybridKind};
 use super::drives::{
@@ -11,11 +11,12 @@ use crate::nand::{Faults, Supply};
 use crate::seed::{Seed, below};
 use crate::units::Lpn;
 
-/// 1500 writes, reads, trims and flushes of 60 pages: pages programmed and read, spare areas read, blocks erased.
+/// Performs 1500 writes, reads, trims and flushes of 60 pages. Returns the numbers of pages programmed and read,
+/// spare areas read, and blocks erased.
 fn run(ftl: &mut impl Layer<Content>) -> [u64; 4] {
     let mut random = Seed(12).random();
     for version in 0..1500 {
-        // Half of all go to a tenth of the pages.
+        // Half of all requests go to a tenth of the pages.
         let bound = if below(&mut random, 2) == 0 { 6 } else { 60 };
         let page = [Lpn(below(&mut random, bound) as u32)];
         match below(&mut random, 20) {
@@ -31,7 +32,7 @@ fn run(ftl: &mut impl Layer<Content>) -> [u64; 4] {
 }
 
 #[test]
-fn designs_with_their_map_in_flash() {
+fn results_of_designs_with_map_in_flash_are_unchanged() {
     let faults = Faults { program_failure_rate: 0.002, read_disturb_limit: Some(90) };
     let found = DESIGNS.map(|design| {
         let quiet = build_paged(&paged(design, 60, 9), 4, Faults::default(), &Supply::new(false));
@@ -49,7 +50,7 @@ fn designs_with_their_map_in_flash() {
 }
 
 #[test]
-fn hybrids_and_the_log() {
+fn results_of_hybrids_and_log_are_unchanged() {
     let hybrids = [(HybridKind::Bast, 4), (HybridKind::Fast, 4)].map(|(kind, logs)| {
         let config = hybrid_config(kind, 60, logs);
         let flash = chips(hybrid_blocks(&config) + 2, Faults::default(), &Supply::new(false));

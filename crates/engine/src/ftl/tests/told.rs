@@ -1,10 +1,10 @@
-//! What an FTL was told holds in its next life.
+//! Settings made by commands survive power cycles of an FTL.
 
 use super::super::told::Told;
 use crate::layer::{Abilities, Answer, Command, Layer, LayerError, Query, Reports};
 use crate::units::Lpn;
 
-/// Writes down what it is told.
+/// A layer that logs the commands it receives.
 #[derive(Default)]
 struct Listener(Vec<String>);
 
@@ -51,7 +51,7 @@ fn repeated(commands: &[Command<'_, ()>]) -> Vec<String> {
 }
 
 #[test]
-fn what_still_holds_is_said_again() {
+fn lasting_commands_are_repeated() {
     let (begins, ends) = (Command::CleaningAbove { begins: true }, Command::CleaningAbove { begins: false });
     assert!(repeated(&[Command::CleanAhead, begins, ends]).is_empty(), "it is over");
     assert_eq!(repeated(&[begins, begins, ends]), ["CleaningAbove { begins: true }"], "one log cleans still");

@@ -1,5 +1,4 @@
-//! What is said to a layer by name reaches it as it is, through a pointer as well; and flash answers like a layer that has
-//! nothing to say.
+//! Named methods reach a layer unchanged, also through a pointer; flash answers like a layer without abilities.
 
 use super::super::*;
 use crate::config::ConfigError;
@@ -7,10 +6,10 @@ use crate::counters::Cause;
 use crate::units::BlockId;
 use std::sync::{Arc, Mutex};
 
-/// What is said without content.
+/// Command without content.
 pub type Said = Command<'static, ()>;
 
-/// What was heard, in order.
+/// Log of received calls, in order.
 #[derive(Clone, Default)]
 pub struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -24,7 +23,7 @@ impl Heard {
     }
 }
 
-/// A layer of 8 pages with every ability, which notes what it hears, and answers what no layer would.
+/// A layer of 8 pages with every ability, which logs its calls and gives unusual answers.
 pub struct Listener(pub Heard);
 
 impl Layer<Content> for Listener {
@@ -74,7 +73,7 @@ impl Layer<Content> for Listener {
     }
 }
 
-/// Says everything to a layer that must be answered; the answers.
+/// Makes every call on a layer that needs an answer. Returns the answers as text.
 fn say_everything(layer: &mut impl Layer<Content>) -> String {
     let (mut read, mut reports) = (Vec::new(), Reports::default());
     layer.write(&[Lpn(1), Lpn(2)], &[Content(7), Content(8)], 3).unwrap();
@@ -88,7 +87,7 @@ fn say_everything(layer: &mut impl Layer<Content>) -> String {
 }
 
 #[test]
-fn a_pointer_to_a_layer_is_that_layer() {
+fn boxed_layer_acts_as_the_layer() {
     let heard = Heard::default();
     let itself = (say_everything(&mut Listener(heard.clone())), heard.take());
     assert_eq!(itself.1.len(), 5);
@@ -97,7 +96,7 @@ fn a_pointer_to_a_layer_is_that_layer() {
 }
 
 #[test]
-fn calls_by_name_are_queries_and_commands() {
+fn named_methods_send_queries_and_commands() {
     let heard = Heard::default();
     let mut layer = Listener(heard.clone());
     let (pages, data) = ([Lpn(2), Lpn(6)], [Content(9), Content(1)]);
@@ -121,7 +120,7 @@ fn calls_by_name_are_queries_and_commands() {
 }
 
 #[test]
-fn answers_that_say_nothing_are_nothing() {
+fn empty_answers_convert_to_zero() {
     let left = |valid_pages, held_pages| Answer::Left { valid_pages, held_pages };
     for (answer, pages, share) in [
         (Answer::Nothing, 0, 0.0),
@@ -135,9 +134,9 @@ fn answers_that_say_nothing_are_nothing() {
     }
 }
 
-/// A layer that numbers pages in another way changes the pages of what it hands on, and nothing else.
+/// Translating a query or command to other pages changes nothing but the pages.
 #[test]
-fn what_is_handed_on_is_about_other_pages() {
+fn about_changes_only_the_pages() {
     let (pages, others) = ([Lpn(2), Lpn(6)], [Lpn(12), Lpn(16)]);
     let data = [Content(9), Content(1)];
     for (query, ability, about) in [
@@ -193,7 +192,7 @@ fn what_is_handed_on_is_about_other_pages() {
     }
 }
 
-/// A medium of which only the layer that it is made of is ever asked for.
+/// A medium that only provides its layer below; all other calls are unexpected.
 pub struct Made(pub Option<Heard>);
 
 impl LayerBelow for Heard {
@@ -302,7 +301,7 @@ impl Medium for Made {
 }
 
 #[test]
-fn a_log_hears_from_the_layer_below_and_nothing_from_flash() {
+fn medium_ext_forwards_to_layer_below_and_defaults_on_flash() {
     let heard = Heard::default();
     let (mut made, mut flash) = (Made(Some(heard.clone())), Made(None));
     for medium in [&mut made, &mut flash] {

@@ -1,4 +1,4 @@
-//! The block of every logical page and no more.
+//! A directory that knows only the block of each logical page.
 
 use super::Directory;
 use super::place::{PlaceEach, Writes, place_each};
@@ -8,21 +8,21 @@ use crate::victim::Blocks;
 
 const NOWHERE: BlockId = BlockId(u32::MAX);
 
-/// Logical page to block.
+/// Maps each logical page to its block.
 ///
-/// With a single frontier reclaimed in place, a victim's live pages stay in their block, so neither the map nor
-/// anything a policy sees depends on which pages they are: the counts are exact for any workload, and cleaning
-/// costs the same however many pages it moves. Nothing that needs a page's place (its content, the spare
-/// area, the time of a read) can be had.
+/// With a single frontier reclaimed in place, a victim's live pages stay in their block. Neither the map nor the
+/// policies depend on the identity of the pages, so all counts are exact for any workload. The cost of cleaning does
+/// not depend on the number of moved pages. Features that need the position of a page (its content, its spare area,
+/// the time of a read) are not available.
 ///
-/// Cost: 4 bytes a logical page.
+/// Memory: 4 bytes per logical page.
 pub struct BlockTable {
     blocks: Table<BlockId>,
     mapped: u32,
 }
 
 impl BlockTable {
-    /// Nothing stored.
+    /// Returns a table without any stored page.
     pub fn new(logical_pages: u32) -> Self {
         BlockTable { blocks: Table::filled(logical_pages as usize, NOWHERE), mapped: 0 }
     }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_counted_once_wherever_they_are() {
+    fn mapped_pages_are_counted_once() {
         let mut table = BlockTable::new(5);
         assert_eq!((table.memory_bytes(), table.mapped_pages(), table.block_of(Lpn(2))), (20, 0, None));
         assert_eq!(table.place_one(Lpn(2), BlockId(7)), None);

@@ -3,17 +3,17 @@
 use crate::units::{BlockId, Lpn};
 use crate::validity::RamBitmap;
 
-/// Owners that a vector register holds.
+/// Owners per vector register.
 #[cfg(target_arch = "x86_64")]
 const LANES: usize = 8;
 
-/// Writes those of `owners`, which are of the first pages of `block`, whose pages are valid to the beginning of `room`, in
-/// order, and returns their number. Overwrites `room` beyond them as well; it must be as long as `owners`.
+/// Writes the valid ones of `owners` to the beginning of `room`, in order, and returns their number. `owners` belong
+/// to the first pages of `block`. `room` must be as long as `owners`; its other entries are overwritten, too.
 #[inline(always)]
 pub(super) fn valid_owners(validity: &RamBitmap, block: BlockId, owners: &[Lpn], room: &mut [Lpn]) -> usize {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-        // SAFETY: the processor has the features that the function is compiled for.
+        // SAFETY: the CPU has the features that the function is compiled for.
         return unsafe { valid_owners_by_vectors(validity, block, owners, room) };
     }
     valid_owners_one_by_one(validity, block, owners, room)
@@ -28,9 +28,10 @@ fn valid_owners_one_by_one(validity: &RamBitmap, block: BlockId, owners: &[Lpn],
     found
 }
 
-/// Appends to the first `found` of `room` the owners with a bit in `valid`, of the first the lowest; returns the new number.
+/// Appends the owners whose bit is set in `valid` (lowest bit first) to the first `found` entries of `room`. Returns
+/// the new number of entries.
 ///
-/// Writes every owner, and moves on behind the valid ones: a branch on the bit would be mispredicted.
+/// Writes every owner, but advances only for valid ones: a branch on the bit would be mispredicted.
 #[inline(always)]
 fn compact(owners: &[Lpn], mut valid: u64, room: &mut [Lpn], mut found: usize) -> usize {
     for &owner in owners {
@@ -41,7 +42,7 @@ fn compact(owners: &[Lpn], mut valid: u64, room: &mut [Lpn], mut found: usize) -
     found
 }
 
-/// The order that brings the lanes with a bit in the index to the front.
+/// Permutations, by mask, that move the lanes whose bit is set in the mask to the front.
 #[cfg(target_arch = "x86_64")]
 static ORDERS: [[u8; LANES]; 1 << LANES] = orders();
 
@@ -63,7 +64,8 @@ const fn orders() -> [[u8; LANES]; 1 << LANES] {
     orders
 }
 
-/// The same as [`valid_owners_one_by_one`] for eight owners at a time, by a permutation that a table gives for eight bits.
+/// Does the work of [`valid_owners_one_by_one`] for eight owners at a time, with a permutation looked up by their
+/// eight validity bits.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
 fn valid_owners_by_vectors(validity: &RamBitmap, block: BlockId, owners: &[Lpn], room: &mut [Lpn]) -> usize {
@@ -77,8 +79,8 @@ fn valid_owners_by_vectors(validity: &RamBitmap, block: BlockId, owners: &[Lpn],
         let (vectors, rest) = owners[pages.start as usize..pages.end as usize].as_chunks::<LANES>();
         for vector in vectors {
             let mask = valid as u8;
-            // SAFETY: the loads read eight bytes of an order and eight owners. Of the owners before this vector at most all
-            // stand in `room`, which is as long as `owners`, so that eight more have room there.
+            // SAFETY: the loads read eight bytes of a permutation and eight owners. `room` is as long as `owners` and
+            // holds at most the owners before this vector, so eight more fit.
             unsafe {
                 let order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(ORDERS[usize::from(mask)].as_ptr().cast()));
                 let packed = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(vector.as_ptr().cast()), order);

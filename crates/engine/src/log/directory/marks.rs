@@ -1,12 +1,14 @@
-//! Entries of the map that something holds for, a bit each.
+//! Bit masks of the map entries that satisfy a predicate.
 
 use crate::units::Slot;
 
-/// Pages with a bit each in a word.
+/// Pages per word of a bit mask.
 pub(super) const WORD: usize = u64::BITS as usize;
 
-/// Which of the first 64 entries of the map `holds` holds for, told their position, too: a bit each. All are compared without a branch,
-/// by vector code that the compiler makes of this, and the outcomes, a byte each, are gathered by eight.
+/// Returns a mask of those of the first 64 entries for which `holds(index, entry)` is true.
+///
+/// All entries are compared without branches, in a loop that the compiler vectorises; the outcomes, one byte each,
+/// are packed eight at a time.
 #[inline(always)]
 pub(super) fn marks(slots: &[Slot], holds: impl Fn(u32, Slot) -> bool) -> u64 {
     let mut outcomes = [0u8; WORD];
@@ -19,7 +21,7 @@ pub(super) fn marks(slots: &[Slot], holds: impl Fn(u32, Slot) -> bool) -> u64 {
     eights.fold(0, |all, (eight, at)| all | gather(eight) << at)
 }
 
-/// The lowest so many bits of a word.
+/// Returns a word with the lowest `bits` bits set.
 #[inline(always)]
 pub(super) fn lowest(bits: u32) -> u64 {
     if bits < u64::BITS { !(u64::MAX << bits) } else { u64::MAX }
@@ -32,7 +34,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_entry_is_marked_by_its_place(slots in prop::collection::vec(0u32..3, 0..=WORD), bits in 0u32..80) {
+        fn mask_bit_matches_entry_index(slots in prop::collection::vec(0u32..3, 0..=WORD), bits in 0u32..80) {
             let slots: Vec<Slot> = slots.into_iter().map(Slot).collect();
             let found = marks(&slots, |at, slot| slot.0 == at % 3);
             for at in 0..WORD {

@@ -1,4 +1,4 @@
-//! Where each logical page is: page by page, or only block by block.
+//! Directories: the location of each logical page, either exact or only its block.
 
 mod block_table;
 mod compact;
@@ -13,23 +13,23 @@ pub use place::Writes;
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
-/// Pages of a run that lay together in one block.
+/// Removed pages of a run that were stored in one block.
 #[derive(Clone, Copy, Debug)]
 pub struct Removed {
     first: Lpn,
     pages: u32,
-    /// Which of the first 64 of the run they are, a bit each; `None`: they are the run.
+    /// Mask of the removed pages among the first 64 of the run; `None`: the whole run.
     marks: Option<u64>,
 }
 
 impl Removed {
-    /// How many pages.
+    /// Returns the number of pages.
     #[inline(always)]
     pub fn count(self) -> u32 {
         self.marks.map_or(self.pages, u64::count_ones)
     }
 
-    /// The pages, in order.
+    /// Returns the pages, in order.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = Lpn> {
         let is_marked = move |&at: &u32| self.marks.is_none_or(|marks| marks.unbounded_shr(at) & 1 == 1);
@@ -37,21 +37,22 @@ impl Removed {
     }
 }
 
-/// The store's tables from logical pages to places and back.
+/// The store's tables from logical pages to physical pages and back.
 pub trait Directory: Send {
-    /// Whether pages have identities: whether the directory knows a page's place in its block, and who owns the
-    /// pages of a block.
+    /// True if pages have identities: the directory knows the position of a page in its block, and the owners of a
+    /// block's pages.
     const PAGE_EXACT: bool;
 
-    /// The name used in results.
+    /// Name used in results.
     const NAME: &'static str;
 
-    /// All pages of `block` are about to be written.
+    /// Notes that all pages of `block` are about to be written.
     fn open(&mut self, block: BlockId);
 
-    /// The pages of the run are now stored in `block` from `page` on.
+    /// Records that the pages of the run are now stored in `block`, starting at index `page`.
     ///
-    /// Their former places die: each is counted in `blocks` and then reported to `died` as block and new score.
+    /// Their previous physical pages become invalid. Each invalidation is counted in `blocks` and then reported to
+    /// `died` with the block and its new score.
     fn place(
         &mut self,
         block: BlockId,
@@ -61,23 +62,26 @@ pub trait Directory: Send {
         died: impl FnMut(BlockId, u32, &Blocks),
     );
 
-    /// The pages of `run`, which cleaning took out of blocks about to be erased, are now in `block` from `page` on.
+    /// Records that the pages of `run`, which cleaning read from blocks about to be erased, are now in `block`,
+    /// starting at index `page`.
     fn relocate(&mut self, block: BlockId, page: u32, run: &[Lpn]);
 
-    /// Forgets `page`; the block it was in, if it was anywhere.
+    /// Removes `page` from the map. Returns the block that stored it, if any.
     fn remove(&mut self, page: Lpn) -> Option<BlockId>;
 
-    /// Whether `pages` consecutive pages from `first` on are stored nowhere, as when a drive is filled or a trimmed segment is
-    /// written anew.
+    /// True if none of the `pages` consecutive pages from `first` on is stored, as when a drive is filled or a
+    /// trimmed segment is rewritten.
     fn is_fresh(&self, first: Lpn, pages: usize) -> bool;
 
-    /// The owners of `block` from `page` on will be such pages: lists them.
+    /// Enters consecutive logical pages as owners of the physical pages of `block` from `page` on, before they are
+    /// written. Returns the list of owners.
     fn own_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize) -> &[Lpn];
 
-    /// Pages that were listed with [`Directory::own_run`] are now stored there.
+    /// Records that the pages entered with [`Directory::own_run`] are now stored.
     fn place_run(&mut self, block: BlockId, page: u32, first: Lpn, pages: usize);
 
-    /// Forgets `pages` consecutive pages from `first` on; tells of each stretch of them that lay together, and of its block.
+    /// Removes `pages` consecutive pages from `first` on. Calls `removed` for each stretch of them that was stored
+    /// contiguously, with its block.
     fn remove_run(&mut self, first: Lpn, pages: u32, mut removed: impl FnMut(BlockId, Removed)) {
         for first in (first.0..first.0 + pages).map(Lpn) {
             if let Some(block) = self.remove(first) {
@@ -86,14 +90,14 @@ pub trait Directory: Send {
         }
     }
 
-    /// How many of `pages` are stored somewhere.
+    /// Returns how many of `pages` are stored.
     fn stored(&self, pages: &[Lpn]) -> usize {
         pages.iter().filter(|&&page| self.block_of(page).is_some()).count()
     }
 
-    /// How many of the first of `pages` lie in the same block and have rising numbers, and that block; `None` if the
-    /// first is stored nowhere. A directory with identities sets the first of `indices`, of which there are as many as pages,
-    /// to theirs within the block.
+    /// Returns the number of leading `pages` that lie in the same block and have ascending numbers, and that block;
+    /// `None` if the first page is not stored. A page-exact directory writes the index of each of these pages within
+    /// the block to `indices`, which is as long as `pages`.
     fn together(&self, pages: &[Lpn], indices: &mut [u32]) -> Option<(BlockId, usize)> {
         let _ = indices;
         let block = self.block_of(*pages.first()?)?;
@@ -101,56 +105,59 @@ pub trait Directory: Send {
         Some((block, 1 + pages.windows(2).take_while(follow).count()))
     }
 
-    /// The block that holds `page`.
+    /// Returns the block that stores `page`.
     fn block_of(&self, page: Lpn) -> Option<BlockId>;
 
-    /// The index of `page` within its block; `None` for a page stored nowhere or a directory without identities.
+    /// Returns the index of `page` within its block; `None` if the page is not stored or the directory has no page
+    /// identities.
     fn page_in_block(&self, page: Lpn) -> Option<u32>;
 
-    /// The block that holds `page`, and its index there; `None` as for [`Directory::page_in_block`].
+    /// Returns the block that stores `page`, and the index there; `None` as for [`Directory::page_in_block`].
     #[inline]
     fn place_of(&self, page: Lpn) -> Option<(BlockId, u32)> {
         Some((self.block_of(page)?, self.page_in_block(page)?))
     }
 
-    /// `page` will soon be placed or removed: brings its entry into the cache, or, if it is `near`, what the entry points to. A
-    /// hint: no effect on any result.
+    /// Prefetches for a `page` that will soon be placed or removed: its map entry or, if `near`, the data that the
+    /// entry points to. Changes no result.
     #[inline]
     fn foresee(&self, page: Lpn, near: bool, blocks: &Blocks) {
         let _ = (page, near, blocks);
     }
 
-    /// Brings what [`Directory::gather`] reads of `block` into the cache. A hint: no effect on any result.
+    /// Prefetches the data of `block` that [`Directory::gather`] reads. Changes no result.
     fn prefetch_block(&self, block: BlockId);
 
-    /// Writes the owners of the valid ones of the first `written` pages of `block` to the beginning of `owners`, in
-    /// the order in which the pages were written; `owners` has room for `written`. `prefetch_entries` brings their entries of the
-    /// map into the cache, and changes no result.
+    /// Writes the owners of the valid pages among the first `written` pages of `block` to the beginning of `owners`,
+    /// in the order of the pages; `owners` has room for `written`. `prefetch_entries` also prefetches the map entries
+    /// of these owners, which changes no result.
     fn gather(&self, block: BlockId, written: u32, owners: &mut [Lpn], prefetch_entries: bool);
 
-    /// The same as [`Directory::gather`], with the indices of those pages at the beginning of `indices`, which has as much room;
-    /// how many they are.
+    /// Does the same as [`Directory::gather`] and writes the indices of those pages to the beginning of `indices`,
+    /// which has the same size. Returns their number.
     fn gather_listed(&self, block: BlockId, written: u32, owners: &mut [Lpn], indices: &mut [u32]) -> usize;
 
-    /// Of the first `written` pages of `block`, those that now live elsewhere are valid no more; how many those are.
+    /// Invalidates the pages among the first `written` pages of `block` whose data now lives elsewhere. Returns their
+    /// number.
     fn forget_moved(&mut self, block: BlockId, written: u32) -> u32 {
         let _ = (block, written);
         0
     }
 
-    /// Logical pages stored somewhere.
+    /// Returns the number of stored logical pages.
     fn mapped_pages(&self) -> u32;
 
-    /// Bytes of memory.
+    /// Returns the memory used, in bytes.
     fn memory_bytes(&self) -> usize;
 
-    /// Recounts the valid pages of every block and compares; `written(block)` is its write pointer.
+    /// Recounts the valid pages of every block and compares; `written(block)` is the block's write pointer.
     fn check(&self, blocks: &Blocks, written: impl Fn(BlockId) -> u32) -> Result<(), String>;
 }
 
 /// Compares each block's recounted valid pages with the block table.
 ///
-/// Only candidates and open blocks are compared: a selected block's count is its last one, an erased block's is 0.
+/// Only candidates and open blocks are compared: the count of a selected block is no longer updated, and that of an
+/// erased block is 0.
 fn check_counts(blocks: &Blocks, valid: &[u32], written: impl Fn(BlockId) -> u32) -> Result<(), String> {
     for (block, &valid) in (0..).map(BlockId).zip(valid) {
         let unwritten = blocks.pages_per_block() - written(block);

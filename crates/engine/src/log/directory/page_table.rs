@@ -1,4 +1,4 @@
-//! A place for every logical page and an owner for every physical one.
+//! A page-exact directory: the location of every logical page, and the owner of every physical page.
 
 use super::compact::valid_owners;
 use super::marks::{WORD, lowest, marks};
@@ -9,21 +9,19 @@ use crate::units::{BlockId, Divider, Lpn, Slot, ends, leading, run_length};
 use crate::validity::RamBitmap;
 use crate::victim::Blocks;
 
-/// Owners in a cache line.
 const OWNERS_PER_LINE: usize = 64 / size_of::<Lpn>();
 
-/// Pages from which on a run is looked at as a whole before it is placed page by page.
+/// Minimum length of a run that is first handled as a whole and not page by page.
 const LONG_RUN: usize = 16;
 
-/// Pages with gaps between them from which on those are forgotten together that lie with the same gaps.
+/// Minimum number of pages that are removed with one mask if they lie on flash with the same gaps as in the run.
 const MANY: u32 = 6;
 
-/// Entries of the map among which one is asked for, for all to be looked at.
+/// All map entries between the first and the last page are tested if at least one in `DENSE` of them was asked for.
 const DENSE: usize = 8;
 
-/// Logical to physical, physical to logical, and a bit a page.
-///
-/// Cost: 4 bytes a logical page, 4 bytes and a bit a physical page.
+/// Map from logical to physical pages, its inverse, and a validity bit for each physical page. Memory: 4 bytes per
+/// logical page; 4 bytes and a bit per physical page.
 pub struct PageTable {
     slots: Table<Slot>,
     owners: Table<Lpn>,
@@ -33,7 +31,7 @@ pub struct PageTable {
 }
 
 impl PageTable {
-    /// Nothing stored.
+    /// Returns a table without any stored page.
     pub fn new(logical_pages: u32, blocks: u32, pages_per_block: u32) -> Self {
         PageTable {
             slots: Table::filled(logical_pages as usize, Slot::NONE),
@@ -44,7 +42,7 @@ impl PageTable {
         }
     }
 
-    /// The page of `block` at this index, which belongs to nobody, counts as valid no more.
+    /// Invalidates the page of `block` at this index, which has no owner.
     pub(in crate::log) fn give_up(&mut self, block: BlockId, page: u32) {
         self.validity.clear(Slot(self.first_slot(block) + page));
     }
@@ -60,8 +58,8 @@ impl PageTable {
         (BlockId(block), slot.0 - block * self.divider.divisor())
     }
 
-    /// Forgets the first 64 of consecutive pages, some of which are stored nowhere: what is left of a segment whose pages died one
-    /// by one, and was moved since. How many pages that are; tells of those that follow each other in one block.
+    /// Removes up to 64 consecutive pages, some of which are not stored (typical for a segment that was partly invalidated and then
+    /// cleaned). Returns the number of pages handled; calls `removed` for pages that lie together in one block.
     #[inline(always)]
     fn remove_scattered(
         &mut self,
@@ -72,7 +70,7 @@ impl PageTable {
         let pages = pages.min(WORD);
         let slots = &self.slots[page.index()..page.index() + pages];
         let stored = marks(slots, |_, slot| slot != Slot::NONE);
-        // Those that were written one after the other lie one after the other, with gaps where others of them died.
+        // Pages written in sequence are stored in sequence, with gaps where others were invalidated.
         let (first, left_in_block) = (slots[0], self.divider.divisor() - self.split(slots[0]).1);
         let alike = marks(slots, |at, slot| slot.0.wrapping_sub(at) == first.0) & lowest(left_in_block);
         let end = (stored & !alike).trailing_zeros();
@@ -92,7 +90,7 @@ impl PageTable {
         pages
     }
 
-    /// Forgets those of the pages that have a bit in `stored`, one by one.
+    /// Removes the pages whose bit is set in `stored`, one by one.
     #[inline(always)]
     fn remove_marked(
         &mut self,
@@ -188,7 +186,7 @@ impl Directory for PageTable {
             return self.place_run(block, page, run[0], run.len());
         }
         if let ([page], 1) = (writes.pages, writes.length) {
-            // No others are known, and to copy one would be a call.
+            // No later pages are known, and copying a single owner with `copy_from_slice` would be a function call.
             self.owners[first as usize] = *page;
             return place_next(self, *page, Slot(first), blocks, &mut died);
         }
@@ -255,7 +253,6 @@ impl Directory for PageTable {
             }
             let block = BlockId(self.divider.quotient(slot.0));
             let left = (self.divider.divisor() - (slot.0 - block.0 * self.divider.divisor())) as usize;
-            // Neighbours that were written one after the other lie one after the other.
             let mut length = leading(slots, |at, other| other.0 == slot.0.wrapping_add(at)).min(left);
             let first = Lpn(at as u32);
             if length >= LONG_RUN || length == left.min(slots.len()) {
@@ -271,7 +268,7 @@ impl Directory for PageTable {
     }
 
     fn stored(&self, pages: &[Lpn]) -> usize {
-        // Mostly pages of one segment, all of which are stored.
+        // Usually all pages belong to one segment and are stored.
         if let Some((first, last)) = ends(pages) {
             let around = &self.slots[first.index()..=last.index()];
             if around.len() <= DENSE * pages.len()
@@ -346,7 +343,7 @@ impl Directory for PageTable {
                     return;
                 };
                 *room = owner;
-                // Where the page goes is written to the map as soon as all are gathered.
+                // The new location of this page is written to the map as soon as all pages are gathered.
                 prefetch(self.slots.as_ptr().wrapping_add(owner.index()));
                 valid &= valid - 1;
             }
@@ -434,7 +431,7 @@ mod tests {
     const BLOCKS: u32 = 8;
     const BLOCK: u32 = 70;
 
-    /// A table whose pages lie where `runs` put them: so many from a page on, one behind the other; some of them gone again.
+    /// Returns a table filled by `runs` (first page, number of pages), without the pages in `gone`.
     fn table(runs: &[(u32, u32)], gone: &[u32]) -> PageTable {
         let mut table = PageTable::new(PAGES, BLOCKS, BLOCK);
         let mut blocks = Blocks::new(BLOCKS, BLOCK, PAGES, Needs::default());
@@ -456,7 +453,6 @@ mod tests {
         table
     }
 
-    /// What is told of each removed page, its entry, and which physical pages are valid afterwards.
     fn state(table: &PageTable) -> (u32, Vec<Slot>, Vec<bool>) {
         let valid = (0..BLOCKS * BLOCK).map(|slot| table.validity.is_set(Slot(slot))).collect();
         (table.mapped, table.slots.to_vec(), valid)
@@ -464,7 +460,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_run_is_removed_as_its_pages_one_by_one(
+        fn remove_run_equals_single_removals(
             runs in prop::collection::vec((0..PAGES, 1u32..150), 1..8),
             gone in prop::collection::vec(0..PAGES, 0..120),
             first: Index,
@@ -482,9 +478,9 @@ mod tests {
         }
     }
 
-    /// Cleaning may end before a block is empty: what got away is not valid there any more, and the rest is.
+    /// Cleaning may fail before a block is empty: moved pages are no longer valid there, the others still are.
     #[test]
-    fn pages_that_were_moved_away_are_forgotten() {
+    fn forget_moved_invalidates_moved_pages() {
         let (from, to) = (BlockId(0), BlockId(1));
         let (mut table, mut blocks) = (PageTable::new(8, 2, 4), Blocks::new(2, 4, 8, Needs::default()));
         for block in [from, to] {

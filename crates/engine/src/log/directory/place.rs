@@ -1,46 +1,48 @@
-//! Placing a run of host writes: the hot loop of every run, the same for all directories.
+//! Recording a run of host writes in a directory: the hot loop of every simulation, shared by all directories.
 
 use crate::units::{BlockId, Lpn};
 use crate::victim::Blocks;
 
-/// A run of host writes, with those that will follow it.
+/// A run of host writes and the writes that follow it.
 #[derive(Clone, Copy, Debug)]
 pub struct Writes<'a> {
-    /// The pages of the run and then those of the writes known to follow.
+    /// Pages of the run, followed by the pages of later writes that are already known.
     pub pages: &'a [Lpn],
-    /// How many of them are the run.
+    /// Number of pages in the run.
     pub length: usize,
-    /// Whether to bring what they touch into the cache beforehand. Changes no result.
+    /// True if table entries of later pages are prefetched. Changes no result.
     pub prefetch: bool,
 }
 
-/// Writes looked ahead to bring in the line of the map.
+/// Prefetch distance, in writes, for the map entry of a page.
 const ENTRY_DISTANCE: usize = 96;
-/// Writes looked ahead to read the map and bring in what its entry points to.
+/// Prefetch distance, in writes, for the data that a map entry points to.
 const PLACE_DISTANCE: usize = 32;
 
-/// From this size on of what the map's entries point to it is prefetched, too: below, it stays in a core's own cache.
+/// Minimum size of the data that map entries point to for prefetching it: less stays in a core's own cache.
 const PLACES_FROM_BYTES: usize = 192 << 10;
 
-/// What a directory does for a single page.
+/// Operations of a directory on a single page.
 pub(super) trait PlaceEach {
-    /// What the map says of a page.
+    /// Content of a map entry.
     type At: Copy;
 
-    /// Brings the page's entry in the map into the cache.
+    /// Prefetches the map entry of the page.
     fn prefetch_entry(&self, page: Lpn);
 
-    /// Reads the page's entry and brings what will be written when its place dies into the cache.
+    /// Reads the map entry of the page and prefetches the data that is written when its current location is
+    /// invalidated.
     fn prefetch_place(&self, page: Lpn, blocks: &Blocks);
 
-    /// Bytes of what [`PlaceEach::prefetch_place`] brings into the cache, over all pages.
+    /// Returns the total size, in bytes, of the data that [`PlaceEach::prefetch_place`] prefetches, over all pages.
     fn place_bytes(&self, blocks: &Blocks) -> usize;
 
-    /// The page is now `at`; the block it was in, if it was anywhere.
+    /// Records that the page is now `at`. Returns the block that stored it before, if any.
     fn place_one(&mut self, page: Lpn, at: Self::At) -> Option<BlockId>;
 }
 
-/// Places a page. A function and no closure, so that it is compiled into each loop whatever a policy does with a death.
+/// Records the new location of a page. A function and not a closure, so that it is inlined into each loop for every
+/// victim policy.
 #[inline(always)]
 pub(super) fn place_next<D: PlaceEach>(
     directory: &mut D,
@@ -55,7 +57,7 @@ pub(super) fn place_next<D: PlaceEach>(
     }
 }
 
-/// Places every page of the run, the `n`-th at `at(n)`; see [`super::Directory::place`].
+/// Records every page of the run, the `n`-th at `at(n)`; see [`super::Directory::place`].
 #[inline(always)]
 pub(super) fn place_each<D: PlaceEach>(
     directory: &mut D,
@@ -77,11 +79,11 @@ pub(super) fn place_each<D: PlaceEach>(
     }
 }
 
-/// Places the first pages of the run, as long as those that will follow are known, and brings what they touch into the cache:
-/// the entry of the map and, if `PLACES`, what it points to. How many pages they are.
+/// Records the first pages of the run, as long as enough later pages are known to prefetch for: their map entries
+/// and, if `PLACES`, the data that the entries point to. Returns the number of pages recorded.
 ///
-/// One loop as long as both distances lie within what is known, one as long as the shorter does, so that neither tests it
-/// write by write.
+/// The first loop runs while both prefetch distances are within the known pages, the second while the shorter one is,
+/// so that neither has to test this for each write.
 #[inline(always)]
 fn place_ahead<D: PlaceEach, const PLACES: bool>(
     directory: &mut D,

@@ -1,4 +1,4 @@
-//! What a tree can beyond what every layer must.
+//! Optional abilities of a tree beyond the mandatory layer interface.
 
 use super::tree::LsmTree;
 use crate::layer::{Abilities, Ability, Answer, Command, LayerError, Payload, Query};
@@ -6,9 +6,11 @@ use crate::units::{Lpn, Slot};
 use std::collections::BTreeSet;
 
 impl<P: Payload> LsmTree<P> {
-    /// It neither waits nor cleans ahead itself, but the layer below may.
+    /// Returns the abilities. The tree itself neither defers cleaning nor cleans in idle time, but the layer below
+    /// may.
     ///
-    /// Extents are its blocks: a table has one for itself, and is merged, and then trimmed, as a whole.
+    /// The tree's equivalent of a block is an extent: each table has its own, and is merged and then trimmed as a
+    /// whole.
     pub(super) fn own_abilities(&self) -> Abilities {
         let below = self.tables.lower.abilities();
         Abilities::of(&[
@@ -38,7 +40,8 @@ impl<P: Payload> LsmTree<P> {
         Ok(Answer::Nothing)
     }
 
-    /// Records that are only in the memtable lie on no extent.
+    /// Answers how many valid pages would remain on the extents of trimmed `pages`. Records that are only in the
+    /// memtable are on no extent.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let size = self.tables.extent_pages;
         let slots = pages.iter().map(|page| self.tables.places[page.index()]);

@@ -1,4 +1,5 @@
-//! Recounting a tree: are all extents accounted for, all runs sorted, and all places those of the newest versions?
+//! Consistency check of a tree: all extents are accounted for, all runs are sorted, and all locations are those of
+//! the newest versions.
 
 use super::fresh::{Newest, Place};
 use super::tree::LsmTree;
@@ -22,7 +23,7 @@ impl<P: Payload> LsmTree<P> {
         Ok(())
     }
 
-    /// Each extent is free, or a table of one run, or part of the log store.
+    /// Checks that each extent is free, or a table of exactly one run, or part of the log store.
     fn check_extents(&self) -> Result<(), String> {
         let logged: &[u32] = if let Place::Store { tables, .. } = &self.log.place { tables } else { &[] };
         let mut uses = vec![0; self.tables.tables.len()];
@@ -37,7 +38,7 @@ impl<P: Payload> LsmTree<P> {
         }
     }
 
-    /// Its tables are sorted, do not overlap, and fit on their extents.
+    /// Checks that the tables of a run are sorted, do not overlap, and fit on their extents.
     fn check_run(&self, run: &[u32]) -> Result<(), String> {
         let tables: Vec<_> = run.iter().map(|&id| self.tables.table(id)).collect();
         let sorted = tables.windows(2).all(|pair| pair[0].range().1 < pair[1].range().0)
@@ -50,7 +51,7 @@ impl<P: Payload> LsmTree<P> {
         if sorted && fit { Ok(()) } else { Err(format!("lsm: the run {run:?} is not sorted or too large")) }
     }
 
-    /// The places of all pages, found anew from the oldest run to the memtable.
+    /// Checks the locations of all pages against those found by a scan from the oldest run to the memtable.
     fn check_places(&self) -> Result<(), String> {
         let mut places = vec![Slot::NONE; self.tables.places.len()];
         for &id in self.levels.iter().rev().flatten().flatten() {
@@ -62,7 +63,7 @@ impl<P: Payload> LsmTree<P> {
         }
         for (&key, newest) in &self.memtable.entries {
             places[key as usize] = match newest {
-                // The log store is not sorted, and only the map knows its pages.
+                // The log store is not sorted; only the map knows the locations of its pages.
                 Newest::Logged => self.tables.places[key as usize],
                 _ => Slot::NONE,
             };

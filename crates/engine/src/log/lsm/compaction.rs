@@ -1,4 +1,4 @@
-//! When runs are merged, and which.
+//! Compaction: the choice of runs to merge, and the time of each merge.
 
 use super::Shape;
 use super::merge::Run;
@@ -8,7 +8,7 @@ use crate::layer::{LayerError, Payload};
 use std::ops::Range;
 
 impl<P: Payload> LsmTree<P> {
-    /// Merges until no level is too full.
+    /// Merges until no level exceeds its size.
     pub(super) fn compact(&mut self) -> Result<(), LayerError> {
         match self.config.shape {
             Shape::Leveled { level0_runs, .. } => self.compact_leveled(level0_runs as usize),
@@ -58,7 +58,8 @@ impl<P: Payload> LsmTree<P> {
         Ok(())
     }
 
-    /// Merges level 0 with what it overlaps in level 1. Its oldest run moves down alone, unwritten, if it overlaps nothing.
+    /// Merges level 0 with the overlapping tables of level 1. If the oldest run of level 0 overlaps nothing, only
+    /// this run moves down, without being rewritten.
     fn merge_level0(&mut self) -> Result<(), LayerError> {
         let mut below = self.take_run(1);
         let oldest = self.levels[0].remove(0);
@@ -84,14 +85,14 @@ impl<P: Payload> LsmTree<P> {
         Ok(())
     }
 
-    /// Merges one table of a level, the next in the order of keys, into the level below.
+    /// Merges one table of a level into the next level. Tables are chosen round robin in the order of keys.
     fn push_down_one(&mut self, level: usize) -> Result<(), LayerError> {
         let (mut run, mut below) = (self.take_run(level), self.take_run(level + 1));
         let from = self.next_keys[level];
         let at = run.iter().position(|&id| self.table(id).0 >= from).unwrap_or(0);
         let id = run.remove(at);
         let range = self.table(id);
-        // A page number is below `u32::MAX`, and past the last one the round begins anew.
+        // Cannot overflow: page numbers are below `u32::MAX`. After the last key, the round robin starts again.
         self.next_keys[level] = range.1 + 1;
         let overlapped = overlap(&below, range, |id| self.table(id));
         if overlapped.is_empty() && self.may_move(&[id], level + 1) {
@@ -107,7 +108,7 @@ impl<P: Payload> LsmTree<P> {
         Ok(())
     }
 
-    /// Writes the last level anew if its tables hold too little for the space that is left.
+    /// Rewrites the last level if its tables are too sparsely filled for the remaining space.
     pub(super) fn squeeze_if_needed(&mut self) -> Result<(), LayerError> {
         let last = self.levels.len() - 1;
         let leveled = matches!(self.config.shape, Shape::Leveled { .. });
@@ -132,7 +133,8 @@ impl<P: Payload> LsmTree<P> {
         self.tables.merge(runs, &mut self.draft, keep_tombstones, Self::hint(to))
     }
 
-    /// Whether tables may go to a level without being written: not if they carry tombstones to where these end.
+    /// True if tables may move to level `to` without being rewritten. Tables with tombstones must not move to a
+    /// level without data below it, because only merges drop tombstones there.
     fn may_move(&self, run: &[TableId], to: usize) -> bool {
         self.anything_below(to) || run.iter().all(|&id| self.tables.table(id).tombstones.is_empty())
     }
@@ -153,7 +155,7 @@ impl<P: Payload> LsmTree<P> {
         self.levels[level].extend((!run.is_empty()).then_some(run));
     }
 
-    /// First and last key of a table.
+    /// Returns the first and the last key of a table.
     fn table(&self, id: TableId) -> (u32, u32) {
         self.tables.table(id).range()
     }
@@ -163,12 +165,13 @@ impl<P: Payload> LsmTree<P> {
     }
 }
 
-/// The runs of a level, which keeps the oldest first.
+/// Takes the runs of a level, newest first; a level stores the oldest first.
 fn newest_first(runs: &mut Vec<Run>) -> Vec<Run> {
     runs.drain(..).rev().collect()
 }
 
-/// Where the tables of a run that share keys with a range lie in it; empty, at its place, if there are none.
+/// Returns the positions of the tables of a run that overlap a range of keys. If no table does, returns the empty
+/// range at which the range of keys would be inserted.
 fn overlap(run: &[TableId], keys: (u32, u32), range: impl Fn(TableId) -> (u32, u32)) -> Range<usize> {
     let start = run.partition_point(|&id| range(id).1 < keys.0);
     let end = run.partition_point(|&id| range(id).0 <= keys.1);

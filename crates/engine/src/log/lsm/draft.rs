@@ -1,12 +1,12 @@
-//! A table in the making.
+//! A table under construction.
 
 use crate::units::Slot;
 
-/// Entries of a table that is not yet written, in the order of their keys.
+/// Entries of a table that is not yet written, sorted by key.
 #[derive(Debug)]
 pub(super) struct Draft<P> {
     pub keys: Vec<u32>,
-    /// Where each record was read from, or none if it comes out of the memtable.
+    /// Previous location of each record; none if the record comes from the memtable.
     pub from: Vec<Slot>,
     pub data: Vec<P>,
     pub tombstones: Vec<u32>,
@@ -30,7 +30,7 @@ impl<P> Draft<P> {
         self.keys.is_empty() && self.tombstones.is_empty()
     }
 
-    /// Whether another record, or another tombstone, still fits.
+    /// True if another record, or another tombstone, fits.
     pub fn has_room(&self, tombstone: bool) -> bool {
         let tombstones = self.tombstones.len() + usize::from(tombstone);
         let records = self.keys.len() + usize::from(!tombstone);

@@ -1,4 +1,5 @@
-//! What is not yet in a sorted table: the memtable, and the log that protects it or, in a SILT tree, takes its place.
+//! Data that is not yet in a sorted table: the memtable, and the log that protects it or, in a SILT tree, replaces
+//! it.
 
 use super::tables::{TableId, Tables};
 use crate::counters::Cause;
@@ -6,7 +7,7 @@ use crate::layer::{LayerError, Payload};
 use crate::units::Slot;
 use std::collections::BTreeMap;
 
-/// Stream hint of log pages; tables of level `l` have `2 + l`, so that a layer below can keep them apart.
+/// Stream hint of log pages. Tables of level `l` have the hint `2 + l`, so that a layer below can separate them.
 const LOG_HINT: u16 = 1;
 
 /// The newest version of a page.
@@ -39,7 +40,7 @@ impl<P: Payload> Memtable<P> {
         }
     }
 
-    /// Pages that it would take if it were written now.
+    /// Returns the number of pages that the memtable would fill if it were written now.
     pub fn pages(&self) -> u32 {
         let records = self.entries.len() - self.tombstones;
         (records + self.tombstones.div_ceil(self.tombstones_per_page)) as u32
@@ -51,24 +52,24 @@ impl<P: Payload> Memtable<P> {
     }
 }
 
-/// Where a log lies.
+/// Location of a log.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// There is none.
+    /// No log.
     Nowhere,
-    /// A write-ahead log in a ring of pages; the next goes to `first + head`.
+    /// A write-ahead log in a ring of pages; the next page goes to `first + head`.
     Ring { first: u32, pages: u32, head: u32 },
     /// SILT's log store, on extents like those of tables.
     Store { tables: Vec<TableId>, table_pages: u32 },
 }
 
-/// Records in the order in which they came, a page each; tombstones wait in memory until they fill a page.
+/// Log of records in order of arrival, one page each; tombstones wait in memory until they fill a page.
 #[derive(Debug)]
 pub(super) struct Log {
     pub place: Place,
-    /// Pages it may have.
+    /// Maximum number of pages.
     pub capacity: u32,
-    /// Pages it has.
+    /// Current number of pages.
     pub used: u32,
     waiting_tombstones: usize,
 }
@@ -78,7 +79,7 @@ impl Log {
         Log { place, capacity, used: 0, waiting_tombstones: 0 }
     }
 
-    /// Whether it is all there is to protect records from a power cut, or there is nothing.
+    /// True if the tree has a log.
     pub fn exists(&self) -> bool {
         !matches!(self.place, Place::Nowhere)
     }
@@ -87,7 +88,7 @@ impl Log {
         self.exists() && self.used >= self.capacity
     }
 
-    /// Pages that can be appended in one go.
+    /// Returns the number of pages that can be appended contiguously.
     pub fn room(&self) -> u32 {
         let left = self.capacity.saturating_sub(self.used);
         match &self.place {
@@ -97,7 +98,8 @@ impl Log {
         }
     }
 
-    /// Appends pages, for which there must be room. Tells where the first one lies, if it is to be read from there.
+    /// Appends pages, for which there must be room. Returns the location of the first one if pages are read from the
+    /// log later (SILT).
     pub fn append<P: Payload>(
         &mut self,
         tables: &mut Tables<P>,
@@ -138,7 +140,7 @@ impl Log {
         if self.waiting_tombstones == per_page { self.write_tombstones(tables) } else { Ok(()) }
     }
 
-    /// Writes the tombstones that wait, if there are any.
+    /// Writes the waiting tombstones, if any.
     pub fn write_tombstones<P: Payload>(&mut self, tables: &mut Tables<P>) -> Result<(), LayerError> {
         if self.waiting_tombstones == 0 {
             return Ok(());
@@ -147,14 +149,14 @@ impl Log {
         self.append(tables, &[P::default()]).map(drop)
     }
 
-    /// Empties the log, whose records are in tables now.
+    /// Empties the log, whose records are now in tables.
     pub fn clear<P: Payload>(&mut self, tables: &mut Tables<P>) -> Result<(), LayerError> {
         let used = std::mem::take(&mut self.used);
         self.waiting_tombstones = 0;
         match &mut self.place {
             Place::Nowhere => Ok(()),
             Place::Ring { first, pages, head } => {
-                // The ring may have been left at its end and entered again at its beginning.
+                // The used part may wrap around the end of the ring.
                 let late = used.min(*head);
                 tables.trim(*first + *pages - (used - late), used - late)?;
                 tables.trim(*first + *head - late, late)

@@ -9,11 +9,11 @@ use crate::units::Slot;
 /// Tables with disjoint ranges of keys, in the order of their keys.
 pub(super) type Run = Vec<TableId>;
 
-/// Where a merge stands in one of its runs.
+/// Position of a merge in one of its runs.
 struct Cursor<P> {
-    /// Tables not yet read through, the next one last.
+    /// Tables that are not yet completely read; the next one is last.
     tables: Vec<TableId>,
-    /// Pages of the table in hand.
+    /// Pages of the current table.
     data: Vec<P>,
     record: usize,
     tombstone: usize,
@@ -34,7 +34,7 @@ impl<P: Payload> Cursor<P> {
         self.tables.last().map_or(Ok(()), |&id| tables.read_table(id, &mut self.data))
     }
 
-    /// The next key, and whether it is a tombstone.
+    /// Returns the next key, and true if it is a tombstone.
     fn peek(&self, tables: &Tables<P>) -> Option<(u32, bool)> {
         let table = tables.table(*self.tables.last()?);
         match (table.keys.get(self.record), table.tombstones.get(self.tombstone)) {
@@ -44,7 +44,7 @@ impl<P: Payload> Cursor<P> {
         }
     }
 
-    /// Goes past an entry; returns the table if that was its last.
+    /// Skips an entry. Returns the table if this was its last entry.
     fn advance(&mut self, tombstone: bool, tables: &mut Tables<P>) -> Result<Option<TableId>, LayerError> {
         if tombstone {
             self.tombstone += 1;
@@ -61,8 +61,8 @@ impl<P: Payload> Cursor<P> {
 }
 
 impl<P: Payload> Tables<P> {
-    /// Merges runs, the newest first, into one: of each key the newest version is kept, and tombstones only if
-    /// something older may lie below.
+    /// Merges runs, given newest first, into one run. Keeps the newest version of each key, and keeps tombstones only
+    /// if older versions may exist in lower levels.
     pub fn merge(
         &mut self,
         runs: Vec<Run>,
@@ -106,7 +106,7 @@ impl<P: Payload> Tables<P> {
     }
 }
 
-/// The smallest key that any cursor has next, and the newest run that has it.
+/// Returns the smallest next key of all cursors, and the newest run that contains it.
 fn first_key<P: Payload>(cursors: &[Cursor<P>], tables: &Tables<P>) -> Option<(u32, usize)> {
     let next = cursors.iter().enumerate();
     next.filter_map(|(at, cursor)| cursor.peek(tables).map(|(key, _)| (key, at))).min()

@@ -1,4 +1,4 @@
-//! How many levels there are, how large they may grow, and what space that takes at worst.
+//! Number of levels, their maximum sizes, and the space they need in the worst case.
 
 use super::{LevelSizes, LsmConfig, Shape};
 use crate::config::ConfigError;
@@ -7,40 +7,40 @@ use crate::config::ConfigError;
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub levels: usize,
-    /// Tables from which on a level of a leveled tree gives one away; the last level's is never reached.
+    /// Sizes at which a level of a leveled tree pushes a table down; the last level never reaches its size.
     pub targets: Vec<u64>,
-    /// Extents that must be free before a memtable is flushed: for its tables, and for the merges that follow.
+    /// Extents that must be free before a memtable is flushed: for its tables and for the merges that follow.
     pub reserve: u64,
-    /// Extents that tables may take between two flushes, and the reserve.
+    /// Extents needed in all: the most that tables occupy between two flushes, plus the reserve.
     pub extents: u64,
 }
 
 impl LsmConfig {
-    /// Pages of an extent: a full table and its index.
+    /// Returns the pages of an extent: a full table and its index.
     pub(super) fn extent_pages(&self) -> u32 {
         self.table_pages.saturating_add(self.index_pages(self.table_pages))
     }
 
-    /// Extents that fit on so many pages beside the write-ahead log.
+    /// Returns the number of extents that fit on `lower_pages` pages next to the write-ahead log.
     pub(super) fn extents_on(&self, lower_pages: u32) -> u32 {
         lower_pages.saturating_sub(self.wal_pages.unwrap_or(0)) / self.extent_pages()
     }
 
-    /// The most tables that a sorted run of so many pages can have. Each but the last is full, but up to a page of it
-    /// may be the room left behind its last tombstone.
+    /// Returns the maximum number of tables of a sorted run with `pages` pages. All tables except the last are full,
+    /// but up to one page of each may be wasted behind its last tombstone.
     fn most_tables(&self, pages: u64) -> u64 {
         pages / u64::from(self.table_pages - 1) + 1
     }
 
     pub(super) fn plan(&self, logical_pages: u32) -> Plan {
         let flushed = self.most_tables(self.memtable_pages.into());
-        // The last run of any shape holds each page once and no tombstones.
+        // In all styles, the last run holds each page once and no tombstones.
         let all = u64::from(logical_pages.div_ceil(self.table_pages));
         let (targets, resident, reserve) = match self.shape {
             Shape::Leveled { level0_runs, ratio, sizes } => {
                 let targets = self.leveled_targets(logical_pages, level0_runs, ratio, sizes);
                 let upper: u64 = targets[1..targets.len() - 1].iter().sum();
-                // Merges leave tables that are not quite full, one in about `ratio` of the last level.
+                // Merges leave tables that are not completely filled: about one in `ratio` of the last level.
                 let resident =
                     u64::from(level0_runs - 1) * flushed + upper + all + all.div_ceil(ratio.into());
                 let merging = u64::from(level0_runs) + 2 + self.most_tables(upper);
@@ -54,7 +54,7 @@ impl LsmConfig {
             }
             Shape::Silt { hash_stores } => {
                 let log = u64::from(self.memtable_pages.div_ceil(self.table_pages));
-                // Tombstones that had not yet filled a page of the log.
+                // One page more for tombstones that had not yet filled a page of the log.
                 let flushed = self.most_tables(u64::from(self.memtable_pages) + 1);
                 let resident = log + u64::from(hash_stores - 1) * flushed + all;
                 (vec![0; 2], resident, flushed + u64::from(hash_stores) + 2)
@@ -63,7 +63,7 @@ impl LsmConfig {
         Plan { levels: targets.len(), targets, reserve, extents: resident + reserve }
     }
 
-    /// Level 0 has no target in tables; the last level can hold all pages.
+    /// Returns the target size of each level in tables. Level 0 has none; the last level can hold all pages.
     fn leveled_targets(
         &self,
         logical_pages: u32,
@@ -86,7 +86,7 @@ impl LsmConfig {
         pages.iter().map(|&pages| pages.div_ceil(self.table_pages.into()).max(1)).collect()
     }
 
-    /// Pages of a run of each level at most.
+    /// Returns the maximum number of pages of a run of each level.
     fn tiered_sizes(&self, logical_pages: u32, runs: u32) -> Vec<u64> {
         let tombstone_pages = logical_pages / self.tombstones_per_page() as u32 + 1;
         let (all, most) = (u64::from(logical_pages), u64::from(logical_pages) + u64::from(tombstone_pages));
@@ -97,7 +97,7 @@ impl LsmConfig {
         sizes.iter().map(|&pages| pages.min(most)).collect()
     }
 
-    /// Refuses what cannot work on a layer of so many pages.
+    /// Rejects settings that cannot work on a layer of `lower_pages` pages.
     pub(super) fn validate(&self, lower_pages: u32) -> Result<(), ConfigError> {
         let least = |key: &str, value: u32, least: u32| match value < least {
             true => Err(ConfigError::new(key, format!("is {value}; at least {least} is needed"))),
@@ -128,17 +128,17 @@ impl LsmConfig {
         self.validate_space(lower_pages)
     }
 
-    /// The most logical pages that a tree of this layout can show on so many pages, whatever its own say; the setting at
-    /// fault if that is none.
+    /// Returns the maximum number of logical pages that a tree with these settings can expose on `lower_pages` pages,
+    /// ignoring `logical_pages`. Returns the invalid setting if there is none.
     pub fn most_logical_pages(&self, lower_pages: u32) -> Result<u32, ConfigError> {
         let config = LsmConfig { logical_pages: 1, ..*self };
         config.validate(lower_pages)?;
         Ok(config.most_up_to(lower_pages, lower_pages))
     }
 
-    /// The most logical pages below `too_many` that fit; 0 if none do.
+    /// Returns the maximum number of logical pages below `too_many` that fits; 0 if none does.
     fn most_up_to(&self, mut too_many: u32, lower_pages: u32) -> u32 {
-        // The need grows with the logical pages.
+        // The need grows with the number of logical pages, so a binary search works.
         let (there, mut fits) = (u64::from(self.extents_on(lower_pages)), 0);
         while too_many - fits > 1 {
             let middle = fits + (too_many - fits) / 2;

@@ -1,4 +1,4 @@
-//! Tables on extents of the layer below; every operation sent there goes through here and is counted here.
+//! Tables on extents of the layer below. All operations on that layer pass through here and are counted here.
 
 use super::LsmConfig;
 use super::draft::Draft;
@@ -12,24 +12,24 @@ use std::collections::VecDeque;
 /// Owner of a page of tombstones.
 const NOBODY: Lpn = Lpn(u32::MAX);
 
-/// A table, by the extent that it lies on.
+/// Identifier of a table: the number of its extent.
 pub(super) type TableId = u32;
 
-/// What is known of a table without reading it. Record `k` lies on page `k` of the extent, tombstones follow, then the
+/// Metadata of a table, kept in memory. Record `k` is on page `k` of the extent, followed by the tombstones and the
 /// index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
-    /// Keys of the records, in order. Empty in a SILT log store, which is not sorted.
+    /// Keys of the records, sorted. Empty in a SILT log store, which is not sorted.
     pub keys: Vec<u32>,
     pub tombstones: Vec<u32>,
     /// Pages of records and tombstones.
     pub pages: u32,
-    /// These, and those of the index.
+    /// Pages of records, tombstones and index.
     pub written: u32,
 }
 
 impl Table {
-    /// First and last key.
+    /// Returns the first and the last key.
     pub fn range(&self) -> (u32, u32) {
         let ends = [&self.keys, &self.tombstones].map(|keys| keys.first().copied().zip(keys.last().copied()));
         let ends = ends.into_iter().flatten();
@@ -40,24 +40,26 @@ impl Table {
 pub(super) struct Tables<P> {
     pub lower: BoxedLayer<P>,
     pub counters: Counters,
-    /// None: TRIM is off.
+    /// `None` if TRIM is off.
     pub trims: Option<TrimCounts>,
     pub extent_pages: u32,
     /// Extents without a table, in the order in which they became free.
     pub free: VecDeque<TableId>,
     pub tables: Vec<Option<Table>>,
-    /// The page below with each logical page's newest record, unless the memtable has it or it was trimmed.
+    /// Lower page that stores the newest record of each logical page; none if the record is in the memtable or
+    /// trimmed.
     pub places: Vec<Slot>,
-    /// How many of these are on each extent.
+    /// Number of these newest records on each extent.
     pub live: Vec<u32>,
     pub moves: Moves,
     config: LsmConfig,
-    /// Page numbers of the operation in hand.
+    /// Page numbers of the current operation; kept to reuse the allocation.
     pages: Vec<Lpn>,
 }
 
 impl<P: Payload> Tables<P> {
-    /// All but the write-ahead log's pages at the end, cut into extents.
+    /// Returns the empty tables of a layer. The layer is divided into extents, except for the pages of the
+    /// write-ahead log at its end.
     pub fn new(lower: BoxedLayer<P>, config: LsmConfig, extents: u32, extent_pages: u32) -> Self {
         Tables {
             lower,
@@ -78,12 +80,12 @@ impl<P: Payload> Tables<P> {
         self.tables[id as usize].as_ref().expect("a table that is in use")
     }
 
-    /// The page below with page `index` of a table.
+    /// Returns the lower page that stores page `index` of a table.
     pub fn slot(&self, id: TableId, index: usize) -> Slot {
         Slot(id * self.extent_pages + index as u32)
     }
 
-    /// Writes consecutive pages below.
+    /// Writes consecutive pages to the layer below.
     pub fn write(&mut self, first: u32, data: &[P], cause: Cause, hint: u16) -> Result<(), LayerError> {
         self.pages.clear();
         self.pages.extend((first..).take(data.len()).map(Lpn));
@@ -92,7 +94,7 @@ impl<P: Payload> Tables<P> {
         Ok(())
     }
 
-    /// Reads pages below and appends their content to `out`.
+    /// Reads pages from the layer below and appends their contents to `out`.
     pub fn read(
         &mut self,
         slots: impl Iterator<Item = Slot>,
@@ -112,7 +114,7 @@ impl<P: Payload> Tables<P> {
         self.read((first..first + pages).map(Slot), Cause::Cleaning, out)
     }
 
-    /// Trims consecutive pages below, where TRIM is on.
+    /// Trims consecutive pages of the layer below, if TRIM is on.
     pub fn trim(&mut self, first: u32, count: u32) -> Result<(), LayerError> {
         let Some(trims) = self.trims.as_mut().filter(|_| count > 0) else { return Ok(()) };
         self.pages.clear();
@@ -123,14 +125,14 @@ impl<P: Payload> Tables<P> {
         Ok(())
     }
 
-    /// An empty table on a free extent.
+    /// Creates an empty table on a free extent.
     pub fn open(&mut self) -> Result<TableId, LayerError> {
         let id = self.free.pop_front().ok_or(LayerError::NoSpace)?;
         self.tables[id as usize] = Some(Table::default());
         Ok(id)
     }
 
-    /// The newest record of `key` is at `place` from now on.
+    /// Records that the newest record of `key` is now at `place`.
     pub fn place(&mut self, key: u32, place: Slot) {
         let former = std::mem::replace(&mut self.places[key as usize], place);
         for (slot, more) in [(former, false), (place, true)] {
@@ -141,7 +143,8 @@ impl<P: Payload> Tables<P> {
         }
     }
 
-    /// Writes a table and empties the draft. Records that are still the newest of their pages are found there from now on.
+    /// Writes a table and empties the draft. Records that are still the newest of their pages are read from this
+    /// table from now on.
     pub fn write_table(
         &mut self,
         draft: &mut Draft<P>,
@@ -167,7 +170,7 @@ impl<P: Payload> Tables<P> {
         }
         if cause == Cause::Cleaning {
             draft.keys.iter().for_each(|&key| self.moves.charge(&[Lpn(key)]));
-            // A page of tombstones is of many.
+            // A page of tombstones is shared by many keys, so it is charged to no page.
             (records as u32..pages).for_each(|_| self.moves.charge(&[NOBODY]));
         }
         let (keys, tombstones) = (draft.keys.clone(), draft.tombstones.clone());
@@ -176,7 +179,7 @@ impl<P: Payload> Tables<P> {
         Ok(id)
     }
 
-    /// Gives a table's extent back.
+    /// Frees the extent of a table.
     pub fn drop_table(&mut self, id: TableId) -> Result<(), LayerError> {
         let table = self.tables[id as usize].take().expect("a table that is in use");
         self.free.push_back(id);

@@ -7,10 +7,10 @@ use crate::seed::{Random, Seed, below};
 use crate::units::Lpn;
 use std::sync::{Arc, Mutex};
 
-/// Which pages of a layer hold something.
+/// For each page of a layer, true if it holds data.
 type Held = Arc<Mutex<Vec<bool>>>;
 
-/// A layer that knows of each of its pages whether it holds something, and nothing more. Only such pages are to be trimmed.
+/// A layer that only remembers for each page if it holds data. Panics if an empty page is trimmed.
 struct Sink(Held);
 
 impl Sink {
@@ -75,13 +75,13 @@ fn config(shape: Shape, logical_pages: u32) -> LsmConfig {
     }
 }
 
-/// A quarter of all sizes. What a tree writes depends on the ratios of its sizes alone, so that as many levels are filled as
-/// often with a quarter of the writes.
+/// Returns a configuration with all sizes divided by four. The writes of a tree depend only on the ratios of its
+/// sizes, so the same levels are filled equally often with a quarter of the writes.
 fn quarter(shape: Shape, logical_pages: u32) -> LsmConfig {
     LsmConfig { memtable_pages: MEMTABLE_PAGES, table_pages: 32, ..config(shape, logical_pages) }
 }
 
-/// Of [`quarter`].
+/// Memtable size of [`quarter`].
 const MEMTABLE_PAGES: u32 = 64;
 
 fn tree(config: LsmConfig, lower_pages: u32) -> LsmTree<()> {
@@ -106,8 +106,8 @@ fn write_uniform(tree: &mut LsmTree<()>, random: &mut Random, writes: u32) {
     tree.write(&drawn, no_data(drawn.len()), 0).unwrap();
 }
 
-/// Pages written below for each page that comes in, by `host`, `cleaning` and `log_metadata`, under uniform writes in the
-/// steady state.
+/// Returns the pages written below for each incoming page, split into `host`, `cleaning` and `log_metadata`, under
+/// uniform writes in the steady state.
 fn uniform(config: LsmConfig, lower_pages: u32) -> ([f64; 3], LsmReport) {
     let mut tree = tree(config, lower_pages);
     let mut random = Seed(7).random();
@@ -123,22 +123,23 @@ fn uniform(config: LsmConfig, lower_pages: u32) -> ([f64; 3], LsmReport) {
     ([Cause::Host, Cause::Cleaning, Cause::LogMetadata].map(share), report)
 }
 
-/// Pages of a memtable of `m` that are distinct when `m` uniform writes out of `all` have come in.
+/// Returns the expected number of distinct pages after `m` uniform writes out of `all`.
 fn distinct(m: f64, all: f64) -> f64 {
     all * (1.0 - (-m / all).exp())
 }
 
-/// A table that goes down meets `ratio` tables at most, which makes `ratio + 1` writes for each of its pages; where a level
-/// is filled from empty to full again and again, it meets half of that on average (the update cost of leveling in Dayan et
-/// al., Monkey, SIGMOD 2017: `(ratio - 1) / 2` a level). Round robin keeps levels near full, so the truth lies between.
+/// A table that is pushed down overlaps at most `ratio` tables, so each of its pages causes at most `ratio + 1`
+/// writes. Where a level is repeatedly filled from empty to full, a table overlaps half of that on average (the
+/// update cost of leveling in Dayan et al., Monkey, SIGMOD 2017: `(ratio - 1) / 2` a level). Round robin keeps levels
+/// nearly full, so the result lies between the two.
 #[test]
-fn a_leveled_tree_writes_half_a_ratio_to_a_ratio_and_one_for_each_level() {
+fn leveled_tree_writes_between_half_ratio_and_ratio_plus_one_per_level() {
     let all = 16 * 1024;
     for ratio in [4, 8] {
         let shape = Shape::Leveled { level0_runs: 4, ratio, sizes: LevelSizes::FromBottom };
         let ([host, cleaning, _], report) = uniform(quarter(shape, all), 3 * all);
         assert!((0.99..=1.0).contains(&host), "{host}");
-        // Level 0 is merged with the whole of level 1.
+        // A merge of level 0 rewrites the whole of level 1.
         let levels = report.levels.len() as f64 - 1.0;
         let ratio = f64::from(ratio);
         assert!(
@@ -149,10 +150,10 @@ fn a_leveled_tree_writes_half_a_ratio_to_a_ratio_and_one_for_each_level() {
     }
 }
 
-/// Levels sized from the bottom leave about one record in `ratio` out of date (Dong et al., CIDR 2017: 1.1 for a ratio of
-/// 10).
+/// Levels sized from the bottom leave about one record in `ratio` out of date (Dong et al., CIDR 2017: a space
+/// amplification of 1.1 for a ratio of 10).
 #[test]
-fn levels_sized_from_the_bottom_bound_the_space() {
+fn levels_sized_from_the_bottom_bound_space_amplification() {
     let all = 20 * 1024;
     let pages = |sizes| {
         let shape = Shape::Leveled { level0_runs: 4, ratio: 8, sizes };
@@ -164,10 +165,10 @@ fn levels_sized_from_the_bottom_bound_the_space() {
     assert!(top > bottom + 0.05, "the last level is hardly larger than the one above: {top}");
 }
 
-/// Each record is written once a level (Dayan et al., Monkey, SIGMOD 2017), less what merges find out of date; the last
-/// level writes all `U` pages for every `runs - 1` runs that come to it.
+/// Each record is written once per level (Dayan et al., Monkey, SIGMOD 2017), except for records that merges drop as out
+/// of date. The last level is rewritten, with all its `U` pages, for every `runs - 1` runs that arrive there.
 #[test]
-fn a_tiered_tree_writes_each_record_once_a_level() {
+fn tiered_tree_writes_each_record_once_per_level() {
     let all = 16 * 1024;
     for runs in [4u32, 8] {
         let ([host, cleaning, _], report) = uniform(quarter(Shape::Tiered { runs }, all), 4 * all);
@@ -181,9 +182,9 @@ fn a_tiered_tree_writes_each_record_once_a_level() {
     }
 }
 
-/// Our own closed form: a record is written to the log, once more to a hash store unless it was overwritten in the log, and
-/// the sorted store of `U` pages is written whole for every `hash_stores` logs of `m` pages: `1 + d(m)/m + U / (h m)`,
-/// where `d(m)` of `m` uniform writes go to distinct pages.
+/// Our own closed form: a record is written to the log, and again to a hash store unless it was overwritten in the
+/// log. The sorted store of `U` pages is completely rewritten for every `hash_stores` logs of `m` pages. In all: `1 +
+/// d(m)/m + U / (h m)`, where `d(m)` is the number of distinct pages among `m` uniform writes.
 #[test]
 fn a_silt_tree_follows_its_closed_form() {
     let (all, m) = (8 * 1024, 512);
@@ -203,14 +204,14 @@ fn the_write_ahead_log_and_the_index_count_as_metadata() {
     let plain = config(LEVELED, all);
     let ([_, _, metadata], _) = uniform(LsmConfig { wal_pages: Some(512), ..plain }, 3 * all);
     assert_eq!(metadata, 1.0);
-    // A page of index to each 128 of a table.
+    // One page of index for each 128 pages of a table.
     let ([host, cleaning, metadata], _) = uniform(LsmConfig { index_bytes_per_page: 32, ..plain }, 3 * all);
     let least = (host + cleaning) / 128.0;
     assert!(least <= metadata && metadata < 1.3 * least, "{metadata}, at least {least}");
 }
 
 #[test]
-fn sequential_writes_go_down_unwritten() {
+fn sequential_tables_move_down_without_rewrite() {
     let mut tree = tree(config(LEVELED, 64 * 1024), 3 * 64 * 1024);
     write_all(&mut tree);
     let (counters, report) = seen(&tree);
@@ -221,13 +222,13 @@ fn sequential_writes_go_down_unwritten() {
 }
 
 #[test]
-fn overwrites_in_the_memtable_leave_as_one() {
+fn memtable_merges_overwrites() {
     let mut tree = tree(LsmConfig { wal_pages: Some(1000), ..config(LEVELED, 1024) }, 16 * 1024);
     for _ in 0..999 {
         tree.write(&[Lpn(3)], &[()], 0).unwrap();
     }
     assert_eq!(seen(&tree).1.flushes, 0);
-    // A full log makes the memtable be flushed.
+    // A full log forces a flush of the memtable.
     tree.write(&[Lpn(4)], &[()], 0).unwrap();
     let (counters, report) = seen(&tree);
     assert_eq!(report.flushes, 1);
@@ -236,7 +237,7 @@ fn overwrites_in_the_memtable_leave_as_one() {
 }
 
 #[test]
-fn tombstones_are_packed_and_end_in_the_last_level() {
+fn tombstones_are_packed_and_dropped_in_the_last_level() {
     for shape in [LEVELED, Shape::Tiered { runs: 4 }, Shape::Silt { hash_stores: 2 }] {
         let all = 4 * 1024;
         let mut tree = tree(config(shape, all), 12 * all);
@@ -244,7 +245,7 @@ fn tombstones_are_packed_and_end_in_the_last_level() {
         let pages: Vec<Lpn> = (0..all).map(Lpn).collect();
         tree.trim(&pages).unwrap();
         tree.check().unwrap();
-        // Sixteen pages of tombstones at most, until enough of them make everything be merged.
+        // At most sixteen pages of tombstones accumulate, until their number triggers a merge of everything.
         assert!(seen(&tree).1.flushes <= u64::from(all / 256 + 1));
         for _ in 0..200 {
             write_uniform(&mut tree, &mut Seed(1).random(), 256);
@@ -259,7 +260,7 @@ fn tombstones_are_packed_and_end_in_the_last_level() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_what_would_fit_is_named() {
+fn too_large_tree_is_rejected_with_largest_size() {
     let refused = |config, pages| LsmTree::<()>::new(config, Box::new(Sink::new(pages))).err().unwrap();
     for shape in [LEVELED, Shape::Tiered { runs: 4 }, Shape::Silt { hash_stores: 2 }] {
         let error = refused(config(shape, 65_000), 64 * 1024);
@@ -280,10 +281,11 @@ fn what_does_not_fit_is_refused_and_what_would_fit_is_named() {
     assert_eq!(refused(LsmConfig { table_pages: 1, ..config(LEVELED, 10) }, 100_000).key, "table_pages");
 }
 
-/// The largest tree that is let in runs in the space it has, whatever is written: here also many tables of a page or two.
+/// The largest accepted tree never runs out of space, whatever is written; the writes here also produce many tables
+/// of one or two pages.
 #[test]
-fn the_largest_tree_that_fits_never_runs_out_of_space() {
-    /// Pages below: room for 192 tables.
+fn largest_accepted_tree_never_runs_out_of_space() {
+    /// Pages of the layer below: room for 192 tables.
     const SPACE: u32 = 3072;
     let mut squeezes = 0;
     for shape in [
@@ -316,7 +318,7 @@ fn the_largest_tree_that_fits_never_runs_out_of_space() {
 }
 
 #[test]
-fn pages_that_are_compacted_again_are_told() {
+fn repeatedly_compacted_pages_are_counted() {
     let mut tree = tree(quarter(LEVELED, 1 << 12), 1 << 14);
     tree.command(Command::CountMoves).unwrap();
     let again = |tree: &LsmTree<()>| {
@@ -336,9 +338,10 @@ fn pages_that_are_compacted_again_are_told() {
     assert!(again(&tree) > 0);
 }
 
-/// A write-ahead log is a ring: what it held is trimmed when it is in tables, also where it went round.
+/// A write-ahead log is a ring: its pages are trimmed once their records are in tables, also if the used part wraps
+/// around.
 #[test]
-fn only_tables_are_left_when_the_log_is_empty() {
+fn empty_log_leaves_only_tables_on_the_layer() {
     let sink = Sink::new(4096);
     let held = Arc::clone(&sink.0);
     let small = LsmConfig { memtable_pages: 6, table_pages: 8, wal_pages: Some(10), ..config(LEVELED, 100) };
@@ -356,24 +359,25 @@ fn only_tables_are_left_when_the_log_is_empty() {
     assert!(flushes > 70, "{flushes}");
 }
 
-/// By hand: a memtable of 64 pages makes 3 tables of 32 at most, and all pages 128.
+/// Expected values calculated by hand: a memtable of 64 pages fills at most 3 tables of 32 pages, and all logical
+/// pages fill 128.
 #[test]
-fn the_space_that_a_shape_needs_is_planned() {
+fn planned_space_matches_hand_calculation() {
     let plan = |shape| {
         let plan = quarter(shape, 4096).plan(4096);
         (plan.targets, plan.reserve, plan.extents)
     };
-    // Levels of 2 and 16 tables above the last; two more runs wait in level 0, and one in eight tables is not full.
+    // Levels of 2 and 16 tables above the last; three more runs wait in level 0; one in eight tables is not full.
     let resident = 3 * 3 + (2 + 16) + 128 + 16;
     assert_eq!(plan(LEVELED), (vec![1, 2, 16, 128], 3 + 7, resident + 10));
-    // Runs of 3, 9 and 34 tables, of which three of each level wait.
+    // Runs of 3, 9 and 34 tables; three runs wait in each level.
     assert_eq!(plan(Shape::Tiered { runs: 4 }), (vec![0; 3], 3 + 5, 3 * (3 + 9 + 34) + 128 + 8));
-    // The log, and two hash stores that wait.
+    // The log, and two waiting hash stores.
     assert_eq!(plan(Shape::Silt { hash_stores: 3 }), (vec![0; 2], 3 + 5, 2 + 2 * 3 + 128 + 8));
 }
 
 #[test]
-fn what_does_not_add_up_is_found() {
+fn check_finds_inconsistencies() {
     type Break = fn(&mut LsmTree<()>);
     fn first(tree: &mut LsmTree<()>) -> &mut super::tables::Table {
         tree.tables.tables.iter_mut().flatten().next().expect("a table")
@@ -401,10 +405,10 @@ fn what_does_not_add_up_is_found() {
 }
 
 #[test]
-fn a_tree_says_what_it_can_and_what_a_trim_would_leave() {
+fn tree_reports_abilities_and_left_valid_pages() {
     let mut tree = tree(quarter(LEVELED, 512), 1 << 13);
     assert!(tree.abilities().iter().eq([Ability::Attribution, Ability::MoveCounts, Ability::LeftValid]));
-    // Written in order, 32 pages lie on each extent.
+    // After sequential writes, each extent holds 32 pages.
     write_all(&mut tree);
     let left =
         |pages: &[u32]| tree.query(Query::LeftValid(&pages.iter().copied().map(Lpn).collect::<Vec<Lpn>>()));

@@ -1,4 +1,4 @@
-//! The tree: its parts, and what its user can ask of it.
+//! The tree: its state and its operations.
 
 use super::LsmConfig;
 use super::Shape;
@@ -16,21 +16,21 @@ use crate::layer::{
 use crate::log::BoxedLayer;
 use crate::units::{Lpn, Slot};
 
-/// A log-structured merge tree on any layer; see the module for what it is and what it leaves out.
+/// A log-structured merge tree on any layer; see the module's documentation for its design and its simplifications.
 ///
-/// Pages count as incoming writes when they come in; overwrites within a memtable leave as one, so that flushes (cause
-/// `host`) may write fewer pages than came in. Merges, and the conversion of SILT's log stores, count as `cleaning`, the
-/// write-ahead log and the indexes of tables as `log_metadata`; a table dropped is an erase. Streams below: hint 1 is the log,
-/// `2 + l` a table of level `l`.
+/// Pages are counted as incoming writes on arrival. Overwrites within a memtable are merged, so flushes (cause
+/// `host`) may write fewer pages than came in. Merges and the conversion of SILT's log stores count as `cleaning`;
+/// the write-ahead log and the indexes of tables count as `log_metadata`. Dropping a table counts as an erase. Stream
+/// hints for the layer below: 1 for the log, `2 + l` for a table of level `l`.
 pub struct LsmTree<P> {
     pub(super) config: LsmConfig,
     pub(super) plan: Plan,
     pub(super) tables: Tables<P>,
     pub(super) memtable: Memtable<P>,
     pub(super) log: Log,
-    /// Runs of each level, the oldest first.
+    /// Runs of each level, oldest first.
     pub(super) levels: Vec<Vec<Run>>,
-    /// The key at which each level goes on giving tables to the next.
+    /// First key of the next table that each level pushes down.
     pub(super) next_keys: Vec<u32>,
     pub(super) draft: Draft<P>,
     /// Logical pages that hold data.
@@ -39,12 +39,14 @@ pub struct LsmTree<P> {
     pub(super) compactions: u64,
     pub(super) trivial_moves: u64,
     pub(super) squeezes: u64,
-    /// A flush or merge was cut short by the layer below: reads still work, but tables are missing in the levels.
+    /// True after an error of the layer below during a flush or merge: reads still work, but tables are missing in
+    /// the levels.
     pub(super) interrupted: bool,
 }
 
 impl<P: Payload> LsmTree<P> {
-    /// A tree on an empty layer, or the setting that cannot work: above all, more logical pages than fit at worst.
+    /// Creates a tree on an empty layer. Fails if a setting cannot work, in particular if there are more logical pages
+    /// than fit in the worst case; the error names its key.
     pub fn new(config: LsmConfig, lower: BoxedLayer<P>) -> Result<Self, ConfigError> {
         let lower_pages = lower.logical_pages();
         config.validate(lower_pages)?;
@@ -79,12 +81,12 @@ impl<P: Payload> LsmTree<P> {
         })
     }
 
-    /// The layer below.
+    /// Returns the layer below.
     pub fn lower(&self) -> &dyn Layer<P> {
         &*self.tables.lower
     }
 
-    /// Stream hint of the tables of a level.
+    /// Returns the stream hint of the tables of a level.
     pub(super) fn hint(level: usize) -> u16 {
         2 + level as u16
     }
@@ -98,7 +100,7 @@ impl<P: Payload> LsmTree<P> {
             || matches!(self.memtable.entries.get(&key), Some(Newest::Record(_)))
     }
 
-    /// The newest version of `key` is now this one, and lies at `place`, if anywhere below.
+    /// Records a new newest version of `key`. `place` is its location in the layer below, if it is there.
     fn renew(&mut self, key: u32, newest: Newest<P>, place: Slot) {
         self.mapped_pages -= u32::from(self.is_mapped(key));
         self.mapped_pages += u32::from(!matches!(newest, Newest::Deleted));
@@ -106,7 +108,7 @@ impl<P: Payload> LsmTree<P> {
         self.tables.place(key, place);
     }
 
-    /// Pages that can come in before the memtable or its log may be full.
+    /// Returns the number of pages that can certainly be accepted before the memtable or its log is full.
     fn room(&self) -> u32 {
         match self.is_silt() {
             true => self.log.room(),
@@ -119,7 +121,7 @@ impl<P: Payload> LsmTree<P> {
         if full || self.log.is_full() { self.turn_over() } else { Ok(()) }
     }
 
-    /// Writes out the memtable, or converts the log store, and compacts.
+    /// Writes the memtable out, or converts the log store, and compacts.
     fn turn_over(&mut self) -> Result<(), LayerError> {
         self.interrupted = true;
         self.while_cleaning(Self::squeeze_if_needed)?;
@@ -133,7 +135,8 @@ impl<P: Payload> LsmTree<P> {
         Ok(())
     }
 
-    /// Cleans as `clean` does, and lets the layer below know for how long: what merges replace is about to be trimmed.
+    /// Runs `clean` and notifies the layer below when it begins and ends, because pages that a merge replaces are
+    /// trimmed soon.
     fn while_cleaning<T>(
         &mut self,
         clean: impl FnOnce(&mut Self) -> Result<T, LayerError>,
@@ -144,7 +147,7 @@ impl<P: Payload> LsmTree<P> {
         done
     }
 
-    /// Writes what is fresh as a sorted run of level 0.
+    /// Writes the memtable or the log store as a sorted run of level 0.
     fn write_run(&mut self) -> Result<Run, LayerError> {
         let cause = if self.is_silt() { Cause::Cleaning } else { Cause::Host };
         let entries = &self.memtable.entries;
@@ -249,7 +252,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         Ok(())
     }
 
-    /// Writes the tombstones that wait for a page of the log to be filled; without a log, the memtable.
+    /// Makes accepted data durable: writes the waiting tombstones to the log; without a log, writes the memtable out.
     fn flush(&mut self) -> Result<(), LayerError> {
         self.tables.counters.add_incoming(Operation::Flush, 1);
         if self.log.exists() {
@@ -292,7 +295,7 @@ impl<P: Payload> Layer<P> for LsmTree<P> {
         self.tables.lower.describe(reports);
     }
 
-    /// The tree draws nothing itself.
+    /// Returns the layer's draw: the tree itself draws no random numbers.
     fn final_draw(&mut self) -> u64 {
         self.tables.lower.final_draw()
     }

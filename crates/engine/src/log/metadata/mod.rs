@@ -1,7 +1,7 @@
-//! What a log writes for itself: segment summaries, its map, the state of its segments, and checkpoints.
+//! Metadata that a log writes: segment summaries, its map, the state of its segments, and checkpoints.
 //!
-//! Contents are not modelled, nor is reading them: a page of metadata is a page written below, where it dies and is
-//! cleaned like any other.
+//! Neither the contents nor reads of metadata are modelled. A metadata page is a page written to the layer below,
+//! where it is invalidated and cleaned like any other page.
 
 mod owners;
 mod plan;
@@ -24,27 +24,29 @@ use table::{Kind, Shape, Table};
 #[derive(Debug)]
 pub(super) struct Metadata {
     pub plan: MetadataPlan,
-    /// Divides by the pages of data in each part of a segment.
+    /// Divider by the data pages in each part of a segment.
     part: Divider,
-    /// Logical pages of the log's user; its own come after them.
+    /// Logical pages of the log's user; the log's own pages are numbered after them.
     logical_pages: u32,
     streams: u8,
-    /// Pages in the open segment of each stream of the placement.
+    /// Pages written in the open segment of each stream of the placement.
     open: Vec<u32>,
-    /// Pages that the log wrote since the last checkpoint.
+    /// Pages that the log has written since the last checkpoint.
     written: u64,
-    /// Segments that were cleaned since the last checkpoint began.
+    /// Segments cleaned since the last checkpoint began.
     cleaned: u32,
-    /// Checkpoints in a row that cleaning called for before the host had written a page more than the one it may.
+    /// Number of consecutive checkpoints triggered by cleaning between which the host wrote at most one page.
     crowded: u32,
-    /// Pages that the host wrote since the last checkpoint.
+    /// Pages that the host has written since the last checkpoint.
     host_written: u64,
-    /// Whose pages each segment was written with, if the map's entries of dead ones are kept until it is erased.
+    /// Owners of all pages written to each segment, if map entries of invalid pages are kept until the segment is
+    /// erased.
     owners: Option<Owners>,
     pub counts: MetadataReport,
-    /// Pages written below besides those that the log appended.
+    /// Metadata pages written to the layer below outside the log.
     pub beside_log: u64,
-    /// Which of the tables are the map, its index, the trees, and the segment information, of those that are kept.
+    /// Indices of the map, its index, the trees and the segment information in the plan's tables; `None` for those
+    /// that are not kept.
     map: Option<usize>,
     index: Option<usize>,
     tree: Option<usize>,
@@ -83,7 +85,7 @@ impl Metadata {
         }
     }
 
-    /// The placement has this many streams.
+    /// Sets the number of the placement's streams.
     pub fn serve(&mut self, placed: u8) -> Result<(), ConfigError> {
         let own = self.plan.layout.own_streams;
         let streams = placed.saturating_add(own);
@@ -105,13 +107,13 @@ impl Metadata {
         }
     }
 
-    /// Where a page of data is within its segment.
+    /// Returns the page within a segment of its data page number `page`.
     #[inline]
     pub fn place(&self, page: u32) -> u32 {
         page + (self.part.quotient(page) + 1) * self.plan.part_summary
     }
 
-    /// An entry of this table has changed, if the table is kept.
+    /// Marks an entry of this table as changed, if the table is kept.
     #[inline(always)]
     fn mark(&mut self, table: Option<usize>, entry: u32) {
         if let Some(table) = table {
@@ -119,7 +121,7 @@ impl Metadata {
         }
     }
 
-    /// What the pages that the log keeps for itself hold.
+    /// Returns the kind of metadata stored in this metadata page of the log.
     fn kind_of(&self, own: u32) -> Kind {
         let of = |table: &&Table| {
             let shape = &table.shape;
@@ -128,7 +130,7 @@ impl Metadata {
         self.plan.tables.iter().find(of).map_or(Kind::Checkpoint, |table| table.shape.kind)
     }
 
-    /// The log wrote these pages to `block`, the first of them at `at`.
+    /// Records that the log wrote these pages to `block`, starting at index `at`.
     pub fn wrote(&mut self, block: BlockId, at: u32, owners: Option<&[Lpn]>, pages: u32, cause: Cause) {
         if cause != Cause::Cleaning || self.plan.layout.checkpoint_after_cleaned == 0 {
             self.written += u64::from(pages);
@@ -164,7 +166,7 @@ impl Metadata {
         }
     }
 
-    /// The log's own page has another place now.
+    /// Marks the index entry of a metadata page of the log, which has a new location.
     fn mark_index(&mut self, own: u32) {
         let in_log = |shape: &Shape| shape.kind == Kind::Map && shape.place == TablePlace::InLog;
         let map = self.plan.tables.iter().map(|table| table.shape).find(in_log);
@@ -174,7 +176,7 @@ impl Metadata {
         }
     }
 
-    /// A page in `block` is about to die.
+    /// Records that a page in `block` is about to be invalidated.
     pub fn died(&mut self, owner: Lpn, block: BlockId) {
         self.mark(self.info, block.0);
         if owner.0 < self.logical_pages {
@@ -183,7 +185,7 @@ impl Metadata {
         }
     }
 
-    /// `block` was erased.
+    /// Records that `block` was erased.
     pub fn erased(&mut self, block: BlockId, cause: Cause) {
         self.mark(self.info, block.0);
         if let Some(mut owners) = self.owners.take() {
@@ -199,13 +201,13 @@ impl Metadata {
         }
     }
 
-    /// Whether as many segments were cleaned as call for a checkpoint.
+    /// True if so many segments were cleaned that a checkpoint is due.
     pub fn cleaning_calls_for_checkpoint(&self) -> bool {
         let after = self.plan.layout.checkpoint_after_cleaned;
         after > 0 && self.cleaned >= after
     }
 
-    /// Pages that the log may write until the next checkpoint.
+    /// Returns the number of pages that the log may write until the next checkpoint.
     pub fn until_checkpoint(&self) -> u64 {
         match self.plan.layout.checkpoint_every_pages {
             0 => u64::MAX,
@@ -214,8 +216,8 @@ impl Metadata {
         }
     }
 
-    /// Whether as many checkpoints as there are segments came one after the other because cleaning called for them, each
-    /// as the last had been written: then cleaning gains less than they take.
+    /// True if more checkpoints than there are segments came in a row, each triggered by cleaning immediately after
+    /// the one before: cleaning then gains less space than the checkpoints use.
     pub fn is_overrun(&self) -> bool {
         self.crowded > self.plan.segments
     }
@@ -228,14 +230,14 @@ impl Metadata {
             + self.plan.packed_pages(open)
     }
 
-    /// The open segment of `stream` has so many pages now.
+    /// Records that the open segment of `stream` now has `pages` pages.
     pub fn opened(&mut self, stream: StreamId, pages: u32) {
         if let Some(open) = self.open.get_mut(stream.index()) {
             *open = pages % self.plan.data_pages();
         }
     }
 
-    /// Hands over the pages of the table number `at`, which is in the log, that changed, as logical pages.
+    /// Appends the changed pages of table number `at`, which is in the log, to `pages` as logical pages.
     fn append_table(&mut self, at: usize, pages: &mut Vec<Lpn>) {
         let (start, from) = (self.logical_pages, pages.len());
         self.plan.tables[at].take(|page| pages.push(Lpn(start + page)));
@@ -244,7 +246,8 @@ impl Metadata {
         }
     }
 
-    /// The pages that a flush appends to the log, as logical pages; whether they begin a checkpoint, which has to end.
+    /// Lists the pages, as logical pages, that a flush appends to the log. Returns true if they begin a checkpoint,
+    /// which must be ended.
     pub fn begin_flush(&mut self, pages: &mut Vec<Lpn>) -> bool {
         match self.plan.layout.on_flush {
             OnFlush::Checkpoint if self.written > 0 => {
@@ -259,7 +262,7 @@ impl Metadata {
         }
     }
 
-    /// The pages that a checkpoint appends to the log, as logical pages.
+    /// Lists the pages, as logical pages, that a checkpoint appends to the log.
     pub fn begin_checkpoint(&mut self, pages: &mut Vec<Lpn>) {
         let crowds = self.cleaning_calls_for_checkpoint() && self.host_written <= 1;
         self.crowded = if crowds { self.crowded + 1 } else { 0 };
@@ -275,7 +278,7 @@ impl Metadata {
         }
     }
 
-    /// The pages that it then writes in place, and how many of each kind.
+    /// Lists the pages that the checkpoint then writes in place, and returns their number by kind.
     pub fn end_checkpoint(&mut self, pages: &mut Vec<Lpn>) -> [u64; 3] {
         pages.clear();
         let mut written = [0; 3];
@@ -294,7 +297,8 @@ impl Metadata {
         written
     }
 
-    /// They are written. Counted only now, because a dying drive may not have taken them.
+    /// Counts the pages written in place. Called only after they were written, because a failing drive may have
+    /// rejected them.
     pub fn ended_checkpoint(&mut self, written: [u64; 3]) {
         for (kind, amount) in [Kind::Map, Kind::SegmentInfo, Kind::Checkpoint].into_iter().zip(written) {
             self.count(kind, amount);
@@ -305,13 +309,13 @@ impl Metadata {
         self.host_written = 0;
     }
 
-    /// The pages of the area for the summary of `block`.
+    /// Returns the pages of the area for the summary of `block`.
     pub fn area_summary(&self, block: BlockId) -> std::ops::Range<u32> {
         let first = self.plan.summary_first + block.0 * self.plan.summary_pages;
         first..first + self.plan.summary_pages
     }
 
-    /// Summaries were written outside the log.
+    /// Counts summary pages written outside the log.
     pub fn count_summary(&mut self, pages: u64) {
         self.count(Kind::Summary, pages);
         self.beside_log += pages;

@@ -1,11 +1,11 @@
-//! Whose pages each segment was written with, those that have died since among them.
+//! Owners of all pages written to each segment, including those that have been invalidated since.
 
 use crate::units::{BlockId, Lpn};
 
-/// No page was written here.
+/// Marker for a page that was not written.
 const NOBODY: u32 = u32::MAX;
 
-/// The owners of all pages of all segments since each was erased.
+/// Owners of all pages that were written to each segment since its last erase.
 #[derive(Debug)]
 pub(super) struct Owners {
     segment_pages: usize,
@@ -18,7 +18,7 @@ impl Owners {
         Owners { segment_pages, of: vec![NOBODY; segments as usize * segment_pages] }
     }
 
-    /// These pages were written to `block`, the first of them at `at`.
+    /// Records the owners of pages written to `block`, starting at index `at`.
     pub fn set(&mut self, block: BlockId, at: u32, owners: &[Lpn]) {
         let first = block.index() * self.segment_pages + at as usize;
         for (place, owner) in self.of[first..].iter_mut().zip(owners) {
@@ -26,7 +26,7 @@ impl Owners {
         }
     }
 
-    /// Hands over the owners of the pages of `block`, which is erased.
+    /// Passes the owners of the pages of `block` to `to` and forgets them; called when the block is erased.
     pub fn take(&mut self, block: BlockId, mut to: impl FnMut(Lpn)) {
         let first = block.index() * self.segment_pages;
         for place in &mut self.of[first..first + self.segment_pages] {

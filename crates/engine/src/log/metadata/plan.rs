@@ -1,92 +1,94 @@
-//! What metadata a log keeps, and where: worked out before the log runs.
+//! Layout of a log's metadata: its kinds, sizes and locations, computed before the log runs.
 
 use super::table::{Kind, Shape, Table, TablePlace};
 use crate::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Streams for whose summaries a checkpoint has room.
+/// Maximum number of streams: a checkpoint has room for the summaries of so many.
 pub const MOST_STREAMS: u8 = 16;
 
-/// Where the summary of a segment is written.
+/// Location of segment summaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryPlace {
-    /// Into pages of the segment itself, before the pages that it lists.
+    /// In the segment itself, in front of the pages that the summary lists.
     #[default]
     InSegment,
-    /// Into an area of its own, in place, when the segment is full.
+    /// In a separate area, in place, when the segment is full.
     Area,
 }
 
-/// What a log writes for itself before a flush is done.
+/// Metadata that a log writes before a flush completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFlush {
     /// Nothing.
     #[default]
     Nothing,
-    /// The pages of the map that changed, which are in the log.
+    /// The changed pages of the map, which is in the log.
     Map,
-    /// A checkpoint, if anything was written since the last.
+    /// A checkpoint, if anything was written since the last one.
     Checkpoint,
 }
 
-/// The metadata of a log. A size of 0 leaves that kind out.
+/// Layout of a log's metadata. A size of 0 omits that kind of metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataLayout {
-    /// Bytes of the segment summary for each page.
+    /// Bytes of segment summary per page.
     pub summary_bytes_per_page: u32,
-    /// Where summaries are.
+    /// Location of segment summaries.
     pub summary: SummaryPlace,
-    /// In the segment: pages of a part with a summary of its own, which is included; 0: the whole segment.
+    /// Summaries in the segment: pages of each part of a segment that has its own summary, including the summary. 0:
+    /// one summary for the whole segment.
     pub partial_segment_pages: u32,
-    /// Bytes of the map for each logical page.
+    /// Bytes of map per logical page.
     pub map_entry_bytes: u32,
-    /// Where the map is.
+    /// Location of the map.
     pub map: TablePlace,
-    /// Map in the log: entries in its first page, if there is room for more, which also changes whenever the host writes: an
-    /// inode. 0: as many as in the others, and it is like them.
+    /// Map in the log: number of entries in its first page, which models an inode: it has room for fewer entries than
+    /// the other pages, and changes whenever the host writes. 0: the first page is like the others.
     pub inode_entries: u32,
-    /// Whether erasing a segment changes the map's entries of all pages that were written to it, because those of dead
-    /// pages are kept until then.
+    /// True if erasing a segment changes the map entries of all pages that were ever written to it, because entries
+    /// of invalid pages are kept until then.
     pub frees_map_entries: bool,
-    /// Bytes for each logical page in trees that lead to the map's entries: they are in the log, and change when the host
-    /// writes or trims, not when cleaning moves pages.
+    /// Bytes per logical page in trees that lead to the map entries. The trees are in the log; they change when the
+    /// host writes or trims, but not when cleaning moves pages.
     pub tree_entry_bytes: u32,
-    /// Map in the log: bytes for the place of each of its pages, in a table beside the segment information.
+    /// Map in the log: bytes for the location of each of its pages, in a table stored next to the segment
+    /// information.
     pub map_index_bytes: u32,
-    /// Bytes of information on each segment.
+    /// Bytes of information per segment.
     pub segment_info_bytes: u32,
-    /// Where the segment information, the map's index and the checkpoints are.
+    /// Location of the segment information, the index of the map, and the checkpoints.
     pub tables: TablePlace,
-    /// In the area: copies of each page of a table, written in turn. At least 1.
+    /// Tables in the area: number of copies of each page, written in turn. At least 1.
     pub table_copies: u32,
-    /// Pages written by the log, host's and moved ones, from one checkpoint to the next; 0: there are none.
+    /// Interval between checkpoints, in pages written by the log (host writes and moved pages); 0: no checkpoints.
     pub checkpoint_every_pages: u64,
-    /// Segments that are cleaned from one checkpoint to the next, if that comes first; the moved pages do not count then. 0: any
-    /// number.
+    /// Number of cleaned segments after which a checkpoint is due, even if the interval in pages is not over. If set,
+    /// moved pages do not count towards that interval. 0: no limit.
     pub checkpoint_after_cleaned: u32,
     /// Pages of a checkpoint.
     pub checkpoint_pages: u32,
     /// Pages of a checkpoint for each open stream.
     pub checkpoint_pages_per_stream: u32,
-    /// A checkpoint has, behind its other pages, the summaries of the pages that the placement's open segments have so
-    /// far, packed.
+    /// True if a checkpoint also contains, after its other pages, the packed summaries of the pages written so far in
+    /// the placement's open segments.
     pub packed_summaries: bool,
-    /// Packed summaries: bytes in front of them for changed entries of each table in the area, whose pages are not written
-    /// as long as there is room.
+    /// With packed summaries: bytes in front of them for changed entries of each table in the area. As long as there
+    /// is room, the pages of these entries are not written.
     pub journal_bytes: u32,
-    /// What a flush writes.
+    /// Metadata written by a flush.
     pub on_flush: OnFlush,
-    /// Streams for the log's own pages alone, beside those of the placement. All of them go to the first; each has its
-    /// summary in a checkpoint. 0: they share the host's stream.
+    /// Number of streams reserved for metadata, in addition to the placement's streams. All metadata goes to the
+    /// first of them; each has a summary in a checkpoint. 0: metadata shares the host's stream.
     pub own_streams: u8,
-    /// The only number of streams, its own included, that the layout is meant for.
+    /// Number of streams that the layout requires, including those for metadata.
     pub streams: Option<u8>,
 }
 
-/// The metadata of a log on a layer of known size: what is where.
+/// Layout of a log's metadata on a layer of known size.
 #[derive(Clone, Debug)]
 pub struct MetadataPlan {
     pub(super) layout: MetadataLayout,
@@ -95,11 +97,11 @@ pub struct MetadataPlan {
     pub(in crate::log) area_pages: u32,
     pub(in crate::log) segments: u32,
     pub(super) log_pages: u32,
-    /// Pages of data in each part of a segment, and the pages of summary before them.
+    /// Data pages in each part of a segment, and the summary pages in front of them.
     pub(in crate::log) part_data: u32,
     pub(in crate::log) part_summary: u32,
     parts: u32,
-    /// Area: where summaries begin, and pages of each.
+    /// Summaries in the area: first page of all, and pages of each.
     pub(super) summary_first: u32,
     pub(super) summary_pages: u32,
     pub(super) tables: Vec<Table>,
@@ -156,14 +158,14 @@ impl MetadataPlan {
         }
         plan.summary_first = in_area;
         in_area = in_area.saturating_add(plan.summary_pages.saturating_mul(pages_below / segment_pages));
-        // Whole segments, so that the log's segments stay as they would lie without the area.
+        // A whole number of segments, so that segments are aligned as they would be without the area.
         plan.area_pages = in_area.div_ceil(segment_pages).saturating_mul(segment_pages);
         plan.segments = pages_below.saturating_sub(plan.area_pages) / segment_pages;
         plan.log_pages = in_log;
         Ok(plan)
     }
 
-    /// The part of the plan that concerns a single segment.
+    /// Returns the part of the plan that concerns a single segment.
     fn segments_of(layout: MetadataLayout, page_bytes: u32, segment_pages: u32) -> Result<Self, ConfigError> {
         let bytes = layout.summary_bytes_per_page;
         let (mut part, mut part_summary, mut summary_pages) = (segment_pages, 0, 0);
@@ -172,7 +174,7 @@ impl MetadataPlan {
                 if layout.partial_segment_pages > 0 {
                     part = layout.partial_segment_pages;
                 }
-                // The fewest pages that have an entry for each of the others.
+                // Minimum number of pages that has room for an entry for each of the other pages.
                 part_summary = (u64::from(part) * u64::from(bytes))
                     .div_ceil(u64::from(page_bytes) + u64::from(bytes)) as u32;
                 if !segment_pages.is_multiple_of(part) || part_summary >= part {
@@ -204,7 +206,8 @@ impl MetadataPlan {
         })
     }
 
-    /// Key, kind, place, bytes of an entry and entries of each table; sizes are those of a log that fills the layer below.
+    /// Returns the key, kind, location, bytes per entry and number of entries of each table. Sizes are those of a log
+    /// that fills the layer below.
     fn wanted_tables(
         &self,
         page_bytes: u32,
@@ -232,7 +235,7 @@ impl MetadataPlan {
         ]
     }
 
-    /// Entries that the first page of the table of this key has less than the others.
+    /// Returns the number of entries by which the first page of the table with this key is smaller than the others.
     fn missing_entries(&self, key: &str) -> u32 {
         let layout = &self.layout;
         match key {
@@ -250,7 +253,7 @@ impl MetadataPlan {
             + self.packed_pages(u64::from(most) * u64::from(self.data_pages()))
     }
 
-    /// Pages of a checkpoint that the summaries of so many pages of open segments fill.
+    /// Returns the number of checkpoint pages filled by the summaries of `written` pages of open segments.
     pub(super) fn packed_pages(&self, written: u64) -> u32 {
         let layout = &self.layout;
         if !layout.packed_summaries {
@@ -261,54 +264,55 @@ impl MetadataPlan {
         1 + beyond.div_ceil(of(self.page_bytes)) as u32
     }
 
-    /// Pages of each segment that the log can fill.
+    /// Returns the pages of each segment that are available for data.
     pub fn data_pages(&self) -> u32 {
         self.parts * self.part_data
     }
 
-    /// Pages of data that all segments hold.
+    /// Returns the number of data pages in all segments.
     pub fn capacity(&self) -> u32 {
         self.segments * self.data_pages()
     }
 
-    /// Whether these have a stream of their own.
+    /// True if metadata pages have a separate stream.
     pub fn has_own_stream(&self) -> bool {
         self.layout.own_streams > 0
     }
 
-    /// Logical pages that the log keeps for itself.
+    /// Returns the number of logical pages that the log uses for metadata.
     pub fn log_pages(&self) -> u32 {
         self.log_pages
     }
 
-    /// Memory for whose pages each segment was written with, bytes; 0 where that is not kept.
+    /// Returns the bytes of memory for the owners of all pages written to each segment; 0 if they are not kept.
     pub fn owners_bytes(&self) -> u64 {
         let entry_bytes = if self.layout.frees_map_entries { size_of::<u32>() as u64 } else { 0 };
         u64::from(self.capacity()) * entry_bytes
     }
 
-    /// Pages of the area beside the log, which is written in place.
+    /// Returns the pages of the area outside the log, which is written in place.
     pub fn area_pages(&self) -> u32 {
         self.area_pages
     }
 
-    /// Pages of each segment on the layer below, summaries included.
+    /// Returns the pages of each segment on the layer below, including summaries.
     pub fn segment_pages(&self) -> u32 {
         self.segment_pages
     }
 
-    /// Segments of the log.
+    /// Returns the number of segments.
     pub fn segments(&self) -> u32 {
         self.segments
     }
 }
 
-/// Entries of so many bytes that a journal has room for: it counts them, and has each with its number.
+/// Returns the number of entries of `entry_bytes` that fit in a journal, which also stores their count and the number
+/// of each entry.
 fn journal_entries(journal_bytes: u32, entry_bytes: u32) -> u32 {
     journal_bytes.saturating_sub(2) / (entry_bytes + 4)
 }
 
-/// What cannot be, whatever the log's size.
+/// Rejects settings that are impossible for a log of any size.
 fn check(layout: &MetadataLayout, page_bytes: u32) -> Result<(), ConfigError> {
     let in_log = layout.map_entry_bytes > 0 && layout.map == TablePlace::InLog;
     let problems = [

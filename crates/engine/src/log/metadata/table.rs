@@ -1,17 +1,17 @@
-//! Tables of a log's metadata: entries gathered in pages, of which the changed ones are written back.
+//! Tables of a log's metadata: pages of entries; changed pages are written back.
 
 use crate::units::Divider;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a table is written.
+/// Location of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TablePlace {
     /// Appended to the log like data; cleaning moves it.
     #[default]
     InLog,
-    /// Into an area of its own, in place.
+    /// In a separate area, in place.
     Area,
 }
 
@@ -24,33 +24,33 @@ pub(super) enum Kind {
     Checkpoint,
 }
 
-/// What a table is made of.
+/// Properties of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub kind: Kind,
     pub place: TablePlace,
-    /// Its first page, in the area or among the log's own pages.
+    /// First page of the table, in the area or among the metadata pages of the log.
     pub first: u32,
     pub pages: u32,
     pub entries_per_page: u32,
-    /// Entries that the first page has less than the others.
+    /// Number of entries by which the first page is smaller than the others.
     pub missing: u32,
     pub copies: u32,
-    /// Changed entries for which checkpoints have room, instead of their pages being written.
+    /// Number of changed entries that checkpoints can store instead of writing the pages of the entries.
     pub journal: u32,
 }
 
-/// Entries gathered in pages, of which the changed ones are written back at a checkpoint.
+/// Entries in pages; the changed pages are written back at a checkpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub shape: Shape,
     per_page: Divider,
-    /// Of each page, or of each entry where there is a journal, whether it has changed.
+    /// Change flags: one per page or, with a journal, one per entry.
     dirty: Vec<bool>,
     changed: Vec<u32>,
-    /// Entries that the last checkpoint has, and no page.
+    /// Entries whose newest value is only in the last checkpoint and not in a page.
     journal: Vec<u32>,
-    /// Which copy of each page is written next.
+    /// Number of the copy of each page that is written next.
     copy: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl Table {
         }
     }
 
-    /// Hands over where the changed pages are to be written, in rising order of pages.
+    /// Passes the locations where the changed pages are written to `to`, in ascending order of pages.
     pub fn take(&mut self, mut to: impl FnMut(u32)) {
         self.changed.sort_unstable();
         self.changed.iter().for_each(|&unit| self.dirty[unit as usize] = false);
@@ -94,8 +94,9 @@ impl Table {
         self.changed.clear();
     }
 
-    /// Puts changed entries into the journal while it has room, those of the pages with the fewest first; the pages of the
-    /// others. If not all have room beside what is in the journal, that comes out and is dealt with like them.
+    /// Moves changed entries into the journal while it has room, starting with the pages that have the fewest changed
+    /// entries. Returns the pages of the other entries. If there is no room for all new entries next to those in the
+    /// journal, the journal is first emptied into the changed entries.
     fn fill_journal(&mut self) -> Vec<u32> {
         let mut entries = std::mem::take(&mut self.changed);
         if entries.len() + self.journal.len() > self.shape.journal as usize {
@@ -144,30 +145,32 @@ mod tests {
     }
 
     #[test]
-    fn a_first_page_with_fewer_entries_shifts_the_others() {
+    fn smaller_first_page_shifts_entries_of_other_pages() {
         let mut table = table(0, 3);
         [0, 1, 4, 5].into_iter().for_each(|entry| table.mark(entry));
         assert_eq!(taken(&mut table), [100, 101, 102]);
     }
 
     #[test]
-    fn a_journal_spares_pages_until_it_is_full() {
+    fn journal_avoids_page_writes_until_full() {
         let mut table = table(3, 0);
         [1, 9].into_iter().for_each(|entry| table.mark(entry));
         assert_eq!(taken(&mut table), [0; 0], "both have room");
         table.mark(9);
         assert_eq!((taken(&mut table), table.journal.as_slice()), (vec![], &[1, 9][..]), "once each");
-        // 1, 9 and three more are too many: those of the pages with the fewest stay, 4 and 5 are written with their page.
+        // Entries 1, 9 and three more exceed the journal: entries of the pages with the fewest changes stay in it, 4
+        // and 5 are written with their page.
         [4, 5, 30].into_iter().for_each(|entry| table.mark(entry));
         assert_eq!((taken(&mut table), table.journal.as_slice()), (vec![101], &[1, 9, 30][..]));
-        // The same page again, to its other copy.
+        // The same page is written again, to its other copy.
         [4, 5].into_iter().for_each(|entry| table.mark(entry));
         assert_eq!(taken(&mut table), [109]);
     }
 
-    /// Whatever is marked, a restart finds the newest of every entry: in the journal or in the page, whichever is newer.
+    /// After any sequence of marks, recovery finds the newest value of every entry: in the journal or in its page,
+    /// whichever is newer.
     #[test]
-    fn no_change_is_lost() {
+    fn random_changes_are_in_journal_or_page() {
         let mut random = Seed(5).random();
         let mut table = table(5, 0);
         let (mut newest, mut on_pages) = ([0u32; 32], [0u32; 32]);

@@ -1,4 +1,5 @@
-//! Where metadata lies and which pages of it a checkpoint writes, page by page; pages of 32 bytes, segments of 4 pages.
+//! Locations of metadata, and the pages that a checkpoint writes, page by page; pages of 32 bytes, segments of 4
+//! pages.
 
 use super::*;
 
@@ -9,7 +10,7 @@ fn plan(layout: MetadataLayout, pages_below: u32) -> Result<MetadataPlan, String
     MetadataPlan::new(layout, PAGE_BYTES, 4, pages_below).map_err(|error| error.key)
 }
 
-/// Pages of the area, segments, pages of data in each, and logical pages of the log's own.
+/// Returns the pages of the area, the number of segments, the data pages in each, and the metadata pages of the log.
 fn shape(layout: MetadataLayout) -> Result<[u32; 4], String> {
     plan(layout, 160).map(|plan| {
         assert_eq!((plan.segment_pages(), plan.capacity()), (4, plan.segments() * plan.data_pages()));
@@ -18,7 +19,7 @@ fn shape(layout: MetadataLayout) -> Result<[u32; 4], String> {
 }
 
 #[test]
-fn a_log_without_metadata_has_all_pages() {
+fn log_without_metadata_has_all_pages_for_data() {
     let layout = MetadataLayout::default();
     assert_eq!(shape(layout), Ok([0, 40, 4, 0]));
     assert!(!plan(layout, 160).unwrap().has_own_stream());
@@ -29,20 +30,22 @@ fn a_log_without_metadata_has_all_pages() {
 }
 
 #[test]
-fn summaries_take_pages_of_each_segment_or_of_the_area() {
+fn summaries_take_pages_of_segments_or_of_the_area() {
     let summary = |bytes: u32, partial_segment_pages: u32| MetadataLayout {
         summary_bytes_per_page: bytes,
         partial_segment_pages,
         ..MetadataLayout::default()
     };
-    // Three pages have 24 bytes of summary, which a page takes; four pages of 16 bytes need two.
+    // Three data pages have 24 bytes of summary, which fit in one page; with 16 bytes per page, summaries need two
+    // pages.
     assert_eq!(shape(summary(8, 0)), Ok([0, 40, 3, 0]));
     assert_eq!(shape(summary(16, 0)), Ok([0, 40, 2, 0]));
-    // A summary for each half.
+    // One summary for each half.
     assert_eq!(shape(summary(8, 2)), Ok([0, 40, 2, 0]));
     assert_eq!(shape(summary(8, 3)), Err("partial_segment".to_owned()));
     assert_eq!(shape(summary(8, 1)), Err("partial_segment".to_owned()), "no room for data");
-    // A page of area for each of the forty segments that there would be: ten of them are lost.
+    // Without the area there would be forty segments, each needing one page of area: ten segments are lost to the
+    // area.
     let area = |bytes: u32| MetadataLayout { summary: SummaryPlace::Area, ..summary(bytes, 0) };
     assert_eq!(shape(area(8)), Ok([40, 30, 4, 0]));
     assert_eq!(shape(area(9)), Ok([80, 20, 4, 0]));
@@ -53,7 +56,7 @@ fn summaries_take_pages_of_each_segment_or_of_the_area() {
 }
 
 #[test]
-fn pages_of_data_lie_behind_their_summaries() {
+fn data_pages_follow_their_summaries() {
     let place = |partial_segment_pages: u32, page: u32| {
         let layout =
             MetadataLayout { summary_bytes_per_page: 8, partial_segment_pages, ..MetadataLayout::default() };
@@ -63,7 +66,7 @@ fn pages_of_data_lie_behind_their_summaries() {
     assert_eq!([0, 1].map(|page| place(2, page)), [1, 3]);
 }
 
-/// Four entries to a page of the map, two to one of segment information.
+/// Four entries fit in a page of the map, two in a page of segment information.
 fn tables(map: TablePlace, tables: TablePlace) -> MetadataLayout {
     MetadataLayout {
         map_entry_bytes: 8,
@@ -88,9 +91,11 @@ fn tables_take_pages_of_the_area_or_of_the_log() {
     assert_eq!(shape(wide), Err("map_entry_bytes".to_owned()));
     let whole = MetadataLayout { map_entry_bytes: 32, map_index_bytes: 0, ..tables(InLog, InLog) };
     assert_eq!(shape(whole).unwrap()[3], 18 + 160 + 20, "an entry that fills a page");
-    // A checkpoint of 2 pages and 16 streams; 40 pages of map, 5 of its index, 20 of segment information.
+    // A checkpoint of 2 pages, plus one page for each of 16 streams; 40 pages of map, 5 of its index, 20 of segment
+    // information.
     assert_eq!(shape(tables(InLog, InLog)), Ok([0, 40, 4, 18 + 40 + 5 + 20]));
-    // Two checkpoints in turn, and two copies of the index and of the segment information: 86 pages, in whole segments.
+    // Two alternating checkpoints, and two copies of the index and of the segment information: 86 pages, rounded up
+    // to whole segments.
     assert_eq!(shape(tables(InLog, Area)), Ok([88, 18, 4, 40]));
     // A map in the area has no index: 36 + 80 + 40.
     assert_eq!(shape(tables(Area, Area)), Ok([156, 1, 4, 0]));
@@ -100,7 +105,8 @@ fn numbers(pages: &[Lpn]) -> Vec<u32> {
     pages.iter().map(|page| page.0).collect()
 }
 
-/// The pages that a checkpoint appends, those that it writes in place, and how many of each kind these are.
+/// Takes a checkpoint. Returns the pages that it appends, the pages that it writes in place, and the number of the
+/// latter by kind.
 fn checkpoint(kept: &mut Metadata) -> (Vec<u32>, Vec<u32>, [u64; 3]) {
     let (mut in_log, mut in_area) = (Vec::new(), vec![Lpn(99)]);
     kept.begin_checkpoint(&mut in_log);
@@ -110,8 +116,8 @@ fn checkpoint(kept: &mut Metadata) -> (Vec<u32>, Vec<u32>, [u64; 3]) {
 }
 
 #[test]
-fn a_checkpoint_writes_changed_pages_in_place_copy_by_copy() {
-    // Two checkpoints of 18 pages, then 400 pages of map and 200 of segment information, twice each.
+fn checkpoint_in_area_writes_changed_pages_to_alternating_copies() {
+    // Two checkpoints of 18 pages, then two copies of 400 pages of map and of 200 pages of segment information.
     let plan = plan(tables(TablePlace::Area, TablePlace::Area), 1600).unwrap();
     assert_eq!((plan.area_pages, plan.segments()), (36 + 800 + 400, 91));
     let mut kept = Metadata::new(plan, 300);
@@ -122,11 +128,11 @@ fn a_checkpoint_writes_changed_pages_in_place_copy_by_copy() {
     kept.died(Lpn(17), BlockId(6));
     kept.wrote(BlockId(5), 0, None, 2, Cause::Host);
     assert_eq!(kept.until_checkpoint(), 0, "late is due");
-    // Entries 0, 1, 9 and 17 of the map, 5 and 6 of the segments, and a checkpoint of one stream.
+    // Changed: entries 0, 1, 9 and 17 of the map, segments 5 and 6; plus a checkpoint of one stream.
     assert_eq!(checkpoint(&mut kept), (vec![], vec![36, 38, 40, 838, 839, 0, 1, 2], [3, 2, 3]));
     assert_eq!((kept.until_checkpoint(), kept.beside_log, kept.counts.checkpoints), (4, 8, 1));
     kept.wrote(BlockId(4), 0, Some(&[Lpn(1)]), 1, Cause::Cleaning);
-    // The other copies, and the other checkpoint.
+    // Written to the other copies and the other checkpoint.
     assert_eq!(checkpoint(&mut kept), (vec![], vec![436, 1038, 18, 19, 20], [1, 1, 3]));
     kept.erased(BlockId(5), Cause::Cleaning);
     kept.serve(3).unwrap();
@@ -139,20 +145,22 @@ fn a_checkpoint_writes_changed_pages_in_place_copy_by_copy() {
 }
 
 #[test]
-fn a_checkpoint_appends_changed_pages_and_the_index_of_their_places() {
-    // Of the log's own pages 18 are the checkpoint's, 40 the map's from 18 on, 5 its index's from 58 on, and 20 the segments'.
+fn checkpoint_in_log_appends_changed_pages_and_their_index() {
+    // The metadata pages of the log: 18 of the checkpoint, 40 of the map from 18 on, 5 of its index from 58 on, and
+    // 20 of segment information.
     let mut kept = Metadata::new(plan(tables(TablePlace::InLog, TablePlace::InLog), 160).unwrap(), 60);
     kept.wrote(BlockId(1), 0, Some(&[0, 5].map(Lpn)), 2, Cause::Host);
     let appended = vec![78, 79, 118, 123, 60, 61, 62];
     assert_eq!(checkpoint(&mut kept), (appended.clone(), vec![], [0; 3]));
-    // They are counted as the log writes them.
+    // Appended pages are counted only when the log writes them.
     assert_eq!(kept.counts.written(), 0);
     let pages: Vec<Lpn> = appended.into_iter().map(Lpn).collect();
     kept.wrote(BlockId(2), 0, Some(&pages), 7, Cause::LogMetadata);
     let counts = kept.counts;
     assert_eq!((counts.map_pages, counts.segment_info_pages, counts.checkpoint_pages), (3, 1, 3));
     assert_eq!((kept.beside_log, counts.log_pages, counts.checkpoints), (0, 83, 1));
-    // A page of the map that cleaning moves has another place: the index changes. One of a checkpoint has no entry there.
+    // A moved page of the map has a new location, so the index changes. A moved page of a checkpoint has no entry in
+    // the index.
     kept.wrote(BlockId(3), 0, Some(&[78, 60].map(Lpn)), 2, Cause::Cleaning);
     assert_eq!(kept.counts.moved_pages, 2);
     assert_eq!(checkpoint(&mut kept), (vec![118, 124, 60, 61, 62], vec![], [0; 3]));
@@ -161,7 +169,7 @@ fn a_checkpoint_appends_changed_pages_and_the_index_of_their_places() {
 }
 
 #[test]
-fn a_layout_may_be_meant_for_some_streams_only() {
+fn layout_with_fixed_streams_rejects_other_placements() {
     let serve = |layout: MetadataLayout, placed: u8| {
         Metadata::new(plan(layout, 160).unwrap(), 60).serve(placed).map_err(|error| error.to_string())
     };
@@ -173,10 +181,10 @@ fn a_layout_may_be_meant_for_some_streams_only() {
     assert!(serve(only, 2).unwrap_err().contains("the placement has 2 and needs 1"));
 }
 
-/// As `fs/f2fs/segment.c` has it (`f2fs_npages_for_summary_flush`), and the numbers of entries that `f2fs_fs.h` names
-/// `NAT_JOURNAL_ENTRIES` and `SIT_JOURNAL_ENTRIES`.
+/// Expected values from `fs/f2fs/segment.c` (`f2fs_npages_for_summary_flush`) and from the constants
+/// `NAT_JOURNAL_ENTRIES` and `SIT_JOURNAL_ENTRIES` of `f2fs_fs.h`.
 #[test]
-fn summaries_are_packed_behind_the_journals() {
+fn packed_summaries_follow_the_journals() {
     let layout = MetadataLayout {
         summary_bytes_per_page: 7,
         summary: SummaryPlace::Area,
@@ -194,7 +202,8 @@ fn summaries_are_packed_behind_the_journals() {
     let plan = MetadataPlan::new(layout, 4096, 512, 512 * 200).unwrap();
     let journals: Vec<u32> = plan.tables.iter().map(|table| table.shape.journal).collect();
     assert_eq!(journals, [0, 38, 6]);
-    // 439 or 440 pages of summaries in the first, 584 or 585 in another: the footer of 5 bytes is left out.
+    // The first page holds the summaries of 439 or 440 pages, each other page of 584 or 585: the model omits the
+    // footer of 5 bytes.
     let packed = [0, 439, 441, 1023, 1026, 3 * 511].map(|written| plan.packed_pages(written));
     assert_eq!(packed, [1, 1, 2, 2, 3, 3]);
     let mut kept = Metadata::new(plan, 60);
@@ -217,7 +226,7 @@ fn impossible_layouts_name_their_key() {
         ..tables(TablePlace::InLog, TablePlace::Area)
     };
     assert!(shape(f2fs).is_ok());
-    // An inode with as many entries as any other page of the map, or more, is like the others in that.
+    // An inode with as many entries as any other page of the map, or more, is treated like the other pages.
     assert_eq!(shape(MetadataLayout { inode_entries: 873, ..f2fs }), shape(f2fs));
     let wrong: [(&str, MetadataLayout); 8] = [
         (
@@ -247,7 +256,7 @@ fn impossible_layouts_name_their_key() {
 }
 
 #[test]
-fn a_flush_writes_the_map_or_takes_a_checkpoint_if_there_is_something_to_keep() {
+fn flush_writes_changed_map_or_checkpoint() {
     let layout = |on_flush: OnFlush| MetadataLayout {
         on_flush,
         inode_entries: 2,
@@ -261,7 +270,8 @@ fn a_flush_writes_the_map_or_takes_a_checkpoint_if_there_is_something_to_keep() 
     };
     let mut map = kept(OnFlush::Map);
     assert_eq!(flush(&mut map), (vec![], false));
-    // Two entries in the first page, four in the others: 7 is in the third. What cleaning moves leaves the inode alone.
+    // Two entries in the first page, four in each other page, so entry 7 is in the third. Pages moved by cleaning do
+    // not change the inode.
     map.wrote(BlockId(1), 0, Some(&[Lpn(7)]), 1, Cause::Host);
     assert_eq!(flush(&mut map), (vec![60, 62], false));
     map.wrote(BlockId(1), 0, Some(&[Lpn(2)]), 1, Cause::Cleaning);
@@ -276,7 +286,8 @@ fn a_flush_writes_the_map_or_takes_a_checkpoint_if_there_is_something_to_keep() 
     assert_eq!((flush(&mut checkpoint), checkpoint.counts.checkpoints), ((vec![], false), 1));
 }
 
-/// Four entries to a page of the map and two to one of the trees; of 60 logical pages, and segments of 4.
+/// Metadata of a log with 60 logical pages and segments of 4 pages. Four entries fit in a page of the map and two in
+/// a page of the trees.
 fn trees(checkpoint_after_cleaned: u32) -> Metadata {
     let layout = MetadataLayout {
         map_entry_bytes: 8,
@@ -286,12 +297,12 @@ fn trees(checkpoint_after_cleaned: u32) -> Metadata {
         checkpoint_after_cleaned,
         ..MetadataLayout::default()
     };
-    // Of the log's own pages 40 are the map's and 80 the trees'.
+    // The metadata pages of the log: 40 of the map and 80 of the trees.
     Metadata::new(plan(layout, 160).unwrap(), 60)
 }
 
 #[test]
-fn trees_change_with_what_the_host_writes_and_not_with_what_cleaning_moves() {
+fn trees_change_on_host_writes_but_not_on_moves() {
     let mut kept = trees(0);
     assert_eq!(kept.counts.log_pages, 40 + 80);
     kept.wrote(BlockId(1), 0, Some(&[0, 9].map(Lpn)), 2, Cause::Host);
@@ -306,7 +317,7 @@ fn trees_change_with_what_the_host_writes_and_not_with_what_cleaning_moves() {
 }
 
 #[test]
-fn erasing_a_segment_changes_the_entries_of_all_that_was_written_to_it() {
+fn erase_of_segment_changes_map_entries_of_all_its_pages() {
     let mut kept = trees(0);
     kept.wrote(BlockId(1), 0, Some(&[0, 60].map(Lpn)), 2, Cause::Host);
     kept.wrote(BlockId(1), 2, Some(&[Lpn(9)]), 1, Cause::Host);
@@ -319,7 +330,7 @@ fn erasing_a_segment_changes_the_entries_of_all_that_was_written_to_it() {
 }
 
 #[test]
-fn cleaning_calls_for_a_checkpoint_after_so_many_segments() {
+fn cleaning_of_enough_segments_makes_a_checkpoint_due() {
     let mut kept = trees(2);
     kept.wrote(BlockId(1), 0, Some(&[Lpn(0)]), 1, Cause::Host);
     kept.wrote(BlockId(2), 0, Some(&[Lpn(5)]), 1, Cause::Cleaning);
@@ -331,7 +342,7 @@ fn cleaning_calls_for_a_checkpoint_after_so_many_segments() {
     kept.erased(BlockId(4), Cause::Cleaning);
     assert_eq!((kept.cleaning_calls_for_checkpoint(), kept.until_checkpoint()), (true, 0));
     kept.begin_checkpoint(&mut Vec::new());
-    // Cleaned for the checkpoint itself: that counts for the next.
+    // A segment cleaned during the checkpoint counts for the next checkpoint.
     kept.erased(BlockId(5), Cause::Cleaning);
     kept.ended_checkpoint([0; 3]);
     assert_eq!(kept.until_checkpoint(), 100);
@@ -340,7 +351,7 @@ fn cleaning_calls_for_a_checkpoint_after_so_many_segments() {
 }
 
 #[test]
-fn checkpoints_that_only_make_room_for_one_another_are_noticed() {
+fn endless_checkpoints_are_detected() {
     let mut kept = trees(1);
     let crowd = |kept: &mut Metadata, times: u32| {
         (0..times).for_each(|_| {

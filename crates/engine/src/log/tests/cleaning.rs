@@ -1,11 +1,11 @@
-//! Reclaim in place, as in Van Houdt (2013), sec. 2.3, page by page; blocks of 3 pages.
+//! In-place reclaim as in Van Houdt (2013), sec. 2.3, page by page; blocks of 3 pages.
 
 use super::drive::{DOUBLE, Drive, SINGLE, config};
 use crate::counters::{Cause, Operation};
 use crate::log::{CopyOrder, Reclaim, StoreConfig};
 
 #[test]
-fn pages_are_appended_in_order_and_old_copies_die() {
+fn writes_append_in_order_and_invalidate_old_copies() {
     let mut drive = Drive::new(4, config(8, Reclaim::InPlace), SINGLE());
     drive.write(&[0, 1, 2, 3]);
     assert_eq!(drive.layout(), ["0 1 2", "3 - -", "- - -", "- - -"]);
@@ -17,7 +17,7 @@ fn pages_are_appended_in_order_and_old_copies_die() {
     assert_eq!((own.directory, own.map_bytes, own.cleanings), ("page", Some(4 * 8), Some(0)));
     assert_eq!(own.counters.incoming(Operation::Write), 7);
     assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), 7);
-    // All 8 pages were read, of which 4 are stored.
+    // All 8 pages were read; only 4 of them are stored.
     assert_eq!(own.counters.incoming(Operation::Read), 8);
     assert_eq!((own.counters.outgoing(Cause::Host, Operation::Read), nand.reads), (4, 4));
     assert_eq!((nand.programs, nand.erases), (7, 0));
@@ -28,7 +28,7 @@ fn pages_are_appended_in_order_and_old_copies_die() {
 }
 
 #[test]
-fn a_run_is_what_its_pages_are_one_by_one() {
+fn run_equals_single_page_writes() {
     use crate::layer::{Content, Layer};
     use crate::units::Lpn;
     let mut single = Drive::new(5, config(8, Reclaim::InPlace), SINGLE());
@@ -50,12 +50,12 @@ fn live_pages_go_back_into_the_victim_of_a_single_frontier() {
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3]);
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) 4 5", "6 7 0", "1 2 3"]);
     assert_eq!(drive.cleaned(), [0, 0, 0]);
-    // Block 0 is empty: all of it is the host's.
+    // Block 0 has no live pages, so the host gets all of it.
     drive.write(&[4]);
     assert_eq!(drive.layout(), ["4 - -", "(3) (4) 5", "6 7 0", "1 2 3"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([0, 0, 1], vec![1, 0, 0, 0]));
     drive.write(&[6, 3]);
-    // Page 5 goes back into block 1, and what is left is room for the host.
+    // Page 5 goes back into block 1; the rest of the block is room for the host.
     drive.write(&[7]);
     assert_eq!(drive.layout(), ["4 6 3", "5 7 -", "(6) (7) 0", "1 2 (3)"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([1, 1, 2], vec![1, 1, 0, 0]));
@@ -64,11 +64,11 @@ fn live_pages_go_back_into_the_victim_of_a_single_frontier() {
 }
 
 #[test]
-fn a_victim_full_of_live_pages_is_closed_again_and_another_taken() {
+fn victim_full_of_live_pages_is_closed_and_next_one_taken() {
     let mut drive = Drive::new(4, config(8, Reclaim::InPlace), SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 6, 7, 6, 7]);
     assert_eq!(drive.layout(), ["0 1 2", "3 4 5", "(6) (7) (6)", "(7) 6 7"]);
-    // Blocks 0 and 1 have nothing to gain; they are written anew all the same.
+    // Cleaning blocks 0 and 1 gains nothing, but they are rewritten nevertheless.
     drive.write(&[6]);
     assert_eq!(drive.layout(), ["0 1 2", "3 4 5", "6 - -", "(7) (6) 7"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([6, 6, 3], vec![1, 0, 0, 2]));
@@ -76,16 +76,17 @@ fn a_victim_full_of_live_pages_is_closed_again_and_another_taken() {
 }
 
 #[test]
-fn a_double_frontier_keeps_moved_pages_apart() {
+fn double_frontier_separates_moved_pages() {
     let mut drive = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3, 6, 1, 4, 5]);
     assert_eq!(drive.layout(), ["(0) (1) 2", "(3) (4) (5)", "(6) 7 8", "0 3 6", "1 4 5"]);
-    // There is no block for moved pages yet: page 2 goes back into block 0, which becomes it. Block 1 is the host's.
+    // No block for moved pages is open yet: page 2 goes back into block 0, which becomes that block. The host gets
+    // block 1.
     drive.write(&[7]);
     assert_eq!(drive.layout(), ["2 - -", "7 - -", "(6) (7) 8", "0 3 6", "1 4 5"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([1, 1, 2], vec![1, 1, 0, 0]));
     drive.write(&[0, 3]);
-    // Page 8 has room with page 2, so that all of block 2 is the host's.
+    // Page 8 fits next to page 2, so the host gets all of block 2.
     drive.write(&[4]);
     assert_eq!(drive.layout(), ["2 8 -", "7 0 3", "4 - -", "(0) (3) 6", "1 (4) 5"]);
     drive.write(&[1, 5]);
@@ -97,39 +98,40 @@ fn a_double_frontier_keeps_moved_pages_apart() {
 }
 
 #[test]
-fn what_does_not_fit_the_open_block_of_moved_pages_goes_back_into_the_victim() {
+fn moved_pages_without_room_go_back_into_the_victim() {
     let mut drive = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());
-    // Closed in this order: 0 1 2, 3 4 5, 6 7 8, 0 1 3, 0 1 3.
+    // The blocks were closed in this order: 0 1 2, 3 4 5, 6 7 8, 0 1 3, 0 1 3.
     drive.write(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 0, 1, 3]);
     assert_eq!(drive.layout(), ["(0) (1) 2", "(3) 4 5", "6 7 8", "(0) (1) (3)", "0 1 3"]);
-    // Page 2 opens block 0 for moved pages, which 4 and 5 fill; block 1 is empty then and the host's.
+    // Page 2 opens block 0 for moved pages, and pages 4 and 5 fill it. Block 1 is then empty and becomes the host's.
     drive.write(&[6]);
     assert_eq!(drive.layout(), ["2 4 5", "6 - -", "(6) 7 8", "(0) (1) (3)", "0 1 3"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([3, 3, 2], vec![0, 1, 1, 0]));
     drive.write(&[7, 0]);
-    // Page 8 opens block 2 for moved pages; block 3 is the host's.
+    // Page 8 opens block 2 for moved pages; the host gets block 3.
     drive.write(&[1]);
     assert_eq!(drive.layout(), ["2 4 5", "6 7 0", "8 - -", "1 - -", "(0) (1) 3"]);
     drive.write(&[4, 5]);
-    // Page 3 joins it.
+    // Page 3 is moved next to page 8.
     drive.write(&[2]);
     assert_eq!(drive.layout(), ["(2) (4) (5)", "6 7 0", "8 3 -", "1 4 5", "2 - -"]);
-    // Of block 1, with 6, 7 and 0 in it, one page fills it; the others go back, and block 0, which is empty, is the host's.
+    // Block 1 contains 6, 7 and 0: one of them fills the block of moved pages, the others go back. Block 0, which has
+    // no live pages, becomes the host's.
     drive.write(&[2, 2]);
     drive.write(&[2]);
     assert_eq!(drive.cleaned()[0], 5, "block 0 was the next, and held nothing");
     assert_eq!(drive.layout(), ["2 - -", "6 7 0", "8 3 -", "1 4 5", "(2) (2) (2)"]);
     drive.write(&[2, 2]);
     drive.write(&[2]);
-    // So it is with block 3, of whose pages 1 goes to block 1, and the others back; block 4 held nothing.
+    // Likewise for block 3: page 1 goes to block 1, the others go back. Block 4 has no live pages.
     assert_eq!(drive.layout(), ["(2) (2) (2)", "7 0 1", "8 3 6", "4 5 -", "2 - -"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([11, 11, 9], vec![3, 3, 1, 2]));
     drive.check();
 }
 
-/// Which pages fill up the open block is drawn; how many, and that none is lost, is not.
+/// With random copy order, the pages that fill the open block are random; their number is not, and no page is lost.
 #[test]
-fn pages_that_fill_up_may_be_drawn() {
+fn random_copy_order_moves_same_number_of_pages() {
     let random = StoreConfig { copy_order: CopyOrder::Random, ..config(9, Reclaim::InPlace) };
     let mut drive = Drive::new(5, random, DOUBLE());
     let mut oldest = Drive::new(5, config(9, Reclaim::InPlace), DOUBLE());

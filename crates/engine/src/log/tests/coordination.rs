@@ -1,4 +1,4 @@
-//! Cleaning that waits for a log above, cleans ahead in idle time, or asks another what becomes of pages.
+//! Deferred cleaning, cleaning in idle time, and migration policies.
 
 use super::drive::{Drive, SINGLE, config};
 use crate::counters::Cause;
@@ -13,37 +13,37 @@ fn pool(low: u32, high: u32) -> Reclaim {
 }
 
 #[test]
-fn a_store_waits_for_the_log_above_down_to_its_mark() {
-    // Cleaning starts at three erased blocks, or at one while the log above cleans.
+fn cleaning_is_deferred_down_to_the_deferred_mark() {
+    // Cleaning starts at three erased blocks, or at one while the log above is cleaning.
     let config = StoreConfig { deferred_low: Some(1), ..config(6, pool(3, 3)) };
     let mut drive = Drive::new(7, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1]);
     assert_eq!(drive.reports().0.deferrals, Some(0));
     drive.store.cleaning_above(true);
     drive.store.cleaning_above(true);
-    // Three blocks are erased, and then two: each time it is put off.
+    // Three blocks are erased, and then two: cleaning is deferred each time.
     drive.write(&[2, 5, 3, 4]);
     assert_eq!((drive.cleaned(), drive.reports().0.deferrals), ([0; 3], Some(2)));
     drive.store.cleaning_above(false);
     drive.write(&[0, 1]);
     assert_eq!((drive.cleaned(), drive.reports().0.deferrals), ([0; 3], Some(2)));
-    // One is left: cleaning goes as far as it must, one victim that is empty by now.
+    // One erased block is left: cleaning does the minimum, one victim, which has no live pages by now.
     drive.write(&[2]);
     assert_eq!((drive.cleaned(), drive.reports().0.deferrals), ([0, 0, 1], Some(2)));
     drive.store.cleaning_above(false);
     drive.write(&[5, 3]);
-    // Nobody cleans above: until there are four again.
+    // The log above is not cleaning: the pool is refilled to four erased blocks.
     drive.write(&[4]);
     assert!(drive.cleaned()[2] >= 3);
     drive.check();
-    // An end too many means nothing.
+    // A surplus end of cleaning has no effect.
     drive.store.cleaning_above(false);
     drive.write(&[0, 1, 2, 3, 4, 5]);
     assert_eq!(drive.reports().0.deferrals, Some(2));
 }
 
 #[test]
-fn idle_time_is_used_up_to_its_mark() {
+fn idle_cleaning_stops_at_the_idle_mark() {
     let config = StoreConfig { idle_high: Some(3), ..config(6, pool(1, 1)) };
     let mut drive = Drive::new(6, config, SINGLE());
     assert_eq!(drive.store.clean_ahead(), Ok(false), "six blocks wait");
@@ -51,7 +51,7 @@ fn idle_time_is_used_up_to_its_mark() {
     assert_eq!(drive.store.clean_ahead(), Ok(false), "three do");
     drive.write(&[4, 0, 1]);
     assert_eq!(drive.layout(), ["(0) (1) 2", "(3) (4) 5", "(0) (1) 3", "4 0 1", "- - -", "- - -"]);
-    // Page 2 opens a block: as many wait as before. Then page 5 joins it.
+    // Page 2 opens a block, so the number of erased blocks is unchanged. Page 5 then goes to the same block.
     assert_eq!(drive.store.clean_ahead(), Ok(true));
     assert_eq!(drive.layout(), ["- - -", "(3) (4) 5", "(0) (1) 3", "4 0 1", "2 - -", "- - -"]);
     assert_eq!(drive.store.clean_ahead(), Ok(true));
@@ -59,14 +59,14 @@ fn idle_time_is_used_up_to_its_mark() {
     assert_eq!(drive.store.clean_ahead(), Ok(false));
     assert_eq!((drive.cleaned(), drive.victims()), ([2, 2, 2], vec![0, 2, 0, 0]));
     drive.check();
-    // Without the setting it does nothing.
+    // Without the setting, nothing happens.
     let mut plain = Drive::new(6, super::drive::config(6, pool(1, 1)), SINGLE());
     plain.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1]);
     assert_eq!(plain.store.clean_ahead(), Ok(false));
 }
 
 #[test]
-fn a_victim_without_gain_ends_cleaning_ahead() {
+fn victim_without_gain_ends_idle_cleaning() {
     let config = StoreConfig { idle_high: Some(3), ..config(6, pool(1, 1)) };
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 0, 0, 0]);
@@ -74,14 +74,14 @@ fn a_victim_without_gain_ends_cleaning_ahead() {
     assert_eq!(drive.store.clean_ahead(), Ok(true));
     assert_eq!(drive.layout(), ["- - -", "3 4 5", "(0) (0) (0)", "(0) 1 2", "- - -", "- - -"]);
     drive.write(&[0]);
-    // Block 1 is full of live pages: it is written anew, which gained nothing.
+    // Block 1 is full of live pages, so rewriting it gains nothing.
     assert_eq!(drive.store.clean_ahead(), Ok(false));
     assert_eq!(drive.victims(), [0, 0, 1, 1]);
     drive.check();
 }
 
 #[test]
-fn what_a_trim_would_leave_is_the_rest_of_its_blocks() {
+fn left_valid_counts_other_valid_pages_of_the_blocks() {
     let mut drive = Drive::new(6, config(6, pool(1, 1)), SINGLE());
     assert_eq!(drive.store.left_valid(&[0, 1, 2, 3, 4, 5].map(Lpn)), 0.0, "nothing is stored");
     drive.write(&[0, 1, 2, 3, 4, 5, 0]);
@@ -97,7 +97,7 @@ fn what_a_trim_would_leave_is_the_rest_of_its_blocks() {
     assert_eq!((left(5, 1), left(5, 0)), (2.0 / 3.0, 0.0));
 }
 
-/// Says what it was told to say, and notes what it was asked.
+/// A migration policy that follows a script and logs its calls.
 struct Script {
     verdicts: Vec<Verdict>,
     last: Option<(Lpn, Content)>,
@@ -127,10 +127,11 @@ impl Migration<Content> for Script {
 }
 
 #[test]
-fn another_may_say_what_becomes_of_live_pages() {
+fn migration_policy_decides_about_live_pages() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let moved = Verdict::Move { references: 1 };
-    // Of the first victim page 1 is dropped, 2 written as page 4 and 0 moved; page 5 is written before the erase.
+    // In the first victim, page 1 is dropped, page 2 is written as page 4, and page 0 is moved; page 5 is written
+    // before the erase.
     let replaced = Verdict::Replace { owner: Lpn(4), references: 1 };
     let verdicts = vec![moved, Verdict::Drop, replaced, moved];
     let script = Script { verdicts, last: Some((Lpn(5), Content(77))), asked: Arc::clone(&asked) };
@@ -141,7 +142,7 @@ fn another_may_say_what_becomes_of_live_pages() {
     drive.write(&[6, 6, 6]);
     assert_eq!(*asked.lock().unwrap(), Vec::<String>::new());
     drive.write(&[6]);
-    // They fill the last erased block, so that the second victim is asked about, too.
+    // These pages fill the last erased block, so that the policy is also consulted about a second victim.
     let expected = [
         "judge [0, 1, 2] [1, 2, 3]",
         "reached 0",

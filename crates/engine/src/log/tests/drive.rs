@@ -1,4 +1,4 @@
-//! A small drive whose flash can be read like a page of a book.
+//! A small drive whose flash layout can be printed, for tests.
 
 use crate::config::ConfigError;
 use crate::counters::{Cause, Counters, Operation};
@@ -11,7 +11,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use std::collections::VecDeque;
 
-/// Takes blocks in the order in which they were closed, so that no victim is in doubt.
+/// Takes blocks in the order in which they were closed, so that the victim is predictable.
 #[derive(Default)]
 pub struct Fifo(VecDeque<BlockId>);
 
@@ -29,7 +29,7 @@ impl VictimPolicy for Fifo {
     }
 }
 
-/// The host writes to stream 0; cleaning sorts pages by their numbers.
+/// A placement for tests: the host writes to stream 0; cleaning chooses streams by page number.
 pub struct ByNumber(pub u8);
 
 impl Placement for ByNumber {
@@ -48,7 +48,7 @@ impl Placement for ByNumber {
 
 pub type Store<P = Frontiers> = LogStore<Nand<Content>, PageTable, Fifo, P>;
 
-/// A store and the number of the last write, which is what the page holds.
+/// A store and the number of the last write, which is also the content of the page written.
 pub struct Drive<P: Placement = Frontiers> {
     pub store: Store<P>,
     pub version: u64,
@@ -59,7 +59,7 @@ pub const SINGLE: fn() -> Frontiers = Frontiers::single;
 pub const DOUBLE: fn() -> Frontiers = Frontiers::double;
 pub const PAGES_PER_BLOCK: u32 = 3;
 
-/// Flash of blocks of 3 pages that keeps its spare areas.
+/// Creates flash with blocks of 3 pages and spare areas.
 pub fn flash(blocks: u32, wear: Wear) -> Nand<Content> {
     Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), wear, Seed(1)).with_spare_area()
 }
@@ -88,7 +88,7 @@ impl<P: Placement> Drive<P> {
         Drive { store, version: 0, shadow }
     }
 
-    /// Writes each page, one call a page.
+    /// Writes the pages, one per call.
     pub fn write(&mut self, pages: &[u32]) {
         for &page in pages {
             self.version += 1;
@@ -103,13 +103,13 @@ impl<P: Placement> Drive<P> {
         pages.iter().for_each(|&page| self.shadow[page as usize] = 0);
     }
 
-    /// The blocks: owners of their pages in order, those that are dead in brackets, `-` for an erased page and `x` for one that
-    /// cannot be read; `bad` for a bad block.
+    /// Returns the blocks as text: the owners of their pages in order, invalid ones in brackets, `-` for an erased
+    /// page, `x` for an unreadable page; `bad` for a bad block.
     pub fn layout(&self) -> Vec<String> {
         layout(&self.store)
     }
 
-    /// Holds the drive against what was written, and recounts it. Costs reads.
+    /// Compares all contents with the data written, and runs the consistency check. The reads are counted.
     pub fn check(&mut self) {
         self.store.check().unwrap();
         let all: Vec<Lpn> = (0..self.shadow.len() as u32).map(Lpn).collect();
@@ -127,14 +127,14 @@ impl<P: Placement> Drive<P> {
         self.reports().0.counters
     }
 
-    /// Pages that cleaning wrote and read, and blocks that it erased.
+    /// Returns the numbers of pages that cleaning wrote and read, and of blocks that it erased.
     pub fn cleaned(&self) -> [u64; 3] {
         let counters = self.counters();
         [Operation::Write, Operation::Read, Operation::Erase]
             .map(|operation| counters.outgoing(Cause::Cleaning, operation))
     }
 
-    /// Victims by their valid pages.
+    /// Returns the numbers of victims by valid pages.
     pub fn victims(&self) -> Vec<u64> {
         self.reports().0.victim_valid_pages
     }

@@ -1,4 +1,4 @@
-//! Flash that wears out, fails to program, or suffers from being read; blocks of 3 pages.
+//! Flash that wears out, fails to program, or suffers read disturb; blocks of 3 pages.
 
 use super::drive::{DOUBLE, Drive, SINGLE, build, config, flash};
 use crate::counters::{Cause, Operation};
@@ -12,15 +12,15 @@ use crate::units::Lpn;
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
 #[test]
-fn a_drive_ends_when_too_few_blocks_are_left() {
-    // Each block is erased once. Three pages need one full block and the open one.
+fn drive_with_too_few_blocks_reaches_end_of_life() {
+    // Each block can be erased once. Three pages need one full block and the open one.
     let once = Wear { endurance_cycles: Some(1), ..Wear::default() };
     let mut drive = Drive::of(build(config(3, Reclaim::InPlace), flash(3, once), SINGLE()).unwrap());
     let round = [0, 1, 2];
     (0..6).for_each(|_| drive.write(&round));
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(0) (1) (2)", "0 1 2"]);
     assert_eq!(drive.cleaned(), [0, 0, 3]);
-    // The first victim wears out, which two blocks can bear, then the second.
+    // The first victim wears out, which leaves the two blocks that are needed; then the second wears out.
     let end = LayerError::EndOfLife { usable_blocks: 1, needed_blocks: 2 };
     assert_eq!(drive.store.write(&[Lpn(0)], &[Content(99)], 0), Err(end));
     assert_eq!(drive.layout(), ["bad", "bad", "0 1 2"]);
@@ -31,8 +31,8 @@ fn a_drive_ends_when_too_few_blocks_are_left() {
 }
 
 #[test]
-fn pages_of_a_block_that_wears_out_are_moved_first() {
-    // Four pages: two full blocks, the open one, and the one that the pool keeps.
+fn drive_keeps_all_pages_until_end_of_life() {
+    // Four pages need two full blocks, the open block, and the erased block that the pool keeps.
     let twice = Wear { endurance_cycles: Some(2), ..Wear::default() };
     let mut drive = Drive::of(build(config(4, POOL), flash(6, twice), SINGLE()).unwrap());
     let mut random = Seed(2).random();
@@ -64,7 +64,7 @@ fn bad_blocks_are_never_used() {
     assert_eq!(drive.reports().1.worn_out_blocks, 0);
 }
 
-/// A drive whose flash fails with that probability.
+/// Creates a drive whose programs fail with probability `rate`.
 fn failing(rate: f64, reclaim: Reclaim, seed: u64) -> Drive<Frontiers> {
     let faults = Faults { program_failure_rate: rate, read_disturb_limit: None };
     let nand = flash(40, Wear::default()).with_faults(faults, Seed(seed));
@@ -72,13 +72,13 @@ fn failing(rate: f64, reclaim: Reclaim, seed: u64) -> Drive<Frontiers> {
 }
 
 #[test]
-fn what_fails_to_be_programmed_is_written_elsewhere() {
+fn failed_programs_are_repeated_elsewhere() {
     for (seed, reclaim) in (1..7).zip([POOL, Reclaim::FreePool { low: 2, high: 4 }].into_iter().cycle()) {
         let mut drive = failing(0.02, reclaim, seed);
         let mut random = Seed(seed).random();
         let mut last_bad = 0;
         let error = loop {
-            // Runs, so that a run fails in its middle.
+            // Writes runs of several pages, so that a program can fail in the middle of a run.
             let first = below(&mut random, 26) as u32;
             let pages: Vec<Lpn> = (first..first + 1 + below(&mut random, 4) as u32).map(Lpn).collect();
             let versions: Vec<u64> = (drive.version + 1..).take(pages.len()).collect();
@@ -102,14 +102,14 @@ fn what_fails_to_be_programmed_is_written_elsewhere() {
             last_bad = nand.bad_blocks;
         };
         assert!(error.is_end_of_life(), "{error}");
-        // Ten blocks are full, and what is open and erased comes besides.
+        // Ten blocks are full; the open and erased blocks are needed in addition.
         assert!((4..=31 - reclaim.reserved_blocks(1)).contains(&last_bad), "{last_bad} blocks failed");
         assert_eq!(drive.reports().1.erases, drive.cleaned()[2]);
     }
 }
 
 #[test]
-fn without_a_pool_a_failure_ends_the_run() {
+fn failed_program_without_pool_is_an_error() {
     let mut drive = failing(0.2, Reclaim::InPlace, 1);
     let mut page = 0;
     let error = loop {
@@ -121,7 +121,7 @@ fn without_a_pool_a_failure_ends_the_run() {
     assert!(matches!(error, LayerError::Medium(MediumError::ProgramFailed { .. })), "{error}");
 }
 
-/// Blocks bear four reads.
+/// Creates a drive whose blocks must be rewritten after four reads.
 fn disturbed(blocks: u32) -> Drive<Frontiers> {
     let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(4) };
     let nand = flash(blocks, Wear::default()).with_faults(faults, Seed(1));
@@ -129,7 +129,7 @@ fn disturbed(blocks: u32) -> Drive<Frontiers> {
 }
 
 #[test]
-fn a_block_read_too_often_is_written_anew() {
+fn block_read_too_often_is_rewritten() {
     let mut drive = disturbed(6);
     drive.write(&[0, 1, 2, 3, 4, 5, 1]);
     let read = |drive: &mut Drive, page: u32, times: u32| {
@@ -140,25 +140,25 @@ fn a_block_read_too_often_is_written_anew() {
     read(&mut drive, 0, 3);
     assert_eq!(drive.layout()[..3], ["0 (1) 2", "3 4 5", "1 - -"]);
     read(&mut drive, 2, 1);
-    // Its live pages go behind page 1, at wear levelling's account; the block itself is cleaned in its turn.
+    // The live pages are appended behind page 1, with wear levelling as the cause; the block itself is cleaned later.
     assert_eq!(drive.layout(), ["(0) (1) (2)", "3 4 5", "1 0 2", "- - -", "- - -", "- - -"]);
     let counters = drive.counters();
     assert_eq!(counters.outgoing(Cause::WearLevelling, Operation::Write), 2);
     assert_eq!(counters.outgoing(Cause::WearLevelling, Operation::Read), 2);
     assert_eq!(drive.cleaned(), [0; 3]);
-    // Each block is named once, and an erase makes it new; reads of another do not count.
+    // Each block is reported once, and an erase resets its count; reads of other blocks do not count.
     read(&mut drive, 3, 3);
     assert_eq!(drive.counters().outgoing(Cause::WearLevelling, Operation::Write), 2);
-    // An open block is left as it is.
+    // An open block is not refreshed.
     drive.write(&[0]);
     read(&mut drive, 0, 9);
     assert_eq!(drive.layout()[3], "0 - -");
     drive.store.check().unwrap();
 }
 
-/// In place, cleaning has an open block only while a victim's pages have left room in one.
+/// With in-place reclaim, cleaning has an open block only while a victim's pages have left room in one.
 #[test]
-fn refreshing_in_place_takes_the_block_that_there_is() {
+fn refresh_with_in_place_reclaim_uses_the_available_block() {
     let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(4) };
     let nand = flash(6, Wear::default()).with_faults(faults, Seed(1));
     let mut drive = Drive::of(build(config(9, Reclaim::InPlace), nand, DOUBLE()).unwrap());
@@ -177,7 +177,7 @@ fn refreshing_in_place_takes_the_block_that_there_is() {
 }
 
 #[test]
-fn refreshing_goes_on_as_long_as_the_drive_is_read() {
+fn refresh_continues_while_the_drive_is_readable() {
     let mut drive = disturbed(7);
     drive.write(&[0, 1, 2, 3, 4, 5]);
     let mut random = Seed(3).random();

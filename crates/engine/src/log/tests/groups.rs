@@ -1,4 +1,4 @@
-//! Groups of pages written all or none: what their spare areas say, and that no block is erased in between.
+//! Atomic groups: the flags in their spare areas, and that no block is erased while a group is written.
 
 use super::drive::{Drive, SINGLE, config};
 use crate::counters::Operation;
@@ -17,7 +17,7 @@ fn write_group(drive: &mut Drive, pages: &[u32]) -> Result<(), LayerError> {
     Ok(())
 }
 
-/// The pages of a block, with a `+` behind those whose group goes on.
+/// Returns the pages of a block as text, with a `+` behind each page whose group continues.
 fn marks(drive: &Drive, block: u32) -> String {
     let spares = drive.store.medium().spare_area().unwrap().block(BlockId(block));
     let mark = |spare: &crate::nand::Spare| {
@@ -27,7 +27,7 @@ fn marks(drive: &Drive, block: u32) -> String {
 }
 
 #[test]
-fn all_but_the_last_page_say_that_the_group_goes_on() {
+fn all_but_the_last_page_of_a_group_are_flagged() {
     let mut drive = Drive::new(6, config(6, POOL), SINGLE());
     assert_eq!(drive.store.atomic_pages(), 3, "the pages of a block");
     drive.write(&[5]);
@@ -47,16 +47,16 @@ fn all_but_the_last_page_say_that_the_group_goes_on() {
 }
 
 #[test]
-fn room_for_a_whole_group_is_made_before_it_begins() {
+fn cleaning_makes_room_before_a_group_begins() {
     let fill = [0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0];
-    // One page of room is left, and one erased block: a group of one needs no more.
+    // There is room for one page, and one erased block: enough for a group of one page.
     let mut drive = Drive::new(5, config(6, POOL), SINGLE());
     drive.write(&fill);
     write_group(&mut drive, &[1]).unwrap();
     assert_eq!(drive.cleaned(), [0; 3]);
     let rows = ["(0) (1) 2", "(3) (4) 5", "(0) (1) 3", "4 0 1"];
     assert_eq!(drive.layout(), [rows[0], rows[1], rows[2], rows[3], "- - -"]);
-    // A group of two needs a block more: page 2 is moved to the room that is left, and two blocks wait then.
+    // A group of two needs one more block: page 2 is moved to the free page, after which two blocks are erased.
     let mut drive = Drive::new(5, config(6, POOL), SINGLE());
     drive.write(&fill);
     write_group(&mut drive, &[1, 2]).unwrap();

@@ -1,4 +1,4 @@
-//! What a layer does not do itself it hands on, each in its own page numbers.
+//! Operations that a layer does not implement itself are forwarded, with translated page numbers.
 
 use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::Cause;
@@ -13,15 +13,15 @@ use crate::log::{
 };
 use crate::units::{BlockId, Lpn, StreamId};
 
-/// A layer without a log of its own, over one that notes what it hears.
+/// A layer without a log of its own, on top of a layer that logs its calls.
 struct Wrapped {
     name: &'static str,
     layer: BoxedLayer<Content>,
     heard: Heard,
-    /// What its page 0 is below.
+    /// Page of the layer below that stores page 0 of this layer.
     first: u32,
     abilities: Abilities,
-    /// Reports of itself and of the layer below.
+    /// Number of reports: of this layer and of the layer below.
     reports: usize,
     final_draw: u64,
 }
@@ -41,7 +41,7 @@ fn wrapped() -> Vec<Wrapped> {
         wrap("observed", &|lower| Box::new(Observed::new(lower)), 1),
         page_by_page(wrap("objects", &|lower| Box::new(Objects::new(lower, layout).unwrap()), 2)),
         page_by_page(wrap("sparse", &|lower| Box::new(Sparse::new(lower, log).unwrap()), 2)),
-        // The shared layer is described, and has its draw, but once.
+        // The shared layer is described, and draws its final number, only once.
         Wrapped {
             first: 3,
             abilities: all.without(Ability::Attribution),
@@ -52,7 +52,7 @@ fn wrapped() -> Vec<Wrapped> {
 }
 
 #[test]
-fn what_a_layer_does_not_do_itself_is_handed_on() {
+fn wrappers_forward_unhandled_operations() {
     for Wrapped { name, mut layer, heard, first, abilities, reports, final_draw } in wrapped() {
         let (page, below) = ([Lpn(2)], [Lpn(first + 2)]);
         heard.take();
@@ -91,9 +91,9 @@ fn what_a_layer_does_not_do_itself_is_handed_on() {
     }
 }
 
-/// A layer shown as erase blocks is asked about the pages of a block.
+/// Segments forward queries about a block as queries about its pages.
 #[test]
-fn segments_hand_on_what_a_log_asks_of_the_layer_below() {
+fn segments_forward_block_queries_as_page_queries() {
     let heard = Heard::default();
     let layer = || Box::new(Listener(heard.clone()));
     let mut segments = Segments::new(layer(), 3, None);
@@ -113,7 +113,7 @@ fn segments_hand_on_what_a_log_asks_of_the_layer_below() {
     assert_eq!((segments.erases(BlockId(0)), segments.erases(BlockId(1))), (0, 1));
     assert!(segments.abilities_below().has(Ability::LeftValid));
     assert_eq!(segments.check(), Err("a defect".to_owned()));
-    // It keeps no metadata, nothing of it fails, and without a rule it need not hear of deaths.
+    // Segments keep no metadata and do not fail; without a trim rule they do not need invalidations.
     assert!(!segments.has_own_stream() && !segments.hears_of_deaths());
     assert_eq!((segments.metadata_pages(), segments.until_checkpoint()), (0, u64::MAX));
     assert_eq!(
@@ -126,9 +126,9 @@ fn segments_hand_on_what_a_log_asks_of_the_layer_below() {
     }
 }
 
-/// What a log can depends on its form and, where something is handed on, on the layer below.
+/// The abilities of a log depend on its parts and, for forwarded operations, on the layer below.
 #[test]
-fn a_log_says_what_it_can() {
+fn abilities_of_log_depend_on_its_parts() {
     let can = |change: fn(&mut StoreConfig)| {
         let mut config = config(7, Reclaim::FreePool { low: 2, high: 2 });
         change(&mut config);
@@ -148,20 +148,20 @@ fn a_log_says_what_it_can() {
     let config = config(2, Reclaim::FreePool { low: 1, high: 1 });
     let table = PageTable::new(2, 4, 2);
     let mut log = LogStore::new(config, segments, table, Fifo::default(), SINGLE()).unwrap();
-    // A layer keeps no groups of pages for a log.
+    // Segments do not support atomic groups for the log above.
     let handed_on = [Ability::Deferral, Ability::IdleCleaning].map(|ability| (ability, true));
     assert_eq!(log.abilities(), Abilities::of(&[always.as_slice(), &handed_on].concat()));
     heard.take();
     log.cleaning_above(true);
     let expected = Heard::default();
     expected.note(Said::CleaningAbove { begins: true });
-    // Nothing is to be gained here, but perhaps below.
+    // The log itself has nothing to gain from cleaning, but the layer below may have.
     assert_eq!(log.command(Command::CleanAhead), Ok(Answer::Done(true)));
     expected.note(Said::CleanAhead);
     assert_eq!(heard.take(), expected.take());
 }
 
-/// A summary is written before the pages that it lists, or to its place in the area when they fill their segment.
+/// A summary is written in front of the pages that it lists, or to its location in the area when the segment is full.
 #[test]
 fn summaries_are_written_with_their_segments() {
     for (summary, runs, pages) in [

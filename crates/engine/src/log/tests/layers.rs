@@ -1,4 +1,4 @@
-//! Layers without a log of their own, on a small store; and a drive of zones.
+//! Layers without a log of their own on a small store, and a zoned drive.
 
 use super::drive::{Drive, SINGLE, config, flash, reports};
 use crate::counters::{Cause, Operation};
@@ -40,7 +40,7 @@ fn described(layer: &impl Layer<Content>) -> Reports {
 }
 
 #[test]
-fn what_is_passed_through_is_counted() {
+fn pass_through_counts_forwarded_operations() {
     let mut layer = PassThrough::new(store(), 20);
     write(&mut layer, [0, 3, 19, 3]).unwrap();
     assert_eq!(read(&mut layer, [3, 4, 19]), [103, 0, 119]);
@@ -68,9 +68,10 @@ fn what_is_passed_through_is_counted() {
 }
 
 #[test]
-fn runs_are_told_from_single_pages() {
+fn observer_distinguishes_sequential_and_single_pages() {
     let mut layer = Observed::new(store());
-    // Pages that follow the one before: 1, 2; then 11 of its own run, 3 of the first; 12 follows 11; 0 follows nothing.
+    // Pages that continue a run: 1 and 2; then 11 (second run), 3 (first run), and 12 after 11. Page 0 continues
+    // nothing.
     write(&mut layer, [0, 1, 2]).unwrap();
     write(&mut layer, [10]).unwrap();
     write(&mut layer, [11]).unwrap();
@@ -92,7 +93,7 @@ fn runs_are_told_from_single_pages() {
 }
 
 #[test]
-fn eight_runs_are_remembered() {
+fn observer_tracks_eight_runs() {
     for (others, found) in [(7, 1), (8, 0)] {
         let mut layer = Observed::new(store());
         write(&mut layer, [0]).unwrap();
@@ -106,7 +107,7 @@ fn eight_runs_are_remembered() {
 }
 
 #[test]
-fn objects_keep_the_pages_of_their_user() {
+fn objects_store_pages_and_reject_invalid_settings() {
     let layout = ObjectLayout { object_pages: 5, classes: 3, decay_drive_writes: 0.5 };
     let mut layer = Objects::new(store(), layout).unwrap();
     write(&mut layer, [0, 7, 0, 23]).unwrap();
@@ -115,7 +116,7 @@ fn objects_keep_the_pages_of_their_user() {
     assert_eq!(read(&mut layer, [0, 23, 7]), [100, 123, 107]);
     layer.check().unwrap();
     let all = described(&layer);
-    // 24 pages are five objects of 5, of 32 bytes each.
+    // 24 pages make five objects of up to 5 pages; each object takes 32 bytes.
     assert_eq!((all.layers[0].directory, all.layers[0].map_bytes), ("objects", Some(5 * 32)));
     assert_eq!(all.layers[0].counters.incoming(Operation::Write), 44);
     let key = |layout: ObjectLayout| Objects::new(store(), layout).err().map(|error| error.key);
@@ -128,8 +129,9 @@ fn objects_keep_the_pages_of_their_user() {
 }
 
 #[test]
-fn a_sparse_space_writes_what_it_trims() {
-    // Two records a page, the log of four pages; records of one trim are written at once, of others with the third.
+fn sparse_space_writes_records_of_trims() {
+    // Two records per page, a trim log of four pages. The records of one trim are written together; records of three
+    // trims are collected before a write.
     let log = TrimLog { records_per_page: 2, trims_per_write: 3, pages: 4 };
     let mut layer = Sparse::new(store(), log).unwrap();
     assert_eq!((layer.logical_pages(), layer.wants_requests()), (20, true));
@@ -137,7 +139,7 @@ fn a_sparse_space_writes_what_it_trims() {
     let records = |layer: &Sparse<Content>| described(layer).layers[0].metadata.unwrap().trim_record_pages;
     layer.trim(&lpns([0])).unwrap();
     assert_eq!(records(&layer), 0);
-    // Two ranges more: the page is full after the first of them, and the other waits.
+    // Two more ranges: the first fills the page, and the other waits.
     layer.trim(&lpns([2, 3, 5])).unwrap();
     assert_eq!(records(&layer), 1);
     layer.flush().unwrap();
@@ -159,13 +161,13 @@ fn a_sparse_space_writes_what_it_trims() {
     assert_eq!(Sparse::new(in_place as BoxedLayer<Content>, log).err().unwrap().key, "structure");
 }
 
-/// Zones of two blocks of 3 pages, of which two may be open.
+/// Creates a drive with zones of two blocks of 3 pages, two of which may be open.
 fn zones(blocks: u32, wear: Wear) -> Zones<crate::nand::Nand<Content>> {
     Zones::new(flash(blocks, wear), ZonesConfig { zone_blocks: 2, max_open_zones: 2 }).unwrap()
 }
 
 #[test]
-fn zones_are_written_in_order_and_reset_whole() {
+fn zones_require_sequential_writes_and_whole_resets() {
     let mut drive = zones(7, Wear::default());
     assert_eq!((drive.logical_pages(), drive.zone_pages()), (18, 6), "the last block is no zone");
     write(&mut drive, 0..4).unwrap();
@@ -177,7 +179,7 @@ fn zones_are_written_in_order_and_reset_whole() {
     let state = ZoneState { pages: 6, written: 4, is_finished: false, is_offline: false, open_limit: None };
     assert_eq!(drive.zone(Lpn(5)), Some(state));
     assert_eq!(drive.zone(Lpn(12)), Some(ZoneState { written: 0, open_limit: Some(2), ..state }));
-    // Full, it is open no more; what comes after it in the same call opens the next.
+    // A full zone is no longer open; the next page in the same call opens another zone.
     write(&mut drive, [4, 5, 12]).unwrap();
     assert_eq!(write(&mut drive, [0]), Err(LayerError::NotSequential { zone: 0, page: 0, expected: 6 }));
     assert_eq!(read(&mut drive, [0, 5, 6, 7, 12, 17]), [100, 105, 106, 0, 112, 0]);
@@ -189,7 +191,7 @@ fn zones_are_written_in_order_and_reset_whole() {
     assert_eq!((0..3).map(|zone| drive.write_pointer(zone)).collect::<Vec<_>>(), [0, 0, 1]);
     drive.flush().unwrap();
     let (own, nand) = reports(&drive);
-    // Zone 0 had two blocks to erase, zone 1 one.
+    // Zone 0 had two written blocks to erase, zone 1 had one.
     assert_eq!((own.counters.outgoing(Cause::Host, Operation::Erase), nand.erases), (3, 3));
     assert_eq!((own.mapped_pages, own.physical_pages, own.map_bytes), (1, 21, Some(3 * 16)));
     assert_eq!(
@@ -197,16 +199,17 @@ fn zones_are_written_in_order_and_reset_whole() {
         [8, 12, 1]
     );
     assert_eq!((own.counters.incoming(Operation::Read), nand.reads, nand.programs), (6, 4, 8));
-    // Both are to be had again.
+    // Both zones can be opened again.
     write(&mut drive, [0, 13]).unwrap();
     assert_eq!(write(&mut drive, [6]), Err(LayerError::TooManyOpenZones { zone: 1, limit: 2 }));
     assert_eq!((drive.final_draw(), drive.offline_zones()), (0, 0));
 }
 
 #[test]
-fn what_a_trim_would_leave_of_blocks_of_zones() {
+fn left_valid_counts_pages_in_blocks_of_zones() {
     let mut drive = zones(7, Wear::default());
-    // Block 0 is full, block 1 holds a page; of the next zone block 2 is full and block 3 holds two.
+    // In the first zone, block 0 is full and block 1 holds one page; in the second, block 2 is full and block 3 holds
+    // two pages.
     write(&mut drive, (0..4).chain(6..11)).unwrap();
     let left = |pages: &[u32]| drive.query(Query::LeftValid(&lpns(pages.iter().copied())));
     let answer = |valid_pages, held_pages| Answer::Left { valid_pages, held_pages };
@@ -217,9 +220,9 @@ fn what_a_trim_would_leave_of_blocks_of_zones() {
     assert_eq!(left(&[4, 5, 11, 12]), answer(0, 0), "nothing is there");
 }
 
-/// A zone that is finished is open no longer, takes nothing, and has as many blocks to erase as were written.
+/// A finished zone is no longer open and accepts no writes; a reset erases only its written blocks.
 #[test]
-fn zones_that_are_finished_make_room_for_others() {
+fn finished_zones_free_an_open_slot() {
     let mut drive = zones(7, Wear::default());
     write(&mut drive, [0, 6]).unwrap();
     assert_eq!(write(&mut drive, [12]), Err(LayerError::TooManyOpenZones { zone: 2, limit: 2 }));
@@ -235,7 +238,7 @@ fn zones_that_are_finished_make_room_for_others() {
     drive.trim(&lpns(0..6)).unwrap();
     assert_eq!(drive.write_pointer(0), 0);
     assert_eq!(reports(&drive).0.counters.outgoing_total(Operation::Erase), 1);
-    // An empty zone, and a full one.
+    // Finishing an empty zone, and a full one.
     assert_eq!(drive.finish_zone(Lpn(0)), Ok(true));
     assert_eq!(write(&mut drive, [0]), Err(LayerError::NotSequential { zone: 0, page: 0, expected: 6 }));
     write(&mut drive, 7..12).unwrap();
@@ -244,9 +247,9 @@ fn zones_that_are_finished_make_room_for_others() {
     drive.check().unwrap();
 }
 
-/// Nobody cleans there, so that whose pages are moved, and how often, is known: none.
+/// A zoned drive never moves pages, so its counts of moved pages are exact: zero.
 #[test]
-fn zones_move_nothing_and_say_so() {
+fn zones_report_no_moved_pages() {
     let mut drive = zones(7, Wear::default());
     let can = [Ability::Attribution, Ability::MoveCounts, Ability::LeftValid, Ability::Zones];
     assert!(drive.abilities().iter().eq(can));
@@ -261,7 +264,7 @@ fn zones_move_nothing_and_say_so() {
 }
 
 #[test]
-fn a_zone_with_a_bad_block_is_offline() {
+fn zone_with_bad_block_is_offline() {
     let mut drive = zones(6, Wear { endurance_cycles: Some(1), ..Wear::default() });
     write(&mut drive, 0..6).unwrap();
     drive.trim(&lpns(0..6)).unwrap();

@@ -1,4 +1,4 @@
-//! The store on small drives, every count worked out by hand, and beside the naive model.
+//! Tests of the store on small drives, with all counts worked out by hand, and comparisons with a naive model.
 
 mod cleaning;
 mod coordination;

@@ -1,4 +1,4 @@
-//! The store and the naive model, given the same operations.
+//! The store and the naive model process the same operations.
 
 use super::naive::cases::{Op, ops, setup, wearing_setup};
 use super::naive::rig::{Rig, Setup, Streams};
@@ -10,7 +10,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn they_agree_after_each_operation(setup in setup(), ops in ops(14)) {
+    fn store_agrees_with_model_after_each_operation(setup in setup(), ops in ops(14)) {
         let mut rig = Rig::<Bytes<8>>::new(&setup);
         for op in &ops {
             rig.step(op).unwrap();
@@ -18,9 +18,9 @@ proptest! {
         }
     }
 
-    /// Counting runs, on flash that wears out: they come to their end together.
+    /// Runs that only count, on flash that wears out: store and model reach the end of life together.
     #[test]
-    fn they_wear_out_together(setup in wearing_setup(), ops in ops(14)) {
+    fn store_and_model_wear_out_together(setup in wearing_setup(), ops in ops(14)) {
         let setup = Setup { reclaim: Reclaim::FreePool { low: 1, high: 2 }, ..setup };
         let room = setup.logical_pages.div_ceil(setup.pages_per_block) + setup.streams.count() + 2;
         let setup = Setup { blocks: setup.blocks.max(room + setup.wear.factory_bad_blocks), ..setup };
@@ -34,9 +34,9 @@ proptest! {
     }
 }
 
-/// As full as may be, in every arrangement.
+/// Stores with as many logical pages as possible, with all arrangements of streams and reclaim.
 #[test]
-fn they_agree_on_full_stores() {
+fn full_stores_agree_with_model() {
     let pool = Reclaim::FreePool { low: 1, high: 2 };
     for victim in ["greedy", "d_choices", "fifo", "random"] {
         for (streams, reclaim) in [

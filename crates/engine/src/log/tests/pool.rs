@@ -1,4 +1,4 @@
-//! A pool of erased blocks: when cleaning starts and stops, and where moved pages go; blocks of 3 pages.
+//! A pool of erased blocks: start and end of cleaning, and the destination of moved pages; blocks of 3 pages.
 
 use super::drive::{ByNumber, DOUBLE, Drive, SINGLE, config};
 use crate::counters::Operation;
@@ -10,7 +10,7 @@ fn pool(low: u32, high: u32) -> Reclaim {
     Reclaim::FreePool { low, high }
 }
 
-/// Six pages on five blocks, the last of which waits erased; the next write cleans.
+/// Writes that fill five blocks with six pages; the last block stays erased, and the next write cleans.
 const FILLED: [u32; 12] = [0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1];
 const ROWS: [&str; 4] = ["(0) (1) 2", "(3) (4) 5", "(0) (1) 3", "4 0 1"];
 
@@ -23,18 +23,19 @@ fn filled(config: StoreConfig) -> Drive {
 }
 
 #[test]
-fn one_after_the_other_mixes_moved_and_new_pages() {
+fn cleaning_one_victim_at_a_time_mixes_moved_and_new_pages() {
     let mut drive = filled(config(6, pool(1, 1)));
-    // Page 2 opens the last block, and the host has room behind it.
+    // Page 2 is moved to the last block, and the host's write goes behind it.
     drive.write(&[2]);
     assert_eq!(drive.layout(), ["- - -", ROWS[1], ROWS[2], ROWS[3], "(2) 2 -"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([1, 1, 1], vec![0, 1, 0, 0]));
     drive.check();
-    // No need to clean while there is room in it.
+    // No cleaning while this block has room.
     drive.write(&[5]);
     assert_eq!(drive.cleaned(), [1, 1, 1]);
     assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", ROWS[2], ROWS[3], "(2) 2 5"]);
-    // Then the next: block 1 is empty, so the pool has two and the host takes the first.
+    // The next victim is block 1, which has no live pages: the pool then has two blocks, and the host takes the
+    // first.
     drive.write(&[0]);
     assert_eq!(drive.layout(), ["0 - -", "- - -", ROWS[2], "4 (0) 1", "(2) 2 5"]);
     assert_eq!(drive.cleaned(), [1, 1, 2]);
@@ -42,9 +43,9 @@ fn one_after_the_other_mixes_moved_and_new_pages() {
 }
 
 #[test]
-fn cleaning_goes_on_to_the_high_mark() {
+fn cleaning_continues_to_the_high_mark() {
     let mut drive = filled(config(6, pool(1, 2)));
-    // Pages 2 and 5 fill the open block together, until two blocks wait.
+    // Pages 2 and 5 are moved to the same open block, until two blocks are erased.
     drive.write(&[2]);
     assert_eq!(drive.layout(), ["- - -", "- - -", ROWS[2], ROWS[3], "(2) 5 2"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([2, 2, 2], vec![0, 2, 0, 0]));
@@ -52,15 +53,15 @@ fn cleaning_goes_on_to_the_high_mark() {
 }
 
 #[test]
-fn the_low_mark_says_when() {
-    // With two blocks kept erased, the seventh page needs one of three.
+fn cleaning_starts_at_the_low_mark() {
+    // The pool keeps two erased blocks; the block for the seventh page is one of three.
     let mut drive = Drive::new(6, config(6, pool(2, 2)), SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3]);
     assert_eq!(drive.cleaned(), [0; 3]);
     drive.write(&[4, 0, 1]);
     assert_eq!(drive.layout(), [ROWS[0], ROWS[1], ROWS[2], ROWS[3], "- - -", "- - -"]);
     assert_eq!(drive.cleaned(), [0; 3]);
-    // Two are left: cleaning must win back the one that page 2 opens.
+    // Two erased blocks are left: cleaning must replace the one that the host opens for page 2.
     drive.write(&[2]);
     assert_eq!(drive.layout(), ["- - -", ROWS[1], ROWS[2], ROWS[3], "(2) 2 -", "- - -"]);
     assert_eq!(drive.cleaned(), [1, 1, 1]);
@@ -68,21 +69,21 @@ fn the_low_mark_says_when() {
 }
 
 #[test]
-fn moved_pages_have_a_stream_of_their_own() {
+fn double_frontier_moves_pages_to_a_separate_stream() {
     let mut drive = Drive::new(6, config(6, pool(1, 1)), DOUBLE());
     drive.write(&FILLED);
     drive.write(&[2, 5, 3]);
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) (4) (5)", "(0) (1) (3)", "4 0 1", "2 5 3", "- - -"]);
-    // The victim is empty: nothing is moved, and two blocks wait.
+    // The victim has no live pages: nothing is moved, and two blocks are erased.
     drive.write(&[4]);
     assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", "(0) (1) (3)", "(4) 0 1", "2 5 3", "4 - -"]);
     assert_eq!(drive.cleaned(), [0, 0, 1]);
     drive.write(&[5, 0]);
-    // Blocks 1 and 2 are empty.
+    // Blocks 1 and 2 have no live pages.
     drive.write(&[2, 4, 0, 3]);
     assert_eq!(drive.layout(), ["2 4 0", "3 - -", "- - -", "(4) (0) 1", "(2) (5) (3)", "(4) 5 (0)"]);
     assert_eq!(drive.cleaned(), [0, 0, 3]);
-    // Page 1 goes to the stream of moved pages: it opens block 2; block 3 is erased, and block 4 is taken besides.
+    // Page 1 goes to the stream of moved pages and opens block 2; block 3 is erased, and block 4 is cleaned as well.
     drive.write(&[3, 3, 3]);
     assert_eq!(drive.layout(), ["2 4 0", "(3) (3) (3)", "1 - -", "3 - -", "- - -", "(4) 5 (0)"]);
     assert_eq!((drive.cleaned(), drive.reports().0.spilled_pages), ([1, 1, 5], 0));
@@ -96,8 +97,8 @@ fn pages_spill_to_an_open_block_when_the_pool_is_empty() {
     drive.write(&[3; 12]);
     let dead = "(3) (3) (3)";
     assert_eq!(drive.layout(), ["0 1 2", "(3) 4 5", dead, dead, dead, "(3) (3) 3", "- - -"]);
-    // Page 0 opens the last erased block; 1 and 2 have streams of their own, but no block is left. Then page 4 opens the
-    // block just erased, and page 5 spills. The third victim is empty.
+    // Page 0 opens the last erased block. Pages 1 and 2 belong to other streams, but no block is left for these. Then
+    // page 4 opens the block just erased, and page 5 spills into it. The third victim has no live pages.
     drive.write(&[3]);
     assert_eq!(drive.layout(), ["4 5 -", "3 - -", "- - -", dead, dead, dead, "0 1 2"]);
     assert_eq!((drive.cleaned(), drive.victims()), ([5, 5, 3], vec![1, 0, 1, 1]));
@@ -106,7 +107,7 @@ fn pages_spill_to_an_open_block_when_the_pool_is_empty() {
 }
 
 #[test]
-fn dropped_pages_are_forgotten() {
+fn evicted_pages_are_unmapped() {
     let evict = StoreConfig { evict: true, ..config(6, pool(1, 1)) };
     let mut drive = filled(evict);
     drive.write(&[4]);
@@ -119,20 +120,20 @@ fn dropped_pages_are_forgotten() {
 }
 
 #[test]
-fn trimmed_pages_are_dead_and_ranges_scattered() {
+fn trim_invalidates_pages_and_counts_scatter() {
     let mut drive = filled(config(6, pool(1, 1)));
-    // Pages 0 and 1 lie in block 3, 2 in block 0, 3 in block 2: one range over three blocks.
+    // Pages 0 and 1 are in block 3, page 2 in block 0, page 3 in block 2: one range over three blocks.
     drive.trim(&[0, 1, 2, 3]);
     assert_eq!(drive.layout(), ["(0) (1) (2)", "(3) (4) 5", "(0) (1) (3)", "4 (0) (1)", "- - -"]);
     let (own, _) = drive.reports();
     assert_eq!((own.scatter.ranges, own.scatter.blocks, own.mapped_pages), (1, 3, 2));
-    // Two ranges, of which one holds nothing.
+    // Two ranges, one of which is not stored.
     drive.trim(&[5, 0, 1]);
     drive.check();
     let (own, _) = drive.reports();
     assert_eq!((own.scatter.ranges, own.scatter.blocks, own.mapped_pages), (2, 4, 1));
     assert_eq!(own.counters.incoming(Operation::Trim), 7);
-    // Each range counts its own blocks.
+    // The blocks of each range are counted separately.
     drive.trim(&[4]);
     drive.trim(&[]);
     let (own, _) = drive.reports();
@@ -145,7 +146,7 @@ fn trimmed_pages_are_dead_and_ranges_scattered() {
 }
 
 #[test]
-fn moves_are_counted_since_the_page_was_written() {
+fn moves_are_counted_since_the_last_write() {
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.count_moves();
     let moved = |drive: &Drive, page: u32| drive.store.moved_pages(&[Lpn(page)]);
@@ -156,7 +157,7 @@ fn moves_are_counted_since_the_page_was_written() {
     drive.write(&[0, 1, 3]);
     assert_eq!(drive.layout(), ["0 1 3", "- - -", "(0) (1) (3)", "(4) (0) (1)", "2 5 4"]);
     assert_eq!(drive.reports().0.moved_again_pages, 0);
-    // Both are empty: nothing is moved.
+    // Both victims have no live pages: nothing is moved.
     drive.write(&[0, 1, 3]);
     drive.write(&[0, 1, 3]);
     // The next victim holds 2, 5 and 4: two of them are moved for the second time.
@@ -178,20 +179,20 @@ fn flushes_are_counted() {
     assert_eq!(drive.counters().incoming(Operation::Flush), 2);
 }
 
-/// Two users: pages 0 to 2, and 3 to 5.
+/// Two users: the first has pages 0 to 2, the second 3 to 5.
 #[test]
-fn moved_pages_are_charged_to_whose_write_moved_them() {
+fn moved_pages_are_charged_to_the_writing_user() {
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3, 6]);
     assert_eq!(drive.reports().0.moved_pages, [[0; 3]; 3], "two users, and nobody");
-    // The second user's write moves page 2 of the first and page 5 of its own.
+    // The second user's write moves page 2 of the first user and page 5 of the second.
     drive.write(&[4]);
     assert_eq!(drive.reports().0.moved_pages, [[0, 0, 0], [1, 1, 0], [0, 0, 0]]);
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3, 6]);
     drive.write(&[0]);
     assert_eq!(drive.reports().0.moved_pages, [[1, 1, 0], [0, 0, 0], [0, 0, 0]]);
-    // Pages beyond the last user are one more.
+    // Pages beyond the last user are counted as one more user.
     let mut drive = filled(config(6, pool(1, 2)));
     drive.store.divide(&[3]);
     drive.write(&[4]);

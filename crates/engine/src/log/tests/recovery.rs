@@ -1,4 +1,4 @@
-//! The store from its flash, block by block; blocks of 3 pages.
+//! Recovery of a store from its flash, block by block; blocks of 3 pages.
 
 use super::drive::{DOUBLE, Drive, Fifo, SINGLE, Store, config, layout};
 use crate::counters::Cause;
@@ -17,14 +17,14 @@ fn recover(flash: Nand<Content>, config: StoreConfig, placement: Frontiers) -> (
         .unwrap()
 }
 
-/// Power is lost; the drive comes back with what was written before.
+/// Cuts power and recovers the drive; the expected contents stay those written before.
 fn cycle(drive: Drive, config: StoreConfig, placement: Frontiers) -> (Drive, RecoveryReport) {
     let Drive { store, version, shadow } = drive;
     let (store, report) = recover(store.into_remains().flash, config, placement);
     (Drive { store, version, shadow }, report)
 }
 
-/// Spare areas read and blocks erased.
+/// Returns the numbers of spare areas read and of blocks erased.
 fn cost(report: &RecoveryReport) -> (u64, u64) {
     let names: Vec<&str> = report.steps.iter().map(|step| step.name).collect();
     assert_eq!(names, ["all spare areas", "half erased blocks"]);
@@ -34,14 +34,14 @@ fn cost(report: &RecoveryReport) -> (u64, u64) {
 }
 
 #[test]
-fn what_was_written_is_found_and_the_open_block_goes_on() {
+fn recovery_finds_pages_and_continues_the_open_block() {
     let config = config(6, POOL);
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 0, 0, 5]);
     let rows = ["(0) 1 2", "3 (0) 0", "5 - -", "- - -", "- - -", "- - -"];
     assert_eq!(drive.layout(), rows);
     let (mut drive, report) = cycle(drive, config, SINGLE());
-    // Six pages, two of the open block, one each of the others.
+    // All pages of the two full blocks, two pages of the open block, and one of each other block.
     assert_eq!((drive.layout(), cost(&report)), (rows.map(str::to_owned).to_vec(), (6 + 2 + 3, 0)));
     drive.check();
     assert_eq!(drive.reports().0.mapped_pages, 5);
@@ -51,7 +51,7 @@ fn what_was_written_is_found_and_the_open_block_goes_on() {
 }
 
 #[test]
-fn full_blocks_are_cleaned_in_the_order_in_which_they_closed() {
+fn recovered_full_blocks_keep_their_closing_order() {
     let config = config(6, POOL);
     let used = || {
         let mut drive = Drive::new(5, config, SINGLE());
@@ -69,7 +69,7 @@ fn full_blocks_are_cleaned_in_the_order_in_which_they_closed() {
 }
 
 #[test]
-fn trims_leave_no_trace() {
+fn trimmed_pages_reappear_after_recovery() {
     let config = config(6, POOL);
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 0]);
@@ -79,7 +79,7 @@ fn trims_leave_no_trace() {
 }
 
 #[test]
-fn torn_pages_and_blocks_hold_nothing() {
+fn torn_pages_and_blocks_hold_no_data() {
     let config = config(6, POOL);
     let mut drive = Drive::new(7, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4]);
@@ -87,10 +87,10 @@ fn torn_pages_and_blocks_hold_nothing() {
     drive.store.medium_mut().tear_erase(BlockId(5));
     let (mut drive, report) = cycle(drive, config, SINGLE());
     assert_eq!(drive.layout(), ["0 1 2", "3 4 x", "- - -", "- - -", "- - -", "- - -", "- - -"]);
-    // Blocks 0, 1 and 5 as a whole.
+    // Blocks 0, 1 and 5 are read completely.
     assert_eq!(cost(&report), (9 + 4, 1));
     drive.check();
-    // The block that ends torn is full: it is cleaned in its turn.
+    // The block with a torn last page counts as full and is cleaned like any other.
     drive.write(&[5]);
     assert_eq!(drive.layout()[..3], ["0 1 2", "3 4 x", "5 - -"]);
     drive.check();
@@ -100,7 +100,7 @@ fn torn_pages_and_blocks_hold_nothing() {
 }
 
 #[test]
-fn a_block_is_filled_on_behind_a_torn_page() {
+fn open_block_continues_behind_torn_page() {
     let config = config(6, POOL);
     let mut drive = Drive::new(7, config, SINGLE());
     drive.write(&[0, 1, 2, 3]);
@@ -111,7 +111,7 @@ fn a_block_is_filled_on_behind_a_torn_page() {
     drive.write(&[4, 5]);
     assert_eq!(drive.layout()[1..3], ["3 x 4", "5 - -"]);
     drive.check();
-    // Once more: what is torn counts neither as valid nor as open room.
+    // A second power cycle: torn pages count neither as valid nor as free.
     let (mut drive, _) = cycle(drive, config, SINGLE());
     assert_eq!(drive.store.blocks().valid_pages(BlockId(1)), 2);
     drive.check();
@@ -120,7 +120,7 @@ fn a_block_is_filled_on_behind_a_torn_page() {
     drive.check();
 }
 
-/// Page 1 is moved to block 4, and nobody knows yet.
+/// Moves page 1 to block 4 on flash, without updating the store's tables.
 fn move_page_1(drive: &mut Drive) {
     let run = Run {
         owners: Some(&[Lpn(1)]),
@@ -134,9 +134,9 @@ fn move_page_1(drive: &mut Drive) {
     drive.store.medium_mut().program(BlockId(4), 0, run).unwrap();
 }
 
-/// The last erased block has taken one of two live pages of a victim when power is lost.
+/// Power fails after one of a victim's two live pages has been moved to the last erased block.
 #[test]
-fn cleaning_that_was_cut_short_goes_on_before_anything_else() {
+fn interrupted_cleaning_resumes_before_other_writes() {
     let config = config(6, POOL);
     let mut drive = Drive::new(5, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 3, 4, 0, 0, 3]);
@@ -148,7 +148,7 @@ fn cleaning_that_was_cut_short_goes_on_before_anything_else() {
     assert_eq!(cost(&report).1, 0, "recovery moves nothing");
     drive.check();
     assert_eq!(drive.layout()[0], "(0) (1) 2", "reading does not, either");
-    // Two pages would go there, and the other live page of the victim nowhere.
+    // Only two pages fit there: host writes would leave no room for the other live page of the victim.
     drive.write(&[5]);
     assert_eq!(drive.layout(), ["- - -", "(3) (4) (5)", "(0) (3) 4", "(0) 0 3", "1 2 5"]);
     assert_eq!(drive.cleaned(), [1, 1, 1]);
@@ -157,9 +157,9 @@ fn cleaning_that_was_cut_short_goes_on_before_anything_else() {
     drive.check();
 }
 
-/// The same, but that a second cut has torn what room there was.
+/// The same situation, except that a second power cut has torn the remaining free pages.
 #[test]
-fn a_reserve_that_was_torn_is_no_end_of_life() {
+fn torn_reserve_is_not_end_of_life() {
     let config = config(6, POOL);
     let mut drive = Drive::new(5, config, SINGLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 3, 4, 0, 0, 3]);
@@ -172,14 +172,14 @@ fn a_reserve_that_was_torn_is_no_end_of_life() {
     assert_eq!(error, LayerError::ReserveTorn { room: 0, live: 1 });
     assert!(error.is_out_of_blocks() && !error.is_end_of_life());
     drive.check();
-    // A page that is given up leaves a block with nothing to move.
+    // Trimming the page leaves a block without live pages.
     drive.trim(&[2]);
     drive.write(&[2]);
     drive.check();
 }
 
 #[test]
-fn a_page_torn_first_leaves_a_block_of_nothing() {
+fn torn_first_page_leaves_block_without_data() {
     let config = config(6, POOL);
     let mut drive = Drive::new(6, config, SINGLE());
     drive.write(&[0, 1, 2]);
@@ -190,7 +190,7 @@ fn a_page_torn_first_leaves_a_block_of_nothing() {
 }
 
 #[test]
-fn each_stream_finds_its_open_block() {
+fn recovery_finds_open_block_of_each_stream() {
     let config = config(6, POOL);
     let mut drive = Drive::new(6, config, DOUBLE());
     drive.write(&[0, 1, 2, 3, 4, 5, 0, 1, 3, 4, 0, 1, 0, 3, 1]);
@@ -200,7 +200,7 @@ fn each_stream_finds_its_open_block() {
     let (mut drive, _) = cycle(drive, config, DOUBLE());
     assert_eq!(drive.layout(), rows);
     drive.check();
-    // A store with a stream less has no place for the other one's open block: it is set aside and emptied.
+    // A store with one stream fewer has no use for the other stream's open block: the block is set aside and emptied.
     let shadow = drive.shadow.clone();
     let (store, _) = recover(drive.store.into_remains().flash, config, SINGLE());
     let mut single = Drive { store, version: 100, shadow };
@@ -210,7 +210,7 @@ fn each_stream_finds_its_open_block() {
 }
 
 #[test]
-fn any_history_is_found_again() {
+fn recovery_restores_random_histories() {
     for (seed, double) in [(1, false), (2, true), (3, true)] {
         let placement = || if double { DOUBLE() } else { SINGLE() };
         let config = config(12, Reclaim::FreePool { low: 1, high: 2 });

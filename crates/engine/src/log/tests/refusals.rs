@@ -1,4 +1,4 @@
-//! Stores that cannot work are refused by the setting that is wrong, and the smallest that can are not.
+//! Invalid stores are rejected with the name of the wrong setting; the smallest valid stores are accepted.
 
 use super::drive::{ByNumber, DOUBLE, SINGLE, build, config, flash};
 use crate::layer::{Content, Layer, LayerError};
@@ -15,8 +15,9 @@ fn refusal(blocks: u32, config: StoreConfig, placement: impl Placement) -> Optio
 }
 
 #[test]
-fn blocks_must_suffice() {
-    // Seven pages fill three blocks of 3; with them one for each stream, and those of the pool, at least two.
+fn too_few_blocks_are_rejected() {
+    // Seven pages fill three blocks of 3 pages. In addition, there is a block for each stream and the pool's blocks,
+    // at least two.
     for (reclaim, single, double) in [
         (Reclaim::InPlace, 4, 5),
         (POOL, 6, 7),
@@ -37,7 +38,7 @@ fn blocks_must_suffice() {
 }
 
 #[test]
-fn marks_must_mean_something() {
+fn invalid_watermarks_are_rejected() {
     let reclaim = |low: u32, high: u32| refusal(30, config(7, Reclaim::FreePool { low, high }), SINGLE());
     assert_eq!((reclaim(1, 1), reclaim(2, 3)), (None, None));
     assert_eq!(reclaim(0, 3).as_deref(), Some("reclaim"));
@@ -47,7 +48,7 @@ fn marks_must_mean_something() {
 }
 
 #[test]
-fn waiting_needs_a_mark_below_the_low_one() {
+fn deferred_mark_must_be_below_the_low_mark() {
     let deferred = |low: u32, deferred: u32| {
         let config = StoreConfig {
             deferred_low: Some(deferred),
@@ -63,8 +64,8 @@ fn waiting_needs_a_mark_below_the_low_one() {
 }
 
 #[test]
-fn the_mark_for_idle_time_can_be_reached() {
-    // Of 10 blocks 6 are needed, two of them for the pool: it can have 6 at most.
+fn unreachable_idle_mark_is_rejected() {
+    // Of 10 blocks, 6 are needed, two of them for the pool: the pool can grow to 6 blocks.
     let idle = |reclaim: Reclaim, idle: u32| {
         refusal(10, StoreConfig { idle_high: Some(idle), ..config(7, reclaim) }, SINGLE())
     };
@@ -77,12 +78,12 @@ fn the_mark_for_idle_time_can_be_reached() {
 }
 
 #[test]
-fn dropping_needs_pages_with_names_and_a_pool() {
+fn eviction_requires_page_identities_and_a_pool() {
     let evict = |reclaim: Reclaim| refusal(30, StoreConfig { evict: true, ..config(7, reclaim) }, SINGLE());
     assert_eq!((evict(POOL), evict(Reclaim::InPlace).as_deref()), (None, Some("evict")));
 }
 
-/// A store that only knows the blocks of its pages.
+/// Creates a store with a directory that only knows the blocks of its pages.
 fn counting(
     reclaim: Reclaim,
     placement: impl Placement,
@@ -94,7 +95,7 @@ fn counting(
 }
 
 #[test]
-fn block_counts_are_for_a_single_frontier_reclaimed_in_place() {
+fn block_table_requires_single_frontier_reclaimed_in_place() {
     let key = |store: Result<_, crate::config::ConfigError>| store.map(drop).map_err(|error| error.key);
     assert_eq!(key(counting(Reclaim::InPlace, SINGLE(), false).map(|_| ())), Ok(()));
     assert_eq!(key(counting(Reclaim::InPlace, DOUBLE(), false).map(|_| ())), Err("directory".to_owned()));
@@ -103,7 +104,7 @@ fn block_counts_are_for_a_single_frontier_reclaimed_in_place() {
 }
 
 #[test]
-fn pages_that_are_not_there_are_refused_whole() {
+fn request_with_page_out_of_range_is_rejected_completely() {
     let mut store = build(config(7, POOL), flash(6, Wear::default()), SINGLE()).unwrap();
     let refused = LayerError::OutOfRange { page: 7, pages: 7 };
     let (pages, data) = ([Lpn(1), Lpn(7)], [Content(1), Content(2)]);

@@ -1,4 +1,4 @@
-//! A log on a log: segments of 4 pages on blocks of 3, and what a TRIM is worth.
+//! A log on a log: segments of 4 pages on blocks of 3, and the effect of TRIM.
 
 use super::drive::{Drive, Fifo, SINGLE, config};
 use crate::counters::{Cause, Counters, Operation};
@@ -15,7 +15,7 @@ use crate::units::{BlockId, Lpn, StreamId};
 
 const POOL: Reclaim = Reclaim::FreePool { low: 1, high: 1 };
 
-/// A store of 24 pages.
+/// Creates a store of 24 pages, which observes its writes.
 fn lower() -> BoxedLayer<Content> {
     Box::new(Observed::new(Box::new(Drive::new(12, config(24, POOL), SINGLE()).store)))
 }
@@ -40,8 +40,8 @@ fn described(medium: &impl Medium) -> Reports {
 }
 
 #[test]
-fn a_layer_is_shown_as_erase_blocks() {
-    // Of 24 pages 20 are 4 segments of 5.
+fn segments_present_layer_as_erase_blocks() {
+    // Of 24 pages, 20 form 4 segments of 5.
     let mut segments = Segments::new(lower(), 5, Some(TrimRule::default()));
     assert_eq!((segments.blocks(), segments.pages_per_block()), (4, 5));
     program(&mut segments, 2, 0, &[7, 8]).unwrap();
@@ -77,7 +77,7 @@ fn a_layer_is_shown_as_erase_blocks() {
 
 type Upper = LogStore<Segments<Content>, PageTable, Fifo, Frontiers>;
 
-/// An upper store of 12 pages on 6 segments of 4.
+/// Creates an upper store of 12 pages on 6 segments of 4.
 fn stack(trim: Option<TrimRule>) -> Upper {
     let segments = Segments::new(lower(), 4, trim);
     let config: StoreConfig = config(12, POOL);
@@ -97,12 +97,12 @@ fn counters(store: &impl Layer<Content>) -> Vec<Counters> {
 }
 
 #[test]
-fn what_leaves_a_log_enters_the_one_below() {
+fn outgoing_pages_of_log_equal_incoming_pages_below() {
     for (trim, trimmed) in [(None, 0), (Some(TrimRule::default()), 4)] {
         let mut store = stack(trim);
         write(&mut store, &(0..12).collect::<Vec<_>>());
         write(&mut store, &[0, 1, 2, 3]);
-        // Five segments are open or full; with the next page one is freed, which holds nothing.
+        // Five segments are open or full; the next page makes the log free one without live pages.
         write(&mut store, &[4]);
         let [upper, lower] = counters(&store)[..] else { panic!("two layers") };
         assert_eq!(upper.outgoing(Cause::Cleaning, Operation::Erase), 0);
@@ -118,7 +118,7 @@ fn what_leaves_a_log_enters_the_one_below() {
 }
 
 #[test]
-fn dead_pages_may_be_trimmed_one_by_one() {
+fn trim_unit_page_trims_invalidated_pages_immediately() {
     let rule = TrimRule { unit: TrimUnit::Page, ..TrimRule::default() };
     let mut store = stack(Some(rule));
     write(&mut store, &[0, 1, 2, 3, 1, 2]);
@@ -137,7 +137,7 @@ fn dead_pages_may_be_trimmed_one_by_one() {
 }
 
 #[test]
-fn content_survives_both_cleanings() {
+fn content_survives_cleaning_of_both_logs() {
     for trim in
         [None, Some(TrimRule::default()), Some(TrimRule { unit: TrimUnit::Page, ..TrimRule::default() })]
     {
@@ -167,7 +167,7 @@ fn content_survives_both_cleanings() {
 }
 
 #[test]
-fn partitions_are_layers_of_their_own() {
+fn partitions_act_as_separate_layers() {
     let (mut shared, mut parts) = Shared::new(lower(), &[10, 6]);
     assert_eq!(parts.iter().map(Layer::logical_pages).collect::<Vec<_>>(), [10, 6]);
     write(&mut parts[0], &[0, 9]);
@@ -198,7 +198,7 @@ fn partitions_are_layers_of_their_own() {
     shared.final_draw();
 }
 
-/// Asked about each page, and puts all of them into stream 0.
+/// A placement that is called for each page, and puts all pages into stream 0.
 struct PageByPage;
 
 impl Placement for PageByPage {
@@ -211,8 +211,8 @@ impl Placement for PageByPage {
     }
 }
 
-/// After random writes and trims of consecutive pages, by lists or by the first of them and their number: where pages are, and
-/// what two logs have counted.
+/// Performs random writes and trims of consecutive pages, as lists of pages or as runs. Returns the locations of all
+/// pages and the counts of two logs, as text.
 fn consecutive(placement: impl Placement, unit: TrimUnit, by_run: bool) -> String {
     let lower = Observed::new(Box::new(Drive::new(16, config(32, POOL), SINGLE()).store));
     let segments = Segments::new(Box::new(lower), 4, Some(TrimRule { unit, ..TrimRule::default() }));
@@ -246,7 +246,7 @@ fn consecutive(placement: impl Placement, unit: TrimUnit, by_run: bool) -> Strin
 }
 
 #[test]
-fn consecutive_pages_are_the_same_as_a_list_of_them() {
+fn run_of_pages_equals_list_of_pages() {
     for unit in [TrimUnit::Segment, TrimUnit::Page] {
         assert_eq!(consecutive(SINGLE(), unit, true), consecutive(SINGLE(), unit, false), "{unit:?}");
         assert_eq!(consecutive(PageByPage, unit, true), consecutive(PageByPage, unit, false), "{unit:?}");

@@ -1,4 +1,4 @@
-//! What is seen page by page, held against the store that did it.
+//! Events seen by an observer, compared with the state of the store that caused them.
 
 use super::drive::{DOUBLE, Fifo, PAGES_PER_BLOCK, SINGLE, config, flash};
 use crate::layer::{Content, Layer, Medium, Seen, Watch};
@@ -10,10 +10,10 @@ use crate::timing::{Journal, Timed};
 use crate::units::{BlockId, Lpn};
 use std::collections::BTreeMap;
 
-/// The flash as somebody knows it who only looks.
+/// State of the flash as reconstructed from observed events.
 #[derive(Default)]
 struct Picture {
-    /// Whose page is where, and whether it lives.
+    /// Owner and validity of each written physical page.
     pages: BTreeMap<(u32, u32), (Lpn, bool)>,
 }
 
@@ -44,7 +44,7 @@ impl Picture {
         }
     }
 
-    /// Written pages and valid ones of each block, and where each page is.
+    /// Compares the written and valid pages of each block, and the location of each page, with the store.
     fn agrees<M: Medium<Payload = Content>>(&self, store: &LogStore<M, PageTable, Fifo, Frontiers>) {
         let pages_per_block = store.medium().pages_per_block();
         for block in 0..store.medium().blocks() {
@@ -53,7 +53,7 @@ impl Picture {
                 (of_block().count() as u32, of_block().filter(|(_, lives)| *lives).count() as u32);
             assert_eq!(written, store.written(BlockId(block)), "block {block}");
             if written > 0 {
-                // Pages of an open block that are not written yet count as valid there.
+                // Unwritten pages of an open block count as valid in the store.
                 let ahead = pages_per_block - written;
                 assert_eq!(valid, store.blocks().valid_pages(BlockId(block)) - ahead, "block {block}");
             }
@@ -66,7 +66,7 @@ impl Picture {
     }
 }
 
-/// Random writes of one to three pages, and a trim now and then; `look` after each.
+/// Performs random writes of one to three pages and occasional trims with `layer`.
 fn work(mut layer: impl FnMut(&[Lpn], Option<&[Content]>), pages: u32, seed: u64) {
     let mut random = Seed(seed).random();
     for version in 0..400 {
@@ -98,7 +98,7 @@ fn act<L: Layer<Content>>(store: &mut L, pages: &[Lpn], data: Option<&[Content]>
 }
 
 #[test]
-fn flash_is_seen_as_the_store_knows_it() {
+fn observed_flash_agrees_with_the_store() {
     for (seed, reclaim, placement) in [
         (1, POOL, SINGLE()),
         (2, POOL, DOUBLE()),
@@ -125,7 +125,7 @@ fn flash_is_seen_as_the_store_knows_it() {
 }
 
 #[test]
-fn segments_are_seen_as_the_log_on_them_knows_them() {
+fn observed_segments_agree_with_the_log() {
     for trim in [None, Some(TrimRule::default())] {
         let (watch, mut picture) = (Watch::default(), Picture::default());
         let medium = Timed::new(flash(20, Wear::default()), Journal::paused()).watched(Some(watch.medium(1)));
@@ -149,7 +149,7 @@ fn segments_are_seen_as_the_log_on_them_knows_them() {
 }
 
 #[test]
-fn nothing_is_different_for_being_watched() {
+fn observation_changes_no_result() {
     let run = |watched: bool| {
         let watch = Watch::default();
         let medium = Timed::new(flash(12, Wear::default()), Journal::paused());

@@ -1,18 +1,18 @@
-//! Updates not yet written.
+//! Buffer of updates that are not written yet.
 
 use super::entry::Layout;
 use crate::units::{BlockId, Slot};
 use crate::validity::PageSet;
 
-/// No entry.
+/// Marker of an unused entry.
 const EMPTY: u64 = u64::MAX;
 
-/// The entries of one page of flash to be, in a hash table with linear probing: they are sorted when they are written.
+/// Entries of the next flash page, in a hash table with linear probing; they are sorted when they are written.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     layout: Layout,
     table: Vec<u64>,
-    /// Places of the table, less one; they are a power of two.
+    /// Number of places in the table minus one; the number is a power of two.
     mask: usize,
     shift: u32,
     len: u32,
@@ -20,20 +20,20 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for `entries` entries.
+    /// Creates a buffer for `entries` entries.
     pub fn new(layout: Layout, entries: u32) -> Self {
-        // Half full at most, so that probing ends soon.
+        // The table is at most half full, so that probe sequences are short.
         let places = (2 * entries as usize).next_power_of_two();
         let table = vec![EMPTY; places * layout.stride];
         Buffer { layout, table, mask: places - 1, shift: 64 - places.trailing_zeros(), len: 0, updates: 0 }
     }
 
-    /// Entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Updates since it was last emptied.
+    /// Returns the number of updates since the buffer was last emptied.
     pub fn updates(&self) -> u32 {
         self.updates
     }
@@ -43,7 +43,7 @@ impl Buffer {
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// Index of the key's first word, or of the place where it belongs.
+    /// Returns the index of the key's first word, or as error the index where it belongs.
     #[inline(always)]
     fn find(&self, key: u64) -> Result<usize, usize> {
         let mut place = self.home(key);
@@ -57,7 +57,7 @@ impl Buffer {
         }
     }
 
-    /// The key's entry, made if there is none.
+    /// Returns the key's entry; creates it if there is none.
     #[inline(always)]
     fn entry(&mut self, key: u64) -> &mut [u64] {
         let stride = self.layout.stride;
@@ -73,7 +73,7 @@ impl Buffer {
         &mut self.table[at..at + stride]
     }
 
-    /// Whether telling of the page adds an entry.
+    /// True if an update of the key adds an entry.
     pub fn is_new(&self, key: u64) -> bool {
         self.find(key).is_err()
     }
@@ -86,7 +86,7 @@ impl Buffer {
         self.updates += 1;
     }
 
-    /// Algorithm 2: one entry with the erase flag; those of the block's other parts go.
+    /// Algorithm 2: adds one entry with the erase flag and removes the entries of the block's other parts.
     pub fn erase(&mut self, block: BlockId) {
         let key = self.layout.first_key(block);
         for part in 1..u64::from(self.layout.parts) {
@@ -101,7 +101,7 @@ impl Buffer {
         self.updates += 1;
     }
 
-    /// Empties a place, moving up those entries that would no longer be found behind it.
+    /// Removes the entry at `hole`, and moves up later entries that could otherwise no longer be found.
     fn remove(&mut self, mut hole: usize) {
         let stride = self.layout.stride;
         let mut place = hole;
@@ -121,7 +121,7 @@ impl Buffer {
         self.len -= 1;
     }
 
-    /// Adds the block's pages; whether it was erased after everything older.
+    /// Adds the block's invalid pages. Returns true if the block was erased after all older entries.
     pub fn collect_block(&self, block: BlockId, invalid: &mut PageSet) -> bool {
         let first = self.layout.first_key(block);
         let mut is_erased = false;
@@ -135,7 +135,7 @@ impl Buffer {
         is_erased
     }
 
-    /// The entries, sorted, packed one after the other.
+    /// Returns the entries, sorted and packed.
     pub fn sorted(&self) -> Vec<u64> {
         let stride = self.layout.stride;
         if stride == 1 {
@@ -148,7 +148,7 @@ impl Buffer {
         entries.concat()
     }
 
-    /// Takes all entries out.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.table.fill(EMPTY);
         self.len = 0;

@@ -2,30 +2,31 @@
 
 use crate::config::ConfigError;
 
-/// Sizes and settings of Logarithmic Gecko; [`GeckoConfig::new`] gives those that the paper recommends.
+/// Sizes and settings of Logarithmic Gecko; [`GeckoConfig::new`] returns those that the paper recommends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GeckoConfig {
-    /// Blocks of the device (K).
+    /// Number of blocks of the device (K).
     pub blocks: u32,
-    /// Pages in each (B).
+    /// Pages per block (B).
     pub pages_per_block: u32,
-    /// Size of a page, bytes (P).
+    /// Size of a page in bytes (P).
     pub page_bytes: u32,
-    /// Ratio between the sizes of levels (T), at least 2: with more, queries are cheaper and updates dearer.
+    /// Size ratio of successive levels (T), at least 2: a larger ratio makes queries cheaper and updates more
+    /// expensive.
     pub size_ratio: u32,
-    /// Parts that the bitmap of a block is cut into (S), from 1 to the block's pages.
+    /// Number of parts into which a block's bitmap is divided (S), from 1 to the pages per block.
     pub partitions: u32,
-    /// Whether a merge takes in all runs that it would lead to merging next (Appendix A).
+    /// True if a merge includes all runs that would have to be merged next (Appendix A).
     pub multiway: bool,
-    /// Whether the buffer is written after as many updates as it has room for entries, even if fewer entries are in it, so
-    /// that recovery has no more to find (Appendix C.2.2).
+    /// True if the buffer is written after as many updates as it has room for entries, even if it contains fewer
+    /// entries; this limits the updates that recovery must find (Appendix C.2.2).
     pub buffer_inserts_limited: bool,
-    /// Bits that an entry's key and erase flag take in flash.
+    /// Bits of an entry's key and erase flag in flash.
     pub key_bits: u32,
 }
 
 impl GeckoConfig {
-    /// Size ratio 2, keys of 32 bits, blocks cut into parts of as many bits, multi-way merges.
+    /// Returns the recommended settings: size ratio 2, keys of 32 bits, parts of 32 pages, multi-way merges.
     pub fn new(blocks: u32, pages_per_block: u32, page_bytes: u32) -> Self {
         GeckoConfig {
             blocks,
@@ -39,32 +40,34 @@ impl GeckoConfig {
         }
     }
 
-    /// Pages of a block that one entry tells of.
+    /// Returns the number of pages of a block that one entry covers.
     pub fn part_pages(&self) -> u32 {
         self.pages_per_block.div_ceil(self.partitions)
     }
 
-    /// Parts of a block: S, or fewer where parts of equal size cover the block with fewer.
+    /// Returns the number of parts of a block: S, or fewer if fewer parts of equal size cover the block.
     pub fn parts(&self) -> u32 {
         self.pages_per_block.div_ceil(self.part_pages())
     }
 
-    /// Entries of a flash page (V). As in the paper, headers are left out of it: they go to the spare area.
+    /// Returns the number of entries per flash page (V). As in the paper, headers do not count: they are in the spare
+    /// area.
     pub fn page_entries(&self) -> u32 {
         (u64::from(self.page_bytes) * 8 / u64::from(self.key_bits + self.part_pages())) as u32
     }
 
-    /// Entries if each part of each block had one.
+    /// Returns the number of entries if each part of each block has one.
     pub fn most_entries(&self) -> u64 {
         u64::from(self.blocks) * u64::from(self.parts())
     }
 
-    /// Pages of a run of all entries, if they were packed without gaps.
+    /// Returns the number of pages of a run with all entries, packed without gaps.
     pub fn largest_run_pages(&self) -> u64 {
         self.most_entries().div_ceil(u64::from(self.page_entries()))
     }
 
-    /// Levels that the paper reckons with (L): the logarithm of the largest run's pages to base T, rounded up.
+    /// Returns the number of levels in the paper's formulas (L): the logarithm of the largest run's pages to base T,
+    /// rounded up.
     pub fn levels(&self) -> u32 {
         let mut level = 0;
         while u64::from(self.size_ratio).pow(level) < self.largest_run_pages() {

@@ -1,15 +1,16 @@
-//! Entries, packed.
+//! Packed entries.
 //!
-//! An entry is one or more words. The first holds, from the top, the key, the erase flag and as many bits of the bitmap
-//! as fit; in most devices that is all of them. So entries sort as numbers do, and the bitmaps of equal keys are combined
-//! by a plain OR. The key is the part's number among all parts of the device. An erase is told by the flag on the block's
-//! first part: it comes before the others, and makes everything older of the whole block obsolete.
+//! An entry consists of one or more words. The first contains, from the top, the key, the erase flag and as many bits
+//! of the bitmap as fit; on most devices these are all bits. Entries are therefore sorted like numbers, and bitmaps
+//! of equal keys are combined with a plain OR. The key is the number of the part among all parts of the device. An
+//! erase is represented by the flag in the entry of the block's first part: it comes before the block's other entries
+//! and makes all older entries of the block obsolete.
 
 use super::config::GeckoConfig;
 use crate::units::{BlockId, Divider, Slot};
 use crate::validity::PageSet;
 
-/// Where things are in an entry.
+/// Layout of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// Entries per block.
@@ -21,22 +22,22 @@ pub(super) struct Layout {
     pages_per_block: u32,
     block_of: Divider,
     part_of: Divider,
-    /// Bits of the bitmap in the first word.
+    /// Number of bitmap bits in the first word.
     head_bits: u32,
 }
 
-/// How an entry's words are laid out in memory: the first has the key, the erase flag below it, and below that as many bits of the
-/// bitmap as fit; the others have the rest of the bitmap.
+/// Layout of an entry's words in memory. The first word contains the key, below it the erase flag, and below that as
+/// many bits of the bitmap as fit; the other words contain the rest of the bitmap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryWords {
-    /// Words of an entry.
+    /// Words per entry.
     pub stride: usize,
-    /// Bits of the bitmap in the first.
+    /// Number of bitmap bits in the first word.
     pub head_bits: u32,
 }
 
 impl GeckoConfig {
-    /// How the words of an entry are laid out in memory, for whoever writes them down otherwise.
+    /// Returns the layout of an entry's words in memory, for conversion to other formats.
     pub fn words(&self) -> EntryWords {
         let layout = Layout::new(self);
         EntryWords { stride: layout.stride, head_bits: layout.head_bits }
@@ -45,7 +46,7 @@ impl GeckoConfig {
 
 impl Layout {
     pub fn new(config: &GeckoConfig) -> Self {
-        // One value more than there are keys: no entry's first word is all ones.
+        // One value more than there are keys, so that no entry's first word is all ones.
         let key_bits = 64 - config.most_entries().leading_zeros();
         let head_bits = 63 - key_bits;
         let rest = config.part_pages().saturating_sub(head_bits);
@@ -60,19 +61,19 @@ impl Layout {
         }
     }
 
-    /// The key in an entry's first word.
+    /// Returns the key in an entry's first word.
     #[inline(always)]
     pub fn key(&self, head: u64) -> u64 {
         head >> (self.head_bits + 1)
     }
 
-    /// The first word of an entry without bits.
+    /// Returns the first word of an entry without bits.
     #[inline(always)]
     pub fn head(&self, key: u64) -> u64 {
         key << (self.head_bits + 1)
     }
 
-    /// Key of the block's first part.
+    /// Returns the key of the block's first part.
     #[inline(always)]
     pub fn first_key(&self, block: BlockId) -> u64 {
         u64::from(block.0) * u64::from(self.parts)
@@ -82,7 +83,7 @@ impl Layout {
         BlockId((key / u64::from(self.parts)) as u32)
     }
 
-    /// The page's key, and its bit in the entry: word and mask.
+    /// Returns the page's key, and its bit in the entry as word index and mask.
     #[inline(always)]
     pub fn place(&self, page: Slot) -> (u64, usize, u64) {
         let block = self.block_of.quotient(page.0);
@@ -96,19 +97,19 @@ impl Layout {
         }
     }
 
-    /// Whether an entry has neither flag nor bits.
+    /// True if an entry has neither the flag nor any bit.
     #[inline(always)]
     pub fn is_blank(&self, entry: &[u64]) -> bool {
         entry[0] & (2 * self.flag - 1) == 0 && entry[1..].iter().all(|word| *word == 0)
     }
 
-    /// Invalid pages that the entry tells of.
+    /// Returns the number of invalid pages in the entry.
     pub fn count(&self, entry: &[u64]) -> u32 {
         let rest: u32 = entry[1..].iter().map(|word| word.count_ones()).sum();
         (entry[0] & (self.flag - 1)).count_ones() + rest
     }
 
-    /// Adds the entry's pages to a set of its block.
+    /// Adds the entry's invalid pages to a set of pages of its block.
     pub fn collect(&self, entry: &[u64], invalid: &mut PageSet) {
         let part = self.key(entry[0]) % u64::from(self.parts);
         let from = part as u32 * self.part_of.divisor();
@@ -118,7 +119,7 @@ impl Layout {
         }
     }
 
-    /// Index of the first entry of a sorted list whose key is not below `key`.
+    /// Returns the index of the first entry of a sorted list whose key is at least `key`.
     pub fn find(&self, entries: &[u64], key: u64) -> usize {
         if self.stride == 1 {
             return entries.partition_point(|head| self.key(*head) < key);
@@ -131,7 +132,8 @@ impl Layout {
         low
     }
 
-    /// Adds the pages of a block told of in a sorted list; whether the block was erased after everything older.
+    /// Adds the invalid pages of a block from a sorted list. Returns true if the block was erased after all older
+    /// entries.
     pub fn collect_block(&self, entries: &[u64], block: BlockId, invalid: &mut PageSet) -> bool {
         let first = self.first_key(block);
         let end = first + u64::from(self.parts);

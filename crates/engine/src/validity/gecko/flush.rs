@@ -1,4 +1,4 @@
-//! Writing the buffer, and the merges that this leads to.
+//! Writing of the buffer, and the merges that this causes.
 
 use super::Gecko;
 use super::foresee::foresee_merge;
@@ -8,13 +8,13 @@ use crate::layer::LayerError;
 use crate::table::room;
 use crate::validity::ValidityFlash;
 
-/// Words of entries for which memory is kept from one merge to the next, two times. A merge needs twice the room for its result, so that
-/// what is kept adds nothing to the most memory that there ever is in use; to ask the system for it each time, which clears
-/// it, took a fifteenth of the time of GeckoFTL's writes.
+/// Maximum size, in words, of entry memory that is kept for later merges (twice). A merge needs twice the memory of
+/// its result anyway, so keeping it does not increase the peak. Allocating it each time, with zeroed pages from the
+/// system, took a fifteenth of the time of GeckoFTL's writes.
 const KEPT_WORDS: usize = 1 << 25;
 
 impl Gecko {
-    /// Writes the buffer, `told` being when the call under way began. On an error the store is as it was.
+    /// Writes the buffer; `told` is the time at which the current call began. After an error, the store is unchanged.
     pub(super) fn flush(&mut self, told: u64, flash: &mut dyn ValidityFlash) -> Result<(), LayerError> {
         let mut written = Vec::new();
         let merged = match self.cascade(told, &mut written, flash) {
@@ -36,13 +36,13 @@ impl Gecko {
         Ok(())
     }
 
-    /// Merges the buffer and the newest runs as long as two of them are in one level; how many runs. The last of `written`
-    /// is the result.
+    /// Merges the buffer and the newest runs as long as two of them are in the same level. Returns the number of
+    /// merged runs; the last element of `written` is the result.
     ///
-    /// Two-way, each result is written and read again to be merged with the next run, as one buffer a run is all there is.
-    /// Multi-way, a merge takes in from the onset all runs that it would come to. The paper's rule, which adds a run if one
-    /// of the level below takes part, is meant for T = 2, where two runs always fill the next level; here a run is added if
-    /// the pages so far reach its level.
+    /// With two-way merges, each result is written, and read again to be merged with the next run, because there is
+    /// only one buffer per run. With multi-way merges, one merge includes all runs that would have to be merged in
+    /// sequence. The paper's rule, which adds a run if one of the level below takes part, assumes T = 2, where two
+    /// runs always fill the next level. Here, a run is added if the pages so far reach its level.
     fn cascade(
         &mut self,
         created: u64,
@@ -54,7 +54,7 @@ impl Gecko {
         let mut pages = 1;
         let mut merged = 0;
         if self.runs.is_empty() {
-            // There is nothing that an erase flag could make obsolete.
+            // There is no older run, so erase flags are not needed.
             let mut settled = Vec::with_capacity(entries.len());
             Merge::new(self.layout, &entries, true).finish(&mut settled);
             entries = settled;
@@ -71,7 +71,8 @@ impl Gecko {
             self.keep(std::mem::replace(&mut entries, out));
             let run = &self.runs[merged];
             covers.0 = run.preamble.covers.0;
-            // What a merge comes to is foreseen from the pages put in; alignment can make the result a little longer.
+            // The number of runs in a merge is determined from the number of input pages; alignment can make the
+            // result a little longer.
             let foreseen = if self.config.multiway { pages + run.slots.len() as u64 } else { 0 };
             pages = foreseen.max(self.pages_of(&entries));
             merged += 1;
@@ -81,14 +82,14 @@ impl Gecko {
         Ok(merged)
     }
 
-    /// Keeps the memory of entries that are merged, unless it is more than is worth while.
+    /// Keeps the memory of merged entries for reuse, unless it is too large.
     fn keep(&mut self, entries: Vec<u64>) {
         if self.unused.len() < 2 && entries.capacity() <= KEPT_WORDS {
             self.unused.push(entries);
         }
     }
 
-    /// Whether a run of `pages` pages belongs into the level of the run at `next`, or past it.
+    /// True if a run of `pages` pages belongs in the level of the run at `next`, or above.
     fn reaches(&self, next: usize, pages: u64) -> bool {
         let ratio = self.config.size_ratio;
         self.runs
@@ -96,7 +97,8 @@ impl Gecko {
             .is_some_and(|run| level_of(run.slots.len() as u64, ratio) <= level_of(pages, ratio))
     }
 
-    /// The entries merged with those of the run at `index`, which is read, in the memory of `out` if there is enough.
+    /// Reads the run at `index` and returns its entries merged with `newer`, in the memory of `out` if that is large
+    /// enough.
     fn merged_with(
         &self,
         index: usize,
@@ -120,7 +122,7 @@ impl Gecko {
         Ok(out)
     }
 
-    /// Everything that is known, merged: nothing is written.
+    /// Returns all entries, merged, without writing anything.
     pub(super) fn all_merged(&self, flash: &mut dyn ValidityFlash) -> Result<Vec<u64>, LayerError> {
         let mut entries = self.buffer.sorted();
         for index in 0..self.runs.len() {

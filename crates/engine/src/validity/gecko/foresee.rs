@@ -1,21 +1,22 @@
-//! Looking ahead. In a query a page of each run is read, and each is found through several others in memory. So all are
-//! fetched together, a step at a time, before the first is looked at. A merge reads one page after the other: while one is merged those
-//! behind it are fetched, each one step farther than the one behind it.
+//! Prefetching. A query reads one page of each run, and each page is found through several pointers in memory. All of
+//! them are prefetched together, step by step, before the first one is read. A merge reads one page after the other:
+//! while one page is merged, the pages behind it are prefetched, each one step ahead of the page behind it.
 
 use super::Gecko;
 use crate::table::prefetch;
 use crate::units::{BlockId, Slot};
 use crate::validity::{ValidityFlash, ValidityPage};
 
-/// Steps from the address of a page to its entries, see [`ValidityFlash::foresee`].
+/// Number of steps from the address of a page to its entries, see [`ValidityFlash::foresee`].
 const STEPS: u32 = 4;
-/// Pages of the largest run from which on it is worth while: those of a smaller store are in the processor's cache.
+/// Minimum number of pages in the largest run for prefetching: smaller stores fit in the CPU cache.
 const FORESEE_FROM: usize = 64;
-/// Entries to both sides of where an entry is expected.
+/// Number of entries prefetched on each side of the expected position.
 const SPREAD: usize = 20;
 
 impl Gecko {
-    /// Finds the pages of each run that may hold entries of the block, and fetches what looking into them will read.
+    /// Finds the pages of each run that may contain entries of the block, and prefetches the data that the lookups
+    /// will read.
     pub(super) fn foresee(&mut self, block: BlockId, flash: &dyn ValidityFlash) {
         self.wanted.clear();
         let pages = self.runs.iter().map(|run| run.pages_of(block, &self.layout, &self.config));
@@ -30,7 +31,7 @@ impl Gecko {
         for step in 0..STEPS {
             firsts().for_each(|(run, page)| flash.foresee(run.slots[page], step));
         }
-        // The search begins in the middle; of the addresses beside it the processor then knows the translation.
+        // The search begins in the middle; prefetching it also loads the address translations of its neighbours.
         for (run, page) in firsts() {
             if let Some(ValidityPage::Gecko(found)) = flash.peek(run.slots[page]) {
                 prefetch(found.entries.as_ptr().wrapping_add(found.entries.len() / 2));
@@ -38,7 +39,8 @@ impl Gecko {
         }
         for (run, page) in firsts() {
             let Some(ValidityPage::Gecko(found)) = flash.peek(run.slots[page]) else { continue };
-            // Keys are spread evenly, so it is known about where the block's will be, and how the search comes there.
+            // Keys are evenly distributed, so the approximate position of the block's key, and the search path to it,
+            // can be predicted.
             let first = run.first_keys[page];
             let next = run.first_keys.get(page + 1).copied().unwrap_or(self.config.most_entries());
             let key = self.layout.first_key(block).max(first);
@@ -58,7 +60,7 @@ impl Gecko {
     }
 }
 
-/// The pages at `next` are merged one after the other, when the one in hand is.
+/// Prefetches for the pages at `next`, which are merged after the current page, in order.
 pub(super) fn foresee_merge(next: &[Slot], flash: &dyn ValidityFlash) {
     for (&at, step) in next.iter().skip(1).zip((0..STEPS).rev()) {
         flash.foresee(at, step);

@@ -1,20 +1,20 @@
-//! Two sorted lists of entries made one (Algorithm 3).
+//! Merging of two sorted lists of entries (Algorithm 3).
 //!
-//! A multi-way merge goes from the newest run to the oldest, adding one at a time to what is merged so far: as each run is
-//! about as large as all newer ones together, that costs twice the words of a merge by a heap and none of its
-//! comparisons.
+//! A multi-way merge processes runs from newest to oldest and merges one at a time with the result so far. As each
+//! run is about as large as all newer ones together, this moves twice as many words as a merge with a heap, but needs
+//! none of the heap's comparisons.
 
 use super::entry::Layout;
 
-/// Merges an older list, page by page, into a newer one.
+/// Merge of an older list, page by page, into a newer one.
 pub(super) struct Merge<'a> {
     layout: Layout,
     newer: &'a [u64],
     /// Index of the first word of `newer` that is not merged yet.
     at: usize,
-    /// Older entries with keys below this one are of a block erased since.
+    /// Older entries with keys below this one belong to a block that was erased since.
     cut: u64,
-    /// Whether there is nothing older than the result: erase flags have done their work.
+    /// True if there is nothing older than the result, so that erase flags are no longer needed.
     is_oldest: bool,
 }
 
@@ -23,9 +23,9 @@ impl<'a> Merge<'a> {
         Merge { layout, newer, at: 0, cut: 0, is_oldest }
     }
 
-    /// Adds to `out` all entries of both lists up to the last key of this page of the older one.
+    /// Appends to `out` all entries of both lists up to the last key in this page of the older list.
     pub fn page(&mut self, older: &[u64], out: &mut Vec<u64>) {
-        // A constant number of words lets the compiler drop the loops over them.
+        // With a constant number of words, the compiler removes the loops over words.
         match self.layout.stride {
             1 => self.page_of(1, older, out),
             stride => self.page_of(stride, older, out),
@@ -38,7 +38,8 @@ impl<'a> Merge<'a> {
         let layout = self.layout;
         let end = layout.key(older[last]) + 1;
         let rest = &self.newer[self.at..];
-        // Mostly as many newer entries as older ones; a search among all of them would miss the cache.
+        // There are usually as many newer entries as older ones; a binary search of all of them would cause cache
+        // misses.
         let mut reach = older.len();
         while rest.get(reach).is_some_and(|head| layout.key(*head) < end) {
             reach *= 2;
@@ -59,7 +60,7 @@ impl<'a> Merge<'a> {
             let takes_new = new_key <= old_key;
             let takes_old = old_key <= new_key;
             let erases = takes_new && new & layout.flag != 0;
-            // No branches where the order of keys is random.
+            // No branches, because the order of keys is random.
             let new_mask = u64::from(takes_new).wrapping_neg();
             let old_mask = u64::from(takes_old && !erases).wrapping_neg();
             for word in 0..stride {
@@ -74,7 +75,7 @@ impl<'a> Merge<'a> {
             i += usize::from(takes_new) * stride;
             j += usize::from(takes_old) * stride;
         }
-        // One list is at its end: what is left of the other follows.
+        // One list has ended; the rest of the other follows.
         while i < newer.len() {
             room[n..n + stride].copy_from_slice(&newer[i..i + stride]);
             if newer[i] & layout.flag != 0 {
@@ -90,7 +91,7 @@ impl<'a> Merge<'a> {
         out.truncate(start + n);
     }
 
-    /// Drops the flag of an entry that has nothing below it; words that are left of the entry.
+    /// Removes the flag of an entry if there is nothing older. Returns the number of words that remain of the entry.
     #[inline(always)]
     fn settle(&self, entry: &mut [u64]) -> usize {
         if self.is_oldest {
@@ -102,7 +103,7 @@ impl<'a> Merge<'a> {
         entry.len()
     }
 
-    /// Adds what is left of the newer list.
+    /// Appends the rest of the newer list.
     pub fn finish(self, out: &mut Vec<u64>) {
         let start = out.len();
         out.extend_from_slice(&self.newer[self.at..]);

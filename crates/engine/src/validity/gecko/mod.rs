@@ -1,12 +1,12 @@
-//! Logarithmic Gecko: page validity in flash at a fraction of a write per update (GeckoFTL, Section 3).
+//! Logarithmic Gecko: page validity in flash for a fraction of a write per update (GeckoFTL, Section 3).
 //!
-//! Updates go to a buffer of one flash page; a full buffer is written as a *run*, sorted by block. Runs of `T^i` to
-//! `T^(i+1) - 1` pages are in level `i`, and whenever two are in one level they are merged, as in an LSM-tree. What is
-//! merged are bitmaps: entries of the same pages are combined by OR, and an entry with the *erase flag* makes all older ones
-//! of its block obsolete. A query looks in the buffer and then in one page of each run, from the newest to the oldest, and
-//! ends at an erase flag.
+//! Updates go to a buffer of one flash page. A full buffer is written as a *run*, sorted by block. Runs of `T^i` to
+//! `T^(i+1) - 1` pages are in level `i`; when two runs are in the same level, they are merged, as in an LSM-tree.
+//! Entries are bitmaps: those of the same pages are combined with OR, and an entry with the *erase flag* makes all
+//! older entries of its block obsolete. A query searches the buffer and then one page of each run, from newest to
+//! oldest, and ends at an erase flag.
 //!
-//! It is usable without the rest: flash is whatever implements [`ValidityFlash`].
+//! It can be used without the rest of the engine, with any implementation of [`ValidityFlash`].
 //!
 //! ```
 //! use wearwell_base::units::{BlockId, Slot};
@@ -24,7 +24,7 @@
 //! let mut invalid = PageSet::new(128);
 //! gecko.query(BlockId(7), &mut invalid, &mut flash)?;
 //! assert!(invalid.contains(3) && invalid.contains(100) && invalid.count() == 2);
-//! // 1025 updates, two writes: 512 entries fit into a page, and the second flush merged its page with the first one's.
+//! // 1025 updates, two flushes: 512 entries fit into a page, and the second flush merged its page with the first one's.
 //! assert_eq!((gecko.report().flushes, flash.appends()), (2, 3));
 //!
 //! gecko.erased(BlockId(7), &mut flash)?;
@@ -59,29 +59,29 @@ use entry::Layout;
 use run::{Run, gecko_page, is_aligned, level_of};
 use std::ops::Range;
 
-/// What a store did since it was made or recovered.
+/// Counts since a store was created or recovered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GeckoReport {
-    /// Times that the buffer was written.
+    /// Number of times that the buffer was written.
     pub flushes: u64,
-    /// Flushes that led to a merge.
+    /// Flushes that caused a merge.
     pub merges: u64,
     /// Entries written, in flushes and merges.
     pub entries_written: u64,
-    /// Pages written, without those that cleaning moved.
+    /// Pages written, except those that cleaning moved.
     pub pages_written: u64,
 }
 
-/// What is known of a block, or a part of one, in one place.
+/// An entry: known invalid pages of a block, or of a part of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GeckoEntry {
     /// The block.
     pub block: BlockId,
-    /// Whether all that is older of the block is obsolete.
+    /// True if all older entries of the block are obsolete.
     pub is_erased: bool,
-    /// Its pages that this entry says are invalid.
+    /// Invalid pages according to this entry.
     pub invalid: PageSet,
-    /// The flash page of the run that holds it; 0 in the buffer.
+    /// Index of the page in the run that contains the entry; 0 in the buffer.
     pub page: u32,
 }
 
@@ -91,25 +91,25 @@ pub struct Gecko {
     config: GeckoConfig,
     layout: Layout,
     buffer: Buffer,
-    /// From the newest to the oldest, each of a higher level than the one before.
+    /// Runs from newest to oldest; each is in a higher level than the one before.
     runs: Vec<Run>,
     next_run: u32,
     next_flush: u64,
     durable_until: u64,
     report: GeckoReport,
-    /// Of each run, the pages that may hold entries of the block asked for.
+    /// For each run, the pages that may contain entries of the queried block; kept to reuse the allocation.
     wanted: Vec<Range<usize>>,
-    /// Memory for entries that are merged.
+    /// Memory for merged entries, kept for reuse.
     unused: Vec<Vec<u64>>,
 }
 
 impl Gecko {
-    /// No page is invalid.
+    /// Creates a store without invalid pages.
     ///
     /// # Errors
     ///
-    /// A size ratio below 2, no partitions or more than a block has pages, a page too small for two entries, keys too
-    /// short for the device: with the key and what is allowed.
+    /// Fails for a size ratio below 2, for no partitions or more than a block has pages, for a page too small for two
+    /// entries, and for keys too short for the device. The error contains the key and the allowed values.
     pub fn new(config: GeckoConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let layout = Layout::new(&config);
@@ -127,32 +127,33 @@ impl Gecko {
         })
     }
 
-    /// Its sizes and settings.
+    /// Returns the sizes and settings.
     pub fn config(&self) -> &GeckoConfig {
         &self.config
     }
 
-    /// What it did.
+    /// Returns the counts.
     pub fn report(&self) -> GeckoReport {
         self.report
     }
 
-    /// Level and pages of each run, from the newest to the oldest.
+    /// Returns level and number of pages of each run, from newest to oldest.
     pub fn runs(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let pages = self.runs.iter().map(|run| run.slots.len() as u64);
         pages.map(|pages| (level_of(pages, self.config.size_ratio), pages))
     }
 
-    /// Entries in the buffer.
+    /// Returns the number of entries in the buffer.
     pub fn buffered(&self) -> u32 {
         self.buffer.len()
     }
 
-    /// The entries of the buffer and then of each run, from the newest to the oldest: for whoever wants to look at them, at no cost.
+    /// Returns the entries of the buffer and then of each run, from newest to oldest, without counting reads; for
+    /// display.
     ///
     /// # Panics
     ///
-    /// On another flash than the store's own.
+    /// If `flash` is not the store's own.
     pub fn entries(&self, flash: &dyn ValidityFlash) -> Vec<Vec<GeckoEntry>> {
         let of = |entries: &[u64], page: u32| -> Vec<GeckoEntry> {
             let entries = entries.chunks_exact(self.layout.stride);
@@ -172,7 +173,7 @@ impl Gecko {
         std::iter::once(of(&self.buffer.sorted(), 0)).chain(self.runs.iter().map(run)).collect()
     }
 
-    /// Makes an update; should the buffer be full then, writes it, and takes the update back if that fails.
+    /// Makes an update. If the buffer is then full, writes it; if the write fails, undoes the update.
     fn update(
         &mut self,
         key: u64,
@@ -195,7 +196,7 @@ impl Gecko {
         self.flush(flash.now(), flash).inspect_err(|_| self.buffer = before)
     }
 
-    /// Pages that these entries take.
+    /// Returns the number of pages that these entries need.
     fn pages_of(&self, entries: &[u64]) -> u64 {
         run::pages_of(entries, &self.config, &self.layout)
     }
@@ -292,9 +293,9 @@ impl PageValidity for Gecko {
     }
 
     fn ram(&self) -> Vec<RamPart> {
-        // All runs together take at most twice the pages of the largest; an entry of the directory is a key and an address.
+        // All runs together have at most twice the pages of the largest; a directory entry is a key and an address.
         let directories = 2 * 4 * 2 * self.config.largest_run_pages();
-        // One for updates, one for output, and one for each run that takes part in a merge.
+        // One buffer for updates, one for output, and one for each run in a merge.
         let inputs = if self.config.multiway { self.config.levels() } else { 2 };
         let buffers = u64::from(self.config.page_bytes) * u64::from(2 + inputs);
         vec![
@@ -304,14 +305,14 @@ impl PageValidity for Gecko {
     }
 
     fn most_appended(&self) -> u64 {
-        // Alignment may leave a page empty but for V - S + 1 entries.
+        // Because of alignment, a page may contain as few as V - S + 1 entries.
         let (entries, parts) = (self.config.page_entries(), self.config.parts());
         let least = u64::from(if is_aligned(&self.config) { entries - parts + 1 } else { entries });
         let largest = self.config.most_entries().div_ceil(least).max(1);
         if self.config.multiway {
             return largest;
         }
-        // A chain of merges writes a result for each level, of what the levels up to it hold at most.
+        // A chain of merges writes a result for each level, containing at most what all levels up to it hold.
         let ratio = u64::from(self.config.size_ratio);
         let (mut total, mut put_in) = (0, 1);
         for level in 0..=level_of(largest, self.config.size_ratio) {

@@ -1,40 +1,40 @@
-//! What the pages of runs hold.
+//! Contents of the pages of runs.
 
 use crate::units::Slot;
 
-/// What a run says of itself on its first page.
+/// Description of a run on its first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preamble {
-    /// Its level when it was written.
+    /// Level of the run when it was written.
     pub level: u32,
-    /// Sequence number at which the update that led to it was told: it holds everything told before.
+    /// Sequence number at which the update that caused the run was reported; the run contains all earlier updates.
     pub created: u64,
-    /// First and last of the flushes whose entries it holds.
+    /// Numbers of the first and the last flush whose entries the run contains.
     pub covers: (u64, u64),
 }
 
-/// What a run says of itself on its last page; a run without is only partly written.
+/// Description of a run on its last page; a run without one is incomplete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Postamble {
-    /// As on the first page.
+    /// Same content as on the first page.
     pub preamble: Preamble,
-    /// First key of each page, this one's last.
+    /// First key of each page, including this last one.
     pub first_keys: Box<[u64]>,
-    /// Where the pages before this one were written.
+    /// Locations of the pages before this one.
     pub slots: Box<[Slot]>,
 }
 
 /// A page of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeckoPage {
-    /// Number of the run, unique.
+    /// Unique number of the run.
     pub run: u32,
-    /// The page's place in the run.
+    /// Index of the page in the run.
     pub index: u32,
-    /// On the first page.
+    /// Present on the first page.
     pub preamble: Option<Preamble>,
-    /// On the last page.
+    /// Present on the last page.
     pub postamble: Option<Box<Postamble>>,
-    /// Entries, packed.
+    /// Packed entries.
     pub entries: Box<[u64]>,
 }

@@ -1,9 +1,9 @@
-//! Finding the runs again after power was lost (Appendix C.1).
+//! Recovery of the runs after power loss (Appendix C.1).
 //!
-//! The paper keeps the newest run of each level. That is not enough: where many entries coincide, the result of a merge
-//! lands in a level below that of what was merged, which would come to life again. So each run says which flushes it holds,
-//! and a run is superseded if, and only if, a complete one created later holds all of its flushes. A merge that leaves no
-//! entry at all writes a run of one empty page, for the same reason.
+//! The paper keeps the newest run of each level. That is not sufficient: if many entries coincide, the result of a
+//! merge is in a lower level than the merged runs, which would become valid again. Therefore each run records the
+//! flushes that it contains. A run is superseded exactly if a complete run created later contains all of its flushes.
+//! For the same reason, a merge without any remaining entry writes a run of one empty page.
 
 use super::page::Postamble;
 use super::run::{Run, gecko_page};
@@ -13,12 +13,13 @@ use crate::units::Slot;
 use crate::validity::{Found, ValidityFlash};
 
 impl Gecko {
-    /// Finds the runs that were in use. Reads the last page of each run, and all pages of those of which cleaning moved one.
-    /// What was told since [`durable_until`](crate::validity::PageValidity::durable_until) must be told again.
+    /// Finds the runs that were in use. Reads the last page of each run, and all pages of runs of which cleaning
+    /// moved a page. Updates since [`durable_until`](crate::validity::PageValidity::durable_until) must be reported
+    /// again.
     ///
     /// # Panics
     ///
-    /// If [`Gecko::new`] refuses `config`.
+    /// If [`Gecko::new`] rejects `config`.
     pub fn recover(
         config: GeckoConfig,
         pages: &[Found],
@@ -47,13 +48,14 @@ impl Gecko {
     }
 }
 
-/// Whether the newer run holds all flushes of the older one.
+/// True if the newer run contains all flushes of the older one.
 fn covers(newer: &Run, older: &Run) -> bool {
     let (outer, inner) = (newer.preamble.covers, older.preamble.covers);
     outer.0 <= inner.0 && inner.1 <= outer.1
 }
 
-/// The run made of these pages, in the order in which they were written; `None` if some are missing.
+/// Returns the run that consists of these pages, given in the order in which they were written; `None` if some are
+/// missing.
 fn complete_run(pages: &[Found], flash: &mut dyn ValidityFlash) -> Result<Option<Run>, LayerError> {
     let last = pages.last().expect("a run has pages");
     if let Some(postamble) = &gecko_page(flash.read(last.at)?).postamble {
@@ -62,7 +64,7 @@ fn complete_run(pages: &[Found], flash: &mut dyn ValidityFlash) -> Result<Option
             return Ok(Some(run(last.label, postamble, pages.iter().map(|page| page.at).collect())));
         }
     }
-    // Some page was moved, or never written: the headers tell. Of two copies the newer counts.
+    // Some page was moved, or never written, so the headers must be read. Of two copies, the newer one is used.
     let mut newest: Vec<Slot> = Vec::new();
     let mut postamble = None;
     for page in pages {

@@ -8,7 +8,7 @@ use crate::units::{BlockId, Slot};
 use crate::validity::{ValidityFlash, ValidityPage};
 use std::ops::Range;
 
-/// A run, and the directory of its pages.
+/// A run and the directory of its pages.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub number: u32,
@@ -19,7 +19,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Pages that may hold entries of the block.
+    /// Returns the pages that may contain entries of the block.
     pub fn pages_of(&self, block: BlockId, layout: &Layout, config: &GeckoConfig) -> Range<usize> {
         let first = layout.first_key(block);
         let end = self.pages_before(first + u64::from(layout.parts), config);
@@ -29,8 +29,8 @@ impl Run {
         self.pages_before(first + 1, config).saturating_sub(1)..end
     }
 
-    /// Pages whose first key is below `key`. Keys are spread evenly, so it is known about where the search ends: the middles of a search
-    /// among all would miss the processor's cache one after the other.
+    /// Returns the number of pages whose first key is below `key`. Keys are evenly distributed, so the search starts
+    /// at the expected position: a binary search over all pages would miss the CPU cache at every step.
     fn pages_before(&self, key: u64, config: &GeckoConfig) -> usize {
         let keys = &self.first_keys;
         let guess = (key as f64 / config.most_entries() as f64 * keys.len() as f64) as usize;
@@ -48,7 +48,7 @@ impl Run {
     }
 }
 
-/// The level of a run of so many pages: `T^level` is the largest power not above it.
+/// Returns the level of a run with `pages` pages: `T^level` is the largest power that does not exceed `pages`.
 pub(super) fn level_of(pages: u64, size_ratio: u32) -> u32 {
     pages.max(1).ilog(u64::from(size_ratio))
 }
@@ -58,13 +58,13 @@ pub(super) fn gecko_page(page: &ValidityPage) -> &GeckoPage {
     page
 }
 
-/// Whether all entries of a block are kept on one page, for queries to read one page a run: a few places at a page's end
-/// stay empty. It takes pages that hold a block.
+/// True if all entries of a block are kept on the same page, so that a query reads one page per run. This leaves some
+/// space at the ends of pages empty, and is only possible if a page has room for a block's entries.
 pub(super) fn is_aligned(config: &GeckoConfig) -> bool {
     config.parts() <= config.page_entries()
 }
 
-/// Cuts sorted entries into pages: indices of words where each begins, and the end.
+/// Splits sorted entries into pages. Returns the index of the first word of each page, and the end.
 fn cut(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> Vec<usize> {
     let most = config.page_entries() as usize * layout.stride;
     let block = |at: usize| layout.block(layout.key(entries[at]));
@@ -82,8 +82,8 @@ fn cut(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> Vec<usize> {
 }
 
 impl Gecko {
-    /// Writes entries as a run, which is pushed to `written` beforehand: what is there of it after an error is to be
-    /// discarded. Without a postamble a run is as good as not written once power is lost.
+    /// Writes entries as a run. The run is added to `written` before its pages are written; after an error, the pages
+    /// listed there must be discarded. After power loss, a run without a postamble is ignored.
     pub(super) fn write_run(
         &mut self,
         entries: &[u64],
@@ -127,12 +127,12 @@ impl Gecko {
     }
 }
 
-/// Pages that these entries take as a run.
+/// Returns the number of pages that these entries need as a run.
 pub(super) fn pages_of(entries: &[u64], config: &GeckoConfig, layout: &Layout) -> u64 {
     cut(entries, config, layout).len() as u64 - 1
 }
 
-/// Holds a run's directory against what is in flash.
+/// Checks a run's directory against the contents of the flash.
 pub(super) fn check(
     run: &Run,
     config: &GeckoConfig,
@@ -172,9 +172,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Wherever keys crowd, and however far from where they were expected.
+        /// For any distribution of keys, at any distance from the expected position.
         #[test]
-        fn a_search_from_a_guess_finds_what_one_among_all_finds(
+        fn search_from_guess_equals_full_search(
             mut first_keys in prop::collection::vec(prop_oneof![0u64..40, 0u64..4096, 4000u64..4096], 0..200),
             key in 0u64..4200,
         ) {

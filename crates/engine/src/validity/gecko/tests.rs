@@ -1,15 +1,16 @@
-//! What Logarithmic Gecko costs, held against the paper; that it is right, is in the tests of all stores.
+//! Costs of Logarithmic Gecko compared with the paper. Its correctness is covered by the tests of all stores.
 
 use super::*;
 use crate::seed::{Random, Seed, below};
 use crate::validity::MemoryFlash;
 
-/// Pages of 64 entries; a block has one entry, of 32 bits and a key of as many.
+/// Returns a configuration with pages of 64 entries. A block has one entry, with 32 bits of bitmap and a key of 32
+/// bits.
 fn config(size_ratio: u32, multiway: bool) -> GeckoConfig {
     GeckoConfig { size_ratio, multiway, ..GeckoConfig::new(1 << 13, 32, 512) }
 }
 
-/// Random pages become invalid, and after every 50 a random block is erased; how many updates that is.
+/// Invalidates random pages and erases a random block after every 50. Returns the number of updates.
 fn update(gecko: &mut Gecko, flash: &mut MemoryFlash, random: &mut Random, rounds: u64) -> u64 {
     let (blocks, pages) = (u64::from(gecko.config.blocks), u64::from(gecko.config.pages_per_block));
     for _ in 0..rounds {
@@ -22,7 +23,7 @@ fn update(gecko: &mut Gecko, flash: &mut MemoryFlash, random: &mut Random, round
 }
 
 #[test]
-fn updates_cost_what_table_1_says() {
+fn update_costs_match_table_1() {
     for (size_ratio, multiway) in [(2, true), (2, false), (3, true), (3, false), (4, true), (5, false)] {
         let config = config(size_ratio, multiway);
         let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
@@ -34,7 +35,7 @@ fn updates_cost_what_table_1_says() {
         let entries = f64::from(config.page_entries());
         let levels = (f64::from(config.blocks) / entries).ln() / f64::from(size_ratio).ln();
         let bound = f64::from(size_ratio) / entries * levels;
-        // The constant is below 1, and the cost is no less than one write for a buffer of so many updates.
+        // The constant factor is below 1, and the cost is at least one write per full buffer.
         assert!(writes / updates < bound, "T = {size_ratio}: {} > {bound}", writes / updates);
         assert!(reads / updates < bound, "T = {size_ratio}: {} > {bound}", reads / updates);
         assert!(writes / updates > 0.9 / entries, "T = {size_ratio}: {}", writes / updates);
@@ -42,7 +43,7 @@ fn updates_cost_what_table_1_says() {
 }
 
 #[test]
-fn merging_many_runs_at_once_saves_writes_and_changes_no_answer() {
+fn multiway_merge_saves_writes_and_changes_no_answer() {
     let mut answers = Vec::new();
     for multiway in [true, false] {
         let (mut gecko, mut flash) = (Gecko::new(config(2, multiway)).unwrap(), MemoryFlash::new());
@@ -58,7 +59,7 @@ fn merging_many_runs_at_once_saves_writes_and_changes_no_answer() {
 }
 
 #[test]
-fn a_query_reads_a_page_of_each_run_and_runs_are_few() {
+fn query_reads_one_page_per_run() {
     for partitions in [1, 5, 32] {
         let config = GeckoConfig { partitions, ..config(2, true) };
         let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
@@ -90,7 +91,7 @@ fn a_query_ends_at_an_erase_flag() {
     let reads = flash.reads();
     gecko.query(BlockId(77), &mut invalid, &mut flash).unwrap();
     assert_eq!((flash.reads() - reads, invalid.count()), (0, 0), "the buffer knows");
-    // Written to flash, the flag is in the newest run.
+    // After the buffer has been written, the flag is in the newest run.
     gecko.save(&mut flash).unwrap();
     assert!(gecko.runs().count() > 1, "{:?}", gecko.runs().collect::<Vec<_>>());
     let reads = flash.reads();
@@ -99,7 +100,7 @@ fn a_query_ends_at_an_erase_flag() {
 }
 
 #[test]
-fn an_erase_takes_one_entry_however_many_parts_a_block_has() {
+fn erase_takes_one_entry_for_any_number_of_parts() {
     let config = GeckoConfig { partitions: 8, ..config(2, true) };
     let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::new());
     for part in 0..8 {
@@ -111,7 +112,7 @@ fn an_erase_takes_one_entry_however_many_parts_a_block_has() {
 }
 
 #[test]
-fn what_a_merge_made_smaller_does_not_come_back() {
+fn recovery_ignores_runs_merged_into_smaller_one() {
     let config = GeckoConfig::new(256, 32, 64);
     assert_eq!(config.page_entries(), 8);
     let (mut gecko, mut flash) = (Gecko::new(config).unwrap(), MemoryFlash::keeping_discarded());
@@ -122,7 +123,8 @@ fn what_a_merge_made_smaller_does_not_come_back() {
     for block in 0..32 {
         gecko.erased(BlockId(block), &mut flash).unwrap();
     }
-    // Nothing is left, in a run of a page: the four-page run is still in flash, and no other is in its level.
+    // No entry is left, in a run of one page: the run of four pages is still in flash, and there is no other run in
+    // its level.
     assert_eq!(gecko.runs().collect::<Vec<_>>(), [(0, 1)]);
     let found = flash.found();
     let mut gecko = Gecko::recover(config, &found, &mut flash).unwrap();
@@ -144,11 +146,11 @@ fn the_buffer_can_be_limited_by_updates() {
 }
 
 #[test]
-fn sizes_are_the_papers() {
+fn sizes_match_the_paper() {
     // Figure 2: 2 TB in blocks of 128 pages of 4 KiB.
     let config = GeckoConfig::new(1 << 22, 128, 4096);
     assert_eq!((config.partitions, config.page_entries(), config.levels()), (4, 512, 15));
-    // Appendix B counts entries of whole blocks: 4 bytes of key and 16 of bits.
+    // Appendix B assumes entries of whole blocks: 4 bytes of key and 16 of bits.
     let whole = GeckoConfig { partitions: 1, ..config };
     let formula = 2.0 * 4.0 * 2.0 * f64::from(1 << 22) / (4096.0 / (4.0 + 128.0 / 8.0));
     let ram = Gecko::new(whole).unwrap().ram();
@@ -158,7 +160,7 @@ fn sizes_are_the_papers() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused_by_key() {
+fn invalid_settings_are_rejected_by_key() {
     let good = config(2, true);
     assert!(Gecko::new(good).is_ok());
     let refusals = [
