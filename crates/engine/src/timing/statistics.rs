@@ -91,13 +91,13 @@ impl Outages {
 /// Measurements of the clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimingReport {
-    /// When the measurement began, nanoseconds of simulated time.
+    /// Begin of the measurement, nanoseconds of simulated time.
     pub start_ns: u64,
-    /// Simulated time from there to the end of the last request or operation, nanoseconds.
+    /// Simulated time from the begin to the end of the last request or operation, nanoseconds.
     pub elapsed_ns: u64,
-    /// Requests that arrived and ended in that time, a second.
+    /// Requests that arrived and ended in that time, per second.
     pub requests_per_s: f64,
-    /// Bytes that they read and wrote, a second.
+    /// Bytes that these requests read and wrote, per second.
     pub bytes_per_s: f64,
     /// Response times by kind: `read`, `write`, `trim` and `flush`; kinds that did not occur are omitted.
     pub requests: BTreeMap<String, RequestTimes>,
