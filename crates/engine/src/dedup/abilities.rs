@@ -80,7 +80,8 @@ impl<L: Layer<Content>> Dedup<L> {
         self.store(planned, hint, true)
     }
 
-    /// A slot dies only with the last page that shares it; slots with other sharers count as valid in their blocks.
+    /// A slot becomes invalid only with the last page that shares it; slots with other sharers count as valid in
+    /// their blocks.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let tables = self.sharing.lock();
         let mut dying: BTreeMap<u32, u32> = BTreeMap::new();

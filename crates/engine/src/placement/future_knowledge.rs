@@ -52,8 +52,8 @@ impl PlacementKind for Config {
     }
 }
 
-/// Stream `i` takes pages that die within the `i + 1`th block of host writes from now; the last stream takes all
-/// others.
+/// Stream `i` takes pages that are invalidated within the `i + 1`th block of host writes from now; the last stream
+/// takes all others.
 ///
 /// Pages that cleaning moves are placed by their remaining life. No memory is reported: no device could have this
 /// knowledge.

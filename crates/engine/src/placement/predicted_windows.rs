@@ -76,7 +76,7 @@ impl PlacementKind for Config {
     }
 }
 
-/// Death of a page beyond the look-ahead, or of a page without data.
+/// Invalidation of a page beyond the look-ahead, or of a page without data.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Knowledge of the future, with an artificial error.
@@ -87,7 +87,8 @@ struct Predictor {
 }
 
 impl Predictor {
-    /// Returns the predicted death of the version that write `now` creates, or [`UNKNOWN`] beyond the look-ahead.
+    /// Returns the predicted invalidation of the version that write `now` creates, or [`UNKNOWN`] beyond the
+    /// look-ahead.
     fn predict(&mut self, page: Lpn, now: u64) -> u64 {
         let (death, reach) = (self.foresight.write(page, now), self.foresight.reach());
         if self.error == 0.0 {
@@ -115,7 +116,7 @@ struct Held {
     dies: u64,
 }
 
-/// Smallest number of recent deaths over which errors are averaged.
+/// Smallest number of recent invalidations over which errors are averaged.
 const FEWEST_DEATHS: f64 = 256.0;
 
 /// Reliability of the predictions.
@@ -148,7 +149,7 @@ impl Trust {
         }
     }
 
-    /// Updates the errors after the death of a page with write `now`.
+    /// Updates the errors after write `now` invalidated a page.
     fn learn(&mut self, page: Held, now: u64) {
         let miss = (page.dies.abs_diff(now) as f64).min(self.worst);
         let life = ((now - page.born) as f64).min(self.worst);
@@ -165,14 +166,15 @@ impl Trust {
     }
 }
 
-/// Pages predicted to die in the same window go to the same stream; windows are as long as the prediction error.
+/// Pages predicted to be invalidated in the same window go to the same stream; windows are as long as the prediction
+/// error.
 ///
 /// Predictions come with writes. With exact predictions this is the placement `death_windows`, except that pages
-/// written with an unknown death are not predicted again when moved. Windows are widened to the recent mean error,
-/// which is updated whenever a page dies: narrower windows would not separate pages reliably. If fewer than two
-/// windows would be left, or the mean life predicts as well, host pages go to one stream and moved pages to another,
-/// like in the double frontier. Streams that are no longer used first fill their open blocks. A page that has
-/// outlived its prediction counts as one with an unknown death.
+/// written with an unknown invalidation are not predicted again when moved. Windows are widened to the recent mean
+/// error, which is updated whenever a page is invalidated: narrower windows would not separate pages reliably. If
+/// fewer than two windows would be left, or the mean life predicts as well, host pages go to one stream and moved
+/// pages to another, like in the double frontier. Streams that are no longer used first fill their open blocks. A
+/// page that has outlived its prediction counts as one with an unknown invalidation.
 ///
 /// It is public of the algorithm of Lange, Naor and Yadgar that it gains with better predictions and is never worse
 /// than greedy cleaning without predictions; the method used here is our own.
@@ -186,7 +188,7 @@ pub struct PredictedWindows {
 }
 
 impl PredictedWindows {
-    /// Returns the stream of a page that is predicted to die with write `death`.
+    /// Returns the stream of a page that write `death` is predicted to invalidate.
     fn wanted(&self, death: u64, now: u64, cause: Cause) -> StreamId {
         match self.trust.used {
             Some(windows) => windows.stream((death != UNKNOWN && death >= now).then_some(death), now),

@@ -380,7 +380,7 @@ fn streams(placement: &mut dyn Placement, writes: &[u32], moved: &[u32]) -> (Vec
 
 #[test]
 fn future_knowledge_counts_blocks_of_writes_to_come() {
-    // Page 0 lives 3 writes, then 1, then 9; page 1 lives 5 writes; page 2 dies with write 13.
+    // Page 0 lives 3 writes, then 1, then 9; page 1 lives 5 writes; write 13 invalidates page 2.
     let writes = [0, 1, 2, 0, 0, 9, 1, 9, 9, 9, 9, 9, 9, 0, 2];
     let mut placement = foreseeing(json!({"kind": "fk", "streams": 3}), &writes);
     let (given, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
@@ -399,7 +399,7 @@ fn pages_that_die_in_one_window_share_a_stream() {
     let (given, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
     // Deaths 3, 6, 14, 4, 13, 7, never: windows 0, 1, 3, 1, 3, 1. Window 3 is too far ahead from windows 0 and 1.
     assert_eq!(given, [0, 1, 2, 1, 2, 1, 2]);
-    // From window 1, window 3 is too far ahead for two streams; page 9 dies with the next write.
+    // From window 1, window 3 is too far ahead for two streams; the next write invalidates page 9.
     assert_eq!(moved, [2, 2, 1]);
     // With as much spare space as data, one window spans the look-ahead.
     assert_eq!(foreseeing(json!("death_windows"), &writes).streams(), 2);

@@ -1,13 +1,13 @@
-//! Streams for time windows of page deaths, shared by several placements.
+//! Streams for time windows of page invalidations, shared by several placements.
 
 use crate::config::{ConfigError, StoreSize};
 use crate::units::StreamId;
 
 /// Windows of equal length; each of the next few windows has a stream, and one stream takes pages with a later or
-/// unknown death.
+/// unknown invalidation.
 ///
-/// Pages of one window die together, whenever they were written: after the window, its blocks are empty. Until then
-/// half of the pages that die in it wait on average, and each stream has half a block open.
+/// Pages of one window are invalidated together, whenever they were written: after the window, its blocks are empty.
+/// Until then half of the pages that are invalidated in it wait on average, and each stream has half a block open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
     /// Host writes per window.
@@ -35,8 +35,8 @@ impl Windows {
         if streams < 2 {
             return Err(ConfigError::new("streams", format!("is {streams}; 2 to 255 are allowed")));
         }
-        // Dead pages that wait for the end of their window take at most half of the spare space, or less if shorter
-        // windows cover the look-ahead.
+        // Invalid pages that wait for the end of their window take at most half of the spare space, or less if
+        // shorter windows cover the look-ahead.
         let all = reach.div_ceil(u64::from(streams - 1));
         let width = window_pages.map_or(all.min(spare_pages).max(block_pages), u64::from);
         if width == 0 {
@@ -45,17 +45,17 @@ impl Windows {
         Ok(Windows { width, near: streams - 1 })
     }
 
-    /// Returns the number of streams: one per window, and one for later deaths.
+    /// Returns the number of streams: one per window, and one for later invalidations.
     pub fn streams(self) -> u8 {
         self.near + 1
     }
 
-    /// Returns the stream of pages that are not known to die within the next windows.
+    /// Returns the stream of pages that are not known to be invalidated within the next windows.
     pub fn far(self) -> StreamId {
         StreamId(self.near)
     }
 
-    /// Returns the stream of a page that dies with host write `death`, seen from write `now`.
+    /// Returns the stream of a page that host write `death` invalidates, seen from write `now`.
     pub fn stream(self, death: Option<u64>, now: u64) -> StreamId {
         match death.map(|death| death / self.width) {
             Some(window) if window.saturating_sub(now / self.width) < u64::from(self.near) => {

@@ -15,10 +15,10 @@ pub enum Verdict {
         /// Reference count for the placement.
         references: u32,
     },
-    /// The page is forgotten and dies with the victim.
+    /// The page is unmapped and lost with the victim.
     Drop,
-    /// The page is forgotten, and its content is written as page `owner`, whose old copy dies. `owner` lies outside
-    /// the victim.
+    /// The page is unmapped, and its content is written as page `owner`, whose old copy becomes invalid. `owner` lies
+    /// outside the victim.
     Replace {
         /// Page to write.
         owner: Lpn,
@@ -57,7 +57,7 @@ pub(crate) trait Mover<P> {
     /// Forgets the `at`-th page.
     fn forget(&mut self, at: usize);
 
-    /// Writes `page` where the placement wants it now; its old copy, if any, dies as if overwritten.
+    /// Writes `page` where the placement wants it now; its old copy, if any, becomes invalid as if overwritten.
     fn write_instead(&mut self, page: Lpn, data: &P, references: u32) -> Result<(), LayerError>;
 }
 

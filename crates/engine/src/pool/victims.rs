@@ -6,8 +6,8 @@ use crate::units::BlockId;
 use crate::victim::{Below, Blocks, VictimPolicy};
 
 /// Limit on consecutive victims full of valid pages, as a multiple of the number of blocks, before cleaning gives up.
-/// A deterministic policy meets none or goes round once. A random policy finds the only block with a dead page among
-/// `n` blocks in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
+/// A deterministic policy meets none or goes round once. A random policy finds the only block with a invalid page
+/// among `n` blocks in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
 const FRUITLESS_ROUNDS: u64 = 64;
 
 /// Placeholder policy for FTLs that select victims themselves.

@@ -178,8 +178,8 @@ impl Blocks {
         self.now += host_pages;
     }
 
-    /// Opens the erased block. All its pages count as valid until they die, so that a page that is overwritten while
-    /// its block is open costs a single decrement, like any other.
+    /// Opens the erased block. All its pages count as valid until they are invalidated, so that a page that is
+    /// overwritten while its block is open costs a single decrement, like any other.
     pub(crate) fn open(&mut self, block: BlockId) {
         self.counts[block.index()] = self.pages_per_block | NOT_CANDIDATE;
     }

@@ -1,5 +1,5 @@
-//! Victim policy with known page deaths: takes the block whose dead pages would wait longest, relative to the pages
-//! to be moved.
+//! Victim policy with foreknowledge of page invalidations: takes the block whose invalid pages would wait longest,
+//! relative to the pages to be moved.
 
 use super::search::CostSearch;
 use super::{Blocks, Needs, Victim, VictimPolicy};
@@ -17,8 +17,8 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Look-ahead in drive writes, above 0; each takes 4 bytes of memory per logical page. Later deaths count as if
-    /// at the end of the look-ahead.
+    /// Look-ahead in drive writes, above 0; each takes 4 bytes of memory per logical page. Later invalidations count
+    /// as if at the end of the look-ahead.
     pub look_ahead: f64,
     /// Candidates drawn, with replacement, for each victim, 1 or more. Default: the best of all candidates is found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,22 +65,22 @@ impl Victim for Config {
     }
 }
 
-/// Returns the third power of the ratio of valid to dead pages; infinite without dead pages.
+/// Returns the third power of the ratio of valid to invalid pages; infinite without invalid pages.
 fn cube(valid: u32, pages_per_block: u32) -> f64 {
     (f64::from(valid) / f64::from(pages_per_block - valid)).powi(3)
 }
 
 /// Minimises `u / ((1 - u) t^(2/3))`, compared by its third power.
 ///
-/// `t` is the number of host writes until the last page of the block is dead, as predicted when the page is written:
-/// from then on the block can be erased without moves. Until then its dead pages wait, and `u` is the cost of
-/// reclaiming them now. With `t` itself, blocks are cleaned too early. Of the powers 1/2, 2/3 and 1, tried with
-/// uniform, hot/cold and Zipf writes, 2/3 was the best or next to it everywhere. A block without valid pages costs
-/// nothing; a block full of valid pages is the last choice.
+/// `t` is the number of host writes until the last page of the block is invalid, as predicted when the page is
+/// written: from then on the block can be erased without moves. Until then its invalid pages wait, and `u` is the
+/// cost of reclaiming them now. With `t` itself, blocks are cleaned too early. Of the powers 1/2, 2/3 and 1, tried
+/// with uniform, hot/cold and Zipf writes, 2/3 was the best or next to it everywhere. A block without valid pages
+/// costs nothing; a block full of valid pages is the last choice.
 pub struct ForesightedVictim {
     foresight: Foresight,
     reach: u64,
-    /// For each block, the write with which the last of its pages dies.
+    /// For each block, the write that invalidates the last of its pages.
     last_deaths: Vec<u64>,
     /// [`cube`] for each number of valid pages.
     cubes: Vec<f64>,
@@ -89,8 +89,8 @@ pub struct ForesightedVictim {
     search: CostSearch,
 }
 
-/// Candidates by their number of valid pages; for each number, the block that dies last, which is the cheapest, comes
-/// first.
+/// Candidates by their number of valid pages; for each number, the block whose last page is invalidated latest comes
+/// first, because it is the cheapest.
 ///
 /// A block that loses a page is added to the heap of the lower number; its old entry stays and becomes stale.
 struct Ranks {

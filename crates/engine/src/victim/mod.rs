@@ -31,8 +31,8 @@ use crate::units::{BlockId, Lpn};
 
 /// Policy that selects the closed block to clean next; the engine moves the pages.
 ///
-/// The engine reports every block that closes and every page that dies. A block that `select` returned is not a
-/// candidate until it is closed again.
+/// The engine reports every block that closes and every page that becomes invalid. A block that `select` returned is
+/// not a candidate until it is closed again.
 pub trait VictimPolicy: Send {
     /// Returns the optional data that the block table must store for the policy.
     fn needs(&self) -> Needs {
@@ -44,8 +44,8 @@ pub trait VictimPolicy: Send {
         let _ = (block, blocks);
     }
 
-    /// Notifies the policy that a page of `block` died, leaving `score` (see [`Blocks::score`]); also called for open
-    /// blocks.
+    /// Notifies the policy that a page of `block` became invalid, leaving `score` (see [`Blocks::score`]); also
+    /// called for open blocks.
     #[inline(always)]
     fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
         let _ = (block, score, blocks);

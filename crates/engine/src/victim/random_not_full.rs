@@ -1,4 +1,4 @@
-//! Victim policy that takes any closed block with at least one dead page.
+//! Victim policy that takes any closed block with at least one invalid page.
 
 use super::search::{draw_candidate, draw_suitable};
 use super::{Blocks, Victim, VictimPolicy};
@@ -27,7 +27,7 @@ impl Victim for Config {
     }
 }
 
-/// Draws blocks until one has at least one dead page.
+/// Draws blocks until one has at least one invalid page.
 ///
 /// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, else 0, where `m_j` is the share of blocks with `j` valid
 /// pages and `b` = [`Blocks::pages_per_block`]. If every candidate is full of valid pages, any candidate is taken.

@@ -280,7 +280,7 @@ impl VictimVisitor for Script {
     }
 }
 
-/// All victims are candidates: [`Table::step`] rejects others.
+/// All victims are candidates: [`Table::step`] rejects all other blocks.
 #[test]
 fn boxed_and_specialised_policies_take_the_same_victims() {
     let size = size(60, 8, 300);
@@ -439,8 +439,8 @@ impl Future for Writes {
 /// Three blocks of four pages, written in the order of their numbers.
 #[test]
 fn foresight_takes_the_block_that_would_wait_longest() {
-    // Blocks 0 and 1 both have two dead pages at write 12. The other pages of block 0 die with writes 13 and 14,
-    // those of block 1 never.
+    // Blocks 0 and 1 both have two invalid pages at write 12. Writes 13 and 14 invalidate the other pages of block 0;
+    // the others of block 1 stay valid.
     let written = vec![0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 4, 5, 8, 2, 3, 0, 1];
     let future = Foresight::new(Box::new(Writes(written.clone().into_iter())), 20, 20);
     let config = config(json!({"policy": "foresight", "look_ahead": 1.0}));

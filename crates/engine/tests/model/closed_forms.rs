@@ -12,8 +12,8 @@ pub fn random(load: f64) -> f64 {
     1.0 / (1.0 - load)
 }
 
-/// Cyclic cleaning. Let x be the share of dead pages in victims; then WA = 1 / x, and a round of the device takes b N
-/// x host writes, spread over b N rho logical pages. A page survives one round with probability 1 - x = exp(-x /
+/// Cyclic cleaning. Let x be the share of invalid pages in victims; then WA = 1 / x, and a round of the device takes
+/// b N x host writes, spread over b N rho logical pages. A page survives one round with probability 1 - x = exp(-x /
 /// rho). Robinson (1996); Menon (HPDC 1995).
 pub fn fifo(load: f64) -> f64 {
     let mut dead = 1.0 - load;
@@ -55,7 +55,7 @@ pub fn d_choices(load: f64, pages: u32, choices: f64) -> f64 {
     b / host
 }
 
-/// Returns the mean valid pages of a block if a valid page dies at `rate` per victim.
+/// Returns the mean valid pages of a block if a valid page is invalidated at `rate` per victim.
 fn valid_pages(rate: f64, pages: u32, choices: f64) -> f64 {
     let (mut inflow, mut above, mut total) = (1.0, 0.0f64, 0.0);
     for j in (1..=pages).rev().map(f64::from) {

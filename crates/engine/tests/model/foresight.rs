@@ -92,8 +92,8 @@ fn known_future_beats_greedy_and_partial_knowledge_is_between() {
     let exact = of(json!("death_windows"), &greedy);
     let predicted = |error: f64| of(json!({"kind": "predicted_windows", "error": error}), &greedy);
     let by_error = [0.0, 0.1, 0.5, 2.0, 1000.0].map(predicted);
-    // If all deaths are within the look-ahead when pages are written, exact predictions equal known deaths, except
-    // for a page that is moved while it is being overwritten.
+    // If all invalidations are within the look-ahead when pages are written, exact predictions equal foreknowledge,
+    // except for a page that is moved while it is being overwritten.
     let far = |kind: &str, error: Option<f64>| {
         let mut settings = json!({"kind": kind, "look_ahead": 30.0});
         error.into_iter().for_each(|error| settings["error"] = json!(error));

@@ -105,7 +105,7 @@ fn a_checkpoint_writes_the_pages_of_tables_that_changed() {
     write(&mut stack, &[0, 1, 2, 3]);
     let first = metadata(&stack);
     assert_eq!((first.map_pages, first.segment_info_pages, first.checkpoint_pages), (1, 1, 3));
-    // The second segment, and a page that dies in the first: one page of segment information.
+    // The second segment, and an invalidated page in the first: one page of segment information.
     write(&mut stack, &[0, 4, 8, 12]);
     let second = metadata(&stack);
     assert_eq!((second.map_pages, second.segment_info_pages, second.checkpoint_pages), (5, 2, 6));

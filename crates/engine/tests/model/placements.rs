@@ -166,8 +166,8 @@ fn uniform_greedy(b: u32, rho: f64) -> f64 {
 /// class, each class has the same utilisation, and hot and cold data cost as much as uniform writes.
 #[test]
 fn greedy_with_the_oracle_costs_as_much_as_uniform_writes() {
-    // Erased and half-written blocks hold no dead pages: about three blocks in the pool, and half a block for each of
-    // two streams.
+    // Erased and half-written blocks hold no invalid pages: about three blocks in the pool, and half a block for each
+    // of two streams.
     let in_use = f64::from(SIZE.blocks - 4) * f64::from(SIZE.pages_per_block);
     let expected = uniform_greedy(SIZE.pages_per_block, f64::from(SIZE.logical_pages) / in_use);
     let simulated = write_amplification("greedy", &json!("oracle"));

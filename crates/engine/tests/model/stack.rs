@@ -41,7 +41,7 @@ fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRu
     match trim {
         None => assert_eq!(trims.sent_pages, 0),
         Some(rule) if rule == TrimRule::default() => assert_eq!(trims.sent_pages, freed),
-        // A page may be trimmed when it dies and again with its segment.
+        // A page may be trimmed when it becomes invalid and again with its segment.
         Some(rule) if rule.unit == TrimUnit::Page => {
             assert!(trims.sent_pages <= 2 * freed + below_capacity(below))
         }

@@ -114,7 +114,7 @@ where
         () if written > 0 => BlockState::Open,
         () => BlockState::Erased,
     };
-    // The engine counts the unwritten pages of an open block as valid until they die.
+    // The engine counts the unwritten pages of an open block as valid until they are invalidated.
     let unwritten = if written > 0 { store.blocks().pages_per_block() - written } else { 0 };
     let valid = store.blocks().valid_pages(block) - unwritten;
     BlockView { state, written, valid, erases: store.medium().erases(block) }

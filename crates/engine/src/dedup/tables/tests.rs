@@ -22,7 +22,8 @@ fn merging() -> Tables {
     tables(CLEANING, None)
 }
 
-/// Writes the content to the page, with a lookup if `looks`; returns the slots that died, which are released at once.
+/// Writes the content to the page, with a lookup if `looks`; returns the slots that lost their last page, which are
+/// released at once.
 fn write(tables: &mut Tables, page: u32, content: u64, looks: bool) -> Vec<u32> {
     let found = if looks { tables.find(Content(content)) } else { None };
     let planned = match found {

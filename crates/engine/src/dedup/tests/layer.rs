@@ -320,7 +320,7 @@ fn each_page_reads_back_what_was_written() {
     }
 }
 
-/// A shared slot dies with the last of its pages; until then it is valid in its block.
+/// A shared slot becomes invalid with the last of its pages; until then it is valid in its block.
 #[test]
 fn trims_keep_slots_shared_with_other_pages() {
     let mut drive = roomy(json!("inline"), 8).build();

@@ -46,7 +46,7 @@ fn nothing_is_found_on_erased_flash() {
 
 #[test]
 fn newest_copy_of_a_slot_is_valid() {
-    // Slot 2 was written for page 0, and overwritten for page 3; cleaning copied the latter.
+    // Slot 2 was written for page 0, and overwritten for page 3; cleaning copied the page written for page 3.
     let pages = [found(2, 10, 0, 1, 5), found(2, 12, 3, 2, 6), found(2, 11, 3, 2, 6)];
     let image = MapImage::default();
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {

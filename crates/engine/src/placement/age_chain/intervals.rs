@@ -132,7 +132,8 @@ mod tests {
         near(seen.shorter(15.0), 0.25 + 0.0625);
         near(seen.shorter(40.0), 0.5);
         near(seen.shorter(1e9), 0.5);
-        // Of 10 pages a quarter dies meanwhile: 8.75. Of 10 more, three quarters are left and an eighth dies: 6.875.
+        // A quarter of 10 pages is invalidated meanwhile: 8.75. Of 10 more, three quarters are left and an eighth is
+        // invalidated: 6.875.
         near(seen.valid(10.0), 8.75);
         near(seen.valid(20.0), 15.625);
         // Two intervals of mean length 5 and one of 15: (10 + 15) / 8.

@@ -130,8 +130,8 @@ struct Check {
 /// layer's own map may be in flash. The authors look the group up in the map, and sample intervals of one page in a
 /// hundred; here all pages count. No correction for truncated intervals is needed: the age of a page is that of its
 /// last write, not that of its block, and intervals begun before the epoch count. The age of a page in group 1 begins
-/// with its write, excluding hot pages; in the authors' code it begins with the age at which hot pages are dead. The
-/// authors limit what is taken from one group at once; here `stream_queues` decides this.
+/// with its write, excluding hot pages; in the authors' code it begins with the age at which hot pages are invalid.
+/// The authors limit what is taken from one group at once; here `stream_queues` decides this.
 pub struct AgeChain {
     groups: u8,
     /// The last group of the chain.

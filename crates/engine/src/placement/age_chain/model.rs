@@ -45,7 +45,7 @@ struct Hot {
     traffic: f64,
     /// Fraction of these pages that leaves the hot group valid.
     valid: f64,
-    /// Pages with intervals below this age die in the hot group.
+    /// Pages with intervals below this age are invalidated in the hot group.
     age: f64,
 }
 
@@ -90,7 +90,7 @@ impl Model<'_> {
             let early = age.min(hot.age);
             let late = (age - hot.age).max(0.0);
             let beyond = self.intervals.valid(age) - self.intervals.valid(hot.age);
-            // `valid` includes the pages with hot intervals, which are dead by then.
+            // `valid` includes the pages with hot intervals, which are invalid by then.
             early * traffic + if late > 0.0 { beyond + late * (traffic - (1.0 - died_hot)) } else { 0.0 }
         };
         let mut valid = Vec::with_capacity(sizes.len() + 1);
@@ -259,8 +259,8 @@ mod tests {
         let drive = Drive { blocks: 150, block_pages: 10.0, valid_pages: 1050.0, most_groups: 4 };
         let model = Model { intervals: &intervals, drive, seen_hot: None };
         let none = model.hot_of(0).unwrap();
-        // 10.5 blocks of 10 pages hold each page for 100 host pages: half of the pages, with a life of 95, are dead
-        // by then.
+        // 10.5 blocks of 10 pages hold each page for 100 host pages: half of the pages, with a life of 95, are
+        // invalid by then.
         let chain = model.judge(none, &[11]).unwrap();
         near(chain.valid[0], 0.5, 0.02);
         // Half of the host's pages are moved once, and then by the last group, with the remaining blocks.
@@ -276,7 +276,7 @@ mod tests {
         let intervals = two_kinds(95, 2000, 6000);
         let drive = Drive { blocks: 150, block_pages: 10.0, valid_pages: 1050.0, most_groups: 4 };
         let model = Model { intervals: &intervals, drive, seen_hot: None };
-        // Half of the writes die within 100 pages and stay for 100 pages each: 5 blocks of 10 pages.
+        // Half of the writes are invalidated within 100 pages and stay for 100 pages each: 5 blocks of 10 pages.
         let hot = model.hot_of(5).unwrap();
         assert_eq!((hot.blocks, hot.age), (5, 100.0));
         near(hot.traffic, 0.5, 1e-9);

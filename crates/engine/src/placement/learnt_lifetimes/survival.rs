@@ -14,9 +14,9 @@ const DEATHS_OF_A_LIFE: f64 = 0.4;
 
 /// Counts of pages by past and age, which decay from epoch to epoch.
 ///
-/// The death rate for a past and age is the number of deaths divided by the exposure: the pages that live there times
-/// the observation time (an occurrence-exposure rate). Surviving pages count as much as those that die; a mean over
-/// observed intervals would leave them out.
+/// Death means invalidation of a page (rewrite or trim). The death rate for a past and age is the number of deaths
+/// divided by the exposure: the pages that live there times the observation time (an occurrence-exposure rate).
+/// Surviving pages count as much as those that die; a mean over observed intervals would leave them out.
 pub(super) struct Survival {
     memory: f64,
     pages: f64,

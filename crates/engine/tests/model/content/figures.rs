@@ -13,7 +13,7 @@ use wearwell_engine::log::BoxedLayer;
 use wearwell_engine::timing::Journal;
 use wearwell_engine::victim::{Blocks, VictimPolicy};
 
-/// Takes victims in a given order, and records the blocks in which pages die.
+/// Takes victims in a given order, and records the blocks in which pages become invalid.
 struct Scripted {
     order: VecDeque<u32>,
     died_in: Arc<Mutex<BTreeSet<u32>>>,
@@ -29,14 +29,15 @@ impl VictimPolicy for Scripted {
     }
 }
 
-/// Returns the pages that cleaning writes, and the number of blocks with dead pages after files 2 and 4 are deleted.
+/// Returns the pages that cleaning writes, and the number of blocks with invalid pages after files 2 and 4 are
+/// deleted.
 ///
 /// The paper's "2 flash block erase operations" and "1" are interpreted as these blocks: those that become worth
 /// erasing by the deletion. They cannot be the erases of the cleaning that writes the 12 or 7 pages, because both
 /// clean the same blocks. 18 pages are three blocks of 6; 12 live pages leave 6 free, 7 leave 11.
 fn figure_8(dedup: bool) -> (u64, usize) {
     const DEAD: [u64; 2] = [100, 101];
-    // Four files in the order in which they were written; two pages of each block are dead by now.
+    // Four files in the order in which they were written; two pages of each block are invalid by now.
     let files: [&[u8]; 4] = [b"ABCD", b"EBF", b"DAB", b"BG"];
     let pages: Vec<u8> = files.concat();
     let drive = Drive {
