@@ -3,10 +3,10 @@
 //! The drive of GeckoFTL's section 5: 375 million logical pages, 1,024 entries per translation page, 2^19 cached
 //! entries (2^16 with `--quick`). `insert` is the cost of a write (goal: 100 ns): it looks up a uniformly random page
 //! and, if the page is not cached, removes the oldest entry and inserts the page as dirty. `ahead` does the same with
-//! pages prefetched 16 lookups ahead, `bounded` with at most a tenth of the entries dirty, and `synchronise` by
-//! cleaning all dirty entries of the removed entry's translation page. `hit` finds and touches a cached page. Times
-//! are CPU time of the thread: the best of the chunks and their median. `state` is a hash of the cached pages by age:
-//! an optimisation that changes it is a defect.
+//! pages prefetched 16 lookups ahead, and `bounded` with at most a tenth of the entries dirty. `synchronise` makes
+//! all dirty entries of the removed entry's translation page clean. `hit` finds and touches a cached page. Times are
+//! CPU time of the thread: the best of the chunks and their median. `state` is a hash of the cached pages by age: an
+//! optimisation that changes it is a defect.
 
 use cpu_time::ThreadTime;
 use wearwell_base::seed::{Random, Seed, below};

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_a_line() {
+    fn bucket_fills_one_cache_line() {
         assert_eq!(size_of::<Bucket>(), 64);
     }
 }

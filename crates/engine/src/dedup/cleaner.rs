@@ -12,8 +12,8 @@ use crate::units::Lpn;
 /// Hashes live pages, merges equal ones and reports each page's reference count to the placement.
 ///
 /// There are two differences from the paper's Figure 5. All pages of a victim are looked up before the first is
-/// written, so that duplicates within a victim are found and each page goes directly to the region of its final
-/// count. A page that the host is just replacing is moved without a lookup.
+/// written. Duplicates within a victim are thus found, and each page goes directly to the region of its final count.
+/// A page that the host is just replacing is moved without a lookup.
 pub(super) struct Cleaner {
     sharing: Sharing,
     journal: Option<Journal>,

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_of_the_last_write_and_survive_the_end_of_32_bits() {
+    fn ages_count_from_the_last_write_across_wraparound() {
         let mut writes = LastWrites::new(10);
         assert_eq!(writes.written(Lpn(3), 7), None);
         assert_eq!(writes.written(Lpn(3), 19), Some(12));

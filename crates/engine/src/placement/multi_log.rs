@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coldest_log_waits_until_it_holds_a_block() {
+    fn coldest_log_waits_until_it_holds_a_block() {
         let mut placement = try_build(json!({"kind": "multi_log"}), 100).unwrap();
         placement.place(&host(0, 0));
         assert_eq!(placement.place(&cleaned(0, 1, 0)), StreamId(0));

@@ -64,8 +64,8 @@ struct Chunk {
 
 /// AutoStream's MQ, after the Multi-Queue replacement policy. A chunk with `n` writes is in queue `ln(n)`, and moves
 /// to its end with each write. Writes to the chunk go to the stream with the queue's number. The first chunk of a
-/// queue descends to the end of the next lower queue if it was not written for longer than the interval between the
-/// last two writes of the hottest chunk. The stream above the queues takes cleaned pages.
+/// queue expires if it was not written for longer than the interval between the last two writes of the hottest chunk.
+/// It then descends to the end of the next lower queue. The stream above the queues takes cleaned pages.
 ///
 /// Time is counted in chunks touched by runs of pages, as if each were a request. Chunks of 1 MiB of 4 KiB pages and
 /// the natural logarithm are those of the simulator of Wang et al. (FAST 2022). A descending chunk gets at most the
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_touches_each_of_its_chunks_once() {
+    fn run_touches_each_of_its_chunks_once() {
         let mut placement =
             try_build(json!({"kind": "multi_queue", "queues": 2, "chunk_pages": 4}), 16).unwrap();
         let mut write = |page| placement.place(&host(page, 0)).0;

@@ -146,7 +146,7 @@ fn streams_are_in_range_and_reproducible_on_random_input() {
 }
 
 #[test]
-fn the_oracle_gives_each_class_its_stream() {
+fn oracle_gives_each_class_its_stream() {
     let mut shared = build(json!("oracle"));
     let mut separate = build(json!({"kind": "oracle", "separate_cleaning": true}));
     assert_eq!((shared.streams(), separate.streams()), (2, 4));
@@ -294,7 +294,7 @@ fn age_classes_follow_the_paper_on_a_hand_made_history() {
 }
 
 #[test]
-fn ages_survive_the_end_of_32_bit_times() {
+fn ages_survive_the_wraparound_of_32_bit_times() {
     let mut placement = build(json!("age_classes"));
     (0..16).for_each(|_| placement.reclaimed(StreamId(0), 0, 100, 0));
     for round in [u64::from(u32::MAX) - 60, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 40] {

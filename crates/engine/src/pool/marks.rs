@@ -1,4 +1,4 @@
-//! Watermarks of the pool: begin and end of cleaning.
+//! Watermarks of the pool: start and end of cleaning.
 
 use super::Pool;
 use crate::config::ConfigError;
@@ -25,7 +25,7 @@ pub struct Marks {
 pub struct FreeBlocks {
     /// Cleaning begins with this many; at least the FTL's own reserve.
     pub low: Option<u32>,
-    /// Same while a log above cleans; at least the reserve and below `low`.
+    /// Low mark while a log above cleans; at least the reserve and below `low`.
     pub deferred: Option<u32>,
     /// Target in idle time; above `low`.
     pub idle: Option<u32>,
@@ -62,7 +62,7 @@ impl FreeBlocks {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Returns the current low and high mark: while a log above cleans, those for a store that waits for it.
+    /// Returns the current low and high mark. While a log above cleans, `deferred_low` replaces both, if set.
     pub(crate) fn marks_now(&self) -> Option<(u32, u32)> {
         self.marks.map(|marks| match marks.deferred_low {
             Some(low) if self.cleaning_above > 0 => (low, low),

@@ -58,7 +58,7 @@ pub struct PoolConfig {
     pub streams: usize,
     /// Sequence number of the first page.
     pub first_sequence: u64,
-    /// Begin and end of cleaning; `None` for a store that reclaims in place and has no reserve of erased blocks.
+    /// Start and end of cleaning; `None` for a store that reclaims in place and has no reserve of erased blocks.
     pub marks: Option<Marks>,
     /// True if a block with a failed program can be emptied, which requires page owners and erased blocks as
     /// destination.
@@ -93,7 +93,7 @@ pub struct Pool<M, V> {
     first_usable_blocks: u32,
     /// Minimum number of blocks for cleaning, set by the owner.
     pub(crate) needed_blocks: u32,
-    /// Begin and end of cleaning.
+    /// Start and end of cleaning.
     pub(crate) marks: Option<Marks>,
     /// Number of logs above that are cleaning.
     cleaning_above: u32,

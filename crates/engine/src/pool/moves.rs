@@ -131,7 +131,7 @@ impl Moves {
         (self.counted > 0).then(|| pages.iter().filter(moved).count() as u64)
     }
 
-    /// Returns the same number as the answer of a layer.
+    /// Returns the number of `pages` that were moved since they were written, as a layer's answer.
     pub fn answer(&self, pages: &[Lpn]) -> Answer {
         self.among(pages).map_or(Answer::Nothing, Answer::Pages)
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_counts_as_moved_until_it_is_written() {
+    fn page_counts_as_moved_until_it_is_written() {
         let mut moves = Moves::default();
         moves.moved(&[Lpn(1)]);
         assert_eq!(moves.among(&[Lpn(1)]), None);

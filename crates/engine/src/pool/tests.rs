@@ -226,7 +226,7 @@ fn failures_are_errors_if_they_cannot_be_survived() {
 }
 
 #[test]
-fn a_worn_out_block_leaves_the_pool() {
+fn worn_out_block_leaves_the_pool() {
     let worn = Wear { endurance_cycles: Some(1), ..Wear::default() };
     let mut pool = pool_on(nand(worn), "greedy", None);
     pool.needed_blocks = 5;

@@ -6,7 +6,7 @@ use crate::units::BlockId;
 use crate::victim::{Below, Blocks, VictimPolicy};
 
 /// Limit on consecutive victims full of valid pages, as a multiple of the number of blocks, before cleaning gives up.
-/// A deterministic policy meets none or goes round once. A random policy finds the only block with a invalid page
+/// A deterministic policy meets none or goes round once. A random policy finds the only block with an invalid page
 /// among `n` blocks in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
 const FRUITLESS_ROUNDS: u64 = 64;
 

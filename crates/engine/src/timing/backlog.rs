@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// Future intervals in which a resource that works in order is busy with cleaning. Past intervals are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// Begin and end of each interval, in order.
+    /// Start and end of each interval, in order.
     intervals: VecDeque<(u64, u64)>,
     sum_ns: u64,
 }

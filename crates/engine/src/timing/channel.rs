@@ -43,7 +43,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Grants the channel for `channel_ns` to an operation that is ready at `ready_ns`. Returns the begin of the
+    /// Grants the channel for `channel_ns` to an operation that is ready at `ready_ns`. Returns the start of the
     /// transfer, and the part of the wait that cleaning caused. Calls come in the order of readiness: first come,
     /// first served.
     #[inline]

@@ -67,7 +67,7 @@ pub(super) struct Die {
     /// Busy time by class; the last interval may end in the future.
     busy_ns: [u64; 4],
     last: (Class, u64),
-    /// Class and begin of an interval whose end is not known yet.
+    /// Class and start of an interval whose end is not known yet.
     open: Option<(Class, u64)>,
     /// Time that the next read to be taken waited for another operation to be suspended.
     pub stepping_back_ns: u64,

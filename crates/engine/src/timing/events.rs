@@ -60,7 +60,7 @@ impl Flash {
     }
 
     /// Gives the die to an operation that arrives at `now_ns` and needs `service_ns`, first come, first served.
-    /// Returns the begin, and the part of the wait that cleaning caused.
+    /// Returns the start, and the part of the wait that cleaning caused.
     #[inline]
     pub(super) fn fold(&mut self, number: u32, class: Class, now_ns: u64, service_ns: u64) -> (u64, u64) {
         let die = &mut self.dies[number as usize];

@@ -88,7 +88,7 @@ pub struct Finished {
 /// An interval in which a die did cleaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CleaningInterval {
-    /// Begin.
+    /// Start.
     pub begin_ns: u64,
     /// End.
     pub end_ns: u64,

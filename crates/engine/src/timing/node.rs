@@ -230,7 +230,7 @@ impl Nodes {
         Some(to)
     }
 
-    /// Returns the parts of the time from the request's begin to the release of `id`.
+    /// Returns the parts of the time from the start of the request to the release of `id`.
     #[inline]
     pub fn before(&self, id: u32) -> Parts {
         if self[id].has_before { self.before[id as usize] } else { Parts::default() }

@@ -15,9 +15,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     pub request: u32,
-    /// Begin of cleaning.
+    /// Start of cleaning.
     pub now_ns: u64,
-    /// Begin of everything else.
+    /// Start of everything else.
     pub start_ns: u64,
     /// True if the host's programs wait for the cleaning before them.
     pub foreground: bool,

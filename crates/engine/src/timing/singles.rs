@@ -124,7 +124,7 @@ impl Flash {
         key(now_ns, Turn::Transfer, self.nodes.next_number()) < next
     }
 
-    /// Runs a program that is next everywhere: its arrival, its begin on the die and the channel's grant in one.
+    /// Runs a program that is next everywhere: its arrival, its start on the die and the channel's grant in one.
     #[inline]
     fn program_at_once(&mut self, single: &Single, now_ns: u64) -> (u64, Parts) {
         let &Single { die: number, channel_ns, array_ns, .. } = single;

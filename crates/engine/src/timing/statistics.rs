@@ -91,9 +91,9 @@ impl Outages {
 /// Measurements of the clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimingReport {
-    /// Begin of the measurement, nanoseconds of simulated time.
+    /// Start of the measurement, nanoseconds of simulated time.
     pub start_ns: u64,
-    /// Simulated time from the begin to the end of the last request or operation, nanoseconds.
+    /// Simulated time from the start to the end of the last request or operation, nanoseconds.
     pub elapsed_ns: u64,
     /// Requests that arrived and ended in that time, per second.
     pub requests_per_s: f64,

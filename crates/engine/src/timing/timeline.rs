@@ -31,7 +31,7 @@ impl Bin {
 /// doubles, so that any run fits into constant memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// Begin of the first bin, nanoseconds.
+    /// Start of the first bin, nanoseconds.
     pub start_ns: u64,
     /// Width of each bin, nanoseconds.
     pub bin_ns: u64,

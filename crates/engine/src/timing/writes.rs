@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 struct Stretch {
     /// Number of these writes under way.
     under_way: u64,
-    /// Latest end of these writes that have ended.
+    /// Latest end among the completed writes.
     ended_ns: u64,
 }
 
@@ -29,7 +29,7 @@ struct Waiting {
     before: Stretch,
 }
 
-/// Writes that have begun: counts of those under way before each waiting flush, and since the last flush.
+/// Counts of the writes under way: before each waiting flush, and since the last flush.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     begun: u64,

@@ -189,7 +189,7 @@ proptest! {
 }
 
 #[test]
-fn a_group_longer_than_a_block_is_refused_and_changes_nothing() {
+fn group_longer_than_a_block_is_refused_and_changes_nothing() {
     let setup = Setup { reclaim: Reclaim::FreePool { low: 1, high: 2 }, blocks: 24, ..Setup::default() };
     let mut store = setup.engine::<Page>();
     let pages: Vec<Lpn> = (0..8).map(Lpn).collect();

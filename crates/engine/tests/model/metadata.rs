@@ -100,7 +100,7 @@ fn tables(map: TablePlace, tables: TablePlace) -> MetadataLayout {
 }
 
 #[test]
-fn a_checkpoint_writes_the_pages_of_tables_that_changed() {
+fn checkpoint_writes_the_pages_of_tables_that_changed() {
     let mut stack = small(tables(TablePlace::Area, TablePlace::Area));
     write(&mut stack, &[0, 1, 2, 3]);
     let first = metadata(&stack);
@@ -113,7 +113,7 @@ fn a_checkpoint_writes_the_pages_of_tables_that_changed() {
 }
 
 #[test]
-fn a_map_in_the_log_is_appended_and_has_its_own_index() {
+fn map_in_the_log_is_appended_and_has_its_own_index() {
     let layout = MetadataLayout { map_index_bytes: 16, ..tables(TablePlace::InLog, TablePlace::Area) };
     let mut stack = small(layout);
     write(&mut stack, &[0, 1, 2, 3]);

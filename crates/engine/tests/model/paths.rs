@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn every_path_gives_the_same_result(setup in setup(), ops in ops(12)) {
+    fn every_code_path_gives_the_same_result(setup in setup(), ops in ops(12)) {
         let plain = Setup { prefetch: false, ..setup.clone() };
         let reference = boxed::<()>(&plain, plain.nand(), &ops, Cut::Single);
         for cut in [Cut::Whole, Cut::Anywhere] {

@@ -68,7 +68,7 @@ fn weak_hashes_are_other_bits_of_the_mixed_name() {
 }
 
 #[test]
-fn a_fingerprint_is_the_upper_bits() {
+fn fingerprint_consists_of_the_upper_bits() {
     let of = |bits: u32| {
         let index = Index::new(&settings(None, bits), 4, None);
         [1, 14, 2].map(|name| index.fingerprint(Content(name)))
@@ -133,7 +133,7 @@ fn full_index_evicts_the_least_recently_used_entry() {
 }
 
 #[test]
-fn an_index_for_all_slots_evicts_nothing() {
+fn index_for_all_slots_evicts_nothing() {
     for entries in [None, Some(4), Some(5)] {
         let mut pair = Pair::new(&settings(entries, 64), 4, None);
         (0..4).for_each(|slot| pair.insert(slot, 1 + u64::from(slot)));
@@ -160,7 +160,7 @@ fn memory_is_the_sum_of_the_parts() {
 }
 
 #[test]
-fn a_weak_hash_stays_until_its_last_entry_leaves() {
+fn weak_hash_stays_until_its_last_entry_leaves() {
     let mut pair = Pair::new(&settings(None, 64), 8, Some(1));
     let holds = |pair: &Pair| [1, 2].map(|name| pair.index.may_hold(Content(name)));
     assert_eq!(holds(&pair), [false, false]);

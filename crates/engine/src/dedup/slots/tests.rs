@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_slot_takes_16_bytes() {
+fn slot_takes_16_bytes() {
     assert_eq!(Slots::new(10).memory_bytes(), 160);
     assert_eq!(Slots::new(10).len(), 10);
 }
@@ -52,7 +52,7 @@ fn marks_are_independent_of_each_other_and_of_other_slots() {
 }
 
 #[test]
-fn the_peak_is_the_most_references_up_to_four() {
+fn peak_is_the_most_references_up_to_four() {
     let mut slots = Slots::new(1);
     let mut peak_of = |references: u32| {
         slots.set_references(0, references);

@@ -266,7 +266,7 @@ fn slot_is_left_once_regardless_of_the_number_of_pages() {
 }
 
 #[test]
-fn a_slot_whose_records_do_not_fit_is_not_merged() {
+fn slot_whose_records_do_not_fit_is_not_merged() {
     let plain = merging();
     assert!(plain.may_merge(0), "without a log there is always room");
     let mut tables = tables(CLEANING, Some(3));
@@ -282,7 +282,7 @@ fn a_slot_whose_records_do_not_fit_is_not_merged() {
 }
 
 #[test]
-fn the_pages_of_an_index_in_flash_lie_before_the_log() {
+fn pages_of_an_index_in_flash_lie_before_the_log() {
     let paged = Some(Paged { page_entries: 1, cached_pages: 1 });
     let index = Index::new(&IndexSettings { paged, ..IndexSettings::default() }, 6, None);
     let mut tables = Tables::new(Detect::EveryPage, false, index, None, 4, 6);

@@ -115,7 +115,7 @@ fn store_of_the_wrong_size_is_refused() {
 
 /// The mixed names of 1, 4, 2 and 3 are in descending order: 1 has the highest.
 #[test]
-fn a_sample_decides_for_its_request() {
+fn sampled_page_decides_for_its_request() {
     assert!([1, 4, 2, 3, 0].map(index::mix).is_sorted_by(|one, other| one > other));
     let mut drive = roomy(json!("sampled"), 16).build();
     assert!(drive.layer.wants_requests());
@@ -146,7 +146,7 @@ fn a_sample_decides_for_its_request() {
 }
 
 #[test]
-fn a_weak_hash_spares_the_full_one() {
+fn weak_hash_saves_the_full_hash() {
     let mut drive = roomy(json!({"kind": "pre_hashed", "pre_hash_bits": 1}), 16).build();
     // 2 and 3 have the weak hash 1; 1 and 7 have the weak hash 0.
     drive.write(&[0], &[2]);

@@ -109,7 +109,7 @@ fn page_whose_slot_was_overwritten_is_lost() {
     // By change 1, page 0 points to slot 0, but slot 0 contains only the write of change 2.
     let image = image(&[(0, Some(0))]);
     assert_eq!(recovered(&[found(0, 5, 3, 2, 6)], &image), (vec![None, None, None, Some((0, 1))], 1));
-    // A page as old as the record is the one that the record refers to.
+    // With change number 1, the page found is the one that the record refers to.
     assert_eq!(recovered(&[found(0, 5, 3, 1, 6)], &image).1, 0);
     // The slot is not on flash at all.
     assert_eq!(recovered(&[], &image), (vec![None; 4], 1));

@@ -13,11 +13,11 @@ pub(super) struct Intervals {
 pub(super) struct Distribution {
     /// Host pages per entry.
     pub(super) unit: f64,
-    /// Fraction of the intervals shorter than the begin of each entry.
+    /// Fraction of the intervals shorter than the start of each entry.
     shorter: Vec<f64>,
-    /// Valid pages younger than the begin of each entry, per page that the host writes in that time.
+    /// Valid pages younger than the start of each entry, per page that the host writes in that time.
     valid: Vec<f64>,
-    /// Sum of the lengths of the intervals shorter than the begin of each entry, divided by the number of all
+    /// Sum of the lengths of the intervals shorter than the start of each entry, divided by the number of all
     /// intervals, host pages.
     lengths: Vec<f64>,
 }

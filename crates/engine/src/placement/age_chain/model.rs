@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_finds_groups_that_are_better_than_one() {
+    fn search_finds_groups_that_are_better_than_one() {
         let intervals = two_kinds(95, 2000, 6000);
         let drive = Drive { blocks: 150, block_pages: 10.0, valid_pages: 1050.0, most_groups: 4 };
         let seen = HotShape { traffic: 0.001, valid: 0.9, blocks: 1.0 };

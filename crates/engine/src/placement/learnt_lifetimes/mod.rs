@@ -22,7 +22,7 @@ pub struct Config {
     pub classes: u8,
     /// Drive writes after which the classes are recomputed from what was learnt, above 0.
     pub epoch_drive_writes: f64,
-    /// Weight of the old counts at the begin of a new epoch, 0 to below 1.
+    /// Weight of the old counts at the start of a new epoch, 0 to below 1.
     pub memory: f64,
 }
 

@@ -119,7 +119,7 @@ fn believed((deaths, exposed): (f64, f64), expected: f64) -> f64 {
 /// Returns, for each age, the time until [`DEATHS_OF_A_LIFE`] deaths are expected for a page that dies at these
 /// rates.
 ///
-/// A page is assumed to be in the middle of its octave, but at the begin of the first octave; it stays in the last
+/// A page is assumed to be in the middle of its octave, but at the start of the first octave; it stays in the last
 /// one for ever.
 fn remaining(rates: &[f64; AGES], unit: f64) -> [f32; AGES] {
     let width = |age: usize| if age == 0 { unit } else { unit * (1_u64 << (age - 1)) as f64 };
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_constant_rate_leaves_the_same_life_at_every_age() {
+    fn constant_rate_leaves_the_same_life_at_every_age() {
         let lives = remaining(&[0.001; AGES], 10.0);
         assert!(lives.iter().all(|life| (life - 400.0).abs() < 0.01), "{lives:?}");
     }

@@ -10,7 +10,7 @@ fn learnt(config: &Config, logical_pages: u32) -> LearntLifetimes {
 }
 
 #[test]
-fn the_past_is_two_intervals_or_one_and_the_neighbours() {
+fn past_is_two_intervals_or_one_and_the_neighbourhood() {
     // 4,096 units of one page.
     let mut placement = learnt(&Config::default(), 4096);
     placement.place(&host(7, 0));

@@ -155,7 +155,7 @@ proptest! {
 }
 
 #[test]
-fn a_controller_works_on_one_request_after_the_other() {
+fn controller_works_on_one_request_after_the_other() {
     let host = HostTiming { controller_read_ns: 7_000, controller_write_ns: 30_000, ..HOST };
     let layout = Layout { channels: 4, ..ONE_DIE.layout };
     let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });

@@ -37,7 +37,7 @@ impl Rig {
 }
 
 #[test]
-fn a_request_waits_until_the_drive_is_back() {
+fn request_waits_until_the_drive_has_recovered() {
     let layout = Layout { channels: 3, ..ONE_DIE.layout };
     let host = HostTiming { power_off_ns: 7_000_000, ..HOST };
     let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });

@@ -112,7 +112,7 @@ fn events_are_ordered_by_time_turn_and_number() {
 }
 
 #[test]
-fn a_channel_is_granted_in_order() {
+fn channel_is_granted_in_order() {
     let mut channel = Channel::default();
     assert_eq!(channel.grant(100, 10, Class::Host), (100, 0));
     assert_eq!(channel.grant(105, 20, Class::Cleaning), (110, 0), "behind a page of the host");
@@ -271,7 +271,7 @@ fn flushes_are_released_like_in_a_linear_scan_of_writes() {
 }
 
 #[test]
-fn the_placer_agrees_with_the_layout() {
+fn placer_agrees_with_the_layout() {
     let mut random = Seed(1).random();
     for (channels, ways, dies, planes) in [(1, 1, 1, 1), (2, 2, 1, 2), (3, 1, 2, 4)] {
         let all = channels * ways * dies * planes;
@@ -396,7 +396,7 @@ fn time_that_does_not_add_up_is_found() {
 }
 
 #[test]
-fn the_host_is_checked_and_its_link_takes_time() {
+fn host_is_checked_and_its_link_takes_time() {
     let host = HostTiming {
         queue_depth: 1,
         arrivals: Arrivals::Open,
@@ -427,7 +427,7 @@ fn the_host_is_checked_and_its_link_takes_time() {
 }
 
 #[test]
-fn a_journal_keeps_steps_in_order_unless_it_is_paused() {
+fn journal_keeps_steps_in_order_unless_it_is_paused() {
     let erase = |block: u32| Step::Erase { block: BlockId(block), cause: Cause::Host };
     let journal = Journal::default();
     let other = journal.clone();

@@ -131,7 +131,7 @@ fn assert_mean(values: &[f64], expected: f64) {
 }
 
 #[test]
-fn one_die_of_reads_is_m_d_1() {
+fn one_die_with_reads_matches_the_m_d_1_queue() {
     for load in [0.3, 0.7] {
         let service_ns = 60_000.0;
         assert_mean(&waits(ONE_DIE, load, 0.0, 21), load * service_ns / (2.0 * (1.0 - load)));
@@ -143,7 +143,7 @@ fn one_die_of_reads_is_m_d_1() {
 
 /// Pollaczek–Khinchine formula: `W = lambda E[S²] / (2 (1 - rho))`.
 #[test]
-fn one_die_of_reads_and_programs_is_m_g_1() {
+fn one_die_with_reads_and_programs_matches_the_m_g_1_queue() {
     let (read_ns, program_ns, share, load) = (60_000.0f64, 410_000.0f64, 0.3, 0.6);
     let mean_ns = share * program_ns + (1.0 - share) * read_ns;
     let square = share * program_ns.powi(2) + (1.0 - share) * read_ns.powi(2);
@@ -151,7 +151,7 @@ fn one_die_of_reads_and_programs_is_m_g_1() {
 }
 
 #[test]
-fn a_closed_loop_saturates_all_dies_and_keeps_littles_law() {
+fn closed_loop_saturates_all_dies_and_keeps_littles_law() {
     let layout = Layout { channels: 4, ways: 2, ..ONE_DIE.layout };
     let flash = FlashTiming { layout, contention: Contention::Channel, unit_transfer_ns: 0, ..ONE_DIE };
     let host = HostTiming { queue_depth: 8, arrivals: Arrivals::Closed, ..HOST };
@@ -175,7 +175,7 @@ fn a_closed_loop_saturates_all_dies_and_keeps_littles_law() {
 }
 
 #[test]
-fn the_queue_makes_requests_wait_outside() {
+fn full_queue_makes_requests_wait_outside() {
     let mut rig = Rig::new(HostTiming { queue_depth: 2, ..HOST }, ONE_DIE);
     let taken: Vec<u64> = (0..4).map(|number| rig.request(Op::Read, 1, number, &[read(0)])).collect();
     assert_eq!(taken, [0, 1, 60_000, 120_000]);
@@ -199,7 +199,7 @@ fn place_is_freed_by_the_request_that_ends_first() {
 }
 
 #[test]
-fn a_write_buffer_answers_early_until_it_is_full() {
+fn write_buffer_answers_early_until_it_is_full() {
     let host = HostTiming { write_buffer_pages: 2, link_bytes_per_us: Some(4096.0), ..HOST };
     let mut rig = Rig::new(host, ONE_DIE);
     let taken: Vec<u64> = (0..4).map(|page| rig.request(Op::Write, 1, 0, &[program(0, page, 1)])).collect();
@@ -301,7 +301,7 @@ fn one_cleaning_makes_ten_requests_wait_for_a_place() {
 }
 
 #[test]
-fn a_buffer_kept_full_by_cleaning_makes_writes_wait() {
+fn buffer_kept_full_by_cleaning_makes_writes_wait() {
     let host = HostTiming { write_buffer_pages: 1, cleaning: Cleaning::Foreground, ..HOST };
     let layout = Layout { channels: 3, ..ONE_DIE.layout };
     let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });
@@ -384,7 +384,7 @@ fn planes_work_together_and_copies_stay_on_the_die() {
 }
 
 #[test]
-fn a_read_interrupts_an_erase() {
+fn read_interrupts_an_erase() {
     let suspend = Suspend { erase: true, program: false, suspend_ns: 5000, resume_ns: 7000 };
     let mut rig = Rig::new(HOST, FlashTiming { suspend, ..ONE_DIE });
     rig.request(Op::Trim, 1, 0, &[Step::Erase { block: BlockId(0), cause: Cause::Host }]);

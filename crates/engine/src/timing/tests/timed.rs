@@ -77,7 +77,7 @@ fn recording_flash_behaves_like_plain_flash() {
 
 /// The failed attempt takes time, and so does a successful page before it.
 #[test]
-fn a_program_that_fails_is_written_down_up_to_the_page_that_failed() {
+fn failed_program_is_recorded_up_to_the_failed_page() {
     let faults = Faults { program_failure_rate: 0.4, read_disturb_limit: Some(1) };
     let journal = Journal::default();
     let nand = Nand::new(Geometry::flat(64, 4, 4096), Wear::default(), Seed(1)).with_spare_area();

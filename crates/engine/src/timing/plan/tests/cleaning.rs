@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_moved_page_waits_for_its_own_read() {
+fn moved_page_waits_for_its_own_read() {
     // Units 0 and 1 are one read, 2 another. The first program takes three units of two flash pages.
     let mut steps = reads(0, 0..3, CLEANING);
     steps.extend([read(0, 6, CLEANING), program(1, 0, 3, CLEANING), program(1, 3, 2, CLEANING)]);
@@ -110,7 +110,7 @@ fn all_planes_of_a_superblock_are_erased() {
 }
 
 #[test]
-fn a_program_waits_for_the_erase_of_its_block() {
+fn program_waits_for_the_erase_of_its_block() {
     planned(
         TIMING,
         &[erase(4, HOST), program(4, 0, 2, HOST), program(0, 0, 2, HOST), program(4, 2, 2, CLEANING)],

@@ -107,7 +107,7 @@ fn copied_pages_of_planes_go_one_by_one() {
 }
 
 #[test]
-fn a_copy_waits_for_the_erase_of_its_block_and_no_gate() {
+fn copy_waits_for_the_erase_of_its_block_and_no_gate() {
     let timing = FlashTiming { copyback: true, ..TIMING };
     let steps =
         [vec![read(1, 0, HOST), erase(4, HOST)], reads(0, 0..2, CLEANING), vec![program(4, 0, 2, CLEANING)]];

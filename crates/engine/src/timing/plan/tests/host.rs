@@ -44,7 +44,7 @@ fn planes_read_a_row_together() {
 }
 
 #[test]
-fn a_flash_page_is_programmed_with_its_last_unit() {
+fn flash_page_is_programmed_with_its_last_unit() {
     // Unit 1 is the last of flash page 0; units 2 and 3 are page 1; of page 2 only the first unit is there.
     planned(
         TIMING,
@@ -78,7 +78,7 @@ fn planes_program_a_row_together() {
 }
 
 #[test]
-fn a_striped_die_gathers_the_pages_of_its_planes() {
+fn striped_die_gathers_the_pages_of_its_planes() {
     let striping = Striping::Drive;
     let striped = FlashTiming { layout: Layout { striping, ..LAYOUT }, multi_plane: true, ..TIMING };
     // Flash pages 0 and 1 are a row of die 0, pages 2 and 3 a row of die 1: four units each.
