@@ -17,9 +17,9 @@ use crate::units::Lpn;
 pub(super) struct Cleaner {
     sharing: Sharing,
     journal: Option<Journal>,
-    /// For each page in hand, true if it was hashed.
+    /// For each page of the current victim, true if it was hashed.
     hashed: Vec<bool>,
-    /// The pages in hand, sorted.
+    /// Pages of the current victim, sorted.
     sorted: Vec<u32>,
 }
 

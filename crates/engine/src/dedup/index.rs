@@ -19,7 +19,7 @@ pub(super) fn mix(name: u64) -> u64 {
     mixed ^ (mixed >> 33)
 }
 
-/// Returns the weak hash of content: other bits than those of its fingerprint.
+/// Returns the weak hash of content, which is independent of its fingerprint.
 fn weak_hash(content: Content, bits: u32) -> u32 {
     (mix(content.0 ^ 0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as u32
 }

@@ -40,7 +40,7 @@ pub struct Dedup<L = BoxedLayer<Content>> {
     pub(super) lower: L,
     journal: Option<Journal>,
     pub(super) logical_pages: u32,
-    /// Slots in addition to the logical pages, for groups in hand.
+    /// Slots in addition to the logical pages, for the current atomic group.
     pub(super) spare_slots: u32,
     /// True if the index is in flash.
     pub(super) is_paged: bool,

@@ -1,4 +1,4 @@
-//! Cleaning work that lies ahead of a die or a channel.
+//! Future cleaning work of a die or a channel.
 
 use std::collections::VecDeque;
 

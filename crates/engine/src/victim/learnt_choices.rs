@@ -56,7 +56,7 @@ impl Victim for Config {
     }
 }
 
-/// Numbers of choices that are tried, each 14 % to 100 % more than the one before.
+/// Numbers of choices that are tried, each 20 % to 100 % more than the one before.
 const LADDER: [u32; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
 /// Minimum number of victims per epoch.

@@ -45,7 +45,7 @@ proptest! {
         prop_assert!((found - recounted(&store, first..end)).abs() < 1e-12, "{found}");
     }
 
-    /// Both draw the same blocks, and flash has no layer below.
+    /// Both policies draw the same blocks, and flash has no layer below.
     #[test]
     fn completing_on_flash_behaves_like_d_choices(ops in ops(60), seed in any::<u64>()) {
         let stores = ["completing", "d_choices"].map(|victim| {

@@ -61,7 +61,7 @@ fn stores_with_one_page_or_one_page_blocks_work() {
 }
 
 /// The demanded reserve suffices: with all logical pages stored, any workload runs for ever. The only block with an
-/// invalid page is hard to find at random, and the engine must not give up before.
+/// invalid page is hard to find at random, and the engine must not give up before it is found.
 #[test]
 fn full_store_never_runs_out_of_space() {
     for victim in POLICIES {

@@ -81,7 +81,7 @@ pub fn with(ftl: &str, dedup: &Value, seen: &mut impl Use) {
         seen.on(layer, settings, supply);
     } else if DESIGNS.contains(&ftl) {
         let settings = |pages| PagedSettings {
-            // Greedy would find enough empty blocks on such a small drive.
+            // On such a small drive, greedy would always find empty blocks.
             victim: serde_json::from_value(json!("random")).unwrap(),
             placement: serde_json::from_value(json!(placement)).unwrap(),
             ..paged(ftl, pages, 7)

@@ -1,4 +1,4 @@
-//! A wrapper and the wrapped layer do the same, and give the same answers.
+//! A wrapper behaves like the wrapped layer, and gives the same answers.
 
 use super::layers::{
     OBJECTS, PAGES, TRIM_LOG, boxed_ftl, cycled, dedup, interrupted, page_config, second_half,
