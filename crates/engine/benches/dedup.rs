@@ -1,9 +1,9 @@
-//! What a written page costs where equal pages are stored once: `cargo bench --bench dedup [-- --quick] [kind ...]`.
+//! Cost of a page write with deduplication: `cargo bench --bench dedup [-- --quick] [kind ...]`.
 //!
-//! A drive of 12 million logical pages (1 million with `--quick`) whose index fills with most of them; half of the pages
-//! written hold what another holds. Prints page writes a second (goal: 1.5 million), fingerprints in the index, and the bytes
-//! that the simulation takes for each. CPU time of the thread, the best of the chunks and their median. `state` is a hash of
-//! all that the layer reports: an optimisation that changes it is a defect.
+//! A drive of 12 million logical pages (1 million with `--quick`) whose index fills with most of them; half of the
+//! written pages are duplicates. Prints page writes per second (goal: 1.5 million), fingerprints in the index, and
+//! bytes of simulation memory per fingerprint. Times are CPU time of the thread: the best of the chunks and their
+//! median. `state` is a hash of the layer's report: an optimisation that changes it is a defect.
 
 use cpu_time::ThreadTime;
 use wearwell_base::config::StoreSize;
@@ -45,7 +45,7 @@ fn build(kind: &str, logical_pages: u32) -> Dedup {
     Dedup::new(sharing, store, None).expect("a layer")
 }
 
-/// Writes `writes` pages; every second one holds what some page already held.
+/// Writes `writes` pages; every second write duplicates an existing page.
 fn write(layer: &mut Dedup, random: &mut Random, version: &mut u64, writes: usize, sequential: bool) {
     let logical = u64::from(layer.logical_pages());
     let (mut pages, mut data) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
@@ -66,7 +66,7 @@ fn write(layer: &mut Dedup, random: &mut Random, version: &mut u64, writes: usiz
     }
 }
 
-/// A hash (FNV-1a) of all that the layer reports but the memory that the simulation takes.
+/// Returns a hash (FNV-1a) of the layer's report, except the memory used by the simulation.
 fn state(layer: &Dedup) -> u64 {
     let mut reports = Reports::default();
     layer.describe(&mut reports);

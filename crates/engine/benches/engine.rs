@@ -1,34 +1,35 @@
-//! What a simulated page write costs, beside what the machine's memory allows.
+//! Cost of a simulated page write, compared with the limits of the machine's memory.
 //!
 //!     cargo bench --bench engine -- [SUBSTRING] [--quick] [--check] [--prefetch on|off]
 //!
-//! Runs the cases whose name contains SUBSTRING (all by default: about a quarter of an hour on a quiet machine and
-//! 6 GB of memory); `--quick` runs the small devices only, with fewer chunks. `2TiB-full` is a whole experiment:
-//! fresh, sequential fill, steady state, three more drive writes. `--check` recounts every table at the end;
-//! `--prefetch` overrides what the engine decides from the size of its tables.
+//! Runs the cases whose name contains SUBSTRING (default: all, which takes about a quarter of an hour on a quiet
+//! machine and 6 GB of memory). `--quick` runs only the small devices, with fewer chunks. `2TiB-full` is a whole
+//! experiment: a fresh drive, sequential fill, steady state, three more drive writes. `--check` recounts every table
+//! at the end; `--prefetch` overrides the engine's choice by table size.
 //!
-//! How to read a line:
+//! Columns of the output:
 //!
-//! - `WA` write amplification during the measurement; `ns/host` and `ns/page` cost of a host write (page number drawn
-//!   included) and of a page write (host and cleaning together); `M page/s` the latter's inverse.
-//! - `G` the yardstick: ns for one random read-modify-write of a `u32` table as large as the logical map, prefetched 64
-//!   ahead, by the same instructions in every build. About 110 M random lines a second is all that one core gets from memory, so `page/G` and `host/G` say how
-//!   far the engine is from what is possible.
-//! - `B/page` bytes of memory for each physical page, the flash's bookkeeping included; the goal is 8 with blocks of
+//! - `WA` write amplification during the measurement; `ns/host` and `ns/page` cost of a host write (including the
+//!   random page number) and of a page write (host and cleaning together); `M page/s` the inverse of `ns/page`.
+//! - `G` the yardstick: ns for one random read-modify-write of a `u32` table as large as the logical map, prefetched
+//!   64 ahead, with the same instructions in every build. One core gets at most about 110 M random lines per second
+//!   from memory, so `page/G` and `host/G` show how far the engine is from the possible.
+//! - `B/page` bytes of memory per physical page, including the bookkeeping of the flash; the goal is 8 with blocks of
 //!   128 pages.
-//! - `goal` and whether it is met.
-//! - `state` a hash of every counter, every block's valid pages and erases, and every logical page's place. An
-//!   optimisation that changes it is a defect: the hash depends on neither machine, prefetching nor time, only on
-//!   the case and the mode (`--quick` does fewer writes).
+//! - `goal` the goal, with a mark if it is met.
+//! - `state` a hash of every counter, every block's valid pages and erases, and every logical page's location. An
+//!   optimisation that changes it is a defect: the hash depends only on the case and the mode (`--quick` does fewer
+//!   writes), not on machine, prefetching or time.
 //!
-//! All times are CPU time of the thread, so that neighbours only disturb through the caches and the memory. Chunks of
-//! the case and of `G` alternate and each figure is the median over the chunks; the ratios are medians of each
-//! chunk's own ratio. On a shared machine ns wander by half, the ratios by a tenth.
+//! All times are CPU time of the thread, so that other processes disturb only through caches and memory. Chunks of
+//! the case and of `G` alternate, and each value is the median over the chunks; ratios are medians of the ratios of
+//! each chunk. On a shared machine, ns vary by half, ratios by a tenth.
 //!
-//! To compare with another simulator, give it a case's work (`d_choices` with d = 10, uniform random page writes, the
-//! blocks, pages and load named in [`devices`]), start from a sequential fill, let write amplification settle to the
-//! same digits, and divide CPU time by *page* writes, cleaning included: time by host write compares amplifications.
-//! SDCSIM, the fastest other simulator known to us, takes about 65 ns a page write on such work.
+//! To compare with another simulator, give it the work of a case (`d_choices` with d = 10, uniform random page
+//! writes, and the blocks, pages and utilisation listed in [`devices`]). Start from a sequential fill, wait until
+//! write amplification agrees to the same digits, and divide CPU time by *page* writes, including cleaning: time per
+//! host write would compare amplifications. SDCSIM, the fastest other simulator known to us, takes about 65 ns per
+//! page write on such work.
 
 mod yardstick;
 
@@ -50,7 +51,7 @@ const BATCH: usize = 4096;
 /// Host writes and table updates in each measured chunk.
 const CHUNK: u64 = 1 << 20;
 
-/// What a case is expected to reach.
+/// Goal of a case.
 #[derive(Clone, Copy)]
 enum Goal {
     None,
@@ -60,7 +61,7 @@ enum Goal {
     HostNs(f64),
 }
 
-/// How a store writes and what it knows about pages.
+/// Write frontiers and directory of a store.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// Host and cleaning each have a frontier; page table.
@@ -85,7 +86,7 @@ struct Case {
     large: bool,
 }
 
-/// Name, blocks, pages per block, load, overwrites before the measurement.
+/// Name, blocks, pages per block, utilisation, overwrites before the measurement.
 fn devices() -> [(&'static str, u32, u32, f64, f64); 7] {
     [
         ("small", 500, 32, 0.9, 50.0),
@@ -192,7 +193,7 @@ struct Run {
 }
 
 impl Run {
-    /// A store of the case, filled once from the first page to the last.
+    /// Creates a store for the case, filled once from the first page to the last.
     fn new(case: &Case, prefetch: Option<bool>) -> Self {
         let pages = f64::from(case.blocks) * f64::from(case.pages_per_block);
         let logical_pages = (pages * case.load).round() as u32;
@@ -210,7 +211,7 @@ impl Run {
         run
     }
 
-    /// Writes `pages` random pages, rounded up to whole batches; returns how many.
+    /// Writes `pages` random pages, rounded up to whole batches; returns the number written.
     fn write(&mut self, pages: u64) -> u64 {
         let logical_pages = u64::from(self.store.logical_pages());
         let batches = pages.div_ceil(BATCH as u64);
@@ -238,7 +239,7 @@ struct Chunks {
     page_per_g: Vec<f64>,
 }
 
-/// Measures `chunks` chunks of the run, each between two of the yardstick.
+/// Measures `chunks` chunks of the run, each between two measurements of the yardstick.
 fn measure(run: &mut Run, chunks: u32) -> (Chunks, f64) {
     let mut yardstick = Yardstick::new(run.store.logical_pages() as usize);
     let mut result = Chunks::default();
@@ -296,7 +297,7 @@ fn benchmark(case: &Case, options: &Options) {
     }
 }
 
-/// A whole experiment on 2 TiB: what a user waits for.
+/// Runs a whole experiment on 2 TiB, to measure the time that a user waits.
 fn full_experiment(options: &Options) {
     let name = "2TiB d_choices double";
     let case = cases().into_iter().find(|case| case.name == name).expect("in the list");
@@ -322,7 +323,7 @@ fn full_experiment(options: &Options) {
         report(&phase, Some(wa));
         wa
     };
-    // Steady: amplification moves by less than a hundredth from one drive write to the next.
+    // Steady state: amplification changes by less than 1 % from one drive write to the next.
     let (mut last, mut writes) = (0.0, 0);
     loop {
         let wa = drive_write(format!("warm-up {}", writes + 1));

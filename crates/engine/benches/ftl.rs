@@ -1,10 +1,10 @@
-//! What a host write costs in FTLs whose tables are in flash: `cargo bench --bench ftl [-- LOG2_BLOCKS [KIND...]]`.
+//! Cost of a host write in FTLs with tables in flash: `cargo bench --bench ftl [-- LOG2_BLOCKS [KIND...]]`.
 //!
-//! A drive of 2^LOG2_BLOCKS blocks of 128 pages of 4 KiB, 70 percent of them logical, with one cached mapping entry for 717
-//! logical pages as in GeckoFTL's section 5 (2^22 blocks are its 2 TiB, and need about 8 GiB of memory; 2^16 unless said
-//! otherwise), filled in order and then written uniformly at random. CPU time of the thread by chunk: the best and the median;
-//! goal: 1.5 million writes a second at 2^22. Then power is cut, and the time of the simulated recovery is told, and what it
-//! takes on the drive.
+//! A drive of 2^LOG2_BLOCKS blocks (default 2^16) of 128 pages of 4 KiB, 70 percent of them logical, with one cached
+//! mapping entry per 717 logical pages as in GeckoFTL's section 5. Its 2 TiB are 2^22 blocks, which need about 8 GiB
+//! of memory. The drive is filled in order and then written uniformly at random. Prints CPU time of the thread by
+//! chunk: the best and the median; goal: 1.5 million writes per second at 2^22. Then power is cut; prints the time of
+//! the simulated recovery, and its cost on the drive.
 
 use cpu_time::ThreadTime;
 use serde_json::json;
@@ -70,7 +70,7 @@ fn settings(kind: &'static str, blocks: u32) -> PagedSettings {
     PagedSettings { config, victim: greedy, placement: single }
 }
 
-/// A hash of all counts, wear and the translation table: an optimisation that changes it is a defect.
+/// Returns a hash of all counts, wear and the translation table: an optimisation that changes it is a defect.
 fn state(ftl: &PagedFtl<Nand<()>>, reports: &Reports) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);

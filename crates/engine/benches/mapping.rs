@@ -1,11 +1,12 @@
-//! What the cache of mapping entries costs, in nanoseconds per page: `cargo bench --bench mapping [-- --quick]`.
+//! Cost of the cache of mapping entries, in nanoseconds per page: `cargo bench --bench mapping [-- --quick]`.
 //!
-//! The drive of GeckoFTL's section 5: 375 million logical pages, 1,024 entries in a translation page, 2^19 entries in the cache
-//! (2^16 with `--quick`). `insert` looks up a page uniformly at random, removes the oldest entry if it is not cached, and inserts
-//! it, dirty: what a write costs (goal: 100 ns). `ahead` does the same with pages fetched 16 look-ups beforehand, `bounded` with
-//! a tenth of the entries dirty at most, `synchronise` with all dirty entries of the removed one's translation page made clean,
-//! and `hit` finds and touches a cached page. CPU time of the thread, the best of the chunks and their median. `state` is a hash
-//! of the pages in the cache by their age: an optimisation that changes it is a defect.
+//! The drive of GeckoFTL's section 5: 375 million logical pages, 1,024 entries per translation page, 2^19 cached
+//! entries (2^16 with `--quick`). `insert` is the cost of a write (goal: 100 ns): it looks up a uniformly random page
+//! and, if the page is not cached, removes the oldest entry and inserts the page as dirty. `ahead` does the same with
+//! pages prefetched 16 lookups ahead, and `bounded` with at most a tenth of the entries dirty. `synchronise` makes
+//! all dirty entries of the removed entry's translation page clean. `hit` finds and touches a cached page. Times are
+//! CPU time of the thread: the best of the chunks and their median. `state` is a hash of the cached pages by age: an
+//! optimisation that changes it is a defect.
 
 use cpu_time::ThreadTime;
 use wearwell_base::seed::{Random, Seed, below};
@@ -37,13 +38,13 @@ impl Bench {
         Bench { cache, kind, random: Seed(1).random(), pages: Vec::new(), found: Vec::new() }
     }
 
-    /// The pages of the next chunk, drawn outside of the time that is measured. Hits want few pages.
+    /// Draws the pages of the next chunk, outside the measured time. Hits use few pages.
     fn draw(&mut self) {
         let pages = if self.kind == "hit" { self.cache_pages() } else { LOGICAL_PAGES };
         let random = &mut self.random;
         self.pages.clear();
         self.pages.extend((0..CHUNK + AHEAD).map(|_| {
-            // Spread over the drive, as the pages of a working set are.
+            // Spread over the drive, like the pages of a working set.
             let page = below(random, u64::from(pages)) as u32;
             Lpn(page * (LOGICAL_PAGES / pages))
         }));
@@ -103,7 +104,7 @@ impl Bench {
         self.cache.remove(oldest);
     }
 
-    /// A hash (FNV-1a) of the pages, the oldest first; empties the cache.
+    /// Returns a hash (FNV-1a) of the pages, the oldest first; empties the cache.
     fn state(mut self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         while let Some(oldest) = self.cache.oldest() {

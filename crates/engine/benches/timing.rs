@@ -1,13 +1,14 @@
-//! What simulated time costs: the timed flash alone, 8 channels of 4 dies, single-page requests at random times.
+//! Cost of simulated time: the timed flash alone, 8 channels of 4 dies, single-page requests at random times.
 //!
 //!     cargo bench --bench timing -- [SUBSTRING]
 //!
-//! 70 % reads of 50 us and 30 % programs of 600 us, 4 KiB, at 65 % of what the dies could do; addresses, arrival times and
-//! the taking of results are included, histograms only where named. Of a request one random number decides all, its gap to
-//! the one before out of a table, because drawing logarithms costs more than a device without channels. Prints the best and the median of 40 chunks of
-//! 256 Ki requests in CPU time of the thread, and millions of page operations a second from the median.
+//! 70 % reads of 50 us and 30 % programs of 600 us, 4 KiB, at 65 % of the dies' capacity. Includes addresses, arrival
+//! times and collecting results; histograms only where named. One random number decides everything about a request,
+//! and the gap to the previous request comes from a table, because drawing logarithms costs more than a device
+//! without channels. Prints the best and the median of 40 chunks of 256 Ki requests in CPU time of the thread, and
+//! millions of page operations per second from the median.
 //!
-//! Goals: 8 M operations a second with exact first-come-first-served channels, 20 M where only dies are waited for.
+//! Goals: 8 M operations per second with exact first-come-first-served channels, 20 M with contention for dies only.
 
 use cpu_time::ThreadTime;
 use rand::Rng;
@@ -57,7 +58,7 @@ const FLASH: FlashTiming = FlashTiming {
 struct Source {
     random: Random,
     now_ns: u64,
-    /// Times between arrivals, equally likely: exponential, but for the steps.
+    /// Equally likely times between arrivals: an exponential distribution in steps.
     gaps_ns: Vec<u64>,
 }
 
@@ -71,7 +72,7 @@ impl Source {
     }
 
     fn next(&mut self) -> (u64, Op, Step) {
-        // One number for all, as drawing is not what is measured.
+        // One number for everything, because drawing is not measured.
         let number = self.random.random::<u64>();
         self.now_ns += self.gaps_ns[(number % GAPS) as usize];
         let block = BlockId((number / GAPS % BLOCKS) as u32);
@@ -84,7 +85,7 @@ impl Source {
     }
 }
 
-/// Times chunks of requests.
+/// Measures chunks of requests.
 fn measure(name: &str, goal: f64, mut request: impl FnMut((u64, Op, Step))) {
     if std::env::args().nth(1).is_some_and(|part| !part.starts_with("--") && !name.contains(&part)) {
         return;

@@ -1,9 +1,9 @@
-//! What telling a validity store of an invalid page costs: `cargo bench --bench validity [-- --quick] [kind ...]`.
+//! Cost of an invalidation in a validity store: `cargo bench --bench validity [-- --quick] [kind ...]`.
 //!
-//! A drive of 2^22 blocks (2^16 with `--quick`) of 128 pages of 4 KiB. Random pages become invalid, and one update in 51 is
-//! the erase of a random block. Prints updates a second (goal for Gecko: 10 million), flash writes and reads for each, and
-//! pages in flash; CPU time of the thread, the best of the chunks and their median. `state` is a hash of the answers: an
-//! optimisation that changes it is a defect.
+//! A drive of 2^22 blocks (2^16 with `--quick`) of 128 pages of 4 KiB. Random pages become invalid, and one update in
+//! 51 is the erase of a random block. Prints updates per second (goal for Gecko: 10 million), flash writes and reads
+//! per update, and pages in flash. Times are CPU time of the thread: the best of the chunks and their median. `state`
+//! is a hash of the answers: an optimisation that changes it is a defect.
 
 use cpu_time::ThreadTime;
 use wearwell_base::seed::{Random, Seed, below};
@@ -17,7 +17,7 @@ const PAGES_PER_BLOCK: u32 = 128;
 const PAGE_BYTES: u32 = 4096;
 const UPDATES_PER_ERASE: u64 = 50;
 
-/// A kind of store, and how many updates a chunk has.
+/// Returns a store of this kind, and the number of updates per chunk.
 fn build(kind: &str, blocks: u32) -> (Box<dyn PageValidity>, u64) {
     let gecko = GeckoConfig::new(blocks, PAGES_PER_BLOCK, PAGE_BYTES);
     let spare_pages = u64::from(blocks) * u64::from(PAGES_PER_BLOCK) * 3 / 10;
@@ -53,7 +53,7 @@ fn update(
     }
 }
 
-/// A hash (FNV-1a) of what the store says of some blocks.
+/// Returns a hash (FNV-1a) of the store's answers for some blocks.
 fn state(store: &dyn PageValidity, flash: &dyn ValidityFlash, blocks: u32) -> u64 {
     let mut invalid = PageSet::new(PAGES_PER_BLOCK);
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -82,7 +82,7 @@ fn main() {
         let mut flash = MemoryFlash::new();
         let (mut store, chunk) = build(kind, blocks);
         let mut random = Seed(1).of("bench").random();
-        // Once every part of every block has an entry, more or less, the runs have their sizes.
+        // The runs reach their final sizes when almost every part of every block has an entry.
         update(&mut *store, &mut flash, &mut random, blocks, chunk * if quick { 4 } else { 8 });
         let (writes, reads) = (flash.appends(), flash.reads());
         let chunks = 8;

@@ -10,8 +10,8 @@
 //! - `read`, `write` GB/s of a sequential pass.
 //! - instruction rate: independent one-cycle additions a nanosecond.
 //!
-//! Tables of 4 MiB and more are on huge pages where the system has them. Times are CPU time of the thread; each figure is the
-//! median of [`ROUNDS`] measurements, taken by turns with those of the same line.
+//! Tables of 4 MiB and more use huge pages if the system has them. Times are CPU time of the thread; each value is
+//! the median of [`ROUNDS`] measurements, which alternate with those of the other columns.
 
 #[path = "../benches/yardstick/mod.rs"]
 mod yardstick;
@@ -22,19 +22,19 @@ use wearwell_base::seed::{Seed, below};
 use wearwell_base::table;
 use yardstick::Yardstick;
 
-/// Measurements of each figure.
+/// Number of measurements per value.
 const ROUNDS: usize = 7;
 /// Loads and updates in a measurement of random access.
 const LOADS: usize = 1 << 20;
-/// Bytes read or written in a measurement of sequential access, at least.
+/// Minimum number of bytes read or written in a measurement of sequential access.
 const BYTES: usize = 64 << 20;
 
-/// A cache line that names the next line of its chain.
+/// A cache line that contains the number of the next line in its chain.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line([u32; 16]);
 
-/// Lines that form one cycle in random order (Sattolo's algorithm).
+/// Returns lines that form one cycle in random order (Sattolo's algorithm).
 fn cycle(bytes: usize) -> Vec<Line> {
     let len = bytes / size_of::<Line>();
     let mut random = Seed(1).random();
@@ -47,14 +47,14 @@ fn cycle(bytes: usize) -> Vec<Line> {
     lines
 }
 
-/// CPU nanoseconds of a call.
+/// Returns the CPU time of a call in nanoseconds.
 fn ns(work: impl FnOnce()) -> f64 {
     let start = ThreadTime::now();
     work();
     start.elapsed().as_nanos() as f64
 }
 
-/// ns a load of `CHAINS` walks along the cycle, side by side.
+/// Returns the ns per load of `CHAINS` parallel walks along the cycle.
 fn chase<const CHAINS: usize>(lines: &[Line], begin: &mut u32) -> f64 {
     let mut at: [u32; CHAINS] = std::array::from_fn(|chain| {
         (*begin as usize + chain * lines.len() / CHAINS) as u32 % lines.len() as u32
@@ -71,7 +71,7 @@ fn chase<const CHAINS: usize>(lines: &[Line], begin: &mut u32) -> f64 {
     time / (steps * CHAINS) as f64
 }
 
-/// GB/s of `passes` over the table.
+/// Returns the GB/s of repeated passes over the table.
 fn bandwidth(lines: &mut [Line], mut pass: impl FnMut(&mut [Line], u32)) -> f64 {
     let bytes = size_of_val(lines);
     let passes = BYTES.div_ceil(bytes);
@@ -88,7 +88,7 @@ fn write(lines: &mut [Line], pass: u32) {
     lines.fill(Line([pass; 16]));
 }
 
-/// Independent additions a nanosecond.
+/// Returns the independent additions per nanosecond.
 #[cfg(target_arch = "x86_64")]
 fn additions() -> f64 {
     const TURNS: u64 = 1 << 20;
@@ -123,7 +123,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The figures of a table of so many bytes, in the order of the columns.
+/// Returns the values of a table of `bytes` bytes, in the order of the columns.
 fn measure(bytes: usize) -> [f64; 8] {
     let (mut lines, mut begin) = (cycle(bytes), 0);
     let mut yardstick = Yardstick::new(bytes / size_of::<u32>());

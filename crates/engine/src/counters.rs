@@ -1,23 +1,23 @@
-//! What a layer was asked to do and what it did, by cause; write amplification is defined here and only here.
+//! Counts of a layer's operations, by cause; write amplification is defined here and only here.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a layer sent an operation to what lies below it.
+/// Cause of an operation that a layer sends to the layer below.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The layer's own user asked for it.
+    /// Request of the layer's own user.
     Host = 0,
-    /// Cleaning (garbage collection) moved or erased it.
+    /// Move or erase by cleaning (garbage collection).
     Cleaning = 1,
-    /// The mapping table lives below.
+    /// Access to a mapping table stored below.
     Translation = 2,
-    /// Page-validity metadata lives below.
+    /// Access to page-validity metadata stored below.
     Validity = 3,
     /// Segment summaries, checkpoints and maps of a log.
     LogMetadata = 4,
-    /// Wear levelling moved it.
+    /// Move by wear levelling.
     WearLevelling = 5,
     /// Deduplication metadata or verification.
     Dedup = 6,
@@ -35,14 +35,14 @@ impl Cause {
         Cause::Dedup,
     ];
 
-    /// The name used in results.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         ["host", "cleaning", "translation", "validity", "log_metadata", "wear_levelling", "dedup"]
             [self as usize]
     }
 }
 
-/// What was done to a number of pages (or, for an erase, to a number of blocks).
+/// Operation on a number of pages (or, for an erase, of blocks).
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -64,7 +64,7 @@ impl Operation {
     pub const ALL: [Operation; 5] =
         [Operation::Read, Operation::Write, Operation::Trim, Operation::Erase, Operation::Flush];
 
-    /// The name used in results.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         ["read", "write", "trim", "erase", "flush"][self as usize]
     }
@@ -73,7 +73,7 @@ impl Operation {
 const CAUSES: usize = Cause::ALL.len();
 const OPERATIONS: usize = Operation::ALL.len();
 
-/// The traffic of one layer: what came in from above, and what went out below, by cause.
+/// Traffic of one layer: operations received from above, and operations sent below, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     incoming: [u64; OPERATIONS],
@@ -93,42 +93,42 @@ impl Counters {
         self.outgoing[cause as usize][operation as usize] += amount;
     }
 
-    /// What came in from above.
+    /// Returns the number of operations received from above.
     pub fn incoming(&self, operation: Operation) -> u64 {
         self.incoming[operation as usize]
     }
 
-    /// What went out below because of `cause`.
+    /// Returns the number of operations sent below because of `cause`.
     pub fn outgoing(&self, cause: Cause, operation: Operation) -> u64 {
         self.outgoing[cause as usize][operation as usize]
     }
 
-    /// What went out below, over all causes.
+    /// Returns the number of operations sent below, over all causes.
     pub fn outgoing_total(&self, operation: Operation) -> u64 {
         Cause::ALL.iter().map(|&cause| self.outgoing(cause, operation)).sum()
     }
 
-    /// Of what went out because of `from`, `amount` pages went out because of `to` in truth.
+    /// Moves `amount` of the operations sent below from cause `from` to cause `to`.
     pub fn reassign(&mut self, from: Cause, to: Cause, operation: Operation, amount: u64) {
         self.outgoing[from as usize][operation as usize] -= amount;
         self.outgoing[to as usize][operation as usize] += amount;
     }
 
-    /// What came in is what came in at `front`, which stands between the layer and its user.
+    /// Replaces the incoming operations by those of `front`, a layer between this one and its user.
     pub fn replace_incoming(&mut self, front: &Counters) {
         self.incoming = front.incoming;
     }
 
-    /// Outgoing over incoming page writes of this layer; `None` before the first incoming write.
+    /// Returns outgoing over incoming page writes of this layer; `None` before the first incoming write.
     ///
-    /// The amplification of a stack is the product over its layers, which is the lowest layer's outgoing
-    /// writes over the highest layer's incoming ones, because what leaves a layer enters the next.
+    /// The amplification of a stack is the product over its layers: the lowest layer's outgoing writes over the
+    /// highest layer's incoming ones, because the outgoing writes of each layer enter the next.
     pub fn write_amplification(&self) -> Option<f64> {
         let incoming = self.incoming(Operation::Write);
         (incoming > 0).then(|| self.outgoing_total(Operation::Write) as f64 / incoming as f64)
     }
 
-    /// The traffic since `earlier`, an older copy of the same layer's counters.
+    /// Returns the traffic since `earlier`, an older copy of the same layer's counters.
     pub fn since(&self, earlier: &Counters) -> Counters {
         let mut difference = *self;
         for operation in 0..OPERATIONS {

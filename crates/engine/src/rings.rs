@@ -1,28 +1,28 @@
-//! Queues of small numbers, of which each number is in one at most, in two arrays.
+//! Queues of small numbers, stored in two arrays; each number is in at most one queue.
 
-/// A place in a ring, by the numbers of its neighbours.
+/// Neighbours of an item in its ring.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     before: u32,
     after: u32,
 }
 
-/// Queues of the numbers below a limit. Entering, leaving from anywhere and looking at the first take constant time;
-/// there are as many queues as were used so far.
+/// Queues of the numbers below a limit. Insertion, removal from any position and access to the first item take
+/// constant time. Queues are created on first use.
 #[derive(Clone, Debug)]
 pub(crate) struct Rings {
-    /// The items, and behind them a head for each queue.
+    /// The items, followed by a head for each queue.
     nodes: Vec<Node>,
-    /// The queue of each item; [`NONE`] for one that is in none.
+    /// Queue of each item, or [`NONE`].
     ring_of: Vec<u8>,
     lengths: Vec<u32>,
 }
 
-/// The queue of an item that is in none.
+/// Queue number of an item that is in no queue.
 const NONE: u8 = u8::MAX;
 
 impl Rings {
-    /// Empty queues of the numbers below `items`.
+    /// Creates empty queues of the numbers below `items`.
     pub(crate) fn new(items: u32) -> Self {
         let nodes = (0..items).map(|at| Node { before: at, after: at });
         Rings { nodes: nodes.collect(), ring_of: vec![NONE; items as usize], lengths: Vec::new() }
@@ -32,17 +32,17 @@ impl Rings {
         self.ring_of.len() as u32 + u32::from(ring)
     }
 
-    /// Queues that were used so far; those of higher numbers are empty.
+    /// Returns the number of queues used so far; queues of higher numbers are empty.
     pub(crate) fn count(&self) -> u8 {
         self.lengths.len() as u8
     }
 
-    /// Items in the queue.
+    /// Returns the number of items in the queue.
     pub(crate) fn len(&self, ring: u8) -> u32 {
         self.lengths.get(usize::from(ring)).copied().unwrap_or(0)
     }
 
-    /// Puts the item at the end of queue `ring`, below 255, out of the one that it is in.
+    /// Moves the item to the end of queue `ring`, which must be below 255.
     pub(crate) fn push(&mut self, item: u32, ring: u8) {
         self.remove(item);
         while self.lengths.len() <= usize::from(ring) {
@@ -58,7 +58,7 @@ impl Rings {
         self.lengths[usize::from(ring)] += 1;
     }
 
-    /// Takes the item out of the queue that it is in.
+    /// Removes the item from its queue, if any.
     pub(crate) fn remove(&mut self, item: u32) {
         let ring = std::mem::replace(&mut self.ring_of[item as usize], NONE);
         if ring == NONE {
@@ -70,12 +70,12 @@ impl Rings {
         self.lengths[usize::from(ring)] -= 1;
     }
 
-    /// The first item of the queue.
+    /// Returns the first item of the queue.
     pub(crate) fn first(&self, ring: u8) -> Option<u32> {
         self.iter(ring).next()
     }
 
-    /// The items of the queue in order.
+    /// Returns the items of the queue in order.
     pub(crate) fn iter(&self, ring: u8) -> impl Iterator<Item = u32> + '_ {
         let head = self.head(ring);
         let first = self.nodes.get(head as usize).map(|node| node.after);

@@ -1,8 +1,8 @@
-//! What the machine's memory allows: prefetched random updates of a table.
+//! Speed limit of the machine's memory: prefetched random updates of a table.
 //!
-//! The loop is written out in assembly where that is known, so that every build of every commit runs the same
-//! instructions at the same alignment: what a compiler makes of a loop depends on what stands around it, and wandered by
-//! a fifth from one commit to the next.
+//! The loop is written in assembly where supported, so that every build of every commit runs the same instructions at
+//! the same alignment. A compiled loop depends on the surrounding code, and varied by a fifth from one commit to the
+//! next.
 
 use cpu_time::ThreadTime;
 use wearwell_base::table;
@@ -16,35 +16,35 @@ struct Ring([u64; DISTANCE]);
 /// A table of `u32` and the state of a generator of its indices.
 pub struct Yardstick {
     table: Vec<u32>,
-    /// Entries on their way.
+    /// Entries being prefetched.
     ring: Ring,
-    /// Of xoshiro256++ (Blackman and Vigna, 2021).
+    /// State of xoshiro256++ (Blackman and Vigna, 2021).
     state: [u64; 4],
 }
 
 impl Yardstick {
-    /// A table of as many entries.
+    /// Creates a table of `entries` entries.
     pub fn new(entries: usize) -> Self {
         let state =
             [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xd6e8_feb8_6659_fd93];
         Yardstick { table: table::filled(entries, 1), ring: Ring([0; DISTANCE]), state }
     }
 
-    /// ns of CPU time for each of `updates` updates.
+    /// Returns the CPU time of each of `updates` updates, in ns.
     pub fn measure(&mut self, updates: u64) -> f64 {
         let start = ThreadTime::now();
         self.update(updates);
         start.elapsed().as_nanos() as f64 / updates as f64
     }
 
-    /// Draws an entry, prefetches it and updates the one that was drawn 64 draws before, `updates` times, of which there
-    /// must be some.
+    /// Draws an entry, prefetches it and updates the entry drawn 64 draws before. Repeats this `updates` times, at
+    /// least once.
     #[cfg(target_arch = "x86_64")]
     #[inline(never)]
     fn update(&mut self, updates: u64) {
         let [mut s0, mut s1, mut s2, mut s3] = self.state;
-        // SAFETY: the high half of the product of a random word and the number of entries is below that number, as is
-        // whatever stands in the ring; the ring's index is below its length. The registers written are declared, the
+        // SAFETY: the high half of the product of a random word and the number of entries is below that number, as
+        // are all values in the ring; the ring's index is below its length. The registers written are declared, the
         // stack is not touched.
         unsafe {
             std::arch::asm!(
@@ -89,7 +89,7 @@ impl Yardstick {
         self.state = [s0, s1, s2, s3];
     }
 
-    /// The same where no assembly is at hand.
+    /// Portable version of the loop, without assembly.
     #[cfg(not(target_arch = "x86_64"))]
     fn update(&mut self, updates: u64) {
         self.update_portably(updates);
@@ -114,7 +114,7 @@ impl Yardstick {
     }
 }
 
-/// Both ways of updating leave the same table.
+/// Checks that both versions of the loop leave the same table.
 pub fn check() {
     let [mut one, mut other] = [1000, 1000].map(Yardstick::new);
     one.update(5000);

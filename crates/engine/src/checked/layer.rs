@@ -1,35 +1,35 @@
-//! Layers that are held to their contract.
+//! Wrapper that checks the contract of a layer.
 
 use crate::counters::{Counters, Operation};
 use crate::layer::{Abilities, Answer, Command, Layer, LayerError, LayerReport, Payload, Query, Reports};
 use crate::units::Lpn;
 
-/// Consecutive pages.
+/// Returns consecutive pages as a list.
 fn listed(first: Lpn, pages: usize) -> Vec<Lpn> {
     (first.0..).map(Lpn).take(pages).collect()
 }
 
-/// A layer of which every answer is looked at. It panics where the layer, or its user, breaks the contract; what only a
-/// count can tell is an error of [`Layer::check`].
+/// A layer whose answers are all checked. Panics if the layer, or its user, breaks the contract; violations that only
+/// a count reveals are errors of [`Layer::check`].
 pub struct Checked<P> {
     inner: Box<dyn Layer<P>>,
     pages: u32,
     abilities: Abilities,
     /// A bit for each page that was ever written.
     written: Vec<u64>,
-    /// What the layer counted before it was wrapped, and what came in since.
+    /// Counters of the layer before it was wrapped, and requests since then.
     before: Option<Counters>,
     incoming: Counters,
-    /// An operation failed half-way, and how far it came only the layer knows.
+    /// True if an operation failed half-way, so that only the layer knows its progress.
     is_uncertain: bool,
-    /// Logs above that are cleaning.
+    /// Number of logs above that are cleaning.
     cleaning_above: u32,
-    /// Moved pages are told apart since the first of them.
+    /// True if the first moved pages have been attributed to partitions.
     is_divided: bool,
 }
 
 impl<P: Payload> Checked<P> {
-    /// Holds `inner`, to which anything may have been done before, to the contract.
+    /// Wraps `inner`, which may have been used before.
     pub fn new(inner: Box<dyn Layer<P>>) -> Self {
         let (pages, abilities) = (inner.logical_pages(), inner.abilities());
         let mut checked = Checked {
@@ -51,7 +51,7 @@ impl<P: Payload> Checked<P> {
         checked
     }
 
-    /// The layer's own report; `None` for one that is described elsewhere, as a partition is.
+    /// Returns the layer's own report; `None` for a layer that is described elsewhere, such as a partition.
     fn own_report(&self) -> Option<LayerReport> {
         let mut reports = Reports::default();
         self.inner.describe(&mut reports);
@@ -62,7 +62,7 @@ impl<P: Payload> Checked<P> {
         pages.iter().all(|page| page.0 < self.pages)
     }
 
-    /// Looks at how an operation on `pages` ended, and counts it.
+    /// Checks the result of an operation on `pages`, and counts it.
     fn ended<T>(&mut self, operation: Operation, pages: &[Lpn], done: &Result<T, LayerError>) {
         let is_in_range = self.is_in_range(pages);
         let is_refusal = matches!(done, Err(LayerError::OutOfRange { .. }));
@@ -79,7 +79,7 @@ impl<P: Payload> Checked<P> {
                     pages.iter().for_each(|page| self.written[page.index() / 64] |= 1 << (page.0 % 64));
                 }
             }
-            // Refused as a whole.
+            // Refused completely.
             Err(
                 LayerError::OutOfRange { .. }
                 | LayerError::NotAtomic { .. }
@@ -92,7 +92,7 @@ impl<P: Payload> Checked<P> {
         }
     }
 
-    /// The same of a group of pages.
+    /// Checks the result of an atomic group of pages, and counts it.
     fn group_ended(&mut self, pages: &[Lpn], done: &Result<Answer, LayerError>) {
         let longest = self.inner.query(Query::AtomicPages).pages();
         let is_too_long = pages.len() as u64 > longest;
@@ -136,7 +136,7 @@ impl<P: Payload> Checked<P> {
         }
     }
 
-    /// What the layer counted against what came in.
+    /// Compares the layer's counters with the requests.
     fn check_counts(&self) -> Result<(), String> {
         let Some(own) = self.own_report() else { return Ok(()) };
         let before = self.before.unwrap_or_default();
@@ -163,7 +163,7 @@ impl<P: Payload> Checked<P> {
         Ok(())
     }
 
-    /// Whether it moves pages itself, and not only a layer below it.
+    /// True if the layer moves pages itself, and not only a layer below it.
     fn has_own_moves(&self, own: &LayerReport) -> bool {
         own.cleanings.is_some_and(|cleanings| cleanings > 0)
     }

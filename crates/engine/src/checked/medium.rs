@@ -1,31 +1,31 @@
-//! Media that are held to their contract.
+//! Wrapper that checks the contract of a medium.
 
 use crate::counters::Cause;
 use crate::layer::{LayerBelow, Medium, MediumError, Pages, Reports, Run};
 use crate::nand::{FillPage, Flash, PageState};
 use crate::units::BlockId;
 
-/// A medium of which every answer is looked at. It panics where the medium, or the log that writes on it, breaks the contract; what
-/// only a count can tell is an error of [`Medium::check`].
+/// A medium whose answers are all checked. Panics if the medium, or the log that writes on it, breaks the contract;
+/// violations that only a count reveals are errors of [`Medium::check`].
 pub struct CheckedMedium<M> {
     inner: M,
     pages_per_block: u32,
-    /// The page that each block takes next.
+    /// Page that each block takes next.
     next: Vec<u32>,
-    /// Blocks that failed while they were programmed, and take no more pages.
+    /// Blocks with a failed program, which take no more pages.
     failed: Vec<bool>,
-    /// The lowest number that the next page may have.
+    /// Lowest sequence number that the next page may have.
     sequence: u64,
     programs: u64,
     erases: u64,
-    /// What the medium counted before it was wrapped.
+    /// Counts of the medium before it was wrapped.
     before: (u64, u64),
-    /// An operation was cut short, and how far it came only the medium knows.
+    /// True if an operation was cut short, so that only the medium knows its progress.
     is_uncertain: bool,
 }
 
 impl<M: Medium> CheckedMedium<M> {
-    /// Holds `inner`, which is erased, to the contract.
+    /// Wraps `inner`, which must be erased.
     pub fn new(inner: M) -> Self {
         let blocks = inner.blocks() as usize;
         let mut checked = CheckedMedium {
@@ -43,12 +43,12 @@ impl<M: Medium> CheckedMedium<M> {
         checked
     }
 
-    /// The medium.
+    /// Returns the medium.
     pub fn inner(&self) -> &M {
         &self.inner
     }
 
-    /// Programs and erases of a medium that is flash itself.
+    /// Returns the programs and erases of a medium that is flash itself.
     fn counted(&self) -> Option<(u64, u64)> {
         let mut reports = Reports::default();
         if self.inner.layer_below().is_some() {
@@ -58,7 +58,7 @@ impl<M: Medium> CheckedMedium<M> {
         reports.nand.map(|nand| (nand.programs, nand.erases))
     }
 
-    /// What a log must keep to when it programs.
+    /// Checks the run that a log programs.
     fn check_run(&self, block: BlockId, page: u32, run: &Run<'_, M::Payload>) {
         let pages = run.data.len() as u32;
         assert!(block.index() < self.next.len(), "{block:?} is none of {}", self.next.len());
@@ -238,7 +238,7 @@ impl<F: Flash> Flash for CheckedMedium<F> {
     fn tear_program(&mut self, block: BlockId, page: u32) {
         self.is_uncertain = true;
         self.inner.tear_program(block, page);
-        // It was begun: the block goes on behind it.
+        // The program was begun: the block continues after this page.
         self.next[block.index()] = page + 1;
     }
 

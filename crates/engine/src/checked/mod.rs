@@ -1,7 +1,8 @@
-//! The contract of layers and media, asserted at the seam.
+//! Checks of the contracts of layers and media at run time.
 //!
-//! A wrapper on either side of it holds both sides to what [`crate::layer::Layer`] and [`crate::layer::Medium`] say, and changes nothing. Tests put
-//! them wherever two parts meet; a stack that is built with debug assertions has [`Checked`] on each of its layers.
+//! A wrapper at a seam checks both sides against [`crate::layer::Layer`] or [`crate::layer::Medium`], and changes
+//! nothing. Tests use wrappers wherever two parts meet; a stack built with debug assertions has [`Checked`] on each
+//! of its layers.
 
 mod layer;
 mod medium;

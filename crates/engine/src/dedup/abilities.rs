@@ -1,4 +1,4 @@
-//! What deduplication leaves of the abilities of the store below, whose pages are slots.
+//! Abilities of the store below that deduplication preserves; the store's pages are slots.
 
 use super::config::Detect;
 use super::layer::Dedup;
@@ -9,9 +9,9 @@ use crate::units::Lpn;
 use std::collections::BTreeMap;
 
 impl<L: Layer<Content>> Dedup<L> {
-    /// No attribution: a slot that pages of several users share is nobody's alone, and neither is moving it. And no look-ahead:
-    /// finding the slot of a page is the very access that it would save.
-    /// No runs: the slots of consecutive pages lie anywhere.
+    /// Returns the abilities of the store below, except three. Attribution: a slot may be shared by pages of several
+    /// users. Look-ahead: finding a page's slot is the very access that look-ahead would save. Runs: the slots of
+    /// consecutive pages lie anywhere.
     pub(super) fn own_abilities(&self) -> Abilities {
         let below = self.lower.abilities();
         let samples = self.sharing.lock().detect == Detect::Sample;
@@ -80,7 +80,8 @@ impl<L: Layer<Content>> Dedup<L> {
         self.store(planned, hint, true)
     }
 
-    /// A slot dies only with the last page that shares it: those that live on count as valid in their blocks.
+    /// A slot becomes invalid only with the last page that shares it; slots with other sharers count as valid in
+    /// their blocks.
     fn left_valid(&self, pages: &[Lpn]) -> Answer {
         let tables = self.sharing.lock();
         let mut dying: BTreeMap<u32, u32> = BTreeMap::new();

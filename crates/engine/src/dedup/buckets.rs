@@ -1,13 +1,13 @@
-//! Numbers by hash: an open hash table whose lines are known before they are needed.
+//! A hash table of numbers with predictable cache lines.
 //!
-//! A table of gigabytes costs a cache miss a lookup, unless it is asked for ahead. Here all that a lookup reads is one line of
-//! 64 bytes, which [`Buckets::prefetch`] brings in; a tag of 16 bits says which of its entries are worth a closer look.
+//! In a table of gigabytes, each lookup costs a cache miss unless the data are prefetched. Here a lookup reads one
+//! line of 64 bytes, which [`Buckets::prefetch`] loads; tags of 16 bits select the entries to compare.
 
 use crate::table::{filled, prefetch};
 
-/// Entries in a bucket: with tags and the counter, what a line takes.
+/// Entries in a bucket: with tags and counter they fill a cache line.
 const WAYS: usize = 10;
-/// Entries a bucket on average, at most; one in twelve buckets is full then.
+/// Largest mean number of entries per bucket; one in twelve buckets is full then.
 const LOAD: usize = 8;
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -17,23 +17,23 @@ const NONE: u32 = u32::MAX;
 struct Bucket {
     numbers: [u32; WAYS],
     tags: [u16; WAYS],
-    /// Entries that found this bucket full on the way from their own to where they are: while there are any, who looks must
-    /// look further. This is what lets an entry be taken out without leaving a mark.
+    /// Number of entries that found this bucket full and were stored further on. While it is above 0, a lookup must
+    /// continue to the next bucket. Entries can thus be removed without tombstones.
     passed: u32,
 }
 
 const EMPTY: Bucket = Bucket { numbers: [NONE; WAYS], tags: [0; WAYS], passed: 0 };
 
-/// A set of numbers, each under a hash of 64 evenly spread bits.
+/// A set of numbers, each stored under a hash of 64 evenly distributed bits.
 ///
-/// Cost: 8 bytes for each entry that it is made for.
+/// Memory: 8 bytes per entry of its capacity.
 pub(super) struct Buckets {
     buckets: Vec<Bucket>,
     len: usize,
 }
 
 impl Buckets {
-    /// Room for `limit` numbers, none of which is there.
+    /// Creates an empty set for up to `limit` numbers.
     pub fn new(limit: usize) -> Self {
         Buckets { buckets: filled(limit / LOAD + 1, EMPTY), len: 0 }
     }
@@ -46,7 +46,7 @@ impl Buckets {
         size_of_val(&self.buckets[..])
     }
 
-    /// The bucket of a hash: by its upper bits, as a tag is of the lower.
+    /// Returns the bucket of a hash, selected by its upper bits; tags are the lower bits.
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
         ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
@@ -57,13 +57,13 @@ impl Buckets {
         if at + 1 == self.buckets.len() { 0 } else { at + 1 }
     }
 
-    /// Brings what a lookup reads into the cache. A hint: no effect on any result.
+    /// Prefetches the cache line that a lookup reads. Does not affect any result.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         prefetch(self.buckets.as_ptr().wrapping_add(self.home(hash)));
     }
 
-    /// Which entries of the bucket have the tag, a bit each.
+    /// Returns a bit mask of the entries of the bucket with the tag of `hash`.
     #[inline(always)]
     fn matches(bucket: &Bucket, hash: u64) -> u32 {
         let mut mask = 0;
@@ -73,7 +73,7 @@ impl Buckets {
         mask
     }
 
-    /// A number that may be there under the hash, as far as its own bucket tells.
+    /// Returns a number that may be stored under the hash, judged by its home bucket only.
     #[inline(always)]
     pub fn guess(&self, hash: u64) -> Option<u32> {
         let bucket = &self.buckets[self.home(hash)];
@@ -102,13 +102,13 @@ impl Buckets {
         None
     }
 
-    /// A number under the hash that is `equal` to what is looked for.
+    /// Returns the number under the hash for which `equal` is true.
     #[inline]
     pub fn find(&self, hash: u64, equal: impl Fn(u32) -> bool) -> Option<u32> {
         self.place(hash, equal).map(|(at, way)| self.buckets[at].numbers[way])
     }
 
-    /// Puts in a number, which is not there; there must be room.
+    /// Inserts a number that is not in the set; there must be room.
     pub fn insert(&mut self, hash: u64, number: u32) {
         let mut at = self.home(hash);
         loop {
@@ -124,7 +124,7 @@ impl Buckets {
         }
     }
 
-    /// Takes out a number, which is there under the hash.
+    /// Removes a number that is stored under the hash.
     pub fn remove(&mut self, hash: u64, number: u32) {
         let place = self.place(hash, |other| other == number);
         let (end, way) = place.expect("it is there");
@@ -144,9 +144,9 @@ mod tests {
     use crate::seed::{Seed, below};
     use std::collections::BTreeMap;
 
-    /// Few different hashes, so that most numbers are not in their own bucket.
+    /// Few different hashes, so that most numbers are not in their home bucket.
     #[test]
-    fn it_holds_what_was_put_in_and_not_taken_out() {
+    fn set_contains_exactly_the_inserted_numbers_not_removed() {
         for (limit, hashes) in [(1, 1), (7, 2), (60, 3), (100, 40), (500, 1 << 40)] {
             let (mut table, mut model) = (Buckets::new(limit), BTreeMap::new());
             let mut random = Seed(limit as u64).random();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_a_line() {
+    fn bucket_fills_one_cache_line() {
         assert_eq!(size_of::<Bucket>(), 64);
     }
 }

@@ -1,4 +1,4 @@
-//! The log of the map in bytes, and what spare areas note of slots, where the flash is kept outside of the simulation.
+//! Byte encoding of the map's log and of the slot notes in spare areas, for flash kept outside the simulation.
 
 use super::Sharing;
 use super::maplog::{MapImage, MapLog, MapPage, Note, Record};
@@ -12,12 +12,13 @@ use crate::layer::Content;
 use crate::nand::{Flash, KeptError, KeptFlash, OwnNote, PageState};
 use crate::units::{BlockId, Lpn};
 
-/// Stands for no slot.
+/// Encoding of "no slot".
 const NONE: u32 = u32::MAX;
 
 impl Sharing {
-    /// What the page of the store below holds that is programmed for this cause: its note, and in `bytes` what it holds if it is one of
-    /// the log's; `None` of a page that the layer knows nothing of, such as one of an index in flash, which is built anew.
+    /// Returns the note of the page of the store below that is programmed for this cause, and writes its content to
+    /// `bytes` if it is a page of the log. Returns `None` for pages unknown to the layer, such as those of an index
+    /// in flash, which is rebuilt.
     pub(super) fn describe(
         &self,
         page: Lpn,
@@ -48,10 +49,10 @@ fn encode(page: &MapPage, bytes: &mut [u8]) -> Result<OwnNote, FormatError> {
     }
 }
 
-/// Finds the notes of all slots in `flash`, and of each page of the log the newest copy.
+/// Reads the notes of all slots in `flash`, and the newest copy of each page of the log.
 ///
 /// # Errors
-/// A page of the log that cannot be read, or is of another map.
+/// Fails if a page of the log cannot be read, or belongs to another map.
 pub(super) fn reread<F: Flash<Payload = Content>>(
     empty: &Sharing,
     notes: &SpareNotes,

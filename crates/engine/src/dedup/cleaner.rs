@@ -1,4 +1,4 @@
-//! Deduplication while cleaning: what becomes of a victim's live pages (CAGC, sec. III.B and Figure 5).
+//! Deduplication while cleaning: decisions about a victim's live pages (CAGC, sec. III.B and Figure 5).
 
 use super::Sharing;
 use super::config::{Detect, Promotion};
@@ -9,17 +9,17 @@ use crate::log::{Migration, Verdict};
 use crate::timing::{Journal, Step};
 use crate::units::Lpn;
 
-/// Hashes live pages, merges equal ones and tells the placement how many references each has.
+/// Hashes live pages, merges equal ones and reports each page's reference count to the placement.
 ///
-/// Two things differ from the paper's Figure 5. All pages of a victim are looked up before the first is written, so that
-/// duplicates within one victim are found and a page goes at once where its final count belongs. And a page that the host
-/// is just replacing is moved without being looked at.
+/// There are two differences from the paper's Figure 5. All pages of a victim are looked up before the first is
+/// written. Duplicates within a victim are thus found, and each page goes directly to the region of its final count.
+/// A page that the host is just replacing is moved without a lookup.
 pub(super) struct Cleaner {
     sharing: Sharing,
     journal: Option<Journal>,
-    /// Which of the pages in hand were hashed.
+    /// For each page of the current victim, true if it was hashed.
     hashed: Vec<bool>,
-    /// The pages in hand, sorted.
+    /// Pages of the current victim, sorted.
     sorted: Vec<u32>,
 }
 
@@ -60,7 +60,7 @@ impl Migration<Content> for Cleaner {
         } else {
             u32::MAX
         };
-        // Only now are all counts final.
+        // All reference counts are final only now.
         for (page, verdict) in pages.iter().zip(verdicts) {
             match verdict {
                 Verdict::Move { references } if tables.is_settled(page.0) => {
@@ -73,7 +73,7 @@ impl Migration<Content> for Cleaner {
         }
     }
 
-    /// What was merged must be on flash before the victim is erased.
+    /// Records of merges must be on flash before the victim is erased.
     fn last_page(&mut self) -> Option<(Lpn, Content)> {
         let mut tables = self.sharing.lock();
         let page = tables.log.as_mut().filter(|log| log.urgent)?.begin_page()?;
@@ -96,7 +96,8 @@ impl Migration<Content> for Cleaner {
     }
 }
 
-/// A victim must not make more pages than it has: where none is dropped, the page of the log takes the place of a promotion.
+/// Makes room for the page of the log: a victim must not produce more pages than it has. If no page is dropped, a
+/// promotion is given up.
 fn make_room(tables: &mut Tables, verdicts: &mut [Verdict]) {
     if tables.log.is_none() || verdicts.contains(&Verdict::Drop) {
         return;
@@ -111,7 +112,7 @@ fn make_room(tables: &mut Tables, verdicts: &mut [Verdict]) {
     }
 }
 
-/// What is the same for all pages of a victim.
+/// Data common to all pages of a victim.
 struct Looker<'a> {
     promotes: bool,
     threshold: u32,
@@ -120,13 +121,13 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// Looks up a page that was hashed, and merges it with an equal one.
+    /// Looks up a hashed page, and merges it with an equal one.
     fn look(&self, tables: &mut Tables, slot: u32, content: Content) -> Verdict {
         let moved = Verdict::Move { references: 1 };
         if content == Content::UNKNOWN {
             return moved;
         }
-        // A lookup would find the page itself: a slot in the index is there by its own content.
+        // A lookup would find the page itself: a slot with known content is in the index.
         if tables.content(slot) != Content::UNKNOWN {
             tables.touch(slot);
             return moved;
@@ -147,7 +148,7 @@ impl Looker<'_> {
             return moved;
         }
         tables.merge(slot, found);
-        // One in this very victim is on its way, and goes where it belongs.
+        // A page of this victim is moved anyway, to the region of its final count.
         let promoted = self.promotes
             && tables.references(found) > self.threshold
             && !tables.is_cold(found)

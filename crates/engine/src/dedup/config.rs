@@ -1,22 +1,22 @@
-//! How equal pages are found: the table of kinds and their settings.
+//! Detection of equal pages: the table of kinds and their settings.
 
 use super::maplog::RECORD_BYTES;
 use crate::config::{ConfigError, Entry, named_config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// RAM of an entry of the index on the modelled drive, bytes: a SHA-1 fingerprint and a 4-byte page number. Both CA-FTL and CA-SSD
-/// (FAST 2011) use SHA-1; the width of the pointer is assumed.
+/// RAM per index entry on the modelled drive, bytes: a SHA-1 fingerprint and a 4-byte page number. Both CA-FTL and
+/// CA-SSD (FAST 2011) use SHA-1; the width of the pointer is assumed.
 pub const ENTRY_BYTES: u64 = 20 + 4;
 
-/// An index in flash, of which RAM holds some pages.
+/// An index in flash, with some of its pages cached in RAM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Paged {
-    /// Entries in a page; by default as many of 24 bytes as a page of 4 KiB takes.
+    /// Entries per page; default: as many 24-byte entries as fit a page of 4 KiB.
     #[schemars(range(min = 1))]
     pub page_entries: u32,
-    /// Pages that RAM holds, at least 1.
+    /// Number of pages cached in RAM, at least 1.
     #[schemars(range(min = 1))]
     pub cached_pages: u32,
 }
@@ -27,21 +27,21 @@ impl Default for Paged {
     }
 }
 
-/// The fingerprint index, which all kinds have.
+/// The fingerprint index, common to all kinds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IndexSettings {
-    /// Fingerprints that it holds at most; when it is full, the one not used for longest leaves it (the limited
-    /// fingerprint store of CA-SSD). Left out: one for each page that can be stored.
+    /// Maximum number of fingerprints. A full index evicts the least recently used entry (the limited fingerprint
+    /// store of CA-SSD). Default: one for each page that can be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub entries: Option<u32>,
-    /// Bits of a fingerprint, 1 to 64; with few, different contents are taken for equal.
+    /// Bits of a fingerprint, 1 to 64; with few bits, different contents are taken for equal.
     #[schemars(range(min = 1, max = 64))]
     pub fingerprint_bits: u32,
-    /// Whether a page with the right fingerprint is read and compared before it is taken for equal.
+    /// True if a page with a matching fingerprint is read and compared before it is taken for equal.
     pub verify: bool,
-    /// The index lives in flash. Left out: in RAM.
+    /// Places the index in flash. Default: in RAM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paged: Option<Paged>,
 }
@@ -53,8 +53,8 @@ impl Default for IndexSettings {
 }
 
 impl IndexSettings {
-    /// Pages of the index in flash when so many slots can be stored: a quarter of each is left free, because a hash does
-    /// not fill them evenly.
+    /// Returns the number of pages of an index in flash for `slots` slots. A quarter of each page is left free,
+    /// because a hash does not fill pages evenly.
     pub(super) fn pages(&self, slots: u32) -> u32 {
         let entries = u64::from(self.entries.unwrap_or(slots).min(slots));
         self.paged
@@ -85,40 +85,40 @@ impl IndexSettings {
     }
 }
 
-/// When the stored page that others turn out to equal is written to the cold region.
+/// Time at which a stored page is moved to the cold region after equal pages were found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Promotion {
-    /// At once, with the content just read from the victim: one page more is written.
+    /// At once, with the content just read from the victim; writes one extra page.
     #[default]
     Now,
-    /// When cleaning moves it anyway.
+    /// When cleaning moves the page anyway.
     WhenMoved,
 }
 
-/// What a kind looks at, and when.
+/// Pages that a kind examines, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Detect {
     /// Nothing.
     Nothing,
     /// Every page that the host writes.
     EveryPage,
-    /// One page of each request, and the others only if that one is found.
+    /// One page of each request, and the others only if that page is found.
     Sample,
-    /// Every page by a weak hash, and by the full one only if that is found.
+    /// Every page by a weak hash, and by the full hash only if the weak hash is found.
     PreHash {
-        /// Hundredths of the full hash's time that the weak one takes.
+        /// Time of the weak hash in percent of the full hash.
         percent: u32,
         /// Bits of the weak hash.
         bits: u32,
     },
     /// The live pages that cleaning reads.
     Cleaning {
-        /// Whether pages are hashed again whose fingerprint is in the index.
+        /// True if pages are hashed again even if their fingerprint is in the index.
         rehash: bool,
-        /// Pages with more references than this belong into the cold region.
+        /// Pages with more references than this belong in the cold region.
         threshold: u32,
-        /// When they get there.
+        /// Time of the move to the cold region.
         promotion: Promotion,
     },
 }
@@ -127,21 +127,21 @@ pub enum Detect {
 pub trait DedupKind {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// What it looks at.
+    /// Returns the pages that the kind examines.
     fn detect(&self) -> Detect;
-    /// Its index.
+    /// Returns the settings of the index.
     fn index(&self) -> &IndexSettings;
-    /// Time to hash a page, microseconds.
+    /// Returns the time to hash a page, microseconds.
     fn hash_us(&self) -> f64;
-    /// Records in a page of the map's log, if it is written.
+    /// Returns the records per page of the map's log, or `None` without a log.
     fn map_log_page_records(&self) -> Option<u32>;
 }
 
-/// Time to hash a page of 4 KiB in the drive's own hash engine, microseconds: the CAGC paper's figure as remembered, its
-/// Table I being unreadable in the copy at hand.
+/// Time to hash a page of 4 KiB in the drive's hash engine, microseconds: the CAGC paper's value from memory, because
+/// its Table I is unreadable in the available copy.
 const HASH_US: f64 = 14.0;
 
-/// Declares the settings of a kind: those that all share, and its own.
+/// Declares the settings of a kind: the common ones, and its own.
 macro_rules! kind {
     (
         $(#[$attribute:meta])* $Name:ident, $entry:expr, |$config:ident| $detect:expr;
@@ -156,10 +156,10 @@ macro_rules! kind {
             /// Time to hash a page, microseconds; 0 or more.
             #[schemars(range(min = 0.0))]
             pub hash_us: f64,
-            /// Whether changes of the map that no spare area tells of are written to a log, so that a power cut loses nothing
+            /// True if map changes that no spare area records are written to a log, so that a power cut loses nothing
             /// that was flushed.
             pub map_log: bool,
-            /// Records in a page of that log, at least 1; by default as many of 12 bytes as a page of 4 KiB takes.
+            /// Records per page of that log, at least 1; default: as many 12-byte records as fit a page of 4 KiB.
             #[schemars(range(min = 1))]
             pub map_log_page_records: u32,
             $($(#[$of_field])* pub $field: $Type,)*
@@ -219,11 +219,11 @@ kind! {
 }
 
 kind! {
-    /// One page of each request is hashed; the others are only if that one is stored already.
+    /// One page of each request is hashed; the others are hashed only if that page is already stored.
     ///
-    /// The sample is chosen by content, so that a request written again is sampled at the same page. As remembered, CA-FTL
-    /// takes the page whose first four bytes are the highest number; here it is the highest hash of a name, as there are no
-    /// bytes.
+    /// The sample is chosen by content, so that a repeated request is sampled at the same page. According to memory
+    /// of the paper, CA-FTL takes the page whose first four bytes are the largest number. Here it is the page with
+    /// the largest hash of its content name, because there are no bytes.
     Sampled,
     Entry {
         name: "sampled",
@@ -234,9 +234,9 @@ kind! {
 }
 
 kind! {
-    /// A weak hash of each page decides whether the full one is worth it.
+    /// A weak hash of each page decides if the full hash is computed.
     ///
-    /// A page whose weak hash is new is stored at once, and fingerprinted when the drive is idle, at no cost to anybody.
+    /// A page with a new weak hash is stored at once, and fingerprinted for free when the drive is idle.
     PreHashed,
     Entry {
         name: "pre_hashed",
@@ -244,7 +244,7 @@ kind! {
         source: "Chen, Luo and Zhang (CA-FTL), FAST 2011 (light-weight pre-hashing)",
     },
     |config| Detect::PreHash { percent: config.pre_hash_percent, bits: config.pre_hash_bits };
-    /// Time of the weak hash in hundredths of the full one's; an assumption.
+    /// Time of the weak hash in percent of the full hash; an assumption.
     pre_hash_percent: u32 = 10,
     /// Bits of the weak hash, 1 to 32; CA-FTL uses CRC-32.
     #[schemars(range(min = 1, max = 32))]
@@ -252,7 +252,7 @@ kind! {
 }
 
 kind! {
-    /// Nothing on the write path: live pages are hashed when cleaning reads them, and equal ones become one.
+    /// No work on the write path: live pages are hashed when cleaning reads them, and equal pages are merged.
     Cagc,
     Entry {
         name: "cagc",
@@ -264,20 +264,22 @@ kind! {
         threshold: config.threshold,
         promotion: config.promotion,
     };
-    /// Whether a page is hashed again each time it is moved, as sec. III.B has it: "the valid data pages are read and the
-    /// hash fingerprints of these data pages are calculated". If not, one whose fingerprint is in the index is not.
+    /// True if a page is hashed again at each move, as in sec. III.B: "the valid data pages are read and the hash
+    /// fingerprints of these data pages are calculated". If false, pages whose fingerprint is in the index are not
+    /// hashed.
     rehash: bool = true,
-    /// Pages with more references than this belong into the cold region; at least 1, and that of the placement.
+    /// Pages with more references than this belong in the cold region; at least 1, and equal to that of the
+    /// placement.
     #[schemars(range(min = 1))]
     threshold: u32 = 1,
-    /// When the page that others turn out to equal gets there.
+    /// Time at which a stored page is moved to the cold region after equal pages were found.
     promotion: Promotion = Promotion::Now,
 }
 
 macro_rules! dedup_table {
     ($($Variant:ident: $Settings:ty;)*) => {
         named_config! {
-            /// How equal pages are found, with the settings: a name, or a table with the name as `kind`.
+            /// Detection of equal pages, with its settings: a name, or a table with the name as `kind`.
             enum DedupConfig, list DEDUPS, aliases DEDUP_ALIASES,
             of DedupKind, called "deduplication", tag "kind";
             $($Variant: $Settings;)*
@@ -310,24 +312,24 @@ impl Default for DedupConfig {
 }
 
 impl DedupConfig {
-    /// Whether every page is stored, so that no layer is needed for it.
+    /// True if every page is stored, so that no deduplication layer is needed.
     pub fn is_none(&self) -> bool {
         self.detect() == Detect::Nothing
     }
 
-    /// What it looks at, and when.
+    /// Returns the pages that the kind examines, and when.
     pub fn detect(&self) -> Detect {
         self.kind().0
     }
 
-    /// Nothing is promoted at once any more: for a store whose placement has no cold region.
+    /// Disables immediate promotion, for a store whose placement has no cold region.
     pub fn promote_when_moved(&mut self) {
         if let Self::Cagc(cagc) = self {
             cagc.promotion = Promotion::WhenMoved;
         }
     }
 
-    /// References that a page may have without being cold; only where cleaning looks for equal pages.
+    /// Returns the number of references up to which a page is not cold; only if cleaning detects equal pages.
     pub fn threshold(&self) -> Option<u32> {
         match self.detect() {
             Detect::Cleaning { threshold, .. } => Some(threshold),
@@ -335,22 +337,22 @@ impl DedupConfig {
         }
     }
 
-    /// Its index.
+    /// Returns the settings of the index.
     pub fn index(&self) -> &IndexSettings {
         self.kind().1
     }
 
-    /// Time to hash a page, nanoseconds.
+    /// Returns the time to hash a page, nanoseconds.
     pub fn hash_ns(&self) -> u64 {
         (self.kind().2 * 1e3).round() as u64
     }
 
-    /// Records in a page of the map's log, if it is written.
+    /// Returns the records per page of the map's log, or `None` without a log.
     pub fn map_log_page_records(&self) -> Option<u32> {
         self.kind().3
     }
 
-    /// Refuses settings that mean nothing.
+    /// Rejects invalid settings.
     pub fn check(&self) -> Result<(), ConfigError> {
         let (detect, index, hash_us, log) = self.kind();
         index.check()?;
@@ -386,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_mean_nothing_are_refused() {
+    fn invalid_settings_are_refused() {
         for (value, key) in [
             (json!({"kind": "inline", "index": {"entries": 0}}), "index.entries"),
             (json!({"kind": "inline", "index": {"fingerprint_bits": 65}}), "index.fingerprint_bits"),

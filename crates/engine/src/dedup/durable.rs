@@ -1,4 +1,4 @@
-//! The layer's side of the map's log: its pages are written between the writes of the host.
+//! Writing of the map's log, between the host's writes.
 
 use super::layer::Dedup;
 use super::maplog::MapLog;
@@ -6,8 +6,8 @@ use crate::layer::{Content, Layer, LayerError};
 use crate::units::Lpn;
 
 impl<L: Layer<Content>> Dedup<L> {
-    /// Writes records out until less than a page of them is left; all of them if `wholly`. Slots that were kept for them are
-    /// given up.
+    /// Writes records out until less than a page of them is left, or all of them if `wholly`. Releases the slots that
+    /// were retained for these records.
     pub(super) fn write_log(&mut self, wholly: bool) -> Result<(), LayerError> {
         if !self.has_log {
             return Ok(());
@@ -42,11 +42,11 @@ impl<L: Layer<Content>> Dedup<L> {
         let page = Lpn(self.sharing.lock().first_of_log() + page);
         self.lower.write(&[page], &[Content::UNKNOWN], 0)?;
         self.own_writes += 1;
-        // Writing may have cleaned, and cleaning compared.
+        // Writing may have cleaned, and cleaning may have compared pages.
         self.read_compared()
     }
 
-    /// Gives up slots whose last record is on flash.
+    /// Releases slots whose last record is on flash.
     fn give_up(&mut self) -> Result<(), LayerError> {
         self.sharing.lock().give_up(&mut self.dead);
         self.bury()

@@ -1,4 +1,4 @@
-//! The fingerprint index: which slot holds content with this fingerprint?
+//! The fingerprint index, from fingerprints to slots.
 
 use super::buckets::Buckets;
 use super::config::{ENTRY_BYTES, IndexSettings};
@@ -9,7 +9,7 @@ use crate::layer::Content;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, hash_map};
 
-/// Spreads a number over all 64 bits, one to one (the finaliser of MurmurHash3, Appleby).
+/// Distributes a number over all 64 bits, one to one (the finaliser of MurmurHash3, Appleby).
 #[inline(always)]
 pub(super) fn mix(name: u64) -> u64 {
     let mut mixed = name ^ (name >> 33);
@@ -19,29 +19,29 @@ pub(super) fn mix(name: u64) -> u64 {
     mixed ^ (mixed >> 33)
 }
 
-/// The weak hash of content: other bits than those of its fingerprint.
+/// Returns the weak hash of content, which is independent of its fingerprint.
 fn weak_hash(content: Content, bits: u32) -> u32 {
     (mix(content.0 ^ 0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as u32
 }
 
-/// Weak hashes of what is in the index, each with how often it is there. Never iterated.
+/// Weak hashes of the index entries, with their numbers of occurrences. Never iterated.
 struct WeakHashes {
     bits: u32,
     counts: HashMap<u32, u32, FixedState>,
 }
 
-/// Fingerprint to slot. Each fingerprint and each slot is in it once at most. What the slots hold is in [`Slots`], beside what
-/// else is needed of a slot that was found.
+/// Map from fingerprints to slots; each fingerprint and each slot occurs at most once. The contents of slots are in
+/// [`Slots`], together with other data needed after a lookup.
 ///
-/// Cost: 8 bytes for each entry that it may have, 8 more a slot where it is bounded.
+/// Memory: 8 bytes per entry of its capacity, and 8 more per slot if the capacity is limited.
 pub(super) struct Index {
     /// Slots by fingerprint.
     table: Buckets,
-    /// Bits of a mixed name that the fingerprint leaves out.
+    /// Number of bits of a mixed name that the fingerprint omits.
     left_out: u32,
-    /// Entries at most.
+    /// Maximum number of entries.
     limit: usize,
-    /// The order of their last use, where the limit is below the number of slots.
+    /// Order of last use, if the limit is below the number of slots.
     recent: Option<Lru>,
     weak: Option<WeakHashes>,
     pub cache: Option<PageCache>,
@@ -49,7 +49,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Nothing in it yet; `weak_bits` bits of a weak hash are kept for each entry, if any.
+    /// Creates an empty index, with a weak hash of `weak_bits` bits for each entry, if given.
     pub fn new(settings: &IndexSettings, slots: u32, weak_bits: Option<u32>) -> Self {
         let limit = settings.entries.unwrap_or(slots).min(slots);
         let counts = || HashMap::with_capacity_and_hasher(limit as usize, FixedState::with_seed(0));
@@ -72,7 +72,7 @@ impl Index {
         mix(content.0) >> self.left_out
     }
 
-    /// Where the table has it. Fingerprints of few bits are spread again.
+    /// Returns the table hash; it mixes again, for fingerprints of few bits.
     #[inline(always)]
     fn hash(fingerprint: u64) -> u64 {
         mix(fingerprint)
@@ -83,19 +83,19 @@ impl Index {
         Self::hash(self.fingerprint(content))
     }
 
-    /// Brings what a lookup of `content` reads of the index into the cache. A hint: no effect on any result.
+    /// Prefetches the index line that a lookup of `content` reads. Does not affect any result.
     #[inline(always)]
     pub fn prefetch(&self, content: Content) {
         self.table.prefetch(self.hash_of(content));
     }
 
-    /// The slot that a lookup of `content` will look at, as far as one line of the index tells.
+    /// Returns the slot that a lookup of `content` will examine, judged by one line of the index.
     #[inline(always)]
     pub fn guess(&self, content: Content) -> Option<u32> {
         self.table.guess(self.hash_of(content))
     }
 
-    /// The slot with the fingerprint of `content`.
+    /// Returns the slot with the fingerprint of `content`.
     pub fn find(&mut self, slots: &Slots, content: Content) -> Option<u32> {
         let fingerprint = self.fingerprint(content);
         let hash = Self::hash(fingerprint);
@@ -110,7 +110,7 @@ impl Index {
         found
     }
 
-    /// The slot, which is in the index, is looked up by its own content.
+    /// Marks the slot, which is in the index, as used.
     pub fn touch(&mut self, slots: &Slots, slot: u32) {
         let hash = self.hash_of(slots.content(slot));
         if let Some(cache) = &mut self.cache {
@@ -121,14 +121,14 @@ impl Index {
         }
     }
 
-    /// Whether anything in the index has the weak hash of `content`.
+    /// True if an index entry may have the content: its weak hash is present, or none are kept.
     pub fn may_hold(&self, content: Content) -> bool {
         let Some(weak) = &self.weak else { return true };
         weak.counts.contains_key(&weak_hash(content, weak.bits))
     }
 
-    /// The slot, which is not in the index, holds `content` now. Unknown content, and content whose fingerprint is there
-    /// already, is left out; if the index is full, the entry not used for longest leaves it.
+    /// Adds the slot, which is not in the index, with `content`. Unknown content, and content whose fingerprint is
+    /// present already, is not added. A full index evicts the least recently used entry.
     pub fn insert(&mut self, slots: &mut Slots, slot: u32, content: Content) {
         if content == Content::UNKNOWN {
             return;
@@ -157,7 +157,7 @@ impl Index {
         }
     }
 
-    /// The slot is no longer in the index, if it was.
+    /// Removes the slot from the index, if present.
     pub fn remove(&mut self, slots: &mut Slots, slot: u32) {
         let content = slots.content(slot);
         if content == Content::UNKNOWN {
@@ -182,12 +182,12 @@ impl Index {
         }
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Bytes that the simulation takes for it.
+    /// Returns the bytes of memory that the simulation uses for the index.
     pub fn memory_bytes(&self) -> usize {
         let weak = self.weak.as_ref().map_or(0, |weak| weak.counts.allocation_size());
         let recent = self.recent.as_ref().map_or(0, Lru::memory_bytes);
@@ -195,7 +195,7 @@ impl Index {
         self.table.memory_bytes() + weak + recent + cache
     }
 
-    /// Recounts.
+    /// Recounts the entries; an error is a defect.
     pub fn check(&self, slots: &Slots) -> Result<(), String> {
         let mut count = 0;
         for slot in (0..slots.len()).filter(|&slot| slots.content(slot) != Content::UNKNOWN) {

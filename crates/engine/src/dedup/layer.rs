@@ -1,4 +1,4 @@
-//! The layer: what its user writes, reads and trims, turned into slots of the store below.
+//! The layer: converts writes, reads and trims of logical pages to slots of the store below.
 
 use super::Sharing;
 use super::config::{Detect, ENTRY_BYTES};
@@ -15,47 +15,48 @@ use crate::log::BoxedLayer;
 use crate::timing::{Journal, Step};
 use crate::units::Lpn;
 
-/// Writes looked ahead to bring in a page's line of the map and that of the index; what they point to; and what that points to.
+/// Prefetch distances in writes: for the page's lines of map and index (`FAR`), for the data they point to
+/// (`MIDDLE`), and for the data these point to (`NEAR`).
 const FAR: usize = 48;
 const MIDDLE: usize = 32;
 const NEAR: usize = 16;
 
-/// What is done with the content of a page before it is stored.
+/// Treatment of a page's content before it is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Nothing.
+    /// No lookup.
     Not,
-    /// It is looked up by a hash that was paid for already.
+    /// Lookup by a hash that was computed and timed already.
     Hashed,
-    /// It is hashed and looked up.
+    /// Hash and lookup.
     Hash,
-    /// Its weak hash says whether it is hashed and looked up.
+    /// Hash and lookup only if the weak hash is found.
     Weak { percent: u32 },
 }
 
-/// See the module.
+/// Deduplicating layer; see [`crate::dedup`].
 pub struct Dedup<L = BoxedLayer<Content>> {
     pub(super) sharing: Sharing,
     pub(super) lower: L,
     journal: Option<Journal>,
     pub(super) logical_pages: u32,
-    /// Slots beyond the logical pages, for groups in hand.
+    /// Slots in addition to the logical pages, for the current atomic group.
     pub(super) spare_slots: u32,
-    /// Whether the index is in flash.
+    /// True if the index is in flash.
     pub(super) is_paged: bool,
-    /// Whether cleaning merges pages.
+    /// True if cleaning merges pages.
     merges: bool,
-    /// Whether it compares them, which then are read later.
+    /// True if pages that cleaning compares are read later.
     compares_late: bool,
     counters: Counters,
-    /// What the store below counts as reads and writes of its host and is none.
+    /// Reads and writes of this layer that the store below counts as its host's.
     pub(super) own_reads: u64,
     pub(super) own_writes: u64,
-    /// Whether the log of the map is written.
+    /// True if the log of the map is written.
     pub(super) has_log: bool,
-    /// What it did to come back after the last power cut, if there was one.
+    /// Recovery after the last power cut, if any.
     pub(super) recovery: Option<RecoveryReport>,
-    // The write in hand.
+    // The current write.
     planned: Vec<Planned>,
     slots: Vec<Lpn>,
     data: Vec<Content>,
@@ -65,8 +66,8 @@ pub struct Dedup<L = BoxedLayer<Content>> {
 }
 
 impl<L: Layer<Content>> Dedup<L> {
-    /// The layer over a store of [`Sharing::store_pages`] logical pages that asks [`Sharing::migration`], if there is one,
-    /// when it cleans. Hashing is written to `journal`.
+    /// Creates the layer over a store of [`Sharing::store_pages`] logical pages, whose cleaning consults
+    /// [`Sharing::migration`], if there is one. Hashes are recorded in `journal`.
     pub fn new(sharing: Sharing, lower: L, journal: Option<Journal>) -> Result<Self, ConfigError> {
         let (needed, there) = (sharing.store_pages(), lower.logical_pages());
         if needed != there {
@@ -103,12 +104,12 @@ impl<L: Layer<Content>> Dedup<L> {
         })
     }
 
-    /// The tables, for tests and inspection.
+    /// Returns the tables, for tests and inspection.
     pub fn sharing(&self) -> &Sharing {
         &self.sharing
     }
 
-    /// The page of a request that is hashed first, and what is done with the others.
+    /// Returns the index of the request's page that is hashed first, and the treatment of the others.
     fn sample(&mut self, data: &[Content]) -> (usize, Look) {
         let highest = |at: &usize| (mix(data[*at].0), std::cmp::Reverse(*at));
         let Some(at) = (0..data.len()).max_by_key(highest) else { return (0, Look::Not) };
@@ -118,8 +119,7 @@ impl<L: Layer<Content>> Dedup<L> {
         (at, if found { Look::Hash } else { Look::Not })
     }
 
-    /// What is done with the content of each page of a request: with that of the one at the first number, and with all
-    /// others.
+    /// Returns the index of a page of the request, its treatment, and the treatment of all other pages.
     pub(super) fn looks(&mut self, data: &[Content]) -> (usize, Look, Look) {
         let detect = self.sharing.lock().detect;
         match detect {
@@ -133,7 +133,7 @@ impl<L: Layer<Content>> Dedup<L> {
         }
     }
 
-    /// Brings what the writes soon after the `at`-th will touch into the cache. A hint: no effect on any result.
+    /// Prefetches what the writes soon after the `at`-th will access. Does not affect any result.
     #[inline(always)]
     fn look_ahead(&self, tables: &Tables, pages: &[Lpn], data: &[Content], at: usize) {
         if let Some(&page) = pages.get(at + FAR) {
@@ -148,8 +148,8 @@ impl<L: Layer<Content>> Dedup<L> {
         }
     }
 
-    /// Looks for a page and decides where its content will be; `may_replace` is false if it is one of a group, until whose end
-    /// old content must stay.
+    /// Looks a page up and decides where its content will be stored. `may_replace` is false for a page of a group,
+    /// during which old content must stay.
     pub(super) fn plan(
         &mut self,
         page: Lpn,
@@ -164,9 +164,9 @@ impl<L: Layer<Content>> Dedup<L> {
         let mut found = if is_known && looks_up { tables.find(content) } else { None };
         if let Some(slot) = found {
             let mut equal = tables.content(slot) == content;
-            // A page of the group in hand is still in RAM.
+            // A page of the current group is still in RAM.
             if tables.verify && !slots.contains(&Lpn(slot)) {
-                // A store may clean to read, and cleaning asks for the tables.
+                // Unlock the tables: a read may make the store clean, and cleaning uses the tables.
                 drop(tables);
                 read.clear();
                 lower.read(&[Lpn(slot)], read)?;
@@ -177,7 +177,7 @@ impl<L: Layer<Content>> Dedup<L> {
             }
             tables.report.collisions += u64::from(!equal);
             if tables.verify && !equal {
-                // The fingerprint is another's.
+                // The fingerprint belongs to other content.
                 is_known = false;
                 found = None;
             }
@@ -197,7 +197,7 @@ impl<L: Layer<Content>> Dedup<L> {
         Ok(())
     }
 
-    /// Does what the index in flash needs below.
+    /// Performs the reads and writes that the index in flash needs.
     pub(super) fn settle(&mut self) -> Result<(), LayerError> {
         if !self.is_paged {
             return Ok(());
@@ -209,7 +209,7 @@ impl<L: Layer<Content>> Dedup<L> {
         if let Some(cache) = tables.cache() {
             cache.take_due(due);
         }
-        // Writing may clean, and cleaning asks for the tables.
+        // Unlock the tables: a write may make the store clean, and cleaning uses the tables.
         drop(tables);
         read.clear();
         for &Access { page, is_write } in &*due {
@@ -227,7 +227,7 @@ impl<L: Layer<Content>> Dedup<L> {
         self.read_compared()
     }
 
-    /// Reads the pages that cleaning has compared; in the middle of cleaning it could not.
+    /// Reads the pages that cleaning has compared; this is impossible during cleaning.
     pub(super) fn read_compared(&mut self) -> Result<(), LayerError> {
         if !self.compares_late {
             return Ok(());
@@ -251,7 +251,7 @@ impl<L: Layer<Content>> Dedup<L> {
         Ok(())
     }
 
-    /// Reads the pages of slots. The store may clean meanwhile, and cleaning asks for the tables; but these pages stay.
+    /// Reads the pages of slots. If the store cleans meanwhile, these pages are not merged.
     fn read_slots(&mut self, slots: &[Lpn], out: &mut Vec<Content>) -> Result<(), LayerError> {
         if !self.merges {
             return self.lower.read(slots, out);
@@ -262,7 +262,7 @@ impl<L: Layer<Content>> Dedup<L> {
         read
     }
 
-    /// Stores what is planned; undoes the plan if that or the planning failed.
+    /// Stores what is planned; undoes the plan if storing or planning failed.
     pub(super) fn store(
         &mut self,
         planned: Result<(), LayerError>,
@@ -275,7 +275,7 @@ impl<L: Layer<Content>> Dedup<L> {
                 (false, true) => self.lower.write_atomic(&self.slots, &self.data, hint),
                 (false, false) => self.lower.write(&self.slots, &self.data, hint),
             });
-        // Before any of them is trimmed.
+        // Before any of these pages is trimmed.
         let stored = stored.and_then(|()| self.read_compared());
         let mut tables = self.sharing.lock();
         if stored.is_ok() {
@@ -295,7 +295,7 @@ impl<L: Layer<Content>> Dedup<L> {
         stored.and_then(|()| self.write_log(false))
     }
 
-    /// Trims the slots that nobody refers to any more.
+    /// Trims the slots that no page refers to any more.
     pub(super) fn bury(&mut self) -> Result<(), LayerError> {
         if !self.dead.is_empty() {
             self.lower.trim(&self.dead)?;
@@ -327,13 +327,13 @@ fn push(journal: &Option<Journal>, percent: u32) {
     }
 }
 
-/// A page of the host is hashed.
+/// Records the full hash of a host page.
 fn hash(journal: &Option<Journal>, report: &mut DedupReport) {
     push(journal, 100);
     report.host_hashed_pages += 1;
 }
 
-/// Hashes a page as is due; whether it is looked up then.
+/// Records the hashes that a page needs; returns true if the page is then looked up.
 fn pay(journal: &Option<Journal>, tables: &mut Tables, content: Content, look: Look) -> bool {
     match look {
         Look::Not => false,
@@ -361,7 +361,8 @@ impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
         self.logical_pages
     }
 
-    /// Page by page, so that what cleaning finds does not depend on how writes are cut into calls; only what is sampled does.
+    /// Writes page by page, so that the result does not depend on how writes are grouped into calls, except for
+    /// sampling.
     fn write(&mut self, pages: &[Lpn], data: &[Content], hint: u16) -> Result<(), LayerError> {
         assert_eq!(pages.len(), data.len(), "content for every page");
         check_range(pages, self.logical_pages)?;
@@ -402,7 +403,8 @@ impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
     fn trim(&mut self, pages: &[Lpn]) -> Result<(), LayerError> {
         check_range(pages, self.logical_pages)?;
         self.counters.add_incoming(Operation::Trim, pages.len() as u64);
-        // What the index in flash needs waits for the next write: how trims are cut into calls must not matter.
+        // Pending accesses of an index in flash wait for the next write: the grouping of trims into calls must not
+        // matter.
         if self.has_log {
             for &page in pages {
                 self.sharing.lock().trim(page, &mut self.dead);
@@ -437,7 +439,7 @@ impl<L: Layer<Content>> Layer<Content> for Dedup<L> {
         self.obey(command)
     }
 
-    /// One report for this layer and the store, which are one to whoever stands above or below.
+    /// Merges the reports of this layer and the store, which are one layer to their neighbours.
     fn describe(&self, reports: &mut Reports) {
         let at = reports.layers.len();
         self.lower.describe(reports);

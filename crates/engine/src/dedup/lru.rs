@@ -1,4 +1,4 @@
-//! Which of some numbers were used last: a list through two tables, without an allocation after set-up.
+//! Least-recently-used order of numbers: a linked list in two tables, without allocations after set-up.
 
 use crate::table::filled;
 
@@ -6,14 +6,14 @@ const NONE: u32 = u32::MAX;
 
 /// Numbers below a bound in the order of their last use.
 pub(super) struct Lru {
-    /// The one used just before each; at the bound, the oldest.
+    /// The next older number of each; at the bound, the newest number.
     older: Vec<u32>,
     newer: Vec<u32>,
     anchor: u32,
 }
 
 impl Lru {
-    /// None of the numbers below `bound` is in it.
+    /// Creates an empty order of numbers below `bound`.
     pub fn new(bound: u32) -> Self {
         let mut older = filled(bound as usize + 1, NONE);
         let mut newer = filled(bound as usize + 1, NONE);
@@ -22,7 +22,7 @@ impl Lru {
         Lru { older, newer, anchor: bound }
     }
 
-    /// The number, which is not in it, is the newest.
+    /// Adds the number, which is not in the list, as the newest.
     pub fn insert(&mut self, number: u32) {
         let newest = self.older[self.anchor as usize];
         self.older[number as usize] = newest;
@@ -31,20 +31,20 @@ impl Lru {
         self.older[self.anchor as usize] = number;
     }
 
-    /// Takes out the number, which is in it.
+    /// Removes the number, which is in the list.
     pub fn remove(&mut self, number: u32) {
         let (older, newer) = (self.older[number as usize], self.newer[number as usize]);
         self.newer[older as usize] = newer;
         self.older[newer as usize] = older;
     }
 
-    /// The number, which is in it, is the newest.
+    /// Makes the number, which is in the list, the newest.
     pub fn touch(&mut self, number: u32) {
         self.remove(number);
         self.insert(number);
     }
 
-    /// The number that was not used for longest.
+    /// Returns the least recently used number.
     pub fn oldest(&self) -> Option<u32> {
         Some(self.newer[self.anchor as usize]).filter(|oldest| *oldest != self.anchor)
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::Lru;
 
     #[test]
-    fn the_oldest_is_the_one_not_used_for_longest() {
+    fn oldest_is_the_least_recently_used() {
         let mut lru = Lru::new(5);
         assert_eq!(lru.oldest(), None);
         (0..4).for_each(|number| lru.insert(number));

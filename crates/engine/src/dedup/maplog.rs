@@ -1,42 +1,43 @@
-//! The log of the map: what no spare area tells of, on flash before anything that depends on it is given up.
+//! The map log: map changes that no spare area records, written to flash before the data that they depend on are
+//! released.
 
 use crate::counters::Cause;
 use crate::units::Lpn;
 
-/// Bytes of a record: logical page, slot, and a number relative to one that its page begins with, 4 bytes each.
+/// Bytes of a record: logical page, slot, and change number relative to a base stored in its page, 4 bytes each.
 pub(super) const RECORD_BYTES: u32 = 12;
-/// Slots that a page of the checkpoint names for each record that a page of the log takes: they need no page and no number.
+/// Slots in a checkpoint page per record in a log page: checkpoint entries need no page and no change number.
 const SLOTS_A_RECORD: u32 = RECORD_BYTES / 4;
-/// Stands for no slot.
+/// Encoding of "no slot".
 const NONE: u32 = u32::MAX;
 
-/// What the spare area of a slot's page says besides the slot and the store's sequence number. Cleaning copies it.
+/// Content of a slot page's spare area besides the slot and the store's sequence number. Cleaning copies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The logical page that the slot's page was written for.
+    /// Logical page that the slot's page was written for.
     pub page: Lpn,
-    /// The number of that change among all changes of the map, from 1 on.
+    /// Number of that change among all changes of the map, from 1.
     pub number: u64,
 }
 
-/// Before the first change.
+/// Note before the first change.
 pub(super) const NO_NOTE: Note = Note { page: Lpn(0), number: 0 };
 
 /// A change of the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Of the pages' changes the one with the highest number holds.
+    /// Of all changes of a page, the one with the highest number is valid.
     pub note: Note,
-    /// The slot that the page points to since; `None`: it was trimmed.
+    /// New slot of the page; `None` if it was trimmed.
     pub slot: Option<u32>,
 }
 
 /// A page of the checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CheckpointPage {
-    /// The first logical page that it is about.
+    /// First logical page that it covers.
     first: u32,
-    /// Changes of the map before it was written.
+    /// Number of map changes before it was written.
     number: u64,
     slots: Vec<u32>,
 }
@@ -46,12 +47,12 @@ struct CheckpointPage {
 pub(super) enum MapPage {
     /// Changes of the map.
     Records(Vec<Record>),
-    /// The slots of logical pages from the first on, as of a change.
+    /// Slots of consecutive logical pages from `first`, as of change `number`.
     Checkpoint { first: u32, number: u64, slots: Vec<u32> },
 }
 
-/// What the pages of the log and of its checkpoint hold on flash. The simulation keeps it here, because a page's content is
-/// but a name to it.
+/// Flash content of the pages of the log and of its checkpoint. Stored here, because the simulation represents page
+/// contents only by names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapImage {
     log: Vec<Option<Vec<Record>>>,
@@ -59,7 +60,7 @@ pub struct MapImage {
 }
 
 impl MapImage {
-    /// All that it says, in no particular order.
+    /// Returns all records and checkpoint entries, in no particular order.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         let of_page = |page: &CheckpointPage| {
             let number = page.number;
@@ -73,18 +74,18 @@ impl MapImage {
         log.chain(self.checkpoint.iter().flatten().flat_map(of_page))
     }
 
-    /// Pages of the checkpoint and, behind it, of the ring: whether each is on flash.
+    /// Returns for each page of the checkpoint, followed by those of the ring, true if it is on flash.
     pub(super) fn stored(&self) -> impl Iterator<Item = bool> + '_ {
         let checkpoint = self.checkpoint.iter().map(Option::is_some);
         checkpoint.chain(self.log.iter().map(Option::is_some))
     }
 
-    /// Pages that it has room for: those of the checkpoint and, behind them, those of the ring.
+    /// Returns the number of pages: those of the checkpoint and those of the ring.
     pub(super) fn pages(&self) -> usize {
         self.checkpoint.len() + self.log.len()
     }
 
-    /// What its page at `at` holds.
+    /// Returns the content of page `at`.
     fn page(&self, at: usize) -> Option<MapPage> {
         match at.checked_sub(self.checkpoint.len()) {
             None => self.checkpoint[at].as_ref().map(MapPage::from),
@@ -92,7 +93,7 @@ impl MapImage {
         }
     }
 
-    /// Its page at `at` was found to hold this; or why that cannot be.
+    /// Restores the content of page `at`; fails if the content cannot belong there.
     pub(super) fn restore(&mut self, at: usize, page: MapPage) -> Result<(), &'static str> {
         let of_checkpoint = self.checkpoint.len();
         match (page, at.checked_sub(of_checkpoint)) {
@@ -116,7 +117,7 @@ impl From<&CheckpointPage> for MapPage {
     }
 }
 
-/// A page of the log on its way to flash.
+/// A page of the log that is being written.
 struct Sealed {
     at: usize,
     records: Vec<Record>,
@@ -124,43 +125,44 @@ struct Sealed {
 
 /// The log: two halves of a ring of pages, and a checkpoint of the whole map.
 ///
-/// With each page of the log one page of the checkpoint is written anew, in turn. Once all were, what the half before held is
-/// in the checkpoint, and that half is the next to be written. A page of the log is written once, full or not.
+/// After each page of the log, one page of the checkpoint is rewritten, in turn. When all have been rewritten, the
+/// checkpoint covers the records of the other half, which is then overwritten next. A page of the log is written
+/// once, full or not.
 pub(super) struct MapLog {
     page_records: usize,
-    /// Pages of half the ring.
+    /// Pages in half of the ring.
     half: u32,
     checkpoint_pages: u32,
     slots_a_page: u32,
-    /// Changes of the map so far.
+    /// Number of map changes so far.
     number: u64,
-    /// Of what each slot holds.
+    /// Note of each slot's content.
     notes: Vec<Note>,
-    /// The slot whose page is being written, and for whom.
+    /// Slot whose page is being written, and its logical page.
     in_hand: Option<(u32, Lpn)>,
     /// Records in RAM, which a power cut loses.
     records: Vec<Record>,
-    /// The last began last and ends first.
+    /// Pages being written, nested: the last one begun ends first.
     sealed: Vec<Sealed>,
-    /// The page of the checkpoint being written.
+    /// Checkpoint page being written.
     composed: Option<CheckpointPage>,
-    /// Whether records must be on flash before the victim in hand is erased.
+    /// True if records must be on flash before the current victim is erased.
     pub urgent: bool,
     is_second: bool,
     /// Pages of the log, and of the checkpoint, begun in this half.
     written: u32,
     checkpointed: u32,
     image: MapImage,
-    /// Slots that a page left by a record still in RAM.
+    /// Slots that a page left by a record that is still in RAM.
     pub left: Vec<u32>,
-    /// Those of them that nobody refers to.
+    /// Those of the left slots that no page refers to.
     pub dead: Vec<Lpn>,
-    /// Pages of the log that were written while others were moved, by the cause of that.
+    /// Pages of the log that were written while other pages were moved, by the cause of the move.
     pub moving_pages: [u64; Cause::ALL.len()],
 }
 
 impl MapLog {
-    /// An empty log of pages of so many records.
+    /// Creates an empty log with `page_records` records per page.
     pub fn new(page_records: u32, logical_pages: u32, slots: u32) -> Self {
         let slots_a_page = page_records.saturating_mul(SLOTS_A_RECORD);
         let checkpoint_pages = logical_pages.div_ceil(slots_a_page);
@@ -190,10 +192,10 @@ impl MapLog {
         }
     }
 
-    /// Goes on after a power cut, from what is on flash: `image`, and the notes of the slots' pages.
+    /// Resumes after a power cut, from the state on flash: `image`, and the notes of the slots' pages.
     ///
-    /// The half that was being filled is the one with the highest number. Of the pages of the checkpoint those were written since
-    /// that know of all that the other half holds, which is what giving it up takes.
+    /// The half being filled is the one with the highest change number. A checkpoint page counts as rewritten in this
+    /// half if it covers all changes of the other half: that is the condition for overwriting the other half.
     pub fn resume(&mut self, image: MapImage, notes: impl Iterator<Item = (u32, Note)>) {
         for (slot, note) in notes {
             self.notes[slot as usize] = note;
@@ -218,12 +220,12 @@ impl MapLog {
         self.image = image;
     }
 
-    /// Pages that it needs below: the checkpoint and, behind it, the ring.
+    /// Returns the number of pages needed in the store below: the checkpoint and the ring.
     pub fn pages(&self) -> u32 {
         self.checkpoint_pages + 2 * self.half
     }
 
-    /// Bytes of a page of the log, as far as it is reckoned with.
+    /// Returns the bytes of a page of the log that records occupy.
     pub fn page_bytes(&self) -> usize {
         self.page_records * RECORD_BYTES as usize
     }
@@ -236,18 +238,18 @@ impl MapLog {
         &self.image
     }
 
-    /// Nobody knows of the change but by this record.
+    /// Appends a record of a change that is recorded nowhere else.
     pub fn push(&mut self, page: Lpn, slot: Option<u32>) {
         self.number += 1;
         self.records.push(Record { note: Note { page, number: self.number }, slot });
     }
 
-    /// The slot's page will be written for `page`.
+    /// Begins a write of the slot's page for `page`.
     pub fn begin_store(&mut self, slot: u32, page: Lpn) {
         self.in_hand = Some((slot, page));
     }
 
-    /// It was written, or not.
+    /// Ends the write, successful or not.
     pub fn end_store(&mut self, is_stored: bool) {
         if let (Some((slot, page)), true) = (self.in_hand.take(), is_stored) {
             self.number += 1;
@@ -255,7 +257,7 @@ impl MapLog {
         }
     }
 
-    /// What goes into the spare area of the slot's page: one that the host writes, or one that is moved.
+    /// Returns the note for the spare area of the slot's page: of a new page from the host, or of a moved page.
     pub fn note(&self, slot: u32, is_new: bool) -> Note {
         match self.in_hand {
             Some((in_hand, page)) if is_new && in_hand == slot => Note { page, number: self.number + 1 },
@@ -263,8 +265,9 @@ impl MapLog {
         }
     }
 
-    /// What is programmed for its page at `at`: what is on its way, or what is there and is moved. What is on its way replaces what is
-    /// there and knows all of it that counts, so that it does no harm where what is there is moved meanwhile.
+    /// Returns the content to program for page `at`: the page being written, or else the stored page, which is being
+    /// moved. A page being written replaces the stored one and contains all of its relevant content. It may therefore
+    /// also be written where the stored page is moved meanwhile.
     pub fn page(&self, at: u32) -> Option<MapPage> {
         let new = match at.checked_sub(self.checkpoint_pages) {
             Some(at) => {
@@ -279,7 +282,7 @@ impl MapLog {
         new.or_else(|| self.image.page(at as usize))
     }
 
-    /// Records that still fit without a page of the checkpoint being written.
+    /// Returns the number of records that fit before a checkpoint page must be written.
     pub fn room(&self) -> usize {
         if self.written == self.half { 0 } else { self.page_records - self.records.len() }
     }
@@ -288,12 +291,13 @@ impl MapLog {
         self.records.len() >= self.page_records
     }
 
-    /// Whether all that was ever changed is on flash.
+    /// True if all changes are on flash.
     pub fn is_settled(&self) -> bool {
         self.records.is_empty() && self.sealed.is_empty()
     }
 
-    /// Begins to write what is in RAM; the page, counted from the first, that it goes to. `None` if there is nothing, or no page.
+    /// Begins to write the records in RAM. Returns the number of the page to write, counted from the first page of
+    /// the checkpoint. `None` if there are no records, or no free page.
     pub fn begin_page(&mut self) -> Option<u32> {
         if self.records.is_empty() || self.written == self.half {
             return None;
@@ -305,14 +309,14 @@ impl MapLog {
         Some(self.checkpoint_pages + at)
     }
 
-    /// The page begun last is on flash.
+    /// Records that the page begun last is on flash.
     pub fn end_page(&mut self) {
         let Sealed { at, records } = self.sealed.pop().expect("it was begun");
         self.image.log[at] = Some(records);
     }
 
-    /// Begins to write the page of the checkpoint that is due, with what `map` says now; its number, or `None` if none is due.
-    /// If the half is full, the other one is next then.
+    /// Begins to write the checkpoint page that is due, from the current `map`. Returns its number, or `None` if none
+    /// is due. If the half is full and its checkpoint complete, switches to the other half.
     pub fn begin_checkpoint(&mut self, map: &[u32]) -> Option<u32> {
         if self.checkpointed == self.written.min(self.checkpoint_pages) {
             if self.written == self.half {
@@ -329,7 +333,7 @@ impl MapLog {
         Some(page)
     }
 
-    /// That page is on flash.
+    /// Records that the checkpoint page is on flash.
     pub fn end_checkpoint(&mut self) {
         if let Some(page) = self.composed.take() {
             let at = page.first / self.slots_a_page;

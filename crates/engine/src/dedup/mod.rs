@@ -1,37 +1,43 @@
-//! Equal pages stored once: in front of a log-structured store stands a map of logical pages to slots of content.
+//! Deduplication: in front of a log-structured store, a map from logical pages to slots of content stores equal pages
+//! once.
 //!
-//! [`Dedup`] is a layer over a store, be it a [`crate::log::LogStore`] or an FTL, whose logical pages are the slots. As in CA-FTL (Chen, Luo and Zhang,
-//! FAST 2011) the map has two levels: a logical page points to a slot, and the store's own map says where the slot's page
-//! is, so that a page that cleaning moves changes one entry however many logical pages share it. As many slots as logical
-//! pages are always enough; [`Dedup`] and its store are one layer in reports.
+//! [`Dedup`] is a layer over a store, which is a [`crate::log::LogStore`] or an FTL; the store's logical pages are
+//! the slots. As in CA-FTL (Chen, Luo and Zhang, FAST 2011) the map has two levels. A logical page points to a slot,
+//! and the store's own map locates the slot's page. A page that cleaning moves thus changes one entry, regardless of
+//! the number of logical pages that share it. As many slots as logical pages are always enough. [`Dedup`] and its
+//! store are one layer in reports.
 //!
-//! Who looks for equal pages, and when, is a [`DedupConfig`]. Those on the write path find them when [`Dedup`] is written; CAGC
-//! finds them while cleaning, through a [`crate::log::Migration`] that [`Sharing::migration`] gives to the store.
+//! A [`DedupConfig`] selects the method that detects equal pages. Methods on the write path detect them when
+//! [`Dedup`] is written. CAGC detects them while cleaning, through a [`crate::log::Migration`] that
+//! [`Sharing::migration`] provides to the store.
 //!
-//! What is told of CA-FTL and CA-SSD is from memory of the papers, and where this differs, its place says so.
+//! Descriptions of CA-FTL and CA-SSD are from memory of the papers; differences are noted where they occur.
 //!
-//! # What a power cut leaves
+//! # Power cuts
 //!
-//! The spare area of each page names its slot and carries a sequence number, from which the store's own map can be rebuilt.
-//! To rebuild the map above it, a drive must also keep there a [`Note`]: the logical page that the slot's page was written
-//! for and the number of that change of the map, 8 bytes together, which cleaning copies; and the fingerprint, for the index.
-//! A write that is stored then needs nothing else. What no spare area tells of needs a [`Record`] in a log of the map, of 12
-//! bytes: a hit, each page redirected by a merge, and a trim. [`crate::layer::DedupReport::map_log_records`] counts them.
-//! With `map_log` they are also written, and [`recover`] rebuilds all tables:
+//! The spare area of each page names its slot and carries a sequence number, from which the store's own map can be
+//! rebuilt. To rebuild the map above the store, a spare area must also contain a [`Note`] and the fingerprint. The
+//! note holds the logical page that the slot's page was written for, and the number of that change of the map: 8
+//! bytes together, which cleaning copies. The fingerprint is needed for the index. A stored write then needs nothing
+//! else. Changes that no spare area records need a [`Record`] of 12 bytes in a log of the map: hits, each page
+//! redirected by a merge, and trims. [`crate::layer::DedupReport::map_log_records`] counts these records. With
+//! `map_log` the records are also written, and [`recover`] rebuilds all tables:
 //!
-//! - Records gather in RAM until they fill a page, or the layer is flushed. A slot that a page left by a hit or a trim is
-//!   neither given up nor written anew before the record of it is on flash: after a power cut the page would point there
-//!   again. So many slots more are needed as a page takes records, and the pages of those that wait count as live below.
-//! - Merging happens while a victim is cleaned, and its page is gone with the victim. What was merged is therefore written
-//!   before the victim is erased, in the place of one of the pages that it saved ([`Migration::last_page`]). A slot with more
-//!   references than the page has room for is moved as it is.
-//! - Each page of the log is followed by a page of the checkpoint of the whole map, in turn, so that a ring of pages is
-//!   enough, and that two pages are written for each that the records fill.
-//! - No groups are written with a log: a hit would have to come with the pages stored.
+//! - Records gather in RAM until they fill a page, or the layer is flushed. A slot released by a hit or a trim
+//!   remains allocated until its record is on flash, because after a power cut the page would point to that slot
+//!   again. Therefore the number of slots is increased by the number of records per page, and the retained pages
+//!   count as live below.
+//! - A merge happens while a victim is cleaned, and the merged page disappears with the victim. The records of the
+//!   merge are therefore written before the victim is erased, in the place of one of the saved pages
+//!   ([`Migration::last_page`]). A slot with more references than the page has room for is moved without merging.
+//! - After each page of the log, a page of the checkpoint of the whole map is written, in turn. A ring of pages is
+//!   therefore enough, at the cost of two page writes for each full page of records.
+//! - There are no atomic groups with a log: a hit would have to be part of the atomic page writes.
 //!
-//! The pages of the log are written and timed like any other. What they hold is kept in [`MapImage`], a page's content
-//! being but a name here, and what the spare areas hold beyond [`crate::nand::Spare`] in [`SpareNotes`]. The
-//! number takes 8 bytes in memory and is not shortened as 12 bytes a record and 8 a note demand.
+//! The pages of the log are written and timed like any other page. Their contents are kept in [`MapImage`], because
+//! page contents are only names here. The contents of spare areas beyond [`crate::nand::Spare`] are in
+//! [`SpareNotes`]. The change number takes 8 bytes in memory; it is not shortened to the size assumed by 12 bytes per
+//! record and 8 per note.
 
 mod abilities;
 mod buckets;
@@ -75,15 +81,15 @@ use maplog::MapLog;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tables::Tables;
 
-/// The tables that a [`Dedup`] and the cleaning of its store share.
+/// Tables shared by a [`Dedup`] and the cleaning of its store.
 ///
-/// Both run on one thread, one inside the other; the lock only proves it.
+/// Both run on one thread, one inside the other; the lock only satisfies the compiler.
 #[derive(Clone)]
 pub struct Sharing(Arc<Mutex<Tables>>);
 
 impl Sharing {
-    /// Tables for a layer that shows `logical_pages` and writes groups of up to `atomic_pages` pages, all or none; 0 where
-    /// no groups are written. Fails with the setting that means nothing, or that does not go with groups.
+    /// Creates tables for a layer of `logical_pages` that writes atomic groups of up to `atomic_pages` pages; 0 for
+    /// no groups. The error names a setting that is invalid or incompatible with groups.
     pub fn new(config: &DedupConfig, logical_pages: u32, atomic_pages: u32) -> Result<Self, ConfigError> {
         config.check()?;
         let log = config.map_log_page_records();
@@ -107,15 +113,15 @@ impl Sharing {
         Ok(Sharing(Arc::new(Mutex::new(tables))))
     }
 
-    /// Logical pages that the store below must have: the slots and, behind them, the pages of an index in flash, then those of
-    /// the map's checkpoint and log.
+    /// Returns the number of logical pages that the store below must have: the slots, the pages of an index in flash,
+    /// and those of the map's checkpoint and log.
     pub fn store_pages(&self) -> u32 {
         let tables = self.lock();
         tables.first_of_log() + tables.log.as_ref().map_or(0, MapLog::pages)
     }
 
-    /// What the store below must ask when it cleans. `None` if it may move all live pages alike; a placement that
-    /// `wants_references` needs to be told of them in any case.
+    /// Returns the migration policy for cleaning in the store below. `None` if all live pages are moved alike and the
+    /// placement does not need reference counts (`wants_references`).
     pub fn migration(
         &self,
         journal: Option<Journal>,
@@ -125,21 +131,21 @@ impl Sharing {
         (looks || wants_references).then(|| Box::new(Cleaner::new(self.clone(), journal)) as _)
     }
 
-    /// The slot that the page points to, how many pages share it, and its content as far as the index knows it.
+    /// Returns the slot that the page points to, its reference count, and its content as far as the index knows it.
     pub fn slot_of(&self, page: Lpn) -> Option<(u32, u32, Content)> {
         let tables = self.lock();
         tables.slot_of(page).map(|slot| (slot, tables.references(slot), tables.content(slot)))
     }
 
-    /// What goes into the spare area of a page of the store besides its number, as it is programmed: of a slot's page, if the
-    /// map's log is written.
+    /// Returns the note to program into the spare area of a page of the store, if it is a slot's page and the map's
+    /// log is written.
     pub fn note(&self, page: Lpn, cause: Cause) -> Option<Note> {
         let tables = self.lock();
         let log = tables.log.as_ref().filter(|_| page.0 < tables.slots())?;
         Some(log.note(page.0, cause == Cause::Host))
     }
 
-    /// What the map's log and checkpoint hold on flash; nothing where they are not written.
+    /// Returns the flash content of the map's log and checkpoint; empty without a log.
     pub fn map_image(&self) -> MapImage {
         self.lock().log.as_ref().map_or_else(MapImage::default, |log| log.image().clone())
     }

@@ -1,4 +1,4 @@
-//! What the spare areas of the flash say of slots, kept with the flash.
+//! Slot notes in the spare areas of the flash, kept together with the flash.
 
 use super::Sharing;
 use super::maplog::Note;
@@ -11,49 +11,49 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 struct Kept {
     pages_per_block: usize,
-    /// What the spare area of each page says, if the page is a slot's.
+    /// Content of each page's spare area, if the page belongs to a slot.
     found: Vec<Option<Found>>,
-    /// The tables of the layer above, which say what is noted.
+    /// Tables of the layer above, which supply the notes.
     sharing: Option<Sharing>,
 }
 
-/// The notes in all spare areas: the flash has one handle, through which it keeps them, and whoever comes back from it the other.
+/// The notes in all spare areas. The flash holds one handle, to store notes; recovery holds the other.
 ///
-/// Cost: 48 bytes a page of flash.
+/// Memory: 48 bytes per page of flash.
 #[derive(Clone)]
 pub struct SpareNotes(Arc<Mutex<Kept>>);
 
 impl SpareNotes {
-    /// Of erased flash.
+    /// Creates the notes of erased flash.
     pub fn new(blocks: u32, pages_per_block: u32) -> Self {
         let pages_per_block = pages_per_block as usize;
         let found = vec![None; blocks as usize * pages_per_block];
         SpareNotes(Arc::new(Mutex::new(Kept { pages_per_block, found, sharing: None })))
     }
 
-    /// From now on these tables say what is noted; or nobody does, while power is off.
+    /// Sets the tables that supply the notes from now on; `None` while power is off.
     pub fn follow(&self, sharing: Option<&Sharing>) {
         self.lock().sharing = sharing.cloned();
     }
 
-    /// What is found when all spare areas are read.
+    /// Returns the notes of all spare areas.
     pub fn found(&self) -> Vec<Found> {
         self.lock().found.iter().flatten().copied().collect()
     }
 
-    /// Both users run on one thread, one inside the other; the lock only proves it.
+    /// Both users run on one thread, one inside the other; the lock only satisfies the compiler.
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl SpareNotes {
-    /// Nothing is known any more: all of it will be found again.
+    /// Clears all notes before they are read again from flash.
     pub(super) fn forget(&self) {
         self.lock().found.fill(None);
     }
 
-    /// The spare area of a page that was found notes this.
+    /// Restores the note of a spare area that was read from flash.
     pub(super) fn restore(&self, block: BlockId, page: u32, spare: &Spare, note: Note, content: Content) {
         let mut kept = self.lock();
         let at = block.index() * kept.pages_per_block + page as usize;

@@ -1,38 +1,38 @@
-//! An index that lives in flash: its entries are spread over pages by their hash, and RAM holds the pages used last.
+//! An index in flash: its entries are distributed over pages by hash, and RAM caches the pages used last.
 //!
-//! What is on the pages is kept by the index itself; here is only which of them the drive has at hand, and what it reads
-//! and writes to have them.
+//! The index itself holds the content of the pages; this module only tracks which pages are cached, and the reads and
+//! writes of flash.
 
 use super::lru::Lru;
 
 const RESIDENT: u8 = 1;
 const DIRTY: u8 = 2;
-/// Was written, so that it must be read before it is used again.
+/// The page was written to flash, so that it must be read before it is used again.
 const STORED: u8 = 4;
-/// On its way to flash.
+/// A write of the page is pending.
 const QUEUED: u8 = 8;
 
-/// One access to the flash that the index needs.
+/// One flash access that the index needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub page: u32,
     pub is_write: bool,
 }
 
-/// The pages at hand.
+/// Cache of index pages.
 pub(super) struct PageCache {
     states: Vec<u8>,
     recent: Lru,
-    /// Pages that RAM holds at most.
+    /// Maximum number of pages in RAM.
     capacity: u32,
     resident: u32,
     page_bytes: u64,
-    /// What is to be read and written, in order. Lookups happen where nothing may be written: in the middle of cleaning.
+    /// Pending reads and writes, in order. Lookups happen where nothing may be written: during cleaning.
     due: Vec<Access>,
 }
 
 impl PageCache {
-    /// None of the `pages` is at hand, nor written yet.
+    /// Creates a cache with none of the `pages` in RAM or on flash.
     pub fn new(pages: u32, capacity: u32, page_bytes: u64) -> Self {
         let states = vec![0; pages as usize];
         PageCache { states, recent: Lru::new(pages), capacity, resident: 0, page_bytes, due: Vec::new() }
@@ -42,17 +42,17 @@ impl PageCache {
         self.states.len() as u32
     }
 
-    /// RAM for the pages at hand, bytes.
+    /// Returns the RAM of the cached pages, bytes.
     pub fn resident_bytes(&self) -> u64 {
         u64::from(self.resident) * self.page_bytes
     }
 
-    /// Pages that flash holds.
+    /// Returns the number of pages on flash.
     pub fn stored_pages(&self) -> u64 {
         self.states.iter().filter(|state| **state & STORED != 0).count() as u64
     }
 
-    /// The page that holds what has this hash is used.
+    /// Uses the page of this hash, and marks it as changed if `changes`.
     pub fn touch(&mut self, hash: u64, changes: bool) {
         let page = (hash % self.states.len() as u64) as u32;
         if self.states[page as usize] & RESIDENT == 0 {
@@ -68,7 +68,7 @@ impl PageCache {
             let oldest = self.recent.oldest().expect("the cache holds pages");
             self.recent.remove(oldest);
             let state = &mut self.states[oldest as usize];
-            // A page that still waits is written once, with what it holds then.
+            // A page whose write is pending is written once, with its content at that time.
             if *state & (DIRTY | QUEUED) == DIRTY {
                 self.due.push(Access { page: oldest, is_write: true });
                 *state |= QUEUED;
@@ -85,7 +85,7 @@ impl PageCache {
         self.recent.insert(page);
     }
 
-    /// Sets `due` to what is to be done now, in order.
+    /// Moves the pending accesses to `due`, in order.
     pub fn take_due(&mut self, due: &mut Vec<Access>) {
         due.clear();
         std::mem::swap(due, &mut self.due);
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_read_only_once_it_was_written_and_written_only_if_it_changed() {
+    fn page_is_read_only_if_stored_and_written_only_if_changed() {
         let mut cache = PageCache::new(4, 2, 4096);
         let mut due = Vec::new();
         let mut step = |page: u64, changes: bool| {

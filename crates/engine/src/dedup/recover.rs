@@ -1,4 +1,4 @@
-//! The map after a power cut, from what is on flash.
+//! Recovery of the map after a power cut, from the state on flash.
 
 use super::Sharing;
 use super::config::DedupConfig;
@@ -7,33 +7,34 @@ use crate::config::ConfigError;
 use crate::layer::Content;
 use crate::units::Lpn;
 
-/// A slot's page found on flash, by its spare area.
+/// A slot's page on flash, described by its spare area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The slot.
     pub slot: u32,
-    /// The store's sequence number: of several copies of a slot's page the one with the highest holds.
+    /// The store's sequence number: of several copies of a slot's page, the one with the highest number is valid.
     pub sequence: u64,
-    /// For which logical page the slot's page was written, and when.
+    /// Logical page that the slot's page was written for, and the number of that change.
     pub note: Note,
-    /// What it holds; the fingerprint in the spare area of a real drive.
+    /// Content of the page; on a real drive, the fingerprint in the spare area.
     pub content: Content,
 }
 
-/// The map as a power cut left it.
+/// The map after a power cut.
 pub struct Recovered {
     /// The tables, with map, references, lists of sharers and index.
     pub sharing: Sharing,
-    /// Logical pages whose slot is not on flash; of these the map has nothing. 0 unless the log was lost.
+    /// Number of logical pages whose slot is not on flash; these are unmapped. 0 unless the log was lost.
     pub lost_pages: u32,
-    /// Slots of which a page is on flash that nobody refers to; the store below may still know it.
+    /// Slots with a page on flash that no logical page refers to; the store below may still map them.
     pub unused_slots: Vec<Lpn>,
 }
 
-/// Rebuilds the tables of a layer that shows `logical_pages` from all pages found on flash and from the log of the map.
+/// Rebuilds the tables of a layer of `logical_pages` from all pages found on flash and from the log of the map.
 ///
-/// The log of the map goes on where it left off. Of each logical page the change with the highest number holds, whether a spare area tells of it, a record or the
-/// checkpoint. Stored pages come into the index in the order in which the host wrote them. Fails as [`Sharing::new`].
+/// The log of the map continues from its state on flash. For each logical page, the change with the highest number is
+/// valid, be it in a spare area, a record or the checkpoint. Stored pages enter the index in the order in which the
+/// host wrote them. Fails like [`Sharing::new`].
 pub fn recover(
     config: &DedupConfig,
     logical_pages: u32,
@@ -60,7 +61,7 @@ pub fn recover(
     let mut lost_pages = 0;
     for (page, Record { note, slot }) in (0..).map(Lpn).zip(last) {
         let Some(slot) = slot else { continue };
-        // What was written there later is another's.
+        // A page written there later has different content.
         match newest[slot as usize] {
             Some(there) if there.note.number <= note.number => tables.restore(page, slot),
             _ => lost_pages += 1,

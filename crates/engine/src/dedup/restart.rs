@@ -1,7 +1,7 @@
-//! Coming back after a power cut, over an FTL that does.
+//! Restart after a power cut, over an FTL that can restart.
 //!
-//! The FTL comes back first, as it does by itself: to it slots are pages. Then the map above it follows from the notes in the
-//! spare areas and from the log of the map, and what is on flash of slots that nobody refers to is given up.
+//! First the FTL restarts by itself; for the FTL, slots are pages. Then the map is rebuilt from the notes in the
+//! spare areas and from the log of the map, and unreferenced slots on flash are released.
 
 use super::Sharing;
 use super::bytes::reread;
@@ -19,32 +19,32 @@ use crate::nand::{Flash, KeptError, KeptFlash, PageState};
 use crate::timing::Journal;
 use crate::units::{BlockId, Lpn};
 
-/// What a layer over an FTL is built from, again and again.
+/// Settings from which a layer over an FTL is built, for each restart again.
 #[derive(Clone)]
 pub struct DedupSettings<S> {
-    /// The FTL below.
+    /// Settings of the FTL below.
     pub ftl: S,
-    /// How equal pages are found; with a log of the map.
+    /// Detection of equal pages, with a log of the map.
     pub config: DedupConfig,
-    /// Logical pages shown above.
+    /// Number of logical pages of the layer.
     pub logical_pages: u32,
-    /// Whether the FTL's placement is to be told of references.
+    /// True if the FTL's placement needs reference counts.
     pub wants_references: bool,
-    /// What the spare areas of the flash say.
+    /// Slot notes in the spare areas of the flash.
     pub notes: SpareNotes,
-    /// Where hashing is written down.
+    /// Journal that records hashes.
     pub journal: Option<Journal>,
 }
 
-/// What a power cut leaves.
+/// Flash state that survives a power cut.
 pub struct DedupRemains<R> {
-    /// Of the FTL below.
+    /// State of the FTL below.
     pub ftl: R,
-    /// What the pages of the map's log hold.
+    /// Contents of the map log's pages.
     image: MapImage,
 }
 
-/// The step `name` has ended.
+/// Ends the step `name`.
 fn end_step<F>(steps: &mut RecoverySteps, name: &'static str, ftl: &mut F)
 where
     F: Restart,
@@ -54,7 +54,7 @@ where
     ftl.flash_mut().recovery_step_ended();
 }
 
-/// What the flash below did: spare areas read, pages read and programmed, blocks erased.
+/// Returns the operations of the flash below: spare areas read, pages read and programmed, blocks erased.
 fn counts<L: Layer<Content>>(layer: &L) -> [u64; 4] {
     let mut reports = Reports::default();
     layer.describe(&mut reports);
@@ -76,7 +76,7 @@ where
     F: Restart,
     F::Flash: Medium<Payload = Content>,
 {
-    /// What must be done in flash before the layer, whose tables are there again, can go on.
+    /// Performs the flash operations that are needed before the layer, whose tables are restored, can continue.
     fn come_back(&mut self, unused: &[Lpn], steps: &mut RecoverySteps) -> Result<(), LayerError> {
         if !F::READS_ALL_SPARE_AREAS {
             read_spare_areas(self.lower.flash_mut());
@@ -84,7 +84,8 @@ where
         }
         let (first, stored): (u32, Vec<bool>) = {
             let mut tables = self.sharing.lock();
-            // To trim, the FTL may clean, and a merge would write the very page of the log that is about to be given up.
+            // A trim may make the FTL clean, and a merge would write the page of the log that is about to be
+            // released.
             tables.rests = true;
             let log = tables.log.as_ref().expect("only a map whose log is written comes back");
             (tables.first_of_log(), log.image().stored().collect())
@@ -98,7 +99,7 @@ where
         self.own_reads += read.len() as u64;
         end_step(steps, "log of the map", &mut self.lower);
         self.lower.trim(unused)?;
-        // One that was written, and not acknowledged before power was lost.
+        // Pages that were written but not acknowledged before the power cut.
         self.lower.trim(&of_log(false))?;
         let slots = self.sharing.lock().slots();
         self.lower.trim(&(slots..first).map(Lpn).collect::<Vec<_>>())?;
@@ -112,16 +113,16 @@ where
     }
 }
 
-/// What an FTL comes back by.
+/// Restart function of an FTL.
 type RestartFtl<F> = fn(
     &<F as Restart>::Settings,
     <F as Restart>::Remains,
 ) -> Result<(F, RecoveryReport), (LayerError, <F as Restart>::Remains)>;
 
-/// What came of coming back.
+/// Result of a restart.
 type Restarted<F> = Result<(Dedup<F>, RecoveryReport), (LayerError, DedupRemains<<F as Restart>::Remains>)>;
 
-/// The layer again, over an FTL that comes back by `restart`.
+/// Restarts the layer, over an FTL restarted by `restart`.
 fn restarted<F>(
     settings: &DedupSettings<F::Settings>,
     remains: DedupRemains<F::Remains>,
@@ -149,7 +150,7 @@ where
     let mut layer = Dedup::new(sharing, ftl, journal.clone()).expect("settings that were good before");
     match layer.come_back(&unused_slots, &mut steps) {
         Ok(()) => {}
-        // What is there can still be read; the next write will say that the drive has come to its end.
+        // Stored data can still be read; the next write will report the end of the drive's life.
         Err(error) if error.is_out_of_blocks() => layer.sharing.lock().rests = false,
         Err(error) => return Err((error, layer.into_flash())),
     }
@@ -157,10 +158,10 @@ where
     Ok((layer, steps.report))
 }
 
-/// With a log of the map, without which a hit, a merge and a trim leave no trace on flash.
+/// Requires a log of the map: without it, hits, merges and trims leave no trace on flash.
 ///
-/// What is stored is on flash when a write returns; what only changes the map (a write that was found, a trim) is once the
-/// page of the log is written that tells of it, or the layer is flushed.
+/// Stored pages are on flash when a write returns. Changes of the map alone (hits and trims) are on flash when the
+/// page of the log with their record is written, or after a flush.
 impl<F> Restart for Dedup<F>
 where
     F: Restart,

@@ -1,28 +1,28 @@
-//! Who refers to a slot: lists through tables, so that merging two slots allocates nothing.
+//! The logical pages that refer to each slot: linked lists in tables, so that merging two slots allocates nothing.
 
 use super::slots::Slots;
 use crate::table::{filled, prefetch};
 
 const NONE: u32 = u32::MAX;
 
-/// A page's neighbours in its list.
+/// Neighbours of a page in its list.
 #[derive(Clone, Copy)]
 struct Link {
     next: u32,
     previous: u32,
 }
 
-/// For each slot a list of the logical pages that point to it.
+/// A list of the logical pages of each slot.
 ///
-/// Cost: 8 bytes a logical page and 4 a slot.
+/// Memory: 8 bytes per logical page and 4 per slot.
 pub(super) struct Sharers {
-    /// The first page of each slot.
+    /// First page of each slot.
     first: Vec<u32>,
     links: Vec<Link>,
 }
 
 impl Sharers {
-    /// Nobody refers to anything.
+    /// Creates empty lists.
     pub fn new(logical_pages: u32, slots: u32) -> Self {
         Sharers {
             first: filled(slots as usize, NONE),
@@ -30,25 +30,25 @@ impl Sharers {
         }
     }
 
-    /// Brings what changes when `page` leaves or gets into a list into the cache. A hint: no effect on any result.
+    /// Prefetches the data that change when `page` leaves or joins a list. Does not affect any result.
     #[inline(always)]
     pub fn prefetch_page(&self, page: u32) {
         prefetch(self.links.as_ptr().wrapping_add(page as usize));
     }
 
-    /// The same for a slot.
+    /// Prefetches the list head of `slot`. Does not affect any result.
     #[inline(always)]
     pub fn prefetch_slot(&self, slot: u32) {
         prefetch(self.first.as_ptr().wrapping_add(slot as usize));
     }
 
-    /// The first page that refers to the slot, if any.
+    /// Returns the first page that refers to the slot, if any.
     #[inline(always)]
     pub fn first(&self, slot: u32) -> Option<u32> {
         Some(self.first[slot as usize]).filter(|page| *page != NONE)
     }
 
-    /// The page, which is in no list, refers to the slot.
+    /// Adds the page, which is in no list, to the list of the slot.
     pub fn insert(&mut self, slot: u32, page: u32) {
         let next = std::mem::replace(&mut self.first[slot as usize], page);
         self.links[page as usize] = Link { next, previous: NONE };
@@ -57,7 +57,7 @@ impl Sharers {
         }
     }
 
-    /// The page no longer refers to the slot.
+    /// Removes the page from the list of the slot.
     pub fn remove(&mut self, slot: u32, page: u32) {
         let Link { next, previous } = self.links[page as usize];
         match previous {
@@ -69,7 +69,7 @@ impl Sharers {
         }
     }
 
-    /// All pages of `from` refer to `into`; tells of each.
+    /// Moves all pages of `from` to the list of `into`, and calls `each` for each.
     pub fn hand_over(&mut self, from: u32, into: u32, mut each: impl FnMut(u32)) {
         let mut page = std::mem::replace(&mut self.first[from as usize], NONE);
         while page != NONE {
@@ -84,7 +84,7 @@ impl Sharers {
         4 * self.first.len() + size_of_val(&self.links[..])
     }
 
-    /// Compares the lists with the map of pages to slots and the counts of its entries.
+    /// Compares the lists with the map of pages to slots and with the reference counts; an error is a defect.
     pub fn check(&self, map: &[u32], slots: &Slots) -> Result<(), String> {
         for slot in 0..slots.len() {
             let count = slots.references(slot);

@@ -1,39 +1,40 @@
-//! What is known of each slot, in one place because it is needed together.
+//! State of each slot, in one place because it is used together.
 
 use crate::layer::Content;
 use crate::table::{filled, prefetch};
 
-/// The highest reference count that is told apart.
+/// Reference counts from this value on are counted together.
 pub(super) const MANY: u32 = 4;
-/// Bits of a slot's mark that hold the most references it ever had, up to [`MANY`].
+/// Bits of a slot's mark that hold its highest reference count so far, up to [`MANY`].
 const PEAK: u8 = 7;
-/// The slot's page is being read.
+/// Set while the slot's page is being read.
 const HELD: u8 = 0x20;
-/// A page left the slot by a record of the map's log that is not on flash yet: until then its content must stay.
+/// Set if a page left the slot by a record of the map's log that is not on flash yet: until then the content must
+/// stay.
 const LEFT: u8 = 0x40;
-/// The slot's page was written to the cold region.
+/// Set if the slot's page was written to the cold region.
 const COLD: u8 = 0x80;
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Its content, if it is in the index.
+    /// Content, if it is in the index.
     content: Content,
-    /// Its references, those promised by a write in hand included.
+    /// Reference count, including references planned by the current write.
     references: u32,
     mark: u8,
 }
 
 /// All slots.
 ///
-/// Cost: 16 bytes a slot.
+/// Memory: 16 bytes per slot.
 pub(super) struct Slots {
     slots: Vec<Slot>,
-    /// How many have 0, 1, 2, 3 and more references.
+    /// Number of slots with 0, 1, 2, 3 and more references.
     by_references: [u64; MANY as usize + 1],
 }
 
 impl Slots {
-    /// Nothing is stored.
+    /// Creates empty slots.
     pub fn new(slots: u32) -> Self {
         let empty = Slot { content: Content::UNKNOWN, references: 0, mark: 0 };
         Slots { slots: filled(slots as usize, empty), by_references: [u64::from(slots), 0, 0, 0, 0] }
@@ -43,19 +44,19 @@ impl Slots {
         self.slots.len() as u32
     }
 
-    /// Brings the slot's line into the cache. A hint: no effect on any result.
+    /// Prefetches the slot's cache line. Does not affect any result.
     #[inline(always)]
     pub fn prefetch(&self, slot: u32) {
         prefetch(self.slots.as_ptr().wrapping_add(slot as usize));
     }
 
-    /// What the slot holds, as far as the index knows.
+    /// Returns the content of the slot, as far as the index knows it.
     #[inline(always)]
     pub fn content(&self, slot: u32) -> Content {
         self.slots[slot as usize].content
     }
 
-    /// Only for the index.
+    /// Sets the content; only for the index.
     #[inline(always)]
     pub fn set_content(&mut self, slot: u32, content: Content) {
         self.slots[slot as usize].content = content;
@@ -100,23 +101,23 @@ impl Slots {
         *mark = *mark & !HELD | if held { HELD } else { 0 };
     }
 
-    /// The slot may have more references than ever before.
+    /// Updates the highest reference count of the slot.
     pub fn note_peak(&mut self, slot: u32) {
         let Slot { references, mark, .. } = &mut self.slots[slot as usize];
         *mark = *mark & !PEAK | (*mark & PEAK).max((*references).min(MANY) as u8);
     }
 
-    /// The most references that its content ever had, 1 to [`MANY`].
+    /// Returns the highest reference count that the content ever had, 1 to [`MANY`].
     pub fn peak(&self, slot: u32) -> usize {
         usize::from((self.slots[slot as usize].mark & PEAK).max(1))
     }
 
-    /// The slot holds something else, or nothing, of which nothing is known yet.
+    /// Clears the marks of a slot with new or no content.
     pub fn forget_marks(&mut self, slot: u32) {
         self.slots[slot as usize].mark = 0;
     }
 
-    /// Stored contents by their references: 1, 2, 3, more.
+    /// Returns the number of stored contents by reference count: 1, 2, 3, more.
     pub fn live_by_references(&self) -> [u64; MANY as usize] {
         let [_, live @ ..] = self.by_references;
         live
@@ -127,7 +128,7 @@ impl Slots {
         size_of_val(&self.slots[..])
     }
 
-    /// Recounts.
+    /// Recounts; an error is a defect.
     pub fn check(&self) -> Result<(), String> {
         let mut found = [0; MANY as usize + 1];
         self.slots.iter().for_each(|slot| found[slot.references.min(MANY) as usize] += 1);

@@ -1,4 +1,4 @@
-//! Whose content is where: logical page to slot, and what is known of each slot.
+//! The map from logical pages to slots, and the state of the slots.
 
 use super::config::Detect;
 use super::index::Index;
@@ -10,55 +10,56 @@ use crate::layer::{Content, DedupReport};
 use crate::table::{filled, prefetch};
 use crate::units::Lpn;
 
-/// A logical page that holds nothing.
+/// Slot of a logical page without data.
 const NONE: u32 = u32::MAX;
 
-/// Two-level mapping as in CA-FTL: logical pages point to slots, and the store below knows where each slot's page is. A
-/// page that moves changes one entry below, however many share it.
+/// Two-level mapping as in CA-FTL: logical pages point to slots, and the store below locates each slot's page. A page
+/// that moves changes one entry below, regardless of the number of sharers.
 ///
-/// Cost: 24 bytes a logical page and the index; 12 more where cleaning merges pages and must find who shares one.
+/// Memory: 24 bytes per logical page and the index; 12 more if cleaning merges pages and must find the sharers of a
+/// slot.
 pub(super) struct Tables {
-    /// The slot of each logical page.
+    /// Slot of each logical page.
     map: Vec<u32>,
-    /// Logical pages that hold anything.
+    /// Number of logical pages with data.
     mapped: u32,
     slots: Slots,
-    /// Slots that hold nothing; the last is taken first.
+    /// Free slots; the last is taken first.
     free: Vec<u32>,
-    /// Who refers to each slot, where pages are merged.
+    /// Logical pages of each slot, if pages are merged.
     sharers: Option<Sharers>,
-    /// Slots of the write in hand. Their pages are not merged: what they hold is about to change.
+    /// Slots of the current write. Their pages are not merged, because their content is about to change.
     pinned: Vec<u32>,
     index: Index,
     pub verify: bool,
-    /// Slots whose pages are to be read for comparison, where that cannot be done at once.
+    /// Slots whose pages must be read later for comparison.
     pub to_verify: Vec<Lpn>,
     pub detect: Detect,
-    /// Whether nothing is merged for now.
+    /// True while merging is suspended.
     pub rests: bool,
-    /// The log of the map, where it is written.
+    /// The log of the map, if it is written.
     pub log: Option<MapLog>,
-    /// Counts so far; what can be counted at any time is left 0.
+    /// Counters; values that can be computed at any time are left 0.
     pub report: DedupReport,
 }
 
-/// What a write does to the map.
+/// Effect of a write on the map.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
     pub page: Lpn,
-    /// Where the content is, or will be.
+    /// Slot that holds, or will hold, the content.
     pub slot: u32,
     pub way: Way,
 }
 
-/// How content gets to its slot.
+/// Way in which content gets to its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// It is there.
+    /// The slot holds the content already.
     Shared,
-    /// It is written to a slot that held nothing.
+    /// The content is written to a free slot.
     New,
-    /// It is written over what the page alone referred to.
+    /// The content overwrites a slot that only this page refers to.
     InPlace,
 }
 
@@ -96,7 +97,7 @@ impl Tables {
         self.slots.len()
     }
 
-    /// The slot that the page points to.
+    /// Returns the slot that the page points to.
     #[inline]
     pub fn slot_of(&self, page: Lpn) -> Option<u32> {
         Some(self.map[page.index()]).filter(|slot| *slot != NONE)
@@ -114,22 +115,22 @@ impl Tables {
         self.slots.set_cold(slot, cold);
     }
 
-    /// What the slot holds, as far as the index knows.
+    /// Returns the content of the slot, as far as the index knows it.
     pub fn content(&self, slot: u32) -> Content {
         self.slots.content(slot)
     }
 
-    /// The slot with the fingerprint of `content`.
+    /// Returns the slot with the fingerprint of `content`.
     pub fn find(&mut self, content: Content) -> Option<u32> {
         self.index.find(&self.slots, content)
     }
 
-    /// The slot, which is in the index, is looked up by its own content.
+    /// Marks the slot, which is in the index, as used.
     pub fn touch(&mut self, slot: u32) {
         self.index.touch(&self.slots, slot);
     }
 
-    /// The slot, which is not in the index, holds `content` now.
+    /// Adds the slot, which is not in the index, with `content`.
     pub fn learn(&mut self, slot: u32, content: Content) {
         self.index.insert(&mut self.slots, slot, content);
     }
@@ -138,29 +139,29 @@ impl Tables {
         &self.index
     }
 
-    /// The pages of an index in flash.
+    /// Returns the page cache of an index in flash.
     pub fn cache(&mut self) -> Option<&mut PageCache> {
         self.index.cache.as_mut()
     }
 
-    /// Whether the slot's page is one that a write in hand replaces, or that nobody refers to.
+    /// True if the slot is referenced and not part of the current write.
     pub fn is_settled(&self, slot: u32) -> bool {
         slot < self.slots() && self.slots.references(slot) > 0 && !self.pinned.contains(&slot)
     }
 
-    /// Brings what a write of `page` will touch into the cache, furthest ahead: its line of the map, and that of the index. A
-    /// hint, as the next two: no effect on any result.
+    /// Prefetches, at the largest distance, what a write of `page` will access: its lines of the map and of the
+    /// index. This and the next two functions do not affect any result.
     #[inline(always)]
     pub fn prefetch_page(&self, page: Lpn, content: Content) {
         prefetch(self.map.as_ptr().wrapping_add(page.index()));
         match &self.sharers {
-            // Nothing is looked up then.
+            // No lookup follows in this case.
             Some(sharers) => sharers.prefetch_page(page.0),
             None => self.index.prefetch(content),
         }
     }
 
-    /// Then, nearer, what these lines point to: the slot that the page has, which is returned, and the one it may get.
+    /// Prefetches, at the middle distance, the page's current slot, which is returned, and the slot that it may get.
     #[inline(always)]
     pub fn prefetch_slots(&self, page: Lpn, content: Content) -> Option<u32> {
         let slot = self.slot_of(page);
@@ -173,7 +174,7 @@ impl Tables {
         slot
     }
 
-    /// At last the line of the index that the page's slot leaves if nobody else refers to it. Returns the slot.
+    /// Prefetches the index line that is freed if no other page refers to the page's slot. Returns the slot.
     #[inline(always)]
     pub fn prefetch_former(&self, page: Lpn) -> Option<u32> {
         let slot = self.slot_of(page)?;
@@ -184,7 +185,8 @@ impl Tables {
         Some(slot)
     }
 
-    /// The slot that the write after so many more will be stored in, if none of them frees one.
+    /// Prefetches the slot that the write `ahead` writes later will use, if no slot is freed before. Returns the
+    /// slot.
     #[inline(always)]
     pub fn prefetch_free(&self, ahead: usize) -> Option<u32> {
         let slot = *self.free.get(self.free.len().checked_sub(1 + ahead)?)?;
@@ -192,8 +194,8 @@ impl Tables {
         Some(slot)
     }
 
-    /// Brings what cleaning asks of a slot's page with this content into the cache; first everything but the slot that holds
-    /// the same, then `again` that.
+    /// Prefetches what cleaning needs for a slot's page with this content: first everything except the slot with
+    /// equal content, and on the second call (`again`) that slot.
     #[inline(always)]
     pub fn prefetch_live(&self, slot: u32, content: Content, again: bool) {
         if !again {
@@ -211,15 +213,16 @@ impl Tables {
         }
     }
 
-    /// The page will share `slot`.
+    /// Plans a write by which the page will share `slot`.
     pub fn plan_sharing(&mut self, page: Lpn, slot: u32) -> Planned {
         self.slots.set_references(slot, self.slots.references(slot) + 1);
         Planned { page, slot, way: Way::Shared }
     }
 
-    /// The page will be stored: in its own slot again, if it has it to itself and `may_replace`, else in a new one.
+    /// Plans a write of the page: into its own slot, if no other page shares it and `may_replace`, otherwise into a
+    /// new slot.
     ///
-    /// A page that keeps its slot keeps its name in the store below, and what that knows of it.
+    /// A page that keeps its slot keeps its identity, and the knowledge about it, in the store below.
     pub fn plan_storing(&mut self, page: Lpn, may_replace: bool) -> Planned {
         let own = self
             .slot_of(page)
@@ -242,7 +245,7 @@ impl Tables {
         Planned { page, slot, way: if own.is_some() { Way::InPlace } else { Way::New } }
     }
 
-    /// What was planned is stored. Slots that nobody refers to any more are appended to `dead`.
+    /// Commits the plan after the store. Slots that no page refers to any more are appended to `dead`.
     pub fn commit(&mut self, planned: &[Planned], dead: &mut Vec<Lpn>) {
         self.pinned.clear();
         self.log.iter_mut().for_each(|log| log.end_store(true));
@@ -267,7 +270,7 @@ impl Tables {
         }
     }
 
-    /// What was planned was not stored. New slots are appended to `dead`.
+    /// Cancels the plan after a failed store. New slots are appended to `dead`.
     pub fn cancel(&mut self, planned: &[Planned], dead: &mut Vec<Lpn>) {
         self.pinned.clear();
         self.log.iter_mut().for_each(|log| log.end_store(false));
@@ -284,8 +287,8 @@ impl Tables {
         }
     }
 
-    /// A change that no spare area will tell of. What the page pointed to stays on flash until the record is there, because by
-    /// then it would point there again after a power cut.
+    /// Appends a record of a change that no spare area contains. The page's old slot stays on flash until the record
+    /// is there, because a power cut before that would make the page point to the old slot again.
     fn record(&mut self, page: Lpn, slot: Option<u32>) {
         self.report.map_log_records += 1;
         let left = self.slot_of(page);
@@ -297,7 +300,7 @@ impl Tables {
         }
     }
 
-    /// The page is trimmed; as [`Tables::unlink`].
+    /// Trims the page; as [`Tables::unlink`].
     pub fn trim(&mut self, page: Lpn, dead: &mut Vec<Lpn>) {
         if self.slot_of(page).is_some() {
             self.record(page, None);
@@ -305,7 +308,8 @@ impl Tables {
         }
     }
 
-    /// If all records are on flash, slots that only they kept are appended to `dead`.
+    /// If all records are on flash, releases the slots that only waited for records, and appends unreferenced ones to
+    /// `dead`.
     pub fn give_up(&mut self, dead: &mut Vec<Lpn>) {
         if let Some(log) = self.log.as_mut().filter(|log| log.is_settled()) {
             log.left.drain(..).for_each(|slot| self.slots.set_left(slot, false));
@@ -313,30 +317,29 @@ impl Tables {
         }
     }
 
-    /// Begins to write the page of the checkpoint that is due, if one is.
+    /// Begins to write the checkpoint page that is due, if any.
     pub fn begin_checkpoint(&mut self) -> Option<u32> {
         self.log.as_mut()?.begin_checkpoint(&self.map)
     }
 
-    /// The first page of the log below: behind the slots and the index.
+    /// Returns the first page of the log below, after the slots and the index.
     pub fn first_of_log(&self) -> u32 {
         self.slots() + self.index.cache.as_ref().map_or(0, PageCache::pages)
     }
 
-    /// Whether the pages of these slots are being read, in the middle of which they must not be merged: a store may clean to
-    /// read.
+    /// Marks slots as being read. Their pages must not be merged meanwhile: a store may clean during a read.
     pub fn hold(&mut self, slots: &[Lpn], held: bool) {
         slots.iter().for_each(|slot| self.slots.set_held(slot.0, held));
     }
 
-    /// Whether a slot can be merged into another now: nobody reads there, and the log has room for its records.
+    /// True if a slot can be merged into another now: it is not being read, and the log has room for its records.
     pub fn may_merge(&self, slot: u32) -> bool {
         !self.rests
             && !self.slots.is_held(slot)
             && self.log.as_ref().is_none_or(|log| self.references(slot) as usize <= log.room())
     }
 
-    /// After a power cut: the page, of which nothing was known, points to the slot.
+    /// Points an unmapped page to the slot, during recovery.
     pub fn restore(&mut self, page: Lpn, slot: u32) {
         self.map[page.index()] = slot;
         self.mapped += 1;
@@ -347,7 +350,8 @@ impl Tables {
         self.slots.note_peak(slot);
     }
 
-    /// After a power cut, when all pages point to their slots: what these hold, those stored first before the others.
+    /// Adds the contents of slots to the index, during recovery, when all pages point to their slots. Contents come
+    /// in the order in which they were stored.
     pub fn restore_index(&mut self, contents: impl Iterator<Item = (u32, Content)>) {
         for (slot, content) in contents {
             if self.references(slot) > 0 && self.content(slot) == Content::UNKNOWN {
@@ -358,7 +362,7 @@ impl Tables {
         self.free.retain(|slot| slots.references(*slot) == 0);
     }
 
-    /// The page holds nothing any more; its slot is appended to `dead` if it was the last to refer to it.
+    /// Removes the page's data; its slot is appended to `dead` if no other page refers to it.
     pub fn unlink(&mut self, page: Lpn, dead: &mut Vec<Lpn>) {
         let Some(slot) = self.slot_of(page) else { return };
         self.map[page.index()] = NONE;
@@ -377,7 +381,7 @@ impl Tables {
         }
     }
 
-    /// The slots are erased below and can be taken again.
+    /// Frees slots that were trimmed below.
     pub fn release(&mut self, dead: &[Lpn]) {
         for slot in dead {
             self.slots.forget_marks(slot.0);
@@ -385,7 +389,7 @@ impl Tables {
         }
     }
 
-    /// All who refer to slot `from` refer to `into` from now on, which holds the same. The store below forgets `from`.
+    /// Redirects all pages of slot `from` to `into`, which has equal content. The store below forgets `from`.
     pub fn merge(&mut self, from: u32, into: u32) {
         let sharers = self.sharers.as_mut().expect("kept where pages are merged");
         let map = &mut self.map;
@@ -400,7 +404,7 @@ impl Tables {
         self.slots.set_references(into, self.slots.references(into) + moved);
         self.report.map_log_records += u64::from(moved);
         self.report.merged_pages += 1;
-        // A page still to be read for comparison may be merged in turn; one that holds the same is read instead.
+        // A page that is still to be read for comparison may be merged; the page with equal content is read instead.
         self.to_verify.iter_mut().filter(|page| page.0 == from).for_each(|page| page.0 = into);
         self.slots.note_peak(into);
         self.index.remove(&mut self.slots, from);
@@ -411,22 +415,22 @@ impl Tables {
         self.report.died_by_references[self.slots.peak(slot) - 1] += 1;
     }
 
-    /// Stored contents by their references: 1, 2, 3, more.
+    /// Returns the number of stored contents by reference count: 1, 2, 3, more.
     pub fn live_by_references(&self) -> [u64; 4] {
         self.slots.live_by_references()
     }
 
-    /// Logical pages that hold anything.
+    /// Returns the number of logical pages with data.
     pub fn mapped_pages(&self) -> u32 {
         self.mapped
     }
 
-    /// Bytes for the index, the contents of its entries included.
+    /// Returns the bytes of the index, including the contents of its entries.
     pub fn index_memory_bytes(&self) -> usize {
         self.index.memory_bytes() + size_of::<Content>() * self.slots() as usize
     }
 
-    /// Bytes for all.
+    /// Returns the bytes of all tables.
     pub fn memory_bytes(&self) -> usize {
         let sharers = self.sharers.as_ref().map_or(0, Sharers::memory_bytes);
         let maps = 4 * (self.map.len() + self.free.capacity());
@@ -434,7 +438,7 @@ impl Tables {
         maps + self.slots.memory_bytes() + sharers + self.index.memory_bytes() + log
     }
 
-    /// Recounts everything.
+    /// Recounts everything; an error is a defect.
     pub fn check(&self) -> Result<(), String> {
         let mut counts = vec![0u32; self.slots() as usize];
         self.map.iter().filter(|slot| **slot != NONE).for_each(|&slot| counts[slot as usize] += 1);

@@ -1,4 +1,4 @@
-//! FTLs with deduplication in front of them, with their types filled in.
+//! Monomorphised FTLs with deduplication in front.
 
 use super::ftl::{AsItIs, BuiltFtl, Cutting, Finish, FtlPlan, PowerPlan};
 use crate::config::ConfigError;
@@ -9,19 +9,20 @@ use crate::log::BoxedLayer;
 use crate::nand::{Flash, Fragile, Nand, Supply};
 use crate::timing::{Journal, Timed};
 
-/// How the pages of an FTL that hold the same are stored once.
+/// Parameters of the deduplication in front of an FTL.
 pub struct EqualPages {
-    /// How they are found.
+    /// Detection of equal pages.
     pub config: DedupConfig,
-    /// Pages shown above.
+    /// Logical pages of the layer.
     pub logical_pages: u32,
-    /// Whether the placement is to be told how many share a page.
+    /// True if the placement needs reference counts.
     pub wants_references: bool,
-    /// The tables of the layer in front, made of the same.
+    /// Tables of the layer in front, created from the same parameters.
     pub sharing: Sharing,
 }
 
-/// Deduplication in front of an FTL of as many pages as it stores, on erased flash with spare areas that writes into `journal`.
+/// Builds deduplication in front of an FTL that has as many pages as it stores, on erased flash with spare areas.
+/// Operations are recorded in `journal`.
 pub fn ftl_with_dedup(
     nand: Nand<Content>,
     plan: FtlPlan,
@@ -50,7 +51,8 @@ pub fn ftl_with_dedup(
     }
 }
 
-/// The same on the flash that `made` makes of erased flash, with who makes a layer of it, as deduplication that comes back.
+/// Builds deduplication that can restart, on the flash that `made` derives from erased flash; `made` also returns the
+/// step that finishes the layer.
 pub(super) fn ftl_in_front<F: Flash<Payload = Content> + 'static, X: Finish<F, Payload = Content>>(
     erased: &dyn Fn() -> Nand<Content>,
     plan: FtlPlan,
@@ -78,14 +80,14 @@ where
     plan.on(Timed::new(nand, journal.unwrap_or_else(Journal::paused)), finish)
 }
 
-/// The layer on an FTL whose power stays on.
+/// The layer on an FTL without power cuts.
 struct InFront {
     equal: EqualPages,
     journal: Option<Journal>,
 }
 
 impl InFront {
-    /// Has the FTL ask when it cleans.
+    /// Makes cleaning in the FTL consult the migration policy.
     fn ask<T>(&self, ftl: &mut T) -> Result<(), ConfigError>
     where
         T: Restart,
@@ -112,7 +114,7 @@ impl<F: Flash<Payload = Content>> Finish<F> for InFront {
     }
 }
 
-/// The layer on an FTL whose power is cut: both come back together, and `finish` says who cuts.
+/// The layer on an FTL with power cuts: both restart together, and `finish` adds the power switch.
 struct InFrontCut<X> {
     front: InFront,
     notes: SpareNotes,

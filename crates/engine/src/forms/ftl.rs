@@ -1,4 +1,4 @@
-//! FTLs that keep notes in spare areas, with their types filled in.
+//! Monomorphised FTLs that keep notes in spare areas.
 
 use crate::config::ConfigError;
 use crate::ftl::hybrid::HybridSettings;
@@ -11,50 +11,50 @@ use crate::nand::{Flash, Fragile, Nand, Supply};
 use crate::timing::{Journal, Timed};
 use std::marker::PhantomData;
 
-/// Which FTL is built, and from what.
+/// FTL to build, with its settings.
 pub enum FtlPlan {
-    /// The log whose map is in RAM.
+    /// Log with its map in RAM.
     Page(PageConfig),
-    /// A map of blocks, and log blocks.
+    /// Hybrid FTL: block map and log blocks.
     Hybrid(HybridSettings),
-    /// A map of pages that is in flash.
+    /// FTL with a page map in flash.
     Paged(PagedSettings, Policies),
 }
 
-/// How the power of a drive will be cut.
+/// Power cuts of a drive.
 #[derive(Clone, Debug, Default)]
 pub enum PowerPlan {
-    /// Not at all.
+    /// No power cuts.
     #[default]
     None,
     /// From outside, between two requests.
     AtEnd,
-    /// In the middle of its work.
+    /// During operations.
     AtWork(CutSettings),
 }
 
 impl PowerPlan {
-    /// Whether there are cuts.
+    /// True if there are power cuts.
     pub fn cuts(&self) -> bool {
         !matches!(self, PowerPlan::None)
     }
 }
 
-/// An FTL that is built.
+/// A built FTL.
 pub struct BuiltFtl<P> {
     /// The FTL.
     pub layer: BoxedLayer<P>,
-    /// What cuts its power, where that was asked for.
+    /// Power switch, if requested.
     pub power: Option<Box<dyn PowerCycle>>,
 }
 
 impl FtlPlan {
-    /// Whether a battery saves what is in RAM.
+    /// True if a battery saves the content of RAM.
     pub fn has_battery(&self) -> bool {
         matches!(self, FtlPlan::Paged(settings, _) if settings.config.durability == Durability::Battery)
     }
 
-    /// The FTL on erased flash with spare areas.
+    /// Builds the FTL on erased flash with spare areas.
     pub(super) fn on<F: Flash + 'static, X: Finish<F>>(
         self,
         flash: F,
@@ -70,18 +70,18 @@ impl FtlPlan {
     }
 }
 
-/// Takes an FTL of whatever type and makes a layer of it.
+/// Converts an FTL of any type to a layer.
 pub(super) trait Finish<F: Flash> {
-    /// What its pages hold.
+    /// Payload of its pages.
     type Payload;
-    /// The layer of `ftl`, which was built from `settings`; or the setting that does not go with it.
+    /// Converts `ftl`, which was built from `settings`, to a layer; the error names a setting that is incompatible.
     fn finish<T>(self, ftl: T, settings: T::Settings) -> Result<BuiltFtl<Self::Payload>, ConfigError>
     where
         T: Restart<Flash = F> + 'static,
         T::Settings: Send;
 }
 
-/// As it is, or with a switch.
+/// Conversion without changes, or with a power switch.
 pub(super) struct AsItIs {
     pub switched: bool,
 }
@@ -102,7 +102,7 @@ impl<F: Flash> Finish<F> for AsItIs {
     }
 }
 
-/// On a supply that is cut, below a layer whose pages hold `P`.
+/// Conversion on a power source that is cut, below a layer with payload `P`.
 pub(super) struct Cutting<P> {
     supply: Supply,
     cut: CutSettings,
@@ -133,7 +133,8 @@ where
     }
 }
 
-/// An FTL on flash with spare areas and a supply that is cut, with pages that are known by stamps; the flash writes into `journal`.
+/// Builds an FTL on flash with spare areas and a power source that is cut, with pages identified by stamps; the flash
+/// records its operations in `journal`.
 pub fn ftl_on_supply(
     flash: Nand<Content>,
     plan: FtlPlan,

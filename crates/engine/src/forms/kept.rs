@@ -1,4 +1,4 @@
-//! FTLs on flash that is kept outside of the simulation, with their types filled in.
+//! Monomorphised FTLs on flash kept outside the simulation.
 
 use super::equal_pages::{EqualPages, ftl_in_front};
 use super::ftl::{BuiltFtl, Finish, FtlPlan};
@@ -8,38 +8,39 @@ use crate::layer::{Content, RecoveryReport};
 use crate::nand::{Backing, KeptError, KeptFlash, Nand};
 use crate::timing::{Journal, Timed};
 
-/// What an FTL did to come back from kept flash, or why it did not.
+/// Recovery report of an FTL from stored flash, or the reason for its failure.
 pub type CameBack = Result<RecoveryReport, String>;
 
-/// Flash outside of the simulation, on which a drive begins or comes back.
+/// Flash outside the simulation, on which a drive starts or restarts.
 pub trait KeptMedium: Send + Sync {
-    /// Whether nothing was ever done with it.
+    /// True if the flash was never used.
     fn is_new(&self) -> bool;
 
-    /// The drive has a battery, or none.
+    /// Records if the drive has a battery.
     fn is_of_battery(&self, has_battery: bool);
 
-    /// Makes new flash what was kept.
+    /// Restores new flash to its stored state.
     ///
     /// # Errors
-    /// What was kept is no flash of this kind.
+    /// Fails if the stored state does not fit flash of this kind.
     fn restore(&self, nand: &mut Nand<Content>) -> Result<(), KeptError>;
 
-    /// To what the flash is kept from now on.
+    /// Returns the backing to which the flash is stored from now on.
     fn backing(&self) -> Box<dyn Backing<Content>>;
 
-    /// What an FTL wrote for itself.
+    /// Returns the reader of pages that an FTL wrote for itself.
     fn reader(&self) -> Box<dyn KeptFlash>;
 
-    /// An FTL came back from it, or did not.
+    /// Records the result of a restart.
     fn came_back(&self, how: CameBack);
 }
 
-/// An FTL on `medium`: a new one if that is new, or else the one that comes back from it. `erased` makes the flash as it was when it was
-/// new. Why one does not come back is told to the medium, the error only says that it is so.
+/// Builds an FTL on `medium`: a new one if the medium is new, otherwise one restarted from it. `erased` creates the
+/// flash in its new state. The reason for a failed restart is passed to the medium; the error only reports the
+/// failure.
 ///
 /// # Errors
-/// A setting that cannot work, and flash that no such FTL left.
+/// Fails for invalid settings, and for flash that no such FTL left.
 pub fn ftl_on_kept(
     erased: &dyn Fn() -> Nand<Content>,
     plan: FtlPlan,
@@ -56,14 +57,14 @@ pub fn ftl_on_kept(
     })
 }
 
-/// The flash that the FTL is built on when it is new.
+/// Returns the flash on which a new FTL is built.
 fn first(nand: Nand<Content>, medium: &dyn KeptMedium) -> Nand<Content> {
     if medium.is_new() { nand.with_backing(medium.backing()) } else { nand }
 }
 
-/// The layer on such flash.
+/// Conversion to a layer on stored flash.
 pub(super) struct OnKept<'a> {
-    /// Erased flash on which the FTL comes back, if there is something to come back from.
+    /// Erased flash on which the FTL restarts, if there is stored state.
     again: Timed<Content>,
     medium: &'a dyn KeptMedium,
 }
@@ -95,7 +96,7 @@ impl Finish<Timed<Content>> for OnKept<'_> {
     }
 }
 
-/// The FTL that left what `medium` keeps, on the flash `again`, which is erased.
+/// Restarts the FTL whose state `medium` holds, on the erased flash `again`.
 fn come_back<T: Restart<Flash = Timed<Content>>>(
     again: Timed<Content>,
     settings: &T::Settings,

@@ -1,4 +1,4 @@
-//! Logs with their types filled in.
+//! Monomorphised logs.
 
 use crate::config::{ConfigError, StoreSize};
 use crate::layer::{Medium, MediumExt, Payload};
@@ -8,23 +8,23 @@ use crate::placement::{Frontiers, Placement};
 use crate::victim::{VictimConfig, VictimPolicy, VictimVisitor};
 use crate::wear::WearLevelling;
 
-/// What a log is made of that has all its policies behind pointers and a directory of pages: slower by a little than one that
-/// is compiled for its policies.
+/// Parts of a log with boxed policies and a page directory: slightly slower than a log monomorphised for its
+/// policies.
 pub struct BoxedLog<P: Payload> {
     /// Its configuration.
     pub config: StoreConfig,
-    /// Which block is cleaned next.
+    /// Victim policy.
     pub victim: Box<dyn VictimPolicy>,
-    /// Which stream a page goes to.
+    /// Placement.
     pub placement: Box<dyn Placement>,
-    /// How wear is levelled, if it is.
+    /// Wear levelling, if enabled.
     pub levelling: Option<Box<dyn WearLevelling>>,
-    /// What cleaning asks about live pages, if it does.
+    /// Migration policy for live pages, if any.
     pub migration: Option<Box<dyn Migration<P>>>,
 }
 
 impl<P: Payload> BoxedLog<P> {
-    /// The log on `medium`.
+    /// Builds the log on `medium`.
     pub(super) fn on<M: Medium<Payload = P> + 'static>(
         self,
         medium: M,
@@ -40,17 +40,17 @@ impl<P: Payload> BoxedLog<P> {
     }
 }
 
-/// What a log is made of that is compiled for its policies, because a counting run does nothing else.
+/// Parts of a log monomorphised for its policies, because counting runs spend all their time in it.
 pub struct CountingLog<'a> {
     /// Its configuration.
     pub config: StoreConfig,
-    /// Which stream a page goes to.
+    /// Placement.
     pub placement: Frontiers,
-    /// Which block is cleaned next.
+    /// Victim policy.
     pub victim: &'a VictimConfig,
-    /// Stands in for the victim policy.
+    /// Replaces the victim policy, if given.
     pub given: Option<Box<dyn VictimPolicy>>,
-    /// Whether to keep only in which block a page is.
+    /// True if the directory stores only the block of each page.
     pub whole_blocks: bool,
 }
 
@@ -69,7 +69,7 @@ impl CountingLog<'_> {
         PageTable::new(pages, medium.blocks(), medium.pages_per_block())
     }
 
-    /// The log with each policy that the table of policies has compiled.
+    /// Builds the log, monomorphised for each policy that the table marks as specialised.
     fn on<M, D>(self, medium: M, directory: D) -> Result<BoxedLayer<()>, ConfigError>
     where
         M: Medium<Payload = ()> + 'static,
@@ -85,7 +85,7 @@ impl CountingLog<'_> {
     }
 }
 
-/// Builds a log around a policy of whatever type the table of policies hands over.
+/// Builds a log around a policy of any type that the table provides.
 struct Builder<M, D> {
     config: StoreConfig,
     medium: M,
@@ -102,7 +102,7 @@ impl<M: Medium<Payload = ()> + 'static, D: Directory + 'static> VictimVisitor fo
     }
 }
 
-/// A log on bare flash.
+/// Builds a log on bare flash.
 pub fn log_on_nand(flash: Nand<()>, log: CountingLog<'_>) -> Result<BoxedLayer<()>, ConfigError> {
     if log.whole_blocks {
         let directory = BlockTable::new(log.config.logical_pages);
@@ -112,7 +112,7 @@ pub fn log_on_nand(flash: Nand<()>, log: CountingLog<'_>) -> Result<BoxedLayer<(
     log.on(flash, directory)
 }
 
-/// A log on the segments of a layer. Where it keeps whole blocks, which is seldom there, its policy is behind a pointer.
+/// Builds a log on the segments of a layer. With whole blocks, which is rare there, its policy is boxed.
 pub fn log_on_segments(segments: Segments<()>, log: CountingLog<'_>) -> Result<BoxedLayer<()>, ConfigError> {
     if !log.whole_blocks {
         let directory = log.page_table(&segments);
@@ -128,7 +128,7 @@ pub fn log_on_segments(segments: Segments<()>, log: CountingLog<'_>) -> Result<B
     Ok(Box::new(LogStore::new(config, segments, directory, victim, placement)?))
 }
 
-/// A log on bare flash, with policies for which no log is compiled.
+/// Builds a log on bare flash, with policies for which no log is monomorphised.
 pub fn boxed_log_on_nand(flash: Nand<()>, log: BoxedLog<()>) -> Result<BoxedLayer<()>, ConfigError> {
     log.on(flash)
 }

@@ -1,8 +1,8 @@
-//! Layers with their types filled in.
+//! Monomorphised instances of the generic layers.
 //!
-//! Generic code is compiled wherever it is given its types, in every crate, program and test anew, and layers are most
-//! of what there is to compile. Whoever builds them through functions of this module, which are not generic, takes them as
-//! they were compiled here, once, with the optimisation that this crate has.
+//! Generic code is compiled again in every crate, program and test that instantiates it, and layers are most of the
+//! code. The functions of this module are not generic: callers use the instances compiled here once, with this
+//! crate's optimisation level.
 
 mod equal_pages;
 mod ftl;
@@ -23,40 +23,40 @@ use crate::log::{BoxedLayer, Observed, Segments, Shared, Zones, ZonesConfig};
 use crate::nand::Nand;
 use crate::timing::Timed;
 
-/// A payload for which logs and FTLs are compiled here; those of [`Bytes`] where their size is known.
+/// A payload for which logs and FTLs are compiled here; for [`Bytes`] this happens where their size is known.
 pub trait CompiledPayload: Payload {
-    /// A log on flash that writes down what it does.
+    /// Builds a log on flash that records its operations.
     fn boxed_log_on_timed(flash: Timed<Self>, log: BoxedLog<Self>) -> Result<BoxedLayer<Self>, ConfigError>;
 
-    /// A log on the segments of a layer.
+    /// Builds a log on the segments of a layer.
     fn boxed_log_on_segments(
         segments: Segments<Self>,
         log: BoxedLog<Self>,
     ) -> Result<BoxedLayer<Self>, ConfigError>;
 
-    /// An FTL on flash with spare areas, with a switch for its power if it is to be cut.
+    /// Builds an FTL on flash with spare areas, with a power switch if `switched`.
     fn ftl_on_nand(flash: Nand<Self>, plan: FtlPlan, switched: bool) -> Result<BuiltFtl<Self>, ConfigError>;
 
-    /// The same on flash that writes down what it does.
+    /// Builds an FTL on flash that records its operations.
     fn ftl_on_timed(flash: Timed<Self>, plan: FtlPlan, switched: bool)
     -> Result<BuiltFtl<Self>, ConfigError>;
 
-    /// A zoned drive.
+    /// Builds a zoned drive.
     fn zones_on_nand(flash: Nand<Self>, config: ZonesConfig) -> Result<BoxedLayer<Self>, ConfigError>;
 
-    /// The same on flash that writes down what it does.
+    /// Builds a zoned drive on flash that records its operations.
     fn zones_on_timed(flash: Timed<Self>, config: ZonesConfig) -> Result<BoxedLayer<Self>, ConfigError>;
 
-    /// A layer on another.
+    /// Builds a layer on another layer.
     fn upper(lower: BoxedLayer<Self>, plan: UpperPlan) -> Result<BoxedLayer<Self>, ConfigError>;
 
-    /// A layer that tells what stands on it what it moves.
+    /// Wraps a layer so that it reports moved pages to the layer above.
     fn observed(layer: BoxedLayer<Self>) -> BoxedLayer<Self>;
 
-    /// A layer whose every answer is looked at.
+    /// Wraps a layer so that all its answers are checked.
     fn checked(layer: BoxedLayer<Self>) -> BoxedLayer<Self>;
 
-    /// A layer that several stand on, cut into parts of so many pages, and the part of each.
+    /// Splits a layer into partitions of these numbers of pages; returns the shared layer and its partitions.
     fn shared(lower: BoxedLayer<Self>, sizes: &[u32]) -> (Shared<Self>, Vec<BoxedLayer<Self>>);
 }
 

@@ -1,4 +1,4 @@
-//! Layers on others, with their types filled in.
+//! Monomorphised layers on other layers.
 
 use crate::config::ConfigError;
 use crate::layer::Payload;
@@ -6,7 +6,7 @@ use crate::log::{
     BoxedLayer, LsmConfig, LsmTree, ObjectLayout, Objects, PassThrough, Shared, Sparse, TrimLog,
 };
 
-/// Which layer is put on another, and from what.
+/// Layer to put on another, with its settings.
 pub enum UpperPlan {
     /// A log-structured merge tree.
     Tree(LsmConfig),
@@ -14,12 +14,12 @@ pub enum UpperPlan {
     Sparse(TrimLog),
     /// Objects.
     Objects(ObjectLayout),
-    /// So many pages that are passed on.
+    /// Pass-through layer with this number of pages.
     PassThrough(u32),
 }
 
 impl UpperPlan {
-    /// The layer on `lower`.
+    /// Builds the layer on `lower`.
     pub(super) fn on<P: Payload>(self, lower: BoxedLayer<P>) -> Result<BoxedLayer<P>, ConfigError> {
         Ok(match self {
             UpperPlan::Tree(config) => Box::new(LsmTree::new(config, lower)?),
@@ -30,7 +30,7 @@ impl UpperPlan {
     }
 }
 
-/// A layer that several stand on, and the part of each.
+/// Splits a layer into partitions; returns the shared layer and its partitions.
 pub(super) fn shared<P: Payload>(lower: BoxedLayer<P>, sizes: &[u32]) -> (Shared<P>, Vec<BoxedLayer<P>>) {
     let (shared, partitions) = Shared::new(lower, sizes);
     (shared, partitions.into_iter().map(|partition| Box::new(partition) as BoxedLayer<P>).collect())

@@ -1,25 +1,26 @@
-//! Flash that is kept outside of the simulation, byte by byte, so that a drive can come back from it in another process.
+//! Flash kept outside the simulation, byte by byte, from which a drive can restart in another process.
 
 use super::{BAD, Nand, OwnNote, PageState, Spare};
 use crate::layer::{MediumError, Payload, Run};
 use crate::units::BlockId;
 
-/// Fills the bytes of a page, and says what its spare area notes of it; or why it cannot be said in these bytes.
+/// Fills the bytes of a page, and returns the note of its spare area; the error says why the page cannot be encoded.
 pub type FillPage<'a> = dyn FnMut(&mut [u8]) -> Result<OwnNote, String> + 'a;
 
-/// Says what the user of the flash notes of a page of a run; of a page of its own, fills the bytes. `None`: nothing.
+/// Returns the user's note for a page of a run, and fills the bytes of a page that the user wrote for itself. `None`
+/// without a note.
 pub type DescribePage<'a> = dyn Fn(usize, &mut [u8]) -> Result<Option<OwnNote>, String> + 'a;
 
-/// Where flash is kept: told of all that changes the flash, before the simulation's own account of it changes.
+/// Storage of the flash outside the simulation, notified of every change before the simulation's own state changes.
 ///
-/// Whatever it answers with an error is not done. [`MediumError::PowerLost`] says that nothing can be done any more, be it that power
-/// was cut or that what it writes to has failed.
+/// An operation that returns an error is not done. [`MediumError::PowerLost`] means that no further operation is
+/// possible, because power was cut or the underlying storage has failed.
 pub trait Backing<P>: Send {
-    /// These pages are programmed. One of the FTL's own, which holds nothing by name, gets its bytes by [`Backing::hold`] before
-    /// anything else is done.
+    /// Programs these pages. A page of the FTL's own, without named content, gets its bytes by [`Backing::hold`]
+    /// before any other operation.
     ///
-    /// `describe` says of the pages of the run, by their number in it, what their user notes besides, and fills the bytes of those that
-    /// it wrote for itself and knows already.
+    /// `describe` returns the user's note for each page of the run, by its number in the run, and fills the bytes of
+    /// those own pages that it knows already.
     fn program(
         &mut self,
         block: BlockId,
@@ -28,100 +29,100 @@ pub trait Backing<P>: Send {
         describe: &DescribePage<'_>,
     ) -> Result<(), MediumError>;
 
-    /// What the page holds that was programmed last, and that the FTL wrote for itself.
+    /// Sets the bytes of the page programmed last, which the FTL wrote for itself.
     fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError>;
 
-    /// So many pages are left neither erased nor readable.
+    /// Makes `pages` pages neither erased nor readable.
     fn spoil(&mut self, block: BlockId, page: u32, pages: u32);
 
-    /// The block is erased, for the time of this number.
+    /// Erases the block for the `erases`-th time.
     fn erase(&mut self, block: BlockId, erases: u32) -> Result<(), MediumError>;
 
-    /// The block is bad from now on.
+    /// Marks the block as bad.
     fn retire(&mut self, block: BlockId);
 }
 
-/// A page of flash as it was kept.
+/// Stored state of a flash page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptPage<P> {
     /// Neither erased nor readable.
     Unreadable,
     /// Programmed.
     Written {
-        /// What its spare area says.
+        /// Content of the spare area.
         spare: Spare,
-        /// The name of what it holds.
+        /// Name of the page's content.
         content: P,
     },
 }
 
-/// A block of flash as it was kept.
+/// Stored state of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptBlock<P> {
-    /// How often it was erased.
+    /// Erase count.
     pub erases: u32,
-    /// Whether it is bad.
+    /// True if the block is bad.
     pub is_bad: bool,
-    /// The note of the run that was programmed last.
+    /// Note of the run programmed last.
     pub note: u64,
-    /// The pages before its first erased one.
+    /// Pages before the first erased one.
     pub pages: Vec<KeptPage<P>>,
 }
 
-/// What is wrong with kept flash.
+/// Error in stored flash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("block {block}{}: {problem}", page.map_or(String::new(), |page| format!(", page {page}")))]
 pub struct KeptError {
     /// The block.
     pub block: u32,
-    /// The page, if it is one.
+    /// The page, unless the error concerns the whole block.
     pub page: Option<u32>,
-    /// What is wrong.
+    /// Description of the error.
     pub problem: String,
 }
 
 impl KeptError {
-    /// Of a page.
+    /// Creates an error of a page.
     pub fn page(block: BlockId, page: u32, problem: impl Into<String>) -> Self {
         KeptError { block: block.0, page: Some(page), problem: problem.into() }
     }
 
-    /// Of a block.
+    /// Creates an error of a block.
     pub fn block(block: BlockId, problem: impl Into<String>) -> Self {
         KeptError { block: block.0, page: None, problem: problem.into() }
     }
 }
 
-/// Kept flash, as whoever puts an FTL together again reads it.
+/// Stored flash, as read when an FTL is restored.
 pub trait KeptFlash {
-    /// Reads the bytes of a page that the FTL wrote for itself, as many as there is room for; what its spare area notes of it.
+    /// Reads the bytes of a page that the FTL wrote for itself, as many as fit; returns the note of its spare area.
     ///
     /// # Errors
-    /// A page that holds something else, or is not what was written.
+    /// Fails if the page holds something else, or differs from what was written.
     fn read_own(&mut self, block: BlockId, page: u32, bytes: &mut [u8]) -> Result<OwnNote, KeptError>;
 
-    /// What the spare area of a programmed page notes besides [`Spare`], and the name of what the page holds.
+    /// Returns the note of a programmed page's spare area besides [`Spare`], and the name of the page's content.
     fn noted(&self, block: BlockId, page: u32) -> Option<(OwnNote, u64)>;
 }
 
 impl<P: Payload> Nand<P> {
-    /// The same flash, which is kept by `backing` as well from now on.
+    /// Sets `backing`, to which the flash is also stored from now on.
     pub fn with_backing(mut self, backing: Box<dyn Backing<P>>) -> Self {
         self.backing = Some(backing);
         self.is_bare = false;
         self
     }
 
-    /// The same of flash that is in use.
+    /// Sets the backing of flash that is already in use.
     #[cfg(test)]
     pub(crate) fn back(&mut self, backing: Box<dyn Backing<P>>) {
         (self.backing, self.is_bare) = (Some(backing), false);
     }
 
-    /// Makes an erased block of new flash what was kept of it.
+    /// Restores an erased block of new flash to its stored state.
     ///
     /// # Errors
-    /// What flash with spare areas cannot be.
+    /// Fails if flash with spare areas cannot have this state.
     pub fn restore(&mut self, block: BlockId, kept: &KeptBlock<P>) -> Result<(), KeptError> {
         let was_bad = self.blocks[block.index()].next_page == BAD;
         if was_bad && !kept.is_bad {
@@ -161,10 +162,10 @@ impl<P: Payload> Nand<P> {
         Ok(())
     }
 
-    /// What [`Nand::restore`] makes the same block of.
+    /// Returns the state from which [`Nand::restore`] restores the block.
     ///
     /// # Panics
-    /// Flash without spare areas.
+    /// Panics for flash without spare areas.
     pub fn kept(&self, block: BlockId) -> KeptBlock<P> {
         let (state, spares) = (self.blocks[block.index()], self.spare.as_ref().expect("spare areas"));
         let is_bad = state.next_page == BAD;

@@ -1,27 +1,27 @@
-//! Flash that fails: pages that cannot be programmed, and blocks that suffer from being read.
+//! Flash faults: failing programs, and read disturb.
 
 use crate::seed::{Random, Seed};
 use crate::units::BlockId;
 use rand::Rng;
 use std::collections::VecDeque;
 
-/// How flash fails, besides wearing out.
+/// Fault rates of the flash, besides wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Probability that programming a page fails, 0 to below 1.
     pub program_failure_rate: f64,
-    /// Page reads that a block endures after an erase before its pages should be written anew; `None`: any number.
+    /// Page reads that a block endures after an erase before its pages should be rewritten; `None`: no limit.
     pub read_disturb_limit: Option<u32>,
 }
 
 pub(super) struct FaultState {
     random: Random,
     faults: Faults,
-    /// Programs that go well before the next one that fails.
+    /// Number of successful programs before the next failure.
     good_programs: u64,
-    /// Page reads of each block since its erase, where they are limited.
+    /// Page reads of each block since its erase, if limited.
     reads: Vec<u32>,
-    /// Blocks that were read too often and have not been named yet.
+    /// Blocks over the read limit that have not been reported yet.
     disturbed: VecDeque<BlockId>,
 }
 
@@ -38,7 +38,7 @@ impl FaultState {
         }
     }
 
-    /// Of so many pages to be programmed, those that go well before one that fails; `None` if none fails.
+    /// Returns the number of successful programs before a failure among `pages` programs; `None` without a failure.
     #[inline]
     pub fn program(&mut self, pages: usize) -> Option<usize> {
         if self.good_programs >= pages as u64 {
@@ -60,7 +60,7 @@ impl FaultState {
         }
     }
 
-    /// The next block that was read too often, unless it has been erased since.
+    /// Returns the next block over the read limit, unless it has been erased since.
     pub fn take_disturbed(&mut self) -> Option<BlockId> {
         let limit = self.faults.read_disturb_limit?;
         while let Some(block) = self.disturbed.pop_front() {
@@ -78,7 +78,7 @@ impl FaultState {
     }
 }
 
-/// Programs that go well until one fails: geometric.
+/// Draws the number of successful programs before a failure: geometric distribution.
 fn gap(random: &mut Random, rate: f64) -> u64 {
     if rate <= 0.0 {
         return u64::MAX;

@@ -1,4 +1,4 @@
-//! What an FTL that recovers from power cuts needs of flash, beyond what every medium does.
+//! Operations that a recovering FTL needs from flash, beyond those of every medium.
 
 use super::{FillPage, Nand, PageState};
 use crate::counters::Cause;
@@ -11,35 +11,38 @@ use crate::units::BlockId;
 ///
 /// All methods panic on flash without spare areas ([`Nand::with_spare_area`]) and outside the geometry.
 pub trait Flash: Medium {
-    /// What the spare area of a page says, as the device's own notes: costs nothing, and is for checks.
+    /// Returns the content of a page's spare area without cost, for checks.
     fn spare(&self, block: BlockId, page: u32) -> PageState;
 
-    /// The spare areas of all pages of the block will be read soon: a hint.
+    /// Hint that the spare areas of all pages of the block will be read soon.
     fn prefetch_spares(&self, block: BlockId);
 
     /// Reads the spare area of a page.
     fn read_spare(&mut self, block: BlockId, page: u32, cause: Cause) -> PageState;
 
-    /// The note of the run that was last programmed into `block`, which comes with the spare areas of its pages.
+    /// Returns the note of the run last programmed into `block`, which is read with the spare areas of its pages.
     fn note(&self, block: BlockId) -> u64;
 
-    /// Whether the flash is kept outside of the simulation, so that it wants the bytes of pages that an FTL writes for itself.
+    /// True if the flash is stored outside the simulation and therefore needs the bytes of pages that an FTL writes
+    /// for itself.
     fn keeps_bytes(&self) -> bool;
 
-    /// The page that was programmed last, which the FTL wrote for itself, holds what `fill` puts there. Only asked of flash that
-    /// [keeps bytes](Flash::keeps_bytes), before anything else is done with it.
+    /// Stores the bytes that `fill` writes as content of the page programmed last, which the FTL wrote for itself.
+    /// Called only for flash that [keeps bytes](Flash::keeps_bytes), before any other operation.
     fn hold(&mut self, block: BlockId, page: u32, fill: &mut FillPage<'_>) -> Result<(), MediumError>;
 
-    /// Power is lost while the next page of `block` is programmed: it can be neither read nor programmed again.
+    /// Simulates a power cut while the next page of `block` is programmed: the page can be neither read nor
+    /// programmed.
     fn tear_program(&mut self, block: BlockId, page: u32);
 
-    /// Power is lost while `block` is erased: no page of it can be read or programmed until it is erased again.
+    /// Simulates a power cut while `block` is erased: its pages can be neither read nor programmed before the next
+    /// erase.
     fn tear_erase(&mut self, block: BlockId);
 
-    /// A step of recovery has ended, and the next needs what it found: of interest to flash that is timed.
+    /// Ends a step of recovery whose result the next step needs; used by timed flash.
     fn recovery_step_ended(&mut self);
 
-    /// The page that `block` takes next, as a check may ask; `None` for a bad block.
+    /// Returns the page that `block` takes next, for checks; `None` for a bad block.
     fn next_page(&self, block: BlockId) -> Option<u32>;
 }
 

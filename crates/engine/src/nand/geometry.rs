@@ -1,12 +1,12 @@
-//! How a drive's flash is organised.
+//! Organisation of a drive's flash.
 
 use serde::{Deserialize, Serialize};
 
 /// The shape of a drive's flash, from channels down to pages.
 ///
-/// What is erased at once, and called a block everywhere else, is one erase block of a plane, or a superblock: erase
-/// blocks of several planes that are filled and erased together. Where each block and page lies matters only to
-/// [`crate::timing::Layout`]; counting runs do not care.
+/// The unit of erase, called a block everywhere else, is one erase block of a plane or a superblock: erase blocks of
+/// several planes that are filled and erased together. The location of blocks and pages matters only to
+/// [`crate::timing::Layout`], not to counting runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
     /// Buses to the controller.
@@ -17,10 +17,10 @@ pub struct Geometry {
     pub dies: u32,
     /// Planes of each die.
     pub planes: u32,
-    /// Erase blocks of each plane, those not used included.
+    /// Erase blocks of each plane, including unused ones.
     pub blocks_per_plane: u32,
-    /// Erase blocks of the last of each plane that are not used: that many planes have one less than the others. Whole superblocks,
-    /// and fewer than there are planes.
+    /// Number of unused erase blocks: the last one of this many planes. Must be whole superblocks, and fewer than
+    /// there are planes.
     #[serde(default)]
     pub unused_blocks: u32,
     /// Erase blocks of different planes that form a block; 1 unless there are superblocks.
@@ -33,7 +33,7 @@ pub struct Geometry {
     pub spare_bytes: u32,
 }
 
-/// What is wrong with a geometry.
+/// Error in a geometry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GeometryError {
     /// A dimension of zero.
@@ -48,7 +48,7 @@ pub enum GeometryError {
         u32::MAX
     )]
     TooManyPages {
-        /// Pages asked for.
+        /// Requested pages.
         pages: u128,
     },
     /// More unused blocks than the last row has, or parts of superblocks.
@@ -64,13 +64,13 @@ pub enum GeometryError {
         /// Planes of the drive.
         planes: u32,
     },
-    /// Superblocks that cannot be laid over the planes.
+    /// Superblocks that cannot be distributed over the planes.
     #[error(
         "superblocks of {superblock_blocks} erase blocks; they must be of one, of a divisor of the {planes} planes of a \
          die, or of all planes of a number of dies that divides the {dies} of the drive"
     )]
     Superblock {
-        /// Erase blocks of each.
+        /// Erase blocks per superblock.
         superblock_blocks: u32,
         /// Planes of a die.
         planes: u32,
@@ -79,8 +79,8 @@ pub enum GeometryError {
     },
 }
 
-/// Whether superblocks of so many erase blocks, at least 1, can be laid over a drive of so many planes: of some planes of a
-/// die, or of all planes of some dies.
+/// True if superblocks of this many erase blocks, at least 1, fit the drive: they span some planes of a die, or all
+/// planes of some dies.
 pub(crate) fn superblocks_fit(superblock_blocks: u32, planes_per_die: u32, all_planes: u32) -> bool {
     let of_a_die = planes_per_die.is_multiple_of(superblock_blocks);
     let of_dies =
@@ -89,7 +89,7 @@ pub(crate) fn superblocks_fit(superblock_blocks: u32, planes_per_die: u32, all_p
 }
 
 impl Geometry {
-    /// One die with the given blocks and pages: enough where only counts matter.
+    /// Creates one die with the given blocks and pages: enough if only counts matter.
     pub fn flat(blocks: u32, pages_per_block: u32, page_bytes: u32) -> Self {
         Geometry {
             channels: 1,
@@ -105,7 +105,7 @@ impl Geometry {
         }
     }
 
-    /// Refuses dimensions of zero and drives with more pages than can be numbered.
+    /// Rejects dimensions of zero and drives with more pages than can be numbered.
     pub fn validate(&self) -> Result<(), GeometryError> {
         let dimensions = [
             ("channels", self.channels),
@@ -138,24 +138,24 @@ impl Geometry {
         Ok(())
     }
 
-    /// Planes of the whole drive.
+    /// Returns the number of planes of the drive.
     pub fn total_planes(&self) -> u32 {
         self.channels * self.ways * self.dies * self.planes
     }
 
-    /// Blocks of the whole drive.
+    /// Returns the number of blocks of the drive.
     pub fn blocks(&self) -> u32 {
         let erase_blocks =
             u64::from(self.total_planes()) * u64::from(self.blocks_per_plane) - u64::from(self.unused_blocks);
         (erase_blocks / u64::from(self.superblock_blocks)) as u32
     }
 
-    /// Physical pages of the whole drive.
+    /// Returns the number of physical pages of the drive.
     pub fn pages(&self) -> u64 {
         u64::from(self.blocks()) * u64::from(self.pages_per_block)
     }
 
-    /// Physical bytes of the whole drive.
+    /// Returns the physical bytes of the drive.
     pub fn bytes(&self) -> u64 {
         self.pages() * u64::from(self.page_bytes)
     }

@@ -25,49 +25,49 @@ pub use power::{Cut, Fragile, Supply};
 pub use presets::{FRONTS, Front, PRESETS, Preset};
 pub use spare::{OWN_NOTE_BYTES, OwnNote, PageState, Spare, SpareArea, SpareKeeper};
 
-/// Written over a block's write pointer when the block is bad.
+/// Value of a bad block's write pointer.
 const BAD: u32 = u32::MAX;
 
-/// How blocks wear out.
+/// Wear of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// Erases a block endures; `None` for flash that never wears out.
+    /// Erases that a block endures; `None` for flash that never wears out.
     pub endurance_cycles: Option<u32>,
-    /// Relative half-width of each block's own endurance around `endurance_cycles`, uniform; 0 to below 1.
+    /// Relative half-width of the uniform distribution of block endurance around `endurance_cycles`; 0 to below 1.
     pub endurance_spread: f64,
-    /// Blocks bad from the factory, spread at random.
+    /// Number of factory bad blocks, at random places.
     pub factory_bad_blocks: u32,
 }
 
-/// What every block keeps, together because it is needed together.
+/// State of a block, in one place because it is used together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// The page it takes next, or [`BAD`].
+    /// Page that the block takes next, or [`BAD`].
     next_page: u32,
     erases: u32,
 }
 
-/// An array of flash chips seen as erase blocks.
+/// An array of flash chips, seen as erase blocks.
 ///
-/// Refuses what flash cannot do: programming out of order or twice, reading what was not programmed, touching
-/// a bad block.
+/// Refuses operations that flash does not support: programming out of order or twice, reading unprogrammed pages,
+/// accessing a bad block.
 ///
-/// Cost: 8 bytes a block in counting runs, 4 more with an endurance limit; a block's page contents are
-/// allocated when it is first programmed.
+/// Memory: 8 bytes per block in counting runs, 4 more with an endurance limit; a block's page contents are allocated
+/// when it is first programmed.
 pub struct Nand<P> {
     geometry: Geometry,
     blocks: Vec<Block>,
     endurance: Option<Vec<u32>>,
     contents: Vec<Option<Box<[P]>>>,
     spare: Option<SpareArea>,
-    /// Who keeps what its user writes into spare areas besides.
+    /// Storage for the user's additional data in spare areas.
     keeper: Option<Box<dyn SpareKeeper<P>>>,
     faults: Option<Box<FaultState>>,
-    /// Where it is kept besides.
+    /// Storage outside the simulation, if any.
     backing: Option<Box<dyn Backing<P>>>,
-    /// Whether there is nothing to its blocks but write pointers and counts of erases: no content, no spare areas, no
-    /// faults, no endurance. What there may be besides is kept apart from the path of such flash, which is that of all
-    /// counting runs, so that it is short enough to be compiled into its callers.
+    /// True if blocks have only write pointers and erase counts: no content, spare areas, faults or endurance limit.
+    /// All counting runs use such flash. Everything else is outside of its code path, which is then short enough to
+    /// be inlined.
     is_bare: bool,
     programs: u64,
     reads: u64,
@@ -77,7 +77,7 @@ pub struct Nand<P> {
 }
 
 impl<P: Payload> Nand<P> {
-    /// Erased flash of the given geometry.
+    /// Creates erased flash of the given geometry.
     pub fn new(geometry: Geometry, wear: Wear, seed: Seed) -> Self {
         let count = geometry.blocks();
         let mut random = seed.of("nand").random();
@@ -114,43 +114,43 @@ impl<P: Payload> Nand<P> {
         }
     }
 
-    /// The same flash, keeping what the store writes into each page's spare area.
+    /// Enables spare areas, which store the data that the store writes for each page.
     pub fn with_spare_area(mut self) -> Self {
         self.spare = Some(SpareArea::new(self.geometry.blocks(), self.geometry.pages_per_block));
         self.is_bare = false;
         self
     }
 
-    /// The same flash, whose user writes more into spare areas than [`Spare`] has, which `keeper` keeps.
+    /// Sets `keeper` to store the user's data in spare areas beyond [`Spare`].
     pub fn with_spare_keeper(mut self, keeper: Box<dyn SpareKeeper<P>>) -> Self {
         self.keeper = Some(keeper);
         self
     }
 
-    /// The same flash, which fails now and then.
+    /// Enables faults.
     pub fn with_faults(mut self, faults: Faults, seed: Seed) -> Self {
         self.faults = Some(Box::new(FaultState::new(faults, self.geometry.blocks(), seed)));
         self.is_bare = false;
         self
     }
 
-    /// The geometry.
+    /// Returns the geometry.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// The spare areas, where they are kept.
+    /// Returns the spare areas, if enabled.
     pub fn spare_area(&self) -> Option<&SpareArea> {
         self.spare.as_ref()
     }
 
-    /// The page that `block` takes next; `None` for a bad block.
+    /// Returns the page that `block` takes next; `None` for a bad block.
     pub fn next_page(&self, block: BlockId) -> Option<u32> {
         let page = self.blocks[block.index()].next_page;
         (page != BAD).then_some(page)
     }
 
-    /// Why a run of `pages` at `page` of `block` is refused. Only called when it is.
+    /// Returns the error for a refused run of `pages` at `page` of `block`.
     #[cold]
     fn refusal(&self, block: BlockId, page: u32, pages: u32) -> MediumError {
         let end = page.saturating_add(pages);
@@ -186,7 +186,7 @@ impl<P: Payload> Nand<P> {
         run: &Run<'_, P>,
     ) -> Result<(), MediumError> {
         let owners = run.owners.map(|owners| &owners[..good]);
-        // What was not written is not known to the pages before.
+        // The written pages of a cut group must not look complete.
         let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
         self.program_pages(block, page, &Run { owners, data: &run.data[..good], group, ..*run })?;
         let failed = page + good as u32;
@@ -194,7 +194,7 @@ impl<P: Payload> Nand<P> {
         Err(MediumError::ProgramFailed { block: block.0, page: failed })
     }
 
-    /// Leaves the next page of `block` neither erased nor readable.
+    /// Makes the next page of `block` neither erased nor readable.
     fn spoil(&mut self, block: BlockId, page: u32) {
         debug_assert_eq!(self.blocks[block.index()].next_page, page);
         if let Some(backing) = &mut self.backing {
@@ -214,7 +214,7 @@ impl<P: Payload> Nand<P> {
         self.forget_spare(block);
     }
 
-    /// Nobody will read the spare areas of `block` as they are.
+    /// Discards the keeper's data for the spare areas of `block`.
     fn forget_spare(&mut self, block: BlockId) {
         if let Some(keeper) = &mut self.keeper {
             keeper.erased(block);
@@ -254,7 +254,7 @@ impl<P: Payload> Nand<P> {
         Ok(())
     }
 
-    /// Whether nothing can be wrong with a page that was programmed, nor anything be in it.
+    /// True when reads need no checks: zero-sized payload, no faults, no unreadable pages.
     fn reads_freely(&self) -> bool {
         size_of::<P>() == 0
             && self.faults.is_none()
@@ -292,7 +292,7 @@ impl<P: Payload> Nand<P> {
         Ok(())
     }
 
-    /// Programs a run that was found to be in order, with all that this flash keeps of it.
+    /// Programs a run, found to be in order, with all optional features of this flash.
     #[inline(never)]
     fn program_with_all(&mut self, block: BlockId, page: u32, run: &Run<'_, P>) -> Result<(), MediumError> {
         if let Some(faults) = &mut self.faults
@@ -350,7 +350,7 @@ impl<P: Payload> Medium for Nand<P> {
     fn program(&mut self, block: BlockId, page: u32, run: Run<'_, P>) -> Result<(), MediumError> {
         let pages = run.data.len() as u32;
         let in_order = self.blocks.get(block.index()).is_some_and(|block| block.next_page == page);
-        // No room at all: the page number is the mark of a bad block.
+        // No room if the page number is the mark of a bad block.
         let room = self.geometry.pages_per_block.checked_sub(page);
         if !in_order || room.is_none_or(|room| pages > room) {
             return Err(self.refusal(block, page, pages));

@@ -1,4 +1,4 @@
-//! Power that fails: in the middle of an operation, at a number that can be named.
+//! Power cuts in the middle of an operation, at a chosen operation number.
 
 use super::{FillPage, Flash, PageState};
 use crate::counters::Cause;
@@ -6,15 +6,15 @@ use crate::layer::{Group, LayerBelow, Medium, MediumError, Pages, Reports, Run};
 use crate::units::BlockId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// When and how power is lost.
+/// Time and kind of a power cut.
 ///
-/// Operations are the programs of single pages and the erases; reads change nothing, so that a cut during a read leaves the
-/// same flash as one before the next program or erase.
+/// The counted operations are programs of single pages and erases. Reads change nothing, so that a cut during a read
+/// leaves the same flash as a cut before the next program or erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Operations done before it, since the supply was made.
+    /// Operations before the cut, since the power source was created.
     pub after: u64,
-    /// Whether the next operation is begun: a page is left torn, a block half erased.
+    /// True if the cut interrupts the next operation: a page is left torn, or a block half erased.
     pub torn: bool,
 }
 
@@ -23,17 +23,17 @@ struct State {
     operations: u64,
     cut: Option<Cut>,
     off: bool,
-    /// A battery carries the drive on, and only tells that power is failing.
+    /// True if a battery keeps the drive running and only reports the failure.
     battery: bool,
     failing: bool,
 }
 
-/// The power of a drive: shared between the flash, which loses it, and whoever cuts and restores it.
+/// Power source of a drive, shared by the flash, which loses power, and the code that cuts and restores it.
 #[derive(Clone, Debug, Default)]
 pub struct Supply(Arc<Mutex<State>>);
 
 impl Supply {
-    /// Steady power, of a drive with a battery (or capacitors) or without.
+    /// Creates a power source without a cut, with or without a battery (or capacitors).
     pub fn new(battery: bool) -> Self {
         Supply(Arc::new(Mutex::new(State { battery, ..State::default() })))
     }
@@ -42,33 +42,33 @@ impl Supply {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Programs and erases done so far.
+    /// Returns the number of programs and erases so far.
     pub fn operations(&self) -> u64 {
         self.lock().operations
     }
 
-    /// Power will be lost there, instead of where was said before; `None`: it stays on.
+    /// Schedules a power cut, in place of the previous one; `None` cancels it.
     pub fn cut(&self, cut: Option<Cut>) {
         self.lock().cut = cut;
     }
 
-    /// Whether power is off.
+    /// True if power is off.
     pub fn is_off(&self) -> bool {
         self.lock().off
     }
 
-    /// Whether a battery is all that is left.
+    /// True if the drive runs on its battery.
     pub fn is_failing(&self) -> bool {
         self.lock().failing
     }
 
-    /// Power is back.
+    /// Restores power.
     pub fn restore(&self) {
         let mut state = self.lock();
         (state.off, state.failing, state.cut) = (false, false, None);
     }
 
-    /// How many of `wanted` operations are done before power is lost, and whether another one is begun.
+    /// Returns how many of `wanted` operations complete before the cut, and true if another one is interrupted.
     fn draw(&self, wanted: u64) -> (u64, bool) {
         let mut state = self.lock();
         if state.off {
@@ -86,19 +86,19 @@ impl Supply {
     }
 }
 
-/// Flash on a supply that may be cut: from then on every operation is refused with [`MediumError::PowerLost`].
+/// Flash on a power source that may be cut; after the cut, every operation fails with [`MediumError::PowerLost`].
 pub struct Fragile<F> {
     flash: F,
     supply: Supply,
 }
 
 impl<F: Flash> Fragile<F> {
-    /// `flash` on `supply`.
+    /// Connects `flash` to `supply`.
     pub fn new(flash: F, supply: Supply) -> Self {
         Fragile { flash, supply }
     }
 
-    /// The flash, as tests look at it.
+    /// Returns the flash, for tests.
     #[cfg(test)]
     pub(crate) fn within(&mut self) -> &mut F {
         &mut self.flash
@@ -131,7 +131,7 @@ impl<F: Flash> Medium for Fragile<F> {
             return self.flash.program(block, page, run);
         }
         if done > 0 {
-            // What was not written is not known to the pages before.
+            // The written pages of a cut group must not look complete.
             let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
             let owners = run.owners.map(|owners| &owners[..done]);
             self.flash.program(block, page, Run { owners, data: &run.data[..done], group, ..run })?;

@@ -1,4 +1,4 @@
-//! Named devices, each figure with its source.
+//! Named devices, with a source for each value.
 
 use super::{Geometry, GeometryError};
 use crate::config::Entry;
@@ -12,10 +12,10 @@ mod x25_e;
 pub use fronts::{FRONTS, Front};
 pub use table::PRESETS;
 
-/// A device whose figures come from somewhere; the user chooses its capacity.
+/// A device with documented values; the user chooses its capacity.
 ///
-/// `notes` says for each figure where it was read. A note that starts with "derived:" was computed from what
-/// was read, one with "from memory of" was not read again, one with "assumed:" has no source for this device.
+/// `notes` gives the source of each value. A note that starts with "derived:" was computed from a source, one with
+/// "from memory of" was not checked again, and one with "assumed:" has no source for this device.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Name, help and main source.
@@ -36,7 +36,7 @@ pub struct Preset {
     pub page_bytes: u32,
     /// Spare (out-of-band) bytes of each page.
     pub spare_bytes: u32,
-    /// Erases a block endures.
+    /// Erases that a block endures.
     pub endurance_cycles: u32,
     /// Microseconds from a page of cells to the chip's register, averaged over the kinds of page.
     pub read_us: f64,
@@ -48,29 +48,29 @@ pub struct Preset {
     pub channel_mb_per_s: f64,
     /// Default over-provisioning (T - U) / U, with T physical and U logical pages.
     pub over_provisioning: f64,
-    /// Fraction of the flash free below which cleaning starts; `None` where the source gives none.
+    /// Fraction of free flash below which cleaning starts; `None` if the source gives none.
     pub gc_watermark: Option<f64>,
-    /// Field name and the source of its figure, for every field from `cell` to `gc_watermark`.
+    /// Field name and source of its value, for every field from `cell` to `gc_watermark`.
     pub notes: &'static [(&'static str, &'static str)],
 }
 
 impl Preset {
-    /// The preset called `name`.
+    /// Returns the preset called `name`.
     pub fn find(name: &str) -> Option<&'static Preset> {
         PRESETS.iter().find(|preset| preset.entry.name == name)
     }
 
-    /// What stands in front of the flash in the drive that it is modelled on; `None`: it is flash for counting.
+    /// Returns link and controller of the modelled drive; `None` for presets that only serve for counting.
     pub fn front(&self) -> Option<&'static Front> {
         FRONTS.iter().find(|front| front.preset == self.entry.name)
     }
 
-    /// The source of a field's figure.
+    /// Returns the source of a field's value.
     pub fn note(&self, field: &str) -> Option<&'static str> {
         self.notes.iter().find(|(name, _)| *name == field).map(|(_, source)| *source)
     }
 
-    /// The smallest whole number of blocks on every plane that holds `bytes` of physical capacity.
+    /// Returns the geometry with the fewest whole blocks on every plane that hold `bytes` of physical capacity.
     pub fn geometry(&self, bytes: u64) -> Result<Geometry, GeometryError> {
         let planes = [self.channels, self.ways, self.dies, self.planes]
             .iter()

@@ -1,88 +1,89 @@
-//! The spare areas of pages: what a store must find there to rebuild its tables after a power cut.
+//! Spare areas of pages, from which a store rebuilds its tables after a power cut.
 
 use crate::counters::Cause;
 use crate::layer::{Group, MediumError, Run};
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, Lpn, StreamId};
 
-/// What a page's spare area says about the page.
+/// Content of a page's spare area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spare {
-    /// The logical page stored here.
+    /// Logical page stored in the page.
     pub owner: Lpn,
-    /// Its number among all pages the store ever appended: of two copies the higher is the newer.
+    /// Sequence number among all pages that the store ever appended: of two copies, the higher is the newer.
     pub sequence: u64,
-    /// The stream it was appended to.
+    /// Stream to which the page was appended.
     pub stream: StreamId,
-    /// Why it was written.
+    /// Cause of the write.
     pub cause: Cause,
-    /// Whether it belongs to a group that its host's next page goes on with: if that is missing, it does not count.
+    /// True if the page's atomic group continues with the host's next page: if that page is missing, this one does
+    /// not count.
     pub group_goes_on: bool,
 }
 
-/// What is found when the spare area of a page is read.
+/// Result of reading a page's spare area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageState {
-    /// Nothing: the page was not programmed since its block's last erase.
+    /// The page was not programmed since its block's last erase.
     Erased,
-    /// Neither erased nor whole: power was lost, or the flash failed, while it was programmed or erased.
+    /// Neither erased nor complete: power was lost, or the flash failed, during a program or an erase.
     Unreadable,
-    /// A page that was programmed.
+    /// A programmed page.
     Written(Spare),
 }
 
-/// Bytes of a spare area that an FTL has for a page that it wrote for itself.
+/// Spare area bytes that an FTL can use for a page that it wrote for itself.
 pub const OWN_NOTE_BYTES: usize = 72;
 
-/// What the spare area says of a page that the FTL wrote for itself, besides [`Spare`]: what kind of page it is, and what does not
-/// fit into the page.
+/// Additional content of the spare area of a page that the FTL wrote for itself: the kind of the page, and data that
+/// do not fit into the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnNote {
-    /// Its kind, a number of the format's.
+    /// Kind of the page, a number defined by the format.
     pub class: u8,
-    /// What else is noted.
+    /// Additional data.
     pub bytes: [u8; OWN_NOTE_BYTES],
 }
 
 impl OwnNote {
-    /// Of a page of that kind, of which nothing else is noted.
+    /// Creates a note of this kind without additional data.
     pub fn new(class: u8) -> Self {
         OwnNote { class, bytes: [0; OWN_NOTE_BYTES] }
     }
 }
 
-/// Keeps what the user of the flash writes into spare areas beyond [`Spare`]: a spare area takes more bytes than the engine has a
-/// meaning for.
+/// Storage for data that the flash user writes into spare areas beyond [`Spare`]: the engine does not interpret these
+/// bytes.
 pub trait SpareKeeper<P>: Send {
-    /// What will be noted of a page that is about to be programmed; of a page that the user wrote for itself, fills the bytes. Asked
-    /// where flash is kept outside of the simulation.
+    /// Returns the note for a page that is about to be programmed, and fills the bytes of a page that the user wrote
+    /// for itself. Called if the flash is stored outside the simulation.
     fn describe(&self, owner: Lpn, cause: Cause, bytes: &mut [u8]) -> Result<Option<OwnNote>, String>;
 
-    /// A run was programmed into `block` from `page` on.
+    /// Records a run programmed into `block` from `page`.
     fn written(&mut self, block: BlockId, page: u32, run: &Run<'_, P>);
 
-    /// The block was erased, wholly or half, or given up: none of what was written into it can be read any more.
+    /// Discards the block's data, which can no longer be read: it was erased, wholly or half, or retired.
     fn erased(&mut self, block: BlockId);
 }
 
-/// In a tag: the page's group goes on.
+/// Tag bit: the page's group continues.
 const GOES_ON: u8 = 1 << 3;
-/// In a tag: the page cannot be read.
+/// Tag bit: the page cannot be read.
 const UNREADABLE: u8 = 1 << 4;
-/// In a tag: the cause.
+/// Tag bits of the cause.
 const CAUSE: u8 = GOES_ON - 1;
 
-/// No page of the block has a sequence number.
+/// Marks a block without any sequence number.
 const UNSET: u64 = u64::MAX;
 
-/// What the pages of a block have in common.
+/// Data common to the pages of a block.
 #[derive(Clone, Copy, Debug)]
 struct Shared {
-    /// Sequence number of its first readable page, or [`UNSET`].
+    /// Sequence number of the block's first readable page, or [`UNSET`].
     first: u64,
     note: u64,
     written: u32,
-    /// Number of its entry among those of slow blocks, plus 1; 0: it has none.
+    /// Index in [`SpareArea::slow`] plus 1; 0 without an entry.
     slow: u32,
     stream: StreamId,
 }
@@ -93,28 +94,28 @@ impl Default for Shared {
     }
 }
 
-/// An offset too large to be kept beside the others, and all larger ones.
+/// Marks an offset too large for 16 bits.
 const FAR: u16 = u16::MAX;
 
-/// Sequence numbers of pages of a block that filled while many pages were written elsewhere.
+/// Sequence numbers of a block that was filled while many pages were written elsewhere.
 #[derive(Debug, Default)]
 struct Slow {
-    /// The first of these pages; those behind it belong to them, too.
+    /// First page with a large offset; all later pages are also stored here.
     from: u32,
     sequences: Vec<u64>,
 }
 
-/// The spare areas of all pages: 7 bytes a page, taken from the machine as pages are first programmed, and 32 a block. A page that was
-/// written 65,535 pages or more after the first of its block takes 8 besides.
+/// The spare areas of all pages: 7 bytes per page, allocated lazily by the operating system, and 32 per block. A page
+/// written 65,535 pages or more after the first of its block takes 8 more bytes.
 pub struct SpareArea {
     pages_per_block: usize,
     owners: Vec<u32>,
-    /// Sequence number of each page, above that of its block's first page; at most [`FAR`].
+    /// Sequence number of each page minus that of its block's first page; at most [`FAR`].
     offsets: Vec<u16>,
     tags: Vec<u8>,
     blocks: Vec<Shared>,
     slow: Vec<Slow>,
-    /// Entries of `slow` that no block has.
+    /// Unused entries of `slow`.
     unused: Vec<u32>,
     unreadable_pages: u64,
 }
@@ -174,8 +175,8 @@ impl SpareArea {
         Ok(())
     }
 
-    /// Keeps the sequence numbers of those of `pages` pages from `page` on that are too far above the block's first, `offset` being that of
-    /// the first of them.
+    /// Stores the sequence numbers of those of `pages` pages from `page` whose offset is too large; `offset` is that
+    /// of the first page.
     #[cold]
     fn keep_far(&mut self, block: BlockId, page: u32, offset: u64, pages: u32) {
         let shared = &mut self.blocks[block.index()];
@@ -190,13 +191,14 @@ impl SpareArea {
                 shared.slow = unused + 1;
             }
             let Slow { from, sequences } = &mut self.slow[shared.slow as usize - 1];
-            // Pages between that cannot be read have no number.
+            // Unreadable pages in between have no number.
             sequences.resize((page + at - *from) as usize, UNSET);
             sequences.push(shared.first + offset + u64::from(at));
         }
     }
 
-    /// Sequence number of a page with this offset. It panics nowhere, so that it is left out where nobody wants it.
+    /// Returns the sequence number of a page with this offset. It never panics, so that the compiler can omit unused
+    /// calls.
     #[inline(always)]
     fn sequence(&self, shared: &Shared, page: u32, offset: u16) -> u64 {
         if offset != FAR {
@@ -207,7 +209,7 @@ impl SpareArea {
         kept.copied().unwrap_or(UNSET)
     }
 
-    /// The next page of `block` is what was kept of it; or why it cannot be.
+    /// Restores the next page of `block`; fails if that is impossible.
     pub(super) fn restore(&mut self, block: BlockId, spare: &Spare) -> Result<(), &'static str> {
         let Shared { first, written, .. } = self.blocks[block.index()];
         if first != UNSET && spare.sequence < first {
@@ -220,7 +222,7 @@ impl SpareArea {
         self.write(block, written, &run).map_err(|_| "it has no owner")
     }
 
-    /// The note of the last run of a block that was kept.
+    /// Restores the note of the last run of a block.
     pub(super) fn restore_note(&mut self, block: BlockId, note: u64) {
         self.blocks[block.index()].note = note;
     }
@@ -236,7 +238,7 @@ impl SpareArea {
         }
     }
 
-    /// The next `pages` pages of `block` can be neither read nor programmed.
+    /// Makes the next `pages` pages of `block` neither readable nor programmable.
     pub(super) fn spoil(&mut self, block: BlockId, pages: u32) {
         let shared = &mut self.blocks[block.index()];
         let from = block.index() * self.pages_per_block + shared.written as usize;
@@ -245,19 +247,19 @@ impl SpareArea {
         self.unreadable_pages += u64::from(pages);
     }
 
-    /// Pages of all blocks that cannot be read.
+    /// Returns the number of unreadable pages of all blocks.
     pub(super) fn unreadable_pages(&self) -> u64 {
         self.unreadable_pages
     }
 
-    /// Pages of the block that cannot be read.
+    /// Returns the number of unreadable pages of the block.
     fn unreadable(&self, block: BlockId) -> u32 {
         let from = block.index() * self.pages_per_block;
         let tags = &self.tags[from..from + self.blocks[block.index()].written as usize];
         tags.iter().filter(|tag| **tag & UNREADABLE != 0).count() as u32
     }
 
-    /// The first of `pages` that cannot be read.
+    /// Returns the first of `pages` that cannot be read.
     #[inline]
     pub(super) fn first_unreadable(
         &self,
@@ -270,7 +272,7 @@ impl SpareArea {
         pages.find(|&page| self.page(block, page) == PageState::Unreadable)
     }
 
-    /// Brings what is asked of the pages of `block`, whose they are, into the cache. A hint.
+    /// Prefetches the spare areas of `block`. Does not affect any result.
     pub(super) fn prefetch(&self, block: BlockId) {
         let from = block.index() * self.pages_per_block;
         prefetch(self.blocks.as_ptr().wrapping_add(block.index()));
@@ -280,7 +282,8 @@ impl SpareArea {
         lines(4 * self.pages_per_block).for_each(|at| prefetch(owners.wrapping_byte_add(at)));
     }
 
-    /// What the spare area of a page says. Compiled into its callers, most of which ask for the owner alone: numbers lie elsewhere.
+    /// Returns the content of a page's spare area. Inlined, because most callers need only the owner, and numbers are
+    /// stored elsewhere.
     #[inline(always)]
     pub fn page(&self, block: BlockId, page: u32) -> PageState {
         let shared = &self.blocks[block.index()];
@@ -301,7 +304,7 @@ impl SpareArea {
         })
     }
 
-    /// The spare areas of the readable pages of `block`, in page order.
+    /// Returns the spare areas of the readable pages of `block`, in page order.
     pub fn block(&self, block: BlockId) -> Vec<Spare> {
         let pages = 0..self.blocks[block.index()].written;
         pages
@@ -312,7 +315,7 @@ impl SpareArea {
             .collect()
     }
 
-    /// The note of the run that was last programmed into `block`.
+    /// Returns the note of the run last programmed into `block`.
     pub fn note(&self, block: BlockId) -> u64 {
         self.blocks[block.index()].note
     }

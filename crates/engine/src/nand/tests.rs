@@ -1,4 +1,4 @@
-//! What flash does, page by page, and what it refuses.
+//! Operations of flash, page by page, and refused operations.
 
 mod bare;
 mod numbers;
@@ -17,7 +17,7 @@ fn steady(blocks: u32) -> Nand<Content> {
     nand(blocks, Wear::default())
 }
 
-/// A run of the host, of pages 100, 101, … that hold their numbers; numbered from `sequence` on.
+/// Programs a run of the host: pages 100, 101, … with their numbers as content, and sequence numbers from `sequence`.
 fn program_run<F: Medium<Payload = Content>>(
     flash: &mut F,
     (block, page): (u32, u32),
@@ -85,7 +85,7 @@ fn pages_are_programmed_in_order_once() {
 }
 
 #[test]
-fn what_is_read_is_what_was_programmed() {
+fn reads_return_the_programmed_content() {
     let mut flash = steady(2);
     program(&mut flash, 0, 0, 2).unwrap();
     program(&mut flash, 0, 2, 1).unwrap();
@@ -106,7 +106,7 @@ fn what_is_read_is_what_was_programmed() {
 }
 
 #[test]
-fn an_erase_makes_a_block_new() {
+fn erase_makes_a_block_writable_again() {
     let mut flash = steady(2);
     program(&mut flash, 0, 0, 4).unwrap();
     program(&mut flash, 1, 0, 1).unwrap();
@@ -124,7 +124,7 @@ fn an_erase_makes_a_block_new() {
 }
 
 #[test]
-fn a_block_bears_as_many_erases_as_it_endures() {
+fn block_wears_out_after_its_endurance() {
     let mut flash = nand(2, Wear { endurance_cycles: Some(2), ..Wear::default() });
     erase(&mut flash, 0).unwrap();
     erase(&mut flash, 0).unwrap();
@@ -137,7 +137,7 @@ fn a_block_bears_as_many_erases_as_it_endures() {
     assert!(flash.is_bad(BlockId(0)) && !flash.is_bad(BlockId(1)));
     assert_eq!((flash.next_page(BlockId(0)), report(&flash).erases), (None, 2));
     assert_eq!((report(&flash).bad_blocks, report(&flash).worn_out_blocks), (1, 1));
-    // A block that failed otherwise; twice is once.
+    // A block that failed for another reason; retiring it twice has no further effect.
     flash.retire(BlockId(1));
     flash.retire(BlockId(1));
     assert_eq!((report(&flash).bad_blocks, report(&flash).worn_out_blocks), (2, 2));
@@ -156,7 +156,7 @@ fn endurance_is_spread_evenly_around_its_mean() {
 }
 
 #[test]
-fn bad_blocks_come_from_the_factory() {
+fn factory_bad_blocks_are_counted_exactly() {
     for count in [0, 1, 7, 10, 11] {
         let flash = nand(10, Wear { factory_bad_blocks: count, ..Wear::default() });
         let bad = (0..10).filter(|&block| flash.is_bad(BlockId(block))).count() as u32;
@@ -165,7 +165,7 @@ fn bad_blocks_come_from_the_factory() {
 }
 
 #[test]
-fn spare_areas_say_whose_pages_are() {
+fn spare_areas_contain_the_owners() {
     let mut flash = steady(2).with_spare_area();
     assert_eq!(flash.spare(BlockId(0), 0), PageState::Erased);
     program_run(&mut flash, (0, 0), 2, (70, Group::None, 5)).unwrap();
@@ -188,7 +188,7 @@ fn spare_areas_say_whose_pages_are() {
     assert_eq!((flash.spare(BlockId(0), 0), flash.note(BlockId(0))), (PageState::Erased, 0));
     program_run(&mut flash, (0, 0), 1, (3, Group::None, 0)).unwrap();
     assert_eq!(flash.spare_area().unwrap().block(BlockId(0)), [spare(100, 3)]);
-    // Pages without an owner cannot be written, nor runs whose owners are not as many.
+    // Pages without an owner, and runs with a wrong number of owners, cannot be written.
     let missing = Err(MediumError::OwnersMissing { block: 1 });
     for owners in [None, Some(&[Lpn(1)][..])] {
         let run = Run {
@@ -206,7 +206,7 @@ fn spare_areas_say_whose_pages_are() {
 }
 
 #[test]
-fn spare_areas_say_where_groups_end() {
+fn spare_areas_mark_the_end_of_groups() {
     let marks = |runs: &[(u32, Group)]| {
         let mut flash = steady(1).with_spare_area();
         let mut page = 0;
@@ -245,7 +245,7 @@ fn torn_pages_can_be_neither_read_nor_programmed() {
     );
     assert_eq!(program(&mut flash, 1, 0, 1), Err(MediumError::OutOfOrder { block: 1, page: 0, expected: 4 }));
     assert_eq!(read(&mut flash, 1, &[3]).map(drop), unreadable(1, 3));
-    // An erase makes both new, and nothing is looked for any more.
+    // An erase restores both blocks, and reads need no checks any more.
     erase(&mut flash, 1).unwrap();
     erase(&mut flash, 0).unwrap();
     program(&mut flash, 1, 0, 4).unwrap();
@@ -254,7 +254,7 @@ fn torn_pages_can_be_neither_read_nor_programmed() {
 }
 
 #[test]
-fn a_program_that_fails_leaves_what_came_before() {
+fn failed_program_keeps_the_pages_before_it() {
     let faults = Faults { program_failure_rate: 0.3, read_disturb_limit: None };
     let mut flash = steady(400).with_spare_area().with_faults(faults, Seed(4));
     let (mut failures, mut programmed) = (0, 0);
@@ -270,24 +270,24 @@ fn a_program_that_fails_leaves_what_came_before() {
         programmed += page;
         assert_eq!(flash.next_page(BlockId(block)), Some(page + 1));
         assert_eq!(flash.spare(BlockId(block), page), PageState::Unreadable);
-        // What is there of the group says that it goes on.
+        // The written pages of the group are marked as continued.
         let spares = flash.spare_area().unwrap().block(BlockId(block));
         assert_eq!(spares.len() as u32, page);
         assert!(spares.iter().all(|spare| spare.group_goes_on));
         assert_eq!(read(&mut flash, block, &(0..page).collect::<Vec<_>>()).unwrap().len() as u32, page);
     }
     assert_eq!(report(&flash).programs, u64::from(programmed));
-    // Of 0.7^4 of the runs none fails: 304 of 400 do, give or take three deviations of 8.5.
+    // 0.7^4 of the runs succeed: 304 of 400 fail, within three standard deviations of 8.5.
     assert!((278..330).contains(&failures), "{failures}");
     let (attempts, rate) = (f64::from(programmed + failures), 0.3);
     assert!((f64::from(failures) - rate * attempts).abs() < 3.5 * (attempts * rate * 0.7).sqrt());
-    // Without a probability nothing ever fails.
+    // With a rate of 0 no program fails.
     let mut flash = steady(100).with_faults(Faults::default(), Seed(4));
     (0..100).for_each(|block| program(&mut flash, block, 0, 4).unwrap());
 }
 
 #[test]
-fn blocks_read_too_often_are_named_once() {
+fn disturbed_blocks_are_reported_once() {
     let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(5) };
     let mut flash = steady(3).with_faults(faults, Seed(1));
     (0..3).for_each(|block| program(&mut flash, block, 0, 4).unwrap());
@@ -321,7 +321,7 @@ fn fragile(supply: &Supply) -> Fragile<Nand<Content>> {
 }
 
 #[test]
-fn power_is_lost_in_the_middle_of_a_run() {
+fn power_cut_in_the_middle_of_a_run_leaves_a_torn_page() {
     for torn in [false, true] {
         let supply = Supply::new(false);
         let mut flash = fragile(&supply);
@@ -355,7 +355,7 @@ fn power_is_lost_in_the_middle_of_a_run() {
 }
 
 #[test]
-fn power_is_lost_before_or_in_an_erase() {
+fn power_cut_before_or_during_an_erase() {
     for torn in [false, true] {
         let supply = Supply::new(false);
         let mut flash = fragile(&supply);
@@ -367,7 +367,7 @@ fn power_is_lost_before_or_in_an_erase() {
         assert_eq!(first == PageState::Unreadable, torn, "{first:?}");
         erase(&mut flash, 0).unwrap();
         assert_eq!((supply.operations(), flash.erases(BlockId(0))), (3, 1));
-        // A cut that was, or that is taken back, is none; one at the very end of a run comes with the next operation.
+        // A past or cancelled cut has no effect; a cut at the very end of a run comes with the next operation.
         supply.cut(Some(Cut { after: 4, torn }));
         supply.cut(None);
         program(&mut flash, 1, 0, 2).unwrap();
@@ -380,7 +380,7 @@ fn power_is_lost_before_or_in_an_erase() {
 }
 
 #[test]
-fn a_program_that_is_never_begun_leaves_no_trace() {
+fn program_that_is_not_begun_leaves_no_trace() {
     let supply = Supply::new(false);
     let mut flash = fragile(&supply);
     supply.cut(Some(Cut { after: 0, torn: false }));
@@ -392,7 +392,7 @@ fn a_program_that_is_never_begun_leaves_no_trace() {
 }
 
 #[test]
-fn a_battery_carries_on_and_tells() {
+fn battery_keeps_running_and_reports_the_failure() {
     let supply = Supply::new(true);
     let mut flash = fragile(&supply);
     supply.cut(Some(Cut { after: 2, torn: true }));
@@ -425,7 +425,7 @@ fn geometries_multiply_out() {
         (shape.total_planes(), shape.blocks(), shape.pages(), shape.bytes()),
         (48, 480, 3840, 1_966_080)
     );
-    // Of one, of both planes of a die, and of all planes of dies that divide the 24.
+    // Superblocks of one plane, of both planes of a die, and of all planes of a number of dies that divides 24.
     let fits = |superblock_blocks: u32| Geometry { superblock_blocks, ..shape }.validate().is_ok();
     assert_eq!((1..=50).filter(|blocks| fits(*blocks)).collect::<Vec<_>>(), [1, 2, 4, 6, 8, 12, 16, 24, 48]);
     assert_eq!(Geometry { superblock_blocks: 16, ..shape }.blocks(), 30);
@@ -442,15 +442,16 @@ fn geometries_multiply_out() {
     assert_eq!(zero(Geometry { channels: 0, ..shape }), "channels");
     assert_eq!(zero(Geometry { page_bytes: 0, ..shape }), "page_bytes");
     assert_eq!(zero(Geometry { superblock_blocks: 0, ..shape }), "superblock_blocks");
-    // 2^32 - 1 pages are one too many, as that number stands for none.
+    // 2^32 - 1 pages are one too many, because that number means "no page".
     let flat = |blocks: u32| Geometry::flat(blocks, 1, 1).validate();
     assert_eq!(flat(u32::MAX), Err(GeometryError::TooManyPages { pages: u128::from(u32::MAX) }));
     assert_eq!(flat(u32::MAX - 1), Ok(()));
 }
 
 #[test]
-fn memory_is_that_of_tables_and_contents() {
-    // 8 bytes a block; of each block that holds anything 4 pages of 8; 7 bytes a page of spare area, and 32 a block.
+fn memory_is_the_sum_of_tables_and_contents() {
+    // 8 bytes per block; 4 pages of 8 bytes for each block with data; 7 bytes per page of spare area, and 32 per
+    // block.
     let mut flash = steady(10);
     assert_eq!(report(&flash).memory_bytes, 80);
     program(&mut flash, 3, 0, 1).unwrap();
@@ -464,7 +465,7 @@ fn memory_is_that_of_tables_and_contents() {
 }
 
 #[test]
-fn what_does_not_add_up_is_found() {
+fn inconsistent_counts_are_detected() {
     let mut flash = steady(3);
     erase(&mut flash, 1).unwrap();
     flash.blocks[1].erases += 1;

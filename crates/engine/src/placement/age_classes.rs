@@ -1,4 +1,5 @@
-//! Pages by the age of what they overwrite, and cleaned pages by their own age, in the manner of SepBIT.
+//! Host writes placed by the age of the version that they overwrite, and cleaned pages by their own age, as in
+//! SepBIT.
 
 use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -15,8 +16,8 @@ pub struct Config {
     /// The threshold `ell` is the mean lifespan of this many reclaimed blocks of class 1, 1 or more.
     #[schemars(range(min = 1))]
     pub averaged_blocks: u32,
-    /// Ages, as multiples of `ell`, at which a cleaned page goes to the next class, rising; `n` of them make
-    /// `n + 4` classes, hence streams.
+    /// Ages, as multiples of `ell`, at which a cleaned page goes to the next class, rising; `n` bounds make `n + 4`
+    /// classes, and as many streams.
     pub age_bounds: Vec<f64>,
 }
 
@@ -61,37 +62,36 @@ impl PlacementKind for Config {
 const SHORT_LIVED: StreamId = StreamId(0);
 const LONG_LIVED: StreamId = StreamId(1);
 const FROM_SHORT_LIVED: StreamId = StreamId(2);
-/// The stream of cleaned pages below the first age bound; the others follow.
+/// Stream of cleaned pages below the first age bound; the streams of higher ages follow.
 const YOUNGEST: u8 = 3;
 const MOST_BOUNDS: usize = u8::MAX as usize - YOUNGEST as usize - 1;
 
 /// SepBIT's classes; class `c` is stream `c - 1`.
 ///
-/// Ages and lifespans are in host pages written; the lifespan of a page tells that of its next version. With
-/// `v` the age of the version that a host write overwrites and `ell` the mean lifespan (from opening to
-/// reclaiming) of the last 16 reclaimed blocks of class 1:
+/// Ages and lifespans are in host pages written; the lifespan of a version predicts that of the next one. Let `v` be
+/// the age of the version that a host write overwrites, and `ell` the mean lifespan (from opening to reclaiming) of
+/// the last 16 reclaimed blocks of class 1:
 ///
-/// - class 1: host writes with `v < ell`; class 2: all others, first writes among them;
-/// - class 3: pages cleaned out of class 1; classes 4, 5 and 6: other cleaned pages, of an age since their
-///   last host write below `4 ell`, below `16 ell`, or beyond.
+/// - class 1: host writes with `v < ell`; class 2: all other host writes, including first writes;
+/// - class 3: pages cleaned out of class 1; classes 4, 5 and 6: other cleaned pages, with an age since their last
+///   host write below `4 ell`, below `16 ell`, or higher.
 ///
-/// `ell` is infinite until 16 blocks of class 1 were reclaimed, and set anew at every 16th, as in the
-/// authors' prototype.
+/// `ell` is infinite until 16 blocks of class 1 were reclaimed, and updated at every 16th, as in the authors'
+/// prototype.
 ///
-/// Differences: the paper reads the last write time of cleaned pages from flash and keeps in memory only a
-/// queue of recently written addresses; here every page has its time in a table of 4 bytes. Times are in
-/// units of the logical pages over 65,536, so that 32 bits last 65,535 drive writes; a page that stays longer
-/// is taken to be younger by that much. A trimmed page is new when it is written again. Pages that spill into
-/// another class's block for want of an erased one count as that class's. Which blocks are reclaimed is the
-/// victim policy's matter; the paper uses greedy and cost-benefit.
+/// Differences: the paper reads the last write time of cleaned pages from flash and keeps in memory only a queue of
+/// recently written addresses; here a table holds 4 bytes per page. The time unit is 1/65,536 of the logical pages,
+/// so that 32 bits last 65,535 drive writes; a page that stays longer appears younger by that much. A trimmed page
+/// counts as new when it is rewritten. Pages that spill into a block of another class, because no block is erased,
+/// count as that class. The victim policy selects the blocks to reclaim; the paper uses greedy and cost-benefit.
 pub struct AgeClasses {
     averaged_blocks: u32,
     age_bounds: Vec<f64>,
     last_writes: LastWrites,
-    /// Lifespans of the blocks of class 1 reclaimed since the threshold was set, and how many there were.
+    /// Sum of the lifespans of class 1 blocks reclaimed since the last update of the threshold, and their number.
     lifespans: u64,
     reclaimed: u32,
-    /// `ell`, in host pages; `None` stands for infinity.
+    /// `ell`, in host pages; `None` means infinity.
     threshold: Option<f64>,
 }
 

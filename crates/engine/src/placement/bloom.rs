@@ -1,4 +1,4 @@
-//! Hot pages found with a few Bloom filters, for their frequency and recency.
+//! Hot page detection by several Bloom filters, with frequency and recency.
 
 use super::classes::ClassStreams;
 use super::period::Period;
@@ -16,16 +16,16 @@ pub struct Config {
     /// Number of filters (`V`), 1 to 64.
     #[schemars(range(min = 1, max = 64))]
     pub filters: u8,
-    /// Bits of each filter (`M`) over the logical pages, above 0.
+    /// Bits of each filter (`M`) divided by the logical pages, above 0.
     pub bits_per_page: f64,
     /// Hash functions of each filter (`K`), 1 to 8.
     #[schemars(range(min = 1, max = 8))]
     pub hashes: u8,
     /// The oldest filter is cleared each time this many times the logical pages were written, above 0.
     pub decay_drive_writes: f64,
-    /// A page is hot from this sum of recency weights on, above 0; all filters together weigh `filters + 1`.
+    /// Sum of recency weights from which a page is hot, above 0; all filters together weigh `filters + 1`.
     pub threshold: f64,
-    /// Whether cleaned pages have streams of their own, one for hot and one for cold pages.
+    /// True if cleaned pages have their own streams, one for hot and one for cold pages.
     pub separate_cleaning: bool,
 }
 
@@ -84,26 +84,24 @@ impl PlacementKind for Config {
     }
 }
 
-/// Each host write enters its page into the next filter, in turn, that does not hold it yet; a page in many
-/// filters, and in young ones, is hot.
+/// Each host write enters its page into the next filter, in turn, that does not hold the page yet. A page in many and
+/// recently cleared filters is hot.
 ///
-/// At the end of each decay period the filter cleared longest ago is cleared, so that one forgets the page's
-/// writes bit by bit. A filter cleared `i` periods before the newest weighs `2 (V - i) / V`: with four
-/// filters 2, 1.5, 1 and 0.5. The page is hot when the filters that hold it, this write included, weigh
-/// `threshold` or more.
+/// At the end of each decay period, the filter cleared longest ago is cleared, which gradually forgets old writes. A
+/// filter cleared `i` periods before the newest weighs `2 (V - i) / V`: with four filters 2, 1.5, 1 and 0.5. The page
+/// is hot if the filters that hold it, including this write, weigh `threshold` or more.
 ///
-/// Park and Du use four filters of 2048 bits for the hottest part of a trace; here the filters grow with the
-/// drive. A Bloom filter cannot forget a single page, so a trimmed page stays hot until its entries are
-/// cleared.
+/// Park and Du use four filters of 2048 bits for the hottest part of a trace; here the filters grow with the drive. A
+/// Bloom filter cannot remove a single page, so a trimmed page stays hot until its entries are cleared.
 pub struct Bloom {
     streams: ClassStreams,
     seed: u64,
     hashes: usize,
     bits: u64,
     filters: Vec<Vec<u64>>,
-    /// The filter that takes the next entry.
+    /// Filter that takes the next entry.
     next: usize,
-    /// The filter cleared last.
+    /// Filter cleared last.
     newest: usize,
     decay: Period,
     threshold: f64,
@@ -118,7 +116,7 @@ fn mix(value: u64) -> u64 {
 }
 
 impl Bloom {
-    /// The page's bits in any filter: double hashing (Kirsch and Mitzenmacher, ESA 2006).
+    /// Returns the page's bits in any filter: double hashing (Kirsch and Mitzenmacher, ESA 2006).
     fn bits_of(&self, page: Lpn) -> impl Iterator<Item = u64> + use<> {
         let first = mix(self.seed ^ u64::from(page.0));
         let step = mix(first) | 1;
@@ -127,14 +125,14 @@ impl Bloom {
         hashes.map(move |hash| ((u128::from(hash) * bits) >> 64) as u64)
     }
 
-    /// Which filters hold the page, as a bit each.
+    /// Returns a bit set of the filters that hold the page.
     fn holders(&self, page: Lpn) -> u64 {
         let is_set = |filter: &[u64], bit: u64| filter[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
         let holds = |filter: &[u64]| self.bits_of(page).all(|bit| is_set(filter, bit));
         self.filters.iter().enumerate().fold(0, |set, (at, filter)| set | u64::from(holds(filter)) << at)
     }
 
-    /// Enters the page into the next filter that does not hold it; `holders` with that filter.
+    /// Enters the page into the next filter that does not hold it; returns `holders` with that filter.
     fn enter(&mut self, page: Lpn, holders: u64) -> u64 {
         let count = self.filters.len();
         let mut turn = (0..count).map(|at| (self.next + at) % count);

@@ -1,4 +1,4 @@
-//! Chunks of the address space by how often they were written of late; sequential writes stay together.
+//! Chunks of the address space by recent write frequency; sequential writes stay together.
 
 use super::classes::{cleaned_apart, not_zero};
 use super::runs::Runs;
@@ -19,7 +19,7 @@ pub struct Config {
     /// Pages of a chunk, 1 or more.
     #[schemars(range(min = 1))]
     pub chunk_pages: u32,
-    /// Host pages after which a chunk that is not written counts half, 1 or more.
+    /// Host pages after which the count of an unwritten chunk is halved, 1 or more.
     #[schemars(range(min = 1))]
     pub half_life_pages: u64,
 }
@@ -53,22 +53,22 @@ impl PlacementKind for Config {
     }
 }
 
-/// What is known of a chunk.
+/// State of a chunk.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
-    /// Writes, halved as time goes.
+    /// Number of writes, with decay.
     writes: u32,
-    /// The half-life that its last write fell in.
+    /// Half-life period of the last write.
     last: u32,
 }
 
-/// AutoStream's SFR: a chunk counts the runs of pages that touch it, halved for each half-life since the last one; a
-/// page goes to stream `ln(count)` of its chunk, but a page that follows the one before goes where that went. The
-/// stream above those takes what is cleaned.
+/// AutoStream's SFR. A chunk counts the runs of pages that touch it; the count is halved for each half-life since the
+/// last run. A page goes to stream `ln(count)` of its chunk, but a page that continues a sequential run goes to the
+/// stream of the page before it. The stream above those takes cleaned pages.
 ///
-/// Chunks of 2 MiB and a half-life of 64 MiB of 4 KiB pages are those of the simulator of Wang et al. (FAST 2022), as
-/// is the natural logarithm; they suit volumes of many gigabytes. The count of a chunk rises once for each run and
-/// chunk, as it would for each request. A trimmed page says nothing of its chunk.
+/// Chunks of 2 MiB, a half-life of 64 MiB of 4 KiB pages and the natural logarithm are those of the simulator of Wang
+/// et al. (FAST 2022); they suit volumes of many gigabytes. The count of a chunk rises once per run and chunk, as it
+/// would per request. A trim does not affect its chunk.
 pub struct ChunkFrequency {
     cleaned: StreamId,
     chunk_pages: u32,
@@ -78,7 +78,7 @@ pub struct ChunkFrequency {
     chunks: Vec<Chunk>,
 }
 
-/// `ln(count)` rounded down, for a count of 1 or more.
+/// Returns `ln(count)` rounded down, for a count of 1 or more.
 pub(super) fn log_class(count: u32, classes: u8) -> u8 {
     (f64::from(count.max(1)).ln() as u8).min(classes - 1)
 }
@@ -136,13 +136,15 @@ mod tests {
     fn chunks_rise_with_the_logarithm_and_fade() {
         let value = json!({"kind": "sfr", "classes": 3, "chunk_pages": 10, "half_life_pages": 100});
         let mut placement = try_build(value, 95).unwrap();
-        // Writes 1 to 9 of chunk 0, never in order: ln 1 and 2 are below 1, ln 3 to 7 below 2, ln 8 and 9 above.
+        // Writes 1 to 9 of chunk 0, never sequential: ln of 1 and 2 is below 1, ln of 3 to 7 below 2, ln of 8 and 9
+        // above 2.
         let pages = [5, 3, 5, 3, 5, 3, 5, 3, 5];
         let streams: Vec<u8> = pages.iter().map(|&page| placement.place(&host(page, 0)).0).collect();
         assert_eq!(streams, [0, 0, 1, 1, 1, 1, 1, 2, 2]);
         // Two half-lives later 9 writes count as 2, and the new one makes 3.
         assert_eq!(placement.place(&host(3, 299)), StreamId(1));
-        // A sequential write goes where the page before went, also in another chunk, which it counts in once.
+        // A sequential write goes to the stream of the previous page, even into another chunk, in which the run
+        // counts once.
         assert_eq!(placement.place(&host(9, 299)), StreamId(1));
         assert_eq!(placement.place(&host(10, 299)), StreamId(1));
         assert_eq!(placement.place(&host(11, 299)), StreamId(1));

@@ -1,10 +1,10 @@
-//! Streams for classes of temperature, as several placements share them.
+//! Streams for temperature classes, shared by several placements.
 
 use crate::config::ConfigError;
 use crate::counters::Cause;
 use crate::units::StreamId;
 
-/// One stream a class; where cleaning is kept apart, another one a class for cleaned pages.
+/// One stream per class; with separate cleaning, another stream per class for cleaned pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClassStreams {
     classes: u8,
@@ -12,7 +12,8 @@ pub(super) struct ClassStreams {
 }
 
 impl ClassStreams {
-    /// Streams for `classes` classes, which the setting `key` asks for; they must fit the 255 of [`StreamId`].
+    /// Creates streams for `classes` classes, as configured by the setting `key`; they must fit the 255 of
+    /// [`StreamId`].
     pub(super) fn new(classes: usize, separate_cleaning: bool, key: &str) -> Result<Self, ConfigError> {
         let streams = if separate_cleaning { 2 * classes } else { classes };
         if classes == 0 || streams > usize::from(u8::MAX) {
@@ -26,7 +27,7 @@ impl ClassStreams {
         if self.separate_cleaning { 2 * self.classes } else { self.classes }
     }
 
-    /// The stream of a page of `class`, or of the coldest class if there is no such one.
+    /// Returns the stream of a page of `class`, or of the coldest class if `class` is too large.
     #[inline]
     pub(super) fn stream(self, class: u8, cause: Cause) -> StreamId {
         let apart = self.separate_cleaning && cause != Cause::Host;
@@ -34,7 +35,8 @@ impl ClassStreams {
     }
 }
 
-/// The stream of all cleaned pages, behind those of `classes` classes of host writes, which the setting `key` asks for.
+/// Returns the stream of all cleaned pages, after those of `classes` classes of host writes, as configured by the
+/// setting `key`.
 pub(super) fn cleaned_apart(classes: u8, key: &str) -> Result<StreamId, ConfigError> {
     if (1..u8::MAX).contains(&classes) {
         return Ok(StreamId(classes));
@@ -42,7 +44,7 @@ pub(super) fn cleaned_apart(classes: u8, key: &str) -> Result<StreamId, ConfigEr
     Err(ConfigError::new(key, format!("is {classes}; 1 to {} are allowed", u8::MAX - 1)))
 }
 
-/// The error of a setting that is 0 and must not be.
+/// Rejects a setting that is 0.
 pub(super) fn not_zero(value: u64, key: &str) -> Result<(), ConfigError> {
     if value > 0 {
         return Ok(());

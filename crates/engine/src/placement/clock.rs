@@ -1,14 +1,14 @@
-//! Host writes as times of 32 bits, for placements that keep one for every page.
+//! 32-bit times in host writes, for placements that keep a time for every page.
 
 use crate::units::Lpn;
 
-/// The time of a page that holds nothing.
+/// Time of a page without data.
 const NEVER: u32 = u32::MAX;
 
-/// Host writes as 32-bit times that run round.
+/// Clock of 32-bit times in host writes, which wrap around.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    /// Host pages to a unit of time.
+    /// Host pages per unit of time.
     unit: u64,
 }
 
@@ -16,8 +16,8 @@ impl Clock {
     /// Times run from 0 to one below [`NEVER`].
     const ROUND: u64 = NEVER as u64;
 
-    /// 65,536 units to a drive write, or fewer on small drives: fine enough for ages that are compared with
-    /// block lifespans, and it takes 65,535 drive writes to run round.
+    /// Creates a clock with 65,536 units per drive write, or fewer on small drives: precise enough for ages that are
+    /// compared with block lifespans. The times wrap around after 65,535 drive writes.
     pub(super) fn new(logical_pages: u32) -> Self {
         Clock { unit: u64::from(logical_pages).div_ceil(1 << 16).max(1) }
     }
@@ -26,37 +26,37 @@ impl Clock {
         (now / self.unit % Self::ROUND) as u32
     }
 
-    /// Host pages written since `time`, to a unit; short by a whole number of rounds if longer than one.
+    /// Returns the host pages written since `time`, to a unit; whole wraparounds are lost.
     fn age(self, time: u32, now: u64) -> u64 {
         (u64::from(self.time(now)) + Self::ROUND - u64::from(time)) % Self::ROUND * self.unit
     }
 }
 
-/// When each page was last written by the host, 4 bytes a page.
+/// Time of each page's last host write, 4 bytes per page.
 pub(super) struct LastWrites {
     clock: Clock,
     times: Vec<u32>,
 }
 
 impl LastWrites {
-    /// No page was written.
+    /// Creates a table in which no page was written.
     pub(super) fn new(logical_pages: u32) -> Self {
         Self::of(logical_pages, logical_pages)
     }
 
-    /// The same for so many parts of a drive of so many pages, each with a number as if it were a page.
+    /// Creates a table for `parts` numbered parts of a drive of `logical_pages` pages; each part is used like a page.
     pub(super) fn of(parts: u32, logical_pages: u32) -> Self {
         LastWrites { clock: Clock::new(logical_pages), times: vec![NEVER; parts as usize] }
     }
 
-    /// Host pages written since the page was; `None` if it holds nothing.
+    /// Returns the host pages written since the page was written, or `None` for a page without data.
     #[inline]
     pub(super) fn age(&self, page: Lpn, now: u64) -> Option<u64> {
         let time = self.times[page.index()];
         (time != NEVER).then(|| self.clock.age(time, now))
     }
 
-    /// The page is written; its age until then.
+    /// Records a write of the page; returns its age before.
     #[inline]
     pub(super) fn written(&mut self, page: Lpn, now: u64) -> Option<u64> {
         let age = self.age(page, now);
@@ -64,7 +64,7 @@ impl LastWrites {
         age
     }
 
-    /// The page holds nothing any more.
+    /// Records that the page holds no data.
     pub(super) fn forget(&mut self, page: Lpn) {
         self.times[page.index()] = NEVER;
     }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_of_the_last_write_and_survive_the_end_of_32_bits() {
+    fn ages_count_from_the_last_write_across_wraparound() {
         let mut writes = LastWrites::new(10);
         assert_eq!(writes.written(Lpn(3), 7), None);
         assert_eq!(writes.written(Lpn(3), 19), Some(12));

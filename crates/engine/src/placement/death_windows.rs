@@ -1,4 +1,4 @@
-//! Pages by the window of time in which they will die, which is known: a near-optimal offline algorithm.
+//! Placement by the time window of a page's known invalidation: a near-optimal offline algorithm.
 
 use super::windows::Windows;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Streams, 2 or more: one for each of the next windows, and one for what dies later. Half as many as spare blocks unless given,
-    /// and 128 at most.
+    /// Streams, 2 or more: one for each of the next windows, and one for later invalidations. Default: half the
+    /// number of spare blocks, at most 128.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
     pub streams: Option<u8>,
-    /// Host writes of a window, 1 or more; so many unless given that all that is seen ahead has a
-    /// window, but no more than there are spare pages.
+    /// Host writes per window, 1 or more. Default: the look-ahead divided among the windows, but at most the number
+    /// of spare pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub window_pages: Option<u32>,
-    /// Drive writes that are seen ahead, above 0; each takes 4 bytes of memory a logical page.
+    /// Look-ahead in drive writes, above 0; each takes 4 bytes of memory per logical page.
     pub look_ahead: f64,
 }
 
@@ -52,13 +52,14 @@ impl PlacementKind for Config {
     }
 }
 
-/// What dies in one window goes to one stream, whenever it is written or moved.
+/// Pages that are invalidated in the same window go to the same stream, regardless of when they are written or moved.
 ///
-/// With windows of `T` writes and lives of up to `H`, some `T / 2` dead pages wait for their window to end and `H / T` open blocks are
-/// half empty; with enough spare space for both nothing is ever rewritten. At the best `T` that is the root of `H b` pages for blocks of
-/// `b`, a share of the drive that falls as the root of its size: so rewrites become negligible as drives grow, which is what is public of
-/// the offline algorithm of Lange, Naor and Yadgar. That windows are of equal length, how many have a stream, and that what dies later is
-/// sorted only when cleaning moves it, are our own.
+/// With windows of `T` writes and lives of up to `H`, about `T / 2` invalid pages wait for the end of their window,
+/// and `H / T` open blocks are half empty. With enough spare space for both, nothing is ever rewritten. For blocks of
+/// `b` pages the best `T` is the square root of `H b` pages, a fraction of the drive that falls with the root of its
+/// size. Rewrites thus become negligible as drives grow; this much is public of the offline algorithm of Lange, Naor
+/// and Yadgar. Our own choices are the equal length of windows, the number of windows with a stream, and that
+/// cleaning sorts pages of later windows only when it moves them.
 pub struct DeathWindows {
     windows: Windows,
     foresight: Foresight,

@@ -1,4 +1,4 @@
-//! Extents of the address space with write counters: hot and cold ones.
+//! Extents of the address space with write counters, to separate hot and cold data.
 
 use super::classes::not_zero;
 use super::runs::{Run, Runs};
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Extents at most, 1 or more.
+    /// Maximum number of extents, 1 or more.
     #[schemars(range(min = 1))]
     pub extents: u32,
-    /// Writes from which an extent is hot, 1 to 15.
+    /// Number of writes from which an extent is hot, 1 to 15.
     #[schemars(range(min = 1, max = 15))]
     pub threshold: u8,
-    /// Runs of pages after which all counters are halved, 1 or more.
+    /// Number of runs of pages after which all counters are halved, 1 or more.
     #[schemars(range(min = 1))]
     pub decay_runs: u32,
 }
@@ -64,7 +64,7 @@ const HOT: StreamId = StreamId(0);
 const COLD: StreamId = StreamId(1);
 const CLEANED: StreamId = StreamId(2);
 
-/// Counters are of four bits.
+/// Largest value of the four-bit counters.
 const MOST_WRITES: u8 = 15;
 
 /// Pages from `first` up to the next extent.
@@ -74,31 +74,31 @@ struct Extent {
     writes: u8,
 }
 
-/// Extent-based temperature identification: the address space begins as one extent; a write cuts extents where it
-/// begins and ends, as long as there are not too many, and counts in all that it covers whole. After a number of
-/// writes all counters are halved, and neighbours with equal ones, or that are both cold, become one.
+/// Extent-based temperature identification. The address space begins as one extent. A write cuts extents where it
+/// begins and ends, up to the maximum number, and counts in all extents that it covers completely. After a number of
+/// writes all counters are halved, and neighbours that have equal counters or are both cold are merged.
 ///
-/// A run of consecutive pages is taken for a write, and counts when it is over: its own pages go by what was known
-/// before. Numbers are those of the simulator of Wang et al. (FAST 2022). A trimmed page says nothing of its extent.
+/// A run of consecutive pages stands for a write and counts when it ends: its own pages are placed by the state
+/// before. The numbers are those of the simulator of Wang et al. (FAST 2022). A trim does not affect its extent.
 pub struct Extents {
     most: usize,
     threshold: u8,
     decay_runs: u32,
     logical_pages: u32,
     runs: Runs,
-    /// Runs since counters were halved.
+    /// Runs since counters were last halved.
     counted: u32,
-    /// In the order of their pages; room for all is taken at the beginning.
+    /// In page order; allocated in full at the beginning.
     extents: Vec<Extent>,
 }
 
 impl Extents {
-    /// The extent that holds the page.
+    /// Returns the index of the extent that holds the page.
     fn find(&self, page: u32) -> usize {
         self.extents.partition_point(|extent| extent.first <= page) - 1
     }
 
-    /// Cuts the extent that holds `page` in front of it, if it does not begin there and there is room.
+    /// Cuts the extent that holds `page` in front of the page, unless the extent begins there or there is no room.
     fn cut(&mut self, page: u32) {
         if page >= self.logical_pages || self.extents.len() == self.most {
             return;
@@ -187,19 +187,20 @@ mod tests {
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (30, 0)]);
         extents.count(Run { first: 20, pages: 80 });
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (20, 2), (30, 1)]);
-        // Room for one cut: in front of 12 and not behind it. What begins at 12 is not covered whole.
+        // There is room for one cut: in front of page 12 but not after the run. The extent that begins at 12 is not
+        // covered completely.
         extents.count(Run { first: 12, pages: 3 });
         assert_eq!(pairs(&extents), [(0, 0), (10, 1), (12, 1), (20, 2), (30, 1)]);
-        // The fourth halves all: 0, 0, 1, 1 and 0, all of them cold and so one again.
+        // The fourth run halves all counters to 0, 0, 1, 1 and 0; all extents are cold and merged to one.
         extents.count(Run { first: 12, pages: 8 });
         assert_eq!(pairs(&extents), [(0, 0)]);
     }
 
     #[test]
-    fn a_run_counts_when_it_is_over() {
+    fn run_counts_only_after_its_end() {
         let mut placement = try_build(json!({"kind": "eti", "threshold": 1}), 100).unwrap();
         let streams: Vec<u8> = [3, 4, 3, 50, 4].map(|page| placement.place(&host(page, 0)).0).into();
-        // Cold until the run of 3 and 4 is over; page 50 was never written before.
+        // Cold until the run of 3 and 4 has ended; page 50 was never written before.
         assert_eq!(streams, [1, 1, 0, 1, 0]);
         assert_eq!(placement.place(&cleaned(3, 0, 0)), StreamId(2));
         assert_eq!((placement.streams(), placement.memory_bytes()), (3, 800));

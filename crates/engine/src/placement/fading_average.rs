@@ -1,4 +1,4 @@
-//! Write counts of pages beside a fading average.
+//! Write counts of pages, compared with a fading average.
 
 use super::classes::ClassStreams;
 use super::runs::Runs;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Classes, hence streams, 1 or more.
+    /// Classes, and thus streams, 1 or more.
     #[schemars(range(min = 1))]
     pub classes: u8,
-    /// Factor between the counts at which one class and the next begin, above 1.
+    /// Ratio of the counts at which one class and the next begin, above 1.
     pub base: f64,
 }
 
@@ -51,22 +51,22 @@ impl PlacementKind for Config {
     }
 }
 
-/// Counts the host writes of each page less its movements; class `c` begins above `average * base^(c - 1)`, and
-/// stream 0 is the highest class.
+/// Counts the host writes of each page minus its moves. Class `c` begins above `average * base^(c - 1)`; stream 0 is
+/// the highest class.
 ///
-/// With each run of `k` consecutive pages the average becomes `average + (k - average) / n`, with `n` the pages that
-/// hold data: what fades is the mean length of runs over the last `n` of them. So stands it in the simulator of Wang
-/// et al. (FAST 2022); the paper itself was not to be had. Counters are of 16 bits and stay at their highest value. A
-/// trimmed page begins again from 0.
+/// With each run of `k` consecutive pages the average becomes `average + (k - average) / n`, where `n` is the number
+/// of pages that hold data. The average is thus a fading mean of the run lengths. This follows the simulator of Wang
+/// et al. (FAST 2022); the paper itself was not available. Counters have 16 bits and saturate. A trimmed page
+/// restarts from 0.
 pub struct FadingAverage {
     streams: ClassStreams,
     highest: u8,
     base: f64,
     runs: Runs,
     average: f64,
-    /// Pages that hold data; those whose counter cleaning has brought down to 0 are among them.
+    /// Pages that hold data, including those whose counter cleaning has reduced to 0.
     written: u32,
-    /// The counter plus one; 0 for a page that holds nothing.
+    /// Counter of each page plus one; 0 for a page without data.
     counts: Vec<u16>,
 }
 
@@ -121,16 +121,16 @@ mod tests {
         let value = json!({"kind": "fadac", "classes": 3, "base": 2.0});
         let mut placement = try_build(value, 10).unwrap();
         let mut write = |page, now| placement.place(&host(page, now)).0;
-        // No run has ended: there is no average, and all is of the lowest class.
+        // No run has ended: there is no average, and every page is of the lowest class.
         assert_eq!(write(1, 0), 2);
-        // The run of one page ended while one page held data: the average is 1. Above it from 2 on, above twice it
-        // from 3 on.
+        // The run of one page ended while one page held data: the average is 1. Counts from 2 are above it, counts
+        // from 3 above twice it.
         assert_eq!([write(1, 1), write(1, 2), write(1, 3)], [1, 0, 0]);
-        // Two runs of one page more with one page: the average stays. A run of three (5, 6, 7), after which four pages
-        // hold data: 1 + (3 - 1) / 4 = 1.5; a count of 2 is above it, and 3 not above twice it.
+        // Two more runs of one page, with one page of data: the average stays. A run of three (5, 6, 7), after which
+        // four pages hold data: 1 + (3 - 1) / 4 = 1.5; a count of 2 is above it, and 3 is not above twice it.
         assert_eq!([write(5, 4), write(6, 5), write(7, 6)], [2, 2, 2]);
         assert_eq!([write(5, 7), write(5, 8)], [1, 0], "then runs of one page bring it down to 1.375");
-        // Cleaning takes one off: 4, 3, 2, 1, 0 and no lower.
+        // Each move reduces the count by one: 4, 3, 2, 1, 0 and no lower.
         let moved: Vec<u8> = (0..6).map(|now| placement.place(&cleaned(1, now, 0)).0).collect();
         assert_eq!(moved, [0, 1, 2, 2, 2, 2]);
         placement.trimmed(Lpn(5));

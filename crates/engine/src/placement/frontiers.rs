@@ -1,4 +1,5 @@
-//! The blind placements: one write frontier for everything, or one for the host and one for cleaning.
+//! Placements without knowledge of the data: one write frontier for all pages, or one for the host and one for
+//! cleaning.
 
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
@@ -9,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// The single frontier has no settings.
 ///
-/// Host and cleaned pages share a block only where it is reclaimed in place. With a free pool, cleaning writes
-/// several blocks in a row until the pool is full, so most blocks hold the one kind or the other all the same.
+/// Host and cleaned pages share a block only with in-place reclaim. With a free pool, cleaning writes several blocks
+/// in a row until the pool is full, so most blocks still hold only one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Single {}
@@ -46,19 +47,19 @@ impl PlacementKind for Double {
     }
 }
 
-/// Stream 0 takes host writes; cleaned pages go to `cleaning`.
+/// Placement that puts host writes in stream 0 and cleaned pages in `cleaning`.
 #[derive(Clone, Copy, Debug)]
 pub struct Frontiers {
     cleaning: StreamId,
 }
 
 impl Frontiers {
-    /// One frontier for everything.
+    /// Creates one frontier for all pages.
     pub fn single() -> Self {
         Frontiers { cleaning: StreamId(0) }
     }
 
-    /// One frontier for the host and one for cleaning.
+    /// Creates one frontier for the host and one for cleaning.
     pub fn double() -> Self {
         Frontiers { cleaning: StreamId(1) }
     }

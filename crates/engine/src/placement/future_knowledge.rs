@@ -1,4 +1,4 @@
-//! Pages by how many blocks' worth of host writes they will live on: the baseline with future knowledge of SepBIT.
+//! Placement by a page's remaining life in blocks of host writes: SepBIT's baseline with future knowledge.
 
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Streams, 2 or more; the last takes all that lives longer than the others' time.
+    /// Streams, 2 or more; the last takes all pages that live longer than the others' time.
     #[schemars(range(min = 2))]
     pub streams: u8,
 }
 
 impl Default for Config {
-    /// As in the paper's evaluation.
+    /// Value of the paper's evaluation.
     fn default() -> Self {
         Config { streams: 6 }
     }
@@ -52,9 +52,11 @@ impl PlacementKind for Config {
     }
 }
 
-/// Stream `i` takes what dies within the `i + 1`th block's worth of host writes from now on, the last one all else.
+/// Stream `i` takes pages that are invalidated within the `i + 1`th block of host writes from now; the last stream
+/// takes all others.
 ///
-/// Pages that cleaning moves are placed by what is left of their life. What is known needs no memory of a device's: none could have it.
+/// Pages that cleaning moves are placed by their remaining life. No memory is reported: no device could have this
+/// knowledge.
 pub struct FutureKnowledge {
     streams: u8,
     block_pages: u64,

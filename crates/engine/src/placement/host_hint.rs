@@ -1,4 +1,4 @@
-//! The streams that the host names.
+//! Placement by the host's stream hints.
 
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
@@ -7,25 +7,25 @@ use crate::units::StreamId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where host writes go whose hint is not below the number of streams.
+/// Stream of host writes whose hint is not below the number of streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Beyond {
-    /// To the stream of the hint modulo the number of streams.
+    /// The hint modulo the number of streams.
     #[default]
     Wrap,
-    /// All to the last stream.
+    /// The last stream.
     Last,
 }
 
-/// Where cleaned pages go.
+/// Stream of cleaned pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cleaned {
-    /// Back to the stream of the block they are moved from: what Flexible Data Placement calls persistently isolated.
+    /// The stream of the block that a page is moved from; Flexible Data Placement calls this persistently isolated.
     #[default]
     Keep,
-    /// All to one stream of their own: initially isolated.
+    /// One separate stream for all; Flexible Data Placement calls this initially isolated.
     Apart,
 }
 
@@ -36,9 +36,9 @@ pub struct Config {
     /// Streams for host writes, 1 or more.
     #[schemars(range(min = 1))]
     pub streams: u8,
-    /// What happens to hints that are not below `streams`.
+    /// Stream of host writes whose hint is not below `streams`.
     pub beyond: Beyond,
-    /// Where cleaned pages go.
+    /// Stream of cleaned pages.
     pub cleaned: Cleaned,
 }
 
@@ -66,9 +66,9 @@ impl PlacementKind for Config {
     }
 }
 
-/// Hint `h` is stream `h`; writes without a hint (0) are stream 0, together with those of hint 0.
+/// Hint `h` is stream `h`; writes without a hint go to stream 0, like those with hint 0.
 ///
-/// Keeps no table: the engine knows each block's stream.
+/// This placement keeps no table: the engine knows each block's stream.
 pub struct HostHint {
     config: Config,
 }

@@ -1,4 +1,4 @@
-//! Host writes clustered by the interval since the page was written before.
+//! Clusters of host writes with similar rewrite intervals.
 
 use super::classes::{cleaned_apart, not_zero};
 use super::clock::LastWrites;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Clusters of host writes at most, 1 or more; cleaned pages have one more stream.
+    /// Maximum number of clusters of host writes, 1 or more; cleaned pages have one more stream.
     #[schemars(range(min = 1))]
     pub clusters: u8,
     /// Clusters are split and merged each time the host has filled this many blocks, 1 or more.
@@ -59,40 +59,40 @@ struct Cluster {
     centre: f64,
     /// Pages in the open block.
     in_block: u64,
-    /// Pages since clusters were adjusted.
+    /// Pages since clusters were last adjusted.
     written: u64,
     is_used: bool,
-    /// Whether the cluster ends when its block is full.
+    /// True if the cluster ends when its block is full.
     ends: bool,
 }
 
-/// K-means as writes come: a host write goes to the cluster whose centre is nearest to its rewrite interval, the host pages
-/// written since the page was; a centre is the mean over the pages in its open block. Stream `c` is cluster `c`, the last
-/// stream takes what is cleaned.
+/// Online k-means: a host write goes to the cluster whose centre is nearest to its rewrite interval, the host pages
+/// written since the page was last written. A centre is the mean over the pages in the cluster's open block. Stream
+/// `c` is cluster `c`; the last stream takes cleaned pages.
 ///
-/// A page that was cleaned lived longer than its cluster should: when it is written again, the age at which it was
-/// cleaned is added to its interval. A first write has an interval of 0. After every 256 filled blocks a cluster that
-/// took more than half of the writes is split, if one is free; its new neighbour begins half way to the next lower
-/// centre. Otherwise the first that took less than a block ends once its block is full.
+/// A page that was cleaned lived longer than its cluster should: at its next write, the age at which it was cleaned
+/// is added to its interval. A first write has an interval of 0. After every 256 filled blocks, a cluster that took
+/// more than half of the writes is split, if a cluster is unused; the new cluster begins half way to the next lower
+/// centre. Otherwise the first cluster that took less than a block ends when its block is full.
 ///
-/// The paper was not to be had; rules and numbers are those of the simulator of Wang et al. (FAST 2022), which
-/// measures intervals in microseconds. Blocks are told by counting pages: after a spill or a failed block they are a
-/// little off. A trimmed page is new when it is written again.
+/// The paper was not available; rules and numbers are those of the simulator of Wang et al. (FAST 2022), which
+/// measures intervals in microseconds. Block boundaries are derived from page counts: after a spill or a failed block
+/// they are slightly off. A trimmed page counts as new when it is rewritten.
 pub struct IntervalClusters {
     cleaned: StreamId,
     block_pages: u64,
     adjust_after: u64,
-    /// Host pages since clusters were adjusted.
+    /// Host pages since clusters were last adjusted.
     written: u64,
     clusters: Vec<Cluster>,
     last_writes: LastWrites,
-    /// Age at which each page was last cleaned since it was written, in units of `penalty_unit` host pages.
+    /// Age at which each page was last cleaned since its last write, in units of `penalty_unit` host pages.
     penalties: Vec<u32>,
     penalty_unit: u64,
 }
 
 impl IntervalClusters {
-    /// The used cluster with the nearest centre; among equals the one of the highest number.
+    /// Returns the used cluster with the nearest centre; among equals the one with the highest number.
     fn nearest(&self, interval: f64) -> usize {
         let used = self.clusters.iter().enumerate().filter(|(_, cluster)| cluster.is_used);
         let distance = |cluster: &Cluster| (cluster.centre - interval).abs();
@@ -183,16 +183,17 @@ mod tests {
         let mut write = |page, now| placement.place(&host(page, now)).0;
         // First writes have an interval of 0; all centres are 0, and the last of equals is taken.
         assert_eq!([write(1, 0), write(2, 1)], [1, 1]);
-        // Interval 30: both are as near; the mean of 0, 0 and 30 is 10.
+        // Interval 30: both centres are equally near; the mean of 0, 0 and 30 is 10.
         assert_eq!(write(1, 30), 1);
-        // Interval 4 is nearer to 0 (cluster 0, which it moves to 4); 6 is as well; then cluster 0 is at 5.
+        // Interval 4 is nearer to 0 and moves the centre of cluster 0 to 4; interval 6 is nearer to 4 and moves it to
+        // 5.
         assert_eq!([write(1, 34), write(1, 40)], [0, 0]);
         // 7 is nearer to 5; 9 is nearer to 10.
         assert_eq!([write(1, 47), write(1, 56)], [0, 1]);
         assert_eq!(placement.place(&cleaned(1, 60, 1)), StreamId(2));
-        // It was cleaned at an age of 4, and is written at an age of 5: an interval of 9.
+        // The page was cleaned at an age of 4, and is written at an age of 5: an interval of 9.
         assert_eq!(placement.place(&host(1, 61)), StreamId(1));
-        // Without having been cleaned since, 5 is 5.
+        // Not cleaned since, so the interval is 5.
         assert_eq!(placement.place(&host(1, 66)), StreamId(0));
         placement.trimmed(Lpn(1));
         assert_eq!(placement.place(&host(1, 70)), StreamId(0), "new again: 0 is nearest to the lower centre");
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn idle_clusters_end_and_busy_ones_are_split() {
-        // Blocks of 32 pages, adjusted after two of them.
+        // Blocks of 32 pages, adjusted after every two.
         let config = Config { clusters: 3, adjust_blocks: 2 };
         let size = StoreSize { blocks: 200, pages_per_block: 32, logical_pages: 1000, seed: Seed(1) };
         let mut placement =
@@ -209,14 +210,15 @@ mod tests {
         let used = |placement: &IntervalClusters| -> Vec<bool> {
             placement.clusters.iter().map(|cluster| cluster.is_used).collect()
         };
-        // New pages only: all go to cluster 2; cluster 0 took nothing and ends at once, cluster 1 the time after.
+        // Only new pages: all go to cluster 2. Cluster 0 took nothing and ends at once, cluster 1 at the next
+        // adjustment.
         let write = |placement: &mut IntervalClusters, pages: std::ops::Range<u32>| {
             pages.for_each(|page| assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(2)));
         };
         write(&mut placement, 0..65);
         assert_eq!(used(&placement), [false, true, true]);
         write(&mut placement, 65..129);
-        // Cluster 2 took more than half of the writes and is split instead, into the free place.
+        // Cluster 2 took more than half of the writes and is split into the free cluster instead.
         assert_eq!(used(&placement), [true, true, true]);
         assert_eq!(placement.clusters[0].centre, 0.0);
     }

@@ -1,4 +1,4 @@
-//! Which append stream a page goes to.
+//! Placements: policies that select the append stream of a page.
 //!
 //! To add a placement: write `placement/<name>.rs` with a configuration that implements [`PlacementKind`] and a
 //! type that implements [`Placement`], and add its line to the table at the end of this file.
@@ -38,74 +38,75 @@ use crate::foresight::{Foresight, unforeseen};
 use crate::temperature::Temperature;
 use crate::units::{Lpn, StreamId};
 
-/// What a placement is told about a page that is about to be appended.
+/// Properties of a page that is about to be appended.
 #[derive(Clone, Copy, Debug)]
 pub struct PageContext {
     /// The page.
     pub page: Lpn,
-    /// Host write, or moved by cleaning.
+    /// Host write, or move by cleaning.
     pub cause: Cause,
     /// Host pages written to the layer before this one.
     pub now: u64,
-    /// The stream of the block it is moved from; `None` for a host write.
+    /// Stream of the block that the page is moved from; `None` for a host write.
     pub from: Option<StreamId>,
-    /// The host's stream hint; 0 where it gives none.
+    /// The host's stream hint; 0 without a hint.
     pub hint: u16,
-    /// How many logical pages of a deduplicating layer share the page; 1 for all others and for host writes.
+    /// Number of logical pages of a deduplicating layer that share the page; 1 for all other layers and for host
+    /// writes.
     pub references: u32,
 }
 
-/// Maps pages to append streams. It decides; the engine appends.
+/// Maps pages to append streams. The placement decides; the engine appends.
 ///
-/// The same calls give the same streams; a placement that draws at random takes its seed from the store's.
+/// Equal calls give equal streams; a placement with random decisions derives its seed from the store's.
 pub trait Placement: Send {
-    /// Number of streams; stream ids are below it.
+    /// Returns the number of streams; stream ids are below it.
     fn streams(&self) -> u8;
 
-    /// The stream that every host write goes to, if it is always the same one.
+    /// Returns the stream of every host write, if it is constant.
     ///
-    /// A constant answer for the lifetime of the store; `Some` lets the engine append in long runs.
+    /// The answer is constant for the lifetime of the store; `Some` lets the engine append in long runs.
     fn host_stream(&self) -> Option<StreamId> {
         None
     }
 
-    /// The stream that every cleaned page goes to, if it is always the same one.
+    /// Returns the stream of every cleaned page, if it is constant.
     fn cleaning_stream(&self) -> Option<StreamId> {
         None
     }
 
-    /// The stream for one page. Called once for every page appended, unless the stream is fixed.
+    /// Returns the stream of one page. Called once for every appended page, unless the stream is constant.
     fn place(&mut self, context: &PageContext) -> StreamId;
 
-    /// A victim was taken: the block belonged to `stream`, was opened at host write `opened_at` and holds
-    /// `valid_pages` valid pages.
+    /// Notifies the placement of a victim: the block belonged to `stream`, was opened at host write `opened_at` and
+    /// holds `valid_pages` valid pages.
     fn reclaimed(&mut self, stream: StreamId, opened_at: u64, now: u64, valid_pages: u32) {
         let _ = (stream, opened_at, now, valid_pages);
     }
 
-    /// Whether [`Placement::reclaimed`] and [`PageContext::from`] are of interest; if not, the engine
-    /// keeps neither a block's stream nor its opening time.
+    /// True if the placement uses [`Placement::reclaimed`] and [`PageContext::from`]; otherwise the engine stores
+    /// neither a block's stream nor its opening time.
     fn wants_block_history(&self) -> bool {
         false
     }
 
-    /// Whether [`PageContext::references`] is of interest.
+    /// True if the placement uses [`PageContext::references`].
     fn wants_references(&self) -> bool {
         false
     }
 
-    /// How many blocks each of the first streams shall have, in their order, the others sharing what is left; empty if any
-    /// number will do. Of use to victim policies that go by it.
+    /// Returns the target number of blocks of each of the first streams; the other streams share the remaining
+    /// blocks. Empty without targets. Used by victim policies that follow such targets.
     fn wanted_blocks(&self) -> &[u32] {
         &[]
     }
 
-    /// A page was trimmed.
+    /// Notifies the placement of a trimmed page.
     fn trimmed(&mut self, page: Lpn) {
         let _ = page;
     }
 
-    /// Bytes of memory a device would need for the placement's own tables.
+    /// Returns the bytes of memory that a device would need for the placement's own tables.
     fn memory_bytes(&self) -> usize {
         0
     }
@@ -144,21 +145,21 @@ impl Placement for Box<dyn Placement> {
     }
 }
 
-/// What a placement is built for.
+/// Inputs for building a placement.
 pub struct PlacementContext<'a> {
-    /// The sizes of the store.
+    /// Sizes of the store.
     pub size: &'a StoreSize,
-    /// What is known of the workload; `None` where all its pages are alike or change with time.
+    /// Temperature of the workload's pages; `None` if all pages are alike or change with time.
     pub temperature: Option<Box<dyn Temperature>>,
-    /// What will be written; `None` where nobody can say.
+    /// Future writes of the workload; `None` if unknown.
     pub foresight: Option<Foresight>,
 }
 
 impl PlacementContext<'_> {
-    /// What will be written, for the placement `name`, which sees `reach` host writes ahead.
+    /// Returns the future writes for the placement `name`, which looks `reach` host writes ahead.
     ///
     /// # Errors
-    /// Nobody can say.
+    /// Fails if the future writes are unknown.
     fn foresight(&self, name: &str, reach: u64) -> Result<Foresight, ConfigError> {
         let foresight = self.foresight.as_ref().map(|foresight| foresight.within(reach));
         foresight.ok_or_else(|| unforeseen("kind", name))
@@ -169,39 +170,40 @@ impl PlacementContext<'_> {
 pub trait PlacementKind {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// What it builds.
+    /// Type of the placement.
     type Placement: Placement + 'static;
-    /// Host writes that it has to see ahead, in a store of that size; `None` for all that do without.
+    /// Returns the look-ahead in host writes for a store of that size; `None` for placements without one.
     fn reach(&self, size: &StoreSize) -> Option<u64> {
         let _ = size;
         None
     }
-    /// The placement for a store, or the setting that does not fit.
+    /// Builds the placement for a store; the error names the setting that does not fit.
     fn build(&self, context: PlacementContext<'_>) -> Result<Self::Placement, ConfigError>;
 }
 
 macro_rules! placement_table {
     ($($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty;)*) => {
         named_config! {
-            /// Which placement a layer uses, with its settings: a name, or a table with the name as `kind`.
+            /// Placement of a layer, with its settings: a name, or a table with the name as `kind`.
             enum PlacementConfig, list PLACEMENTS, aliases PLACEMENT_ALIASES,
             of PlacementKind, called "placement", tag "kind";
             $($(#[serde(alias = $alias)])? $Variant: $Settings;)*
         }
 
         impl PlacementConfig {
-            /// Builds the placement behind a pointer.
+            /// Builds the placement as a trait object.
             pub fn build_boxed(&self, context: PlacementContext<'_>) -> Result<Box<dyn Placement>, ConfigError> {
                 match self { $(Self::$Variant(config) => Ok(Box::new(config.build(context)?)),)* }
             }
 
-            /// Host writes that it has to see ahead, in a store of that size; `None` for all that do without. Such a placement has more
-            /// streams than a device could afford, which share the blocks that wait erased.
+            /// Returns the look-ahead in host writes for a store of that size; `None` for placements without one. A
+            /// placement with look-ahead has more streams than a device could afford; its streams share the erased
+            /// blocks in reserve.
             pub fn reach(&self, size: &StoreSize) -> Option<u64> {
                 match self { $(Self::$Variant(config) => config.reach(size),)* }
             }
 
-            /// Whether it must know what will be written.
+            /// True if the placement must know future writes.
             pub fn foresees(&self) -> bool {
                 self.reach(&StoreSize::LEAST).is_some()
             }
@@ -233,14 +235,14 @@ placement_table! {
 }
 
 impl Default for PlacementConfig {
-    /// The double frontier, which separates data without knowing anything about it.
+    /// Returns the double frontier, which separates data without any knowledge of the data.
     fn default() -> Self {
         PlacementConfig::Double(frontiers::Double::default())
     }
 }
 
 impl PlacementConfig {
-    /// References that a page may have without being cold; only of the placement by references.
+    /// Returns the number of references up to which a page is not cold; only for the placement by references.
     pub fn reference_threshold(&self) -> Option<u32> {
         match self {
             Self::References(config) => Some(config.threshold),
@@ -248,8 +250,8 @@ impl PlacementConfig {
         }
     }
 
-    /// The blind placements as their own type, for stores compiled for them; `None` for all others, which are
-    /// asked page by page and lose little by being boxed.
+    /// Returns the frontier placements as their own type, for stores compiled for them. `None` for all others, which
+    /// are called for every page and lose little by dynamic dispatch.
     pub fn frontiers(&self) -> Option<Frontiers> {
         match self {
             Self::Single(_) => Some(Frontiers::single()),

@@ -1,4 +1,4 @@
-//! Logs by update frequency: cleaning moves a page to the next colder one, an early rewrite to the next hotter one.
+//! Logs by update frequency: cleaning moves a page to the next colder log, an early rewrite to the next hotter log.
 
 use super::clock::LastWrites;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Logs at most, hence streams, 1 or more.
+    /// Maximum number of logs, and thus streams, 1 or more.
     #[schemars(range(min = 1))]
     pub logs: u8,
 }
@@ -47,31 +47,29 @@ impl PlacementKind for Config {
     }
 }
 
-/// The log of a page that holds nothing.
+/// Log of a page without data.
 const NONE: u8 = u8::MAX;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Log {
-    /// Pages whose current version is in the log.
+    /// Number of pages whose current version is in the log.
     valid: u64,
-    /// Pages of the log's reclaimed blocks, and the valid ones among them.
+    /// Pages of the log's reclaimed blocks, and the number of valid ones among them.
     reclaimed: u64,
     still_valid: u64,
 }
 
-/// Log 0 is the hottest and takes what is written for the first time. A page that is cleaned goes to the next colder
-/// log, which begins once the coldest one holds a block's worth of pages; a page that the host writes after fewer
-/// pages than a page of its log is expected to live goes to the next hotter one, with a probability of `(expected -
-/// interval) / expected`.
+/// Log 0 is the hottest and takes first writes. A cleaned page goes to the next colder log; a new log begins when the
+/// coldest log holds a block's worth of pages. A page that is rewritten after a shorter interval than expected for
+/// its log goes to the next hotter log, with a probability of `(expected - interval) / expected`.
 ///
-/// A page of a log is expected to be written again after half of the log's valid pages, times the share of valid
-/// pages in those of its blocks that were reclaimed: until one was, nothing goes to a hotter log. That is how it
-/// stands in the simulator of Wang et al. (FAST 2022), who compare it with SepBIT. A trimmed page begins again in log
-/// 0.
+/// The expected interval of a log is half of its valid pages, times the fraction of valid pages in its reclaimed
+/// blocks. Before the first reclaimed block, no page goes to a hotter log. This follows the simulator of Wang et al.
+/// (FAST 2022), which compares it with SepBIT. A trimmed page restarts in log 0.
 pub struct MultiLog {
     random: Random,
     block_pages: u32,
-    /// The coldest log in use.
+    /// Coldest log in use.
     coldest: u8,
     logs: Vec<Log>,
     last_writes: LastWrites,
@@ -160,23 +158,24 @@ mod tests {
 
     #[test]
     fn cleaning_makes_colder_and_early_rewrites_hotter() {
-        // Blocks of 32 pages. 40 pages in log 0.
+        // Blocks of 32 pages; 40 pages in log 0.
         let mut placement = try_build(json!({"kind": "ml", "logs": 2}), 100).unwrap();
         for page in 0..40 {
             assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(0));
         }
-        // Log 0 holds more than a block's worth: what is cleaned begins log 1, the coldest that there may be.
+        // Log 0 holds more than a block's worth: cleaned pages begin log 1, the coldest allowed.
         for page in 0..20 {
             assert_eq!(placement.place(&cleaned(page, 40, 0)), StreamId(1));
             assert_eq!(placement.place(&cleaned(page, 40, 1)), StreamId(1));
         }
-        // No block of log 1 was reclaimed: nothing is expected of it.
+        // No block of log 1 was reclaimed, so that it has no expected interval.
         assert_eq!(placement.place(&host(0, 41)), StreamId(1));
-        // Half of its pages valid: a life of 20 / 2 / 2 = 5 pages. Longer intervals do not promote.
+        // Half of the reclaimed pages are valid: an expected interval of 20 / 2 / 2 = 5 pages. Longer intervals do
+        // not promote.
         placement.reclaimed(StreamId(1), 0, 50, 16);
         assert_eq!(placement.place(&host(0, 46)), StreamId(1));
         assert_eq!(placement.place(&host(0, 146)), StreamId(1));
-        // Rewritten at once it is promoted surely.
+        // An immediate rewrite always promotes.
         assert_eq!(placement.place(&host(0, 146)), StreamId(0));
         assert_eq!(placement.place(&host(0, 146)), StreamId(0));
         placement.trimmed(Lpn(1));
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coldest_log_waits_until_it_holds_a_block() {
+    fn coldest_log_waits_until_it_holds_a_block() {
         let mut placement = try_build(json!({"kind": "multi_log"}), 100).unwrap();
         placement.place(&host(0, 0));
         assert_eq!(placement.place(&cleaned(0, 1, 0)), StreamId(0));

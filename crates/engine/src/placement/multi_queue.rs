@@ -1,4 +1,4 @@
-//! Chunks of the address space in several queues by how often they were written, with a time after which they descend.
+//! Chunks of the address space in queues by write count; a chunk that is not written descends after some time.
 
 use super::chunk_frequency::log_class;
 use super::classes::{cleaned_apart, not_zero};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Queues, hence classes of host writes, 1 or more; cleaned pages have one more stream.
+    /// Queues, and thus classes of host writes, 1 or more; cleaned pages have one more stream.
     #[schemars(range(min = 1))]
     pub queues: u8,
     /// Pages of a chunk, 1 or more.
@@ -62,31 +62,31 @@ struct Chunk {
     expires: u64,
 }
 
-/// AutoStream's MQ, after the replacement policy of that name: a chunk that was written `n` times is in queue
-/// `ln(n)`, at its end when it has just been written, and the writes to it go to the stream of that number. The first
-/// of each queue goes to the end of the next lower one when it has not been written for as long as the most written
-/// chunk took between its last two writes. The stream above the queues takes what is cleaned.
+/// AutoStream's MQ, after the Multi-Queue replacement policy. A chunk with `n` writes is in queue `ln(n)`, and moves
+/// to its end with each write. Writes to the chunk go to the stream with the queue's number. The first chunk of a
+/// queue expires if it was not written for longer than the interval between the last two writes of the hottest chunk.
+/// It then descends to the end of the next lower queue. The stream above the queues takes cleaned pages.
 ///
-/// Times are in runs of pages and chunks that these touch, as if each were a request. Chunks of 1 MiB of 4 KiB pages
-/// and the natural logarithm are those of the simulator of Wang et al. (FAST 2022). A chunk that goes down counts
-/// from there on as many writes as its new queue begins with: what the paper does with the count was not to be
-/// learnt, and without that the next write would undo the descent.
+/// Time is counted in chunks touched by runs of pages, as if each were a request. Chunks of 1 MiB of 4 KiB pages and
+/// the natural logarithm are those of the simulator of Wang et al. (FAST 2022). A descending chunk gets at most the
+/// smallest count of its new queue: the paper's rule for the count is unknown, and with the old count the next write
+/// would undo the descent.
 pub struct MultiQueue {
     cleaned: StreamId,
     chunk_pages: u32,
     runs: Runs,
     /// Chunks touched so far.
     now: u64,
-    /// Time after which a chunk goes down.
+    /// Time after which an unwritten chunk descends.
     lifetime: u64,
-    /// The chunk that was written most.
+    /// The chunk with the most writes.
     hottest: Option<u32>,
     chunks: Vec<Chunk>,
     queues: Rings,
 }
 
 impl MultiQueue {
-    /// Puts the chunk at the end of a queue.
+    /// Appends the chunk to a queue.
     fn append(&mut self, chunk: u32, queue: u8) {
         self.queues.push(chunk, queue);
         let known = &mut self.chunks[chunk as usize];
@@ -111,7 +111,7 @@ impl MultiQueue {
         }
     }
 
-    /// The first of the queue goes down, if its time is over.
+    /// Moves the first chunk of the queue down, if it has expired.
     fn descend(&mut self, queue: u8) {
         let is_over = |&first: &u32| self.chunks[first as usize].expires < self.now;
         let Some(first) = self.queues.first(queue).filter(is_over) else { return };
@@ -157,14 +157,16 @@ mod tests {
 
     #[test]
     fn chunks_rise_with_their_writes_and_descend_when_left_alone() {
-        // Ten chunks of one page each, so that a chunk is touched with each write.
+        // Ten chunks of one page each, so that each write touches one chunk.
         let mut placement = try_build(json!({"kind": "mq", "queues": 3, "chunk_pages": 1}), 10).unwrap();
         let mut write = |page| placement.place(&host(page, 0)).0;
-        // At 1 to 8: queues by ln of 1 to 8. The hottest chunk is written each time: a lifetime of 1.
+        // Times 1 to 8: queues by ln of 1 to 8. The hottest chunk is written each time: a lifetime of 1.
         assert_eq!((0..8).map(|_| write(4)).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 1, 1, 2]);
-        // At 9: chunk 7 is new. At 10, chunk 4, of time 8 and expiring at 9, goes down to queue 1 and counts 3 writes.
+        // Time 9: chunk 7 is new. Time 10: chunk 4, last written at 8 and expired at 9, descends to queue 1 with a
+        // count of 3.
         assert_eq!([write(7), write(7)], [0, 0]);
-        // At 11 to 12 it is still the hottest, with 3 writes, and chunk 7 with as many is not above it; the fourth write is.
+        // Times 11 and 12: chunk 4 is still the hottest, with 3 writes. Chunk 7, with as many, does not replace it;
+        // the fourth write of chunk 4 keeps it first.
         assert_eq!([write(7), write(4)], [1, 1]);
         assert_eq!(placement.place(&cleaned(4, 0, 0)), StreamId(3));
         // Ten chunks of 24 bytes; ten items and three heads of 8 bytes, ten marks, three lengths.
@@ -172,11 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn a_run_touches_each_of_its_chunks_once() {
+    fn run_touches_each_of_its_chunks_once() {
         let mut placement =
             try_build(json!({"kind": "multi_queue", "queues": 2, "chunk_pages": 4}), 16).unwrap();
         let mut write = |page| placement.place(&host(page, 0)).0;
-        // Chunks 0 and 1 are touched once by the first run, and once by each of two more: 3 in all.
+        // Chunks 0 and 1 are touched once by each of three runs.
         assert_eq!((0..8).map(&mut write).collect::<Vec<_>>(), [0; 8]);
         assert_eq!((0..8).map(&mut write).collect::<Vec<_>>(), [0; 8]);
         assert_eq!((0..8).map(&mut write).collect::<Vec<_>>(), [1; 8]);

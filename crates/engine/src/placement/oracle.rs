@@ -1,4 +1,4 @@
-//! Pages by their true temperature: what any detector of hot data can at best do.
+//! Placement by the true temperature of pages: upper bound for any detector of hot data.
 
 use super::classes::ClassStreams;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Whether cleaned pages have streams of their own, one a class.
+    /// True if cleaned pages have their own streams, one per class.
     #[serde(default)]
     pub separate_cleaning: bool,
 }
@@ -39,10 +39,10 @@ impl PlacementKind for Config {
     }
 }
 
-/// Asks the workload's [`Temperature`].
+/// Placement by the workload's [`Temperature`].
 ///
-/// A page's class never changes, so there is nothing to forget when it is trimmed, and nothing to keep: no
-/// device can have this knowledge at any size of table, and the memory reported is 0.
+/// A page's class never changes, so that trims need no handling and there is no state. The reported memory is 0: no
+/// device can have this knowledge at any table size.
 pub struct Oracle {
     streams: ClassStreams,
     temperature: Box<dyn Temperature>,

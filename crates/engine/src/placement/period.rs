@@ -1,8 +1,8 @@
-//! A number of host writes after which a placement forgets a part of what it knows.
+//! Periods of host writes, after which a placement decays its counts.
 
 use crate::config::ConfigError;
 
-/// Counts host writes and says when the period is over.
+/// Counter of host writes that signals the end of each period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Period {
     pages: u64,
@@ -10,7 +10,7 @@ pub(super) struct Period {
 }
 
 impl Period {
-    /// A period of `drive_writes` times the logical pages, the value of the setting `key`; at least one page.
+    /// Creates a period of `drive_writes` times the logical pages, from the setting `key`; at least one page.
     pub(super) fn of_drive_writes(
         drive_writes: f64,
         logical_pages: u32,
@@ -24,7 +24,7 @@ impl Period {
         Ok(Period { pages, left: pages })
     }
 
-    /// Counts a host write; true for the first after a whole period.
+    /// Counts a host write; returns true for the first write after a complete period.
     #[inline]
     pub(super) fn tick(&mut self) -> bool {
         let over = self.left == 0;
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_period_is_over_after_as_many_writes_as_it_has() {
+    fn period_ends_after_its_number_of_writes() {
         let mut period = Period::of_drive_writes(0.5, 6, "decay").unwrap();
         let over: Vec<bool> = (0..8).map(|_| period.tick()).collect();
         assert_eq!(over, [false, false, false, true, false, false, true, false]);

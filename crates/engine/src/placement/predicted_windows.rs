@@ -1,4 +1,5 @@
-//! Pages by the window of time in which they are predicted to die: an online algorithm with predictions of any quality.
+//! Placement by the time window of a page's predicted invalidation: an online algorithm with predictions of any
+//! quality.
 
 use super::windows::Windows;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -11,23 +12,24 @@ use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Settings of the predictions and of what is made of them.
+/// Settings of the predictions and of the windows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How wrong predictions are: the standard deviation of the natural logarithm of the predicted life over the true one, from 0.
+    /// Error of the predictions: standard deviation of the natural logarithm of predicted life over true life, from
+    /// 0.
     pub error: f64,
-    /// Streams, 2 or more: one for each of the next windows, and one for what dies later. Half as many as spare blocks unless given,
-    /// and 128 at most.
+    /// Streams, 2 or more: one for each of the next windows, and one for later invalidations. Default: half the
+    /// number of spare blocks, at most 128.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
     pub streams: Option<u8>,
-    /// Host writes of a window as long as predictions are good, 1 or more; so many unless given that all that is seen ahead has a
-    /// window, but no more than there are spare pages.
+    /// Host writes per window while predictions are good, 1 or more. Default: the look-ahead divided among the
+    /// windows, but at most the number of spare pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub window_pages: Option<u32>,
-    /// Drive writes that predictions see ahead, above 0; each takes 4 bytes of memory a logical page.
+    /// Look-ahead of the predictions in drive writes, above 0; each takes 4 bytes of memory per logical page.
     pub look_ahead: f64,
 }
 
@@ -37,7 +39,7 @@ impl Default for Config {
     }
 }
 
-/// Beyond that, one prediction in a thousand is within a factor of a million.
+/// Largest error; beyond it, only one prediction in a thousand is within a factor of a million.
 const WORST_ERROR: f64 = 1e4;
 
 impl PlacementKind for Config {
@@ -74,10 +76,10 @@ impl PlacementKind for Config {
     }
 }
 
-/// That a page dies later than anybody looks, or that none is there.
+/// Invalidation of a page beyond the look-ahead, or of a page without data.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The truth, and how it is blurred.
+/// Knowledge of the future, with an artificial error.
 struct Predictor {
     foresight: Foresight,
     error: f64,
@@ -85,7 +87,8 @@ struct Predictor {
 }
 
 impl Predictor {
-    /// When the version that write `now` makes is said to die; [`UNKNOWN`] if later than is looked.
+    /// Returns the predicted invalidation of the version that write `now` creates, or [`UNKNOWN`] beyond the
+    /// look-ahead.
     fn predict(&mut self, page: Lpn, now: u64) -> u64 {
         let (death, reach) = (self.foresight.write(page, now), self.foresight.reach());
         if self.error == 0.0 {
@@ -96,7 +99,7 @@ impl Predictor {
         if predicted <= reach as f64 { now + (predicted as u64).max(1) } else { UNKNOWN }
     }
 
-    /// A normal deviate (Box and Muller, Annals of Mathematical Statistics 29(2), 1958).
+    /// Returns a normal deviate (Box and Muller, Annals of Mathematical Statistics 29(2), 1958).
     fn normal(&mut self) -> f64 {
         let mut uniform = || ((self.random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
         let (radius, angle) = (libm::sqrt(-2.0 * libm::log(uniform())), std::f64::consts::TAU * uniform());
@@ -104,31 +107,32 @@ impl Predictor {
     }
 }
 
-/// What is held of a page.
+/// State of a page.
 #[derive(Clone, Copy)]
 struct Held {
-    /// The host write that wrote it.
+    /// Number of the host write that wrote the page.
     born: u64,
-    /// The one that it is said to die with.
+    /// Number of the host write that is predicted to invalidate the page.
     dies: u64,
 }
 
-/// Deaths that the last ones are averaged over, at least.
+/// Smallest number of recent invalidations over which errors are averaged.
 const FEWEST_DEATHS: f64 = 256.0;
 
-/// How far predictions can be relied on.
+/// Reliability of the predictions.
 struct Trust {
     windows: Windows,
-    /// By how many host writes predictions were wrong, of late.
+    /// Recent mean error of predictions, host writes.
     miss: f64,
-    /// Mean life of the same versions, and by how much that is wrong itself: what who knows nothing of a page can say of it.
+    /// Mean life of the same versions, and its mean absolute deviation: the error of a prediction without knowledge
+    /// of the page.
     life: f64,
     blind_miss: f64,
-    /// What one more counts.
+    /// Weight of a new observation.
     weight: f64,
-    /// Longest error that is told from others.
+    /// Upper limit for a single error.
     worst: f64,
-    /// The windows in use; `None`: predictions are worth nothing.
+    /// Windows in use; `None` if predictions are useless.
     used: Option<Windows>,
 }
 
@@ -145,7 +149,7 @@ impl Trust {
         }
     }
 
-    /// A page died with write `now`.
+    /// Updates the errors after write `now` invalidated a page.
     fn learn(&mut self, page: Held, now: u64) {
         let miss = (page.dies.abs_diff(now) as f64).min(self.worst);
         let life = ((now - page.born) as f64).min(self.worst);
@@ -162,27 +166,29 @@ impl Trust {
     }
 }
 
-/// What is predicted to die in one window goes to one stream, with windows as long as predictions are wrong.
+/// Pages predicted to be invalidated in the same window go to the same stream; windows are as long as the prediction
+/// error.
 ///
-/// Predictions come with writes. With exact ones this is the placement `death_windows`, but that what dies out of sight when it is written
-/// is not looked at again when it is moved. The mean error of late, seen whenever a page dies, is what windows are
-/// widened to: narrower ones would tell apart what is not known. Where fewer than two would be left, or the mean life would be as good a
-/// prediction, the host's pages go to one stream and moved ones to another, as the double frontier has it. Streams that are no longer used have their open blocks filled up first. What
-/// has outlived its prediction counts as dying later than anybody knows.
+/// Predictions come with writes. With exact predictions this is the placement `death_windows`, except that pages
+/// written with an unknown invalidation are not predicted again when moved. Windows are widened to the recent mean
+/// error, which is updated whenever a page is invalidated: narrower windows would not separate pages reliably. If
+/// fewer than two windows would be left, or the mean life predicts as well, host pages go to one stream and moved
+/// pages to another, like in the double frontier. Streams that are no longer used first fill their open blocks. A
+/// page that has outlived its prediction counts as one with an unknown invalidation.
 ///
-/// Of the algorithm of Lange, Naor and Yadgar it is public that it gains with better predictions and is never worse than greedy cleaning
-/// without; how that comes about here is our own.
+/// It is public of the algorithm of Lange, Naor and Yadgar that it gains with better predictions and is never worse
+/// than greedy cleaning without predictions; the method used here is our own.
 pub struct PredictedWindows {
     predictor: Predictor,
     pages: Vec<Held>,
     trust: Trust,
-    /// By stream: pages in the block that it has open, as far as can be seen from here.
+    /// For each stream, the pages in its open block, as far as the placement can know.
     open: Vec<u32>,
     block_pages: u32,
 }
 
 impl PredictedWindows {
-    /// The stream for a page that is said to die with `death`.
+    /// Returns the stream of a page that write `death` is predicted to invalidate.
     fn wanted(&self, death: u64, now: u64, cause: Cause) -> StreamId {
         match self.trust.used {
             Some(windows) => windows.stream((death != UNKNOWN && death >= now).then_some(death), now),
@@ -190,7 +196,7 @@ impl PredictedWindows {
         }
     }
 
-    /// `wanted` or, where that would open a block, a stream that is not used any more and has one open.
+    /// Returns `wanted` or, if `wanted` has no open block, an unused stream whose block is still open.
     fn filled_up(&mut self, wanted: StreamId) -> StreamId {
         let used = self.trust.used.map_or(2, |windows| usize::from(windows.streams()));
         let left = || (used..self.open.len()).find(|&stream| self.open[stream] > 0);

@@ -1,4 +1,4 @@
-//! Classes that a page climbs with each host write and descends each time it is cleaned.
+//! Classes that a page ascends with each host write and descends with each move by cleaning.
 
 use super::classes::ClassStreams;
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Classes, hence streams, 1 or more.
+    /// Classes, and thus streams, 1 or more.
     #[schemars(range(min = 1))]
     pub classes: u8,
 }
@@ -40,14 +40,14 @@ impl PlacementKind for Config {
     }
 }
 
-/// The level of a page that holds nothing.
+/// Level of a page without data.
 const UNWRITTEN: u8 = u8::MAX;
 
-/// Dynamic data clustering: a page begins in the lowest class, each host write promotes it by one, each cleaning
-/// demotes it by one. Stream 0 is the highest class.
+/// Dynamic data clustering: a page begins in the lowest class; each host write promotes it by one, each move by
+/// cleaning demotes it by one. Stream 0 is the highest class.
 ///
-/// Six classes are those of Wang et al. (FAST 2022, sec. 4.1), who compare it with SepBIT. The paper's variant that
-/// promotes only what is updated soon enough is not here. A trimmed page begins again in the lowest class.
+/// The default of six classes is that of Wang et al. (FAST 2022, sec. 4.1), who compare it with SepBIT. The paper's
+/// variant that promotes only early updates is not implemented. A trimmed page restarts in the lowest class.
 pub struct Promotion {
     streams: ClassStreams,
     highest: u8,
@@ -75,7 +75,7 @@ impl Placement for Promotion {
     }
 
     fn memory_bytes(&self) -> usize {
-        // As many bits as a class or none takes.
+        // Bits for a class or none.
         let bits = (u32::from(self.highest) + 2).next_power_of_two().trailing_zeros() as usize;
         (self.levels.len() * bits).div_ceil(8)
     }
@@ -98,12 +98,12 @@ mod tests {
         placement.trimmed(Lpn(1));
         assert_eq!(placement.place(&host(1, 9)), StreamId(2), "trimmed, it is new");
         assert_eq!(placement.place(&cleaned(2, 9, 0)), StreamId(2), "never seen before");
-        // Three classes or none: two bits of each of ten pages.
+        // Three classes or none: two bits for each of ten pages.
         assert_eq!((placement.streams(), placement.memory_bytes()), (3, 3));
     }
 
     #[test]
-    fn no_classes_are_refused() {
+    fn zero_classes_are_refused() {
         assert_eq!(try_build(json!({"kind": "promotion", "classes": 0}), 10).err().unwrap().key, "classes");
     }
 }

@@ -1,4 +1,4 @@
-//! Pages that many logical pages share apart from those that one has for itself.
+//! Placement that separates pages shared by many logical pages from unshared ones.
 
 use super::{PageContext, Placement, PlacementContext, PlacementKind};
 use crate::config::{ConfigError, Entry};
@@ -14,7 +14,7 @@ pub struct Config {
     /// Pages with more references than this are cold; at least 1.
     #[schemars(range(min = 1))]
     pub threshold: u32,
-    /// Whether the other pages that cleaning moves have a stream of their own, apart from host writes.
+    /// True if cleaned pages that are not cold have their own stream, apart from host writes.
     pub cleaned_apart: bool,
 }
 
@@ -43,10 +43,10 @@ impl PlacementKind for Config {
     }
 }
 
-/// Stream 0 is the hot region, stream 1 the cold one; stream 2, if there is one, takes the moved pages that are not cold.
+/// Stream 0 is the hot region, stream 1 the cold one; the optional stream 2 takes moved pages that are not cold.
 ///
-/// What the host writes is hot: nobody knows yet whether it will be shared. Without deduplication every page has one
-/// reference, and the cold region stays empty.
+/// Host writes are hot, because future sharing is unknown. Without deduplication every page has one reference, and
+/// the cold region stays empty.
 pub struct References {
     config: Config,
 }

@@ -1,25 +1,24 @@
-//! Host writes of consecutive pages, in place of the requests that a placement does not see.
+//! Runs of consecutive host writes, in place of the requests that a placement does not see.
 
 use crate::units::Lpn;
 
-/// Pages written one behind the other in the order of their numbers.
+/// Consecutive pages written in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     /// The first page.
     pub(super) first: u32,
-    /// How many there are.
+    /// Number of pages.
     pub(super) pages: u32,
 }
 
-/// Puts host writes together to runs. A placement hears of pages and not of requests; a request is a run or a part of
-/// one.
+/// Joins host writes to runs. A placement sees pages and not requests; a request is a run or a part of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Runs {
     current: Option<Run>,
 }
 
 impl Runs {
-    /// Adds a page: the run that it ended, or `None` while it goes on or if it is the first.
+    /// Adds a page; returns the run that it ended, or `None` if the run continues or is the first.
     #[inline]
     pub(super) fn add(&mut self, page: Lpn) -> Option<Run> {
         if let Some(run) = &mut self.current
@@ -31,7 +30,7 @@ impl Runs {
         self.current.replace(Run { first: page.0, pages: 1 })
     }
 
-    /// Whether the page added last goes on with a run.
+    /// True if the last page continued a run.
     #[inline]
     pub(super) fn goes_on(&self) -> bool {
         self.current.is_some_and(|run| run.pages > 1)
@@ -43,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_with_the_first_page_that_is_not_the_next() {
+    fn run_ends_with_the_first_non_consecutive_page() {
         let mut runs = Runs::default();
         let ended: Vec<_> = [4, 5, 6, 6, 9].map(|page| (runs.add(Lpn(page)), runs.goes_on())).into();
         let (three, one) = (Run { first: 4, pages: 3 }, Run { first: 6, pages: 1 });

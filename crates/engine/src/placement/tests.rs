@@ -1,4 +1,4 @@
-//! Each placement on sequences made by hand, and all of them on whatever can come.
+//! Tests of each placement on hand-made sequences, and of all placements on random input.
 
 use super::*;
 use crate::config::checks::NamedConfig;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const PAGES: u32 = 4096;
 
-/// Every fifth page is hot.
+/// Temperature in which every fifth page is hot.
 struct EveryFifth;
 
 impl Temperature for EveryFifth {
@@ -39,7 +39,7 @@ pub(super) fn cleaned(page: u32, now: u64, from: u8) -> PageContext {
     PageContext { cause: Cause::Cleaning, from: Some(StreamId(from)), ..host(page, now) }
 }
 
-/// A page of the hot/cold workload: 80 % of the writes go to the hot fifth of the pages.
+/// Returns a page of the hot/cold workload: 80 % of the writes go to the hot fifth of the pages.
 fn draw(random: &mut Random) -> u32 {
     let fifth = below(random, u64::from(PAGES / 5)) as u32;
     if below(random, 10) < 8 { 5 * fifth } else { 5 * fifth + 1 + below(random, 4) as u32 }
@@ -66,7 +66,7 @@ fn the_configuration_follows_its_table() {
 }
 
 #[test]
-fn only_the_blind_placements_are_frontiers() {
+fn only_single_and_double_have_a_frontier_type() {
     for entry in PLACEMENTS {
         let config: PlacementConfig = serde_json::from_value(json!(entry.name)).unwrap();
         let blind = ["single", "double"].contains(&entry.name);
@@ -76,7 +76,7 @@ fn only_the_blind_placements_are_frontiers() {
     }
 }
 
-/// The defaults of every placement, and settings that change the number of streams.
+/// Returns the defaults of every placement, and settings that change the number of streams.
 fn variants() -> Vec<Value> {
     let defaults = PLACEMENTS.iter().map(|entry| json!(entry.name));
     let others = [
@@ -106,7 +106,7 @@ fn variants() -> Vec<Value> {
     defaults.chain(others).collect()
 }
 
-/// Streams given to a long random life of a placement.
+/// Returns the streams that a placement assigns in a long random sequence of calls.
 fn life(placement: &mut dyn Placement, steps: u32) -> Vec<StreamId> {
     let mut random = Seed(9).random();
     let (streams, mut now, mut given) = (placement.streams(), 0, Vec::new());
@@ -133,7 +133,7 @@ fn life(placement: &mut dyn Placement, steps: u32) -> Vec<StreamId> {
 }
 
 #[test]
-fn streams_are_in_range_whatever_comes_and_the_same_each_time() {
+fn streams_are_in_range_and_reproducible_on_random_input() {
     for value in variants() {
         let mut placement = build(value.clone());
         let given = life(&mut *placement, 60_000);
@@ -146,7 +146,7 @@ fn streams_are_in_range_whatever_comes_and_the_same_each_time() {
 }
 
 #[test]
-fn the_oracle_gives_each_class_its_stream() {
+fn oracle_gives_each_class_its_stream() {
     let mut shared = build(json!("oracle"));
     let mut separate = build(json!({"kind": "oracle", "separate_cleaning": true}));
     assert_eq!((shared.streams(), separate.streams()), (2, 4));
@@ -160,7 +160,7 @@ fn the_oracle_gives_each_class_its_stream() {
 }
 
 #[test]
-fn the_oracle_refuses_a_workload_that_knows_nothing() {
+fn oracle_refuses_a_workload_without_temperatures() {
     let size = StoreSize { blocks: 10, pages_per_block: 4, logical_pages: 30, seed: Seed(1) };
     let config: PlacementConfig = serde_json::from_value(json!("oracle")).unwrap();
     let error = config.build_boxed(PlacementContext { size: &size, temperature: None, foresight: None });
@@ -169,7 +169,7 @@ fn the_oracle_refuses_a_workload_that_knows_nothing() {
 }
 
 #[test]
-fn who_has_to_know_the_future_is_refused_where_nobody_does() {
+fn placements_with_foresight_are_refused_without_known_writes() {
     let size = StoreSize { blocks: 10, pages_per_block: 4, logical_pages: 30, seed: Seed(1) };
     for name in ["future_knowledge", "death_windows", "predicted_windows"] {
         let config: PlacementConfig = serde_json::from_value(json!(name)).unwrap();
@@ -186,9 +186,9 @@ fn write_counts_rise_saturate_and_are_halved() {
     let mut placement = try_build(value, 1).unwrap();
     let mut classes =
         |writes: usize| -> Vec<u8> { (0..writes).map(|at| placement.place(&host(0, at as u64)).0).collect() };
-    // Counts 1, 2, 3 and then 3 for good; classes from coldest to hottest are 2, 1, 0.
+    // Counts 1, 2, 3 and then always 3; classes from coldest to hottest are 2, 1, 0.
     assert_eq!(classes(10), [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
-    // Halved to 1, then counted.
+    // Halved to 1, then incremented.
     assert_eq!(classes(2), [1, 0]);
     placement.trimmed(Lpn(0));
     assert_eq!(placement.place(&cleaned(0, 12, 0)), StreamId(2));
@@ -202,11 +202,11 @@ fn bloom_filters_weigh_recent_writes_more_and_forget() {
     let mut placement =
         try_build(json!({"kind": "bloom", "decay_drive_writes": 1.0, "bits_per_page": 64.0}), 100).unwrap();
     let classes: Vec<u8> = (0..5).map(|at| placement.place(&host(7, at)).0).collect();
-    // Filters 0, 1, 2, 3 in turn: weights 2, 2.5, 3.5, 5 (filter 1 was, so to speak, cleared longest ago).
+    // Filters 0, 1, 2, 3 in turn: weights 2, 2.5, 3.5, 5 (filter 1 counts as cleared longest ago).
     assert_eq!(classes, [1, 1, 1, 0, 0]);
     assert_eq!(placement.place(&cleaned(7, 5, 0)), StreamId(0));
     assert_eq!(placement.place(&cleaned(8, 5, 0)), StreamId(1));
-    // Of page 7's four entries one is cleared each period; the rest weigh less than 4 at once.
+    // One of page 7's four entries is cleared each period; after the first, the rest weighs less than 4.
     for at in 5..101 {
         placement.place(&host(8, at));
     }
@@ -214,8 +214,8 @@ fn bloom_filters_weigh_recent_writes_more_and_forget() {
     assert_eq!(build(json!("bloom")).memory_bytes(), PAGES as usize);
 }
 
-/// Mean of the shares of hot and of cold host writes that go to their stream, over the last of three drive
-/// writes on top of a warm-up; 0.5 is chance.
+/// Returns the mean of two fractions: hot host writes in the hot stream, and cold ones in the cold stream. Measured
+/// over the last of three drive writes after a warm-up; 0.5 is chance.
 fn separation(value: Value) -> f64 {
     let mut placement = build(value);
     let mut random = Seed(21).random();
@@ -242,7 +242,7 @@ fn detectors_tell_hot_from_cold_well_above_chance() {
 }
 
 #[test]
-fn hints_name_streams_and_are_folded_by_rule() {
+fn hints_select_streams_and_large_hints_follow_the_rule() {
     let streams = |value: Value, hints: &[u16]| -> Vec<u8> {
         let mut placement = build(value);
         hints.iter().map(|&hint| placement.place(&PageContext { hint, ..host(0, 0) }).0).collect()
@@ -264,7 +264,7 @@ fn pages_cleaned_from_hinted_streams_stay_or_go_apart() {
 }
 
 #[test]
-fn age_classes_follow_the_paper_on_a_made_up_history() {
+fn age_classes_follow_the_paper_on_a_hand_made_history() {
     let mut placement = build(json!("sepbit"));
     assert_eq!(placement.streams(), 6);
     // New pages are of class 2 (stream 1); with an infinite threshold every overwrite is of class 1.
@@ -272,7 +272,7 @@ fn age_classes_follow_the_paper_on_a_made_up_history() {
     assert_eq!(placement.place(&host(2, 1)), StreamId(1));
     assert_eq!(placement.place(&host(1, 1000)), StreamId(0));
     assert_eq!(placement.place(&cleaned(2, 1000, 1)), StreamId(3));
-    // 16 blocks of class 1 that lived 50 to 200 pages: a threshold of 125. Other classes do not count.
+    // 16 blocks of class 1 lived 50 to 200 pages: a threshold of 125. Other classes do not count.
     for block in 0..16 {
         placement.reclaimed(StreamId(0), 2000 - 50 - 10 * block, 2000, 0);
         placement.reclaimed(StreamId(1), 0, 2000, 0);
@@ -287,14 +287,14 @@ fn age_classes_follow_the_paper_on_a_made_up_history() {
         assert_eq!(placement.place(&cleaned(20, 5000 + age, 5)), StreamId(class - 1), "age {age}");
         assert_eq!(placement.place(&cleaned(20, 5000 + age, 0)), StreamId(2), "cleaned from class 1");
     }
-    // Trimmed, page 20 is new again.
+    // After a trim, page 20 is new again.
     placement.trimmed(Lpn(20));
     assert_eq!(placement.place(&host(20, 5001)), StreamId(1));
     assert_eq!(placement.memory_bytes(), 4 * PAGES as usize);
 }
 
 #[test]
-fn ages_survive_the_end_of_32_bit_times() {
+fn ages_survive_the_wraparound_of_32_bit_times() {
     let mut placement = build(json!("age_classes"));
     (0..16).for_each(|_| placement.reclaimed(StreamId(0), 0, 100, 0));
     for round in [u64::from(u32::MAX) - 60, u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 40] {
@@ -350,7 +350,7 @@ fn shared_pages_are_cold_from_one_reference_above_the_threshold_on() {
     assert_eq!(never.err().unwrap().key, "threshold");
 }
 
-/// A host that writes these pages.
+/// A host that writes the given pages.
 struct Writes(std::vec::IntoIter<u32>);
 
 impl Future for Writes {
@@ -359,7 +359,7 @@ impl Future for Writes {
     }
 }
 
-/// The placement on 10 blocks of 4 pages, of which 20 hold something, with these writes to come.
+/// Builds the placement on 10 blocks of 4 pages, of which 20 hold data, with these future writes.
 fn foreseeing(value: Value, writes: &[u32]) -> Box<dyn Placement> {
     let size = StoreSize { blocks: 10, pages_per_block: 4, logical_pages: 20, seed: Seed(5) };
     let config: PlacementConfig = serde_json::from_value(value).unwrap();
@@ -371,7 +371,7 @@ fn foreseeing(value: Value, writes: &[u32]) -> Box<dyn Placement> {
         .unwrap()
 }
 
-/// Streams of the host's writes, and of some pages that cleaning then moves.
+/// Returns the streams of the host's writes, and of some pages that cleaning then moves.
 fn streams(placement: &mut dyn Placement, writes: &[u32], moved: &[u32]) -> (Vec<u8>, Vec<u8>) {
     let given = (0..).zip(writes).map(|(now, &page)| placement.place(&host(page, now)).0).collect();
     let now = writes.len() as u64;
@@ -380,33 +380,33 @@ fn streams(placement: &mut dyn Placement, writes: &[u32], moved: &[u32]) -> (Vec
 
 #[test]
 fn future_knowledge_counts_blocks_of_writes_to_come() {
-    // Page 0 lives 3 writes, then 1, then 9; 1 lives 5 writes; 2 dies with write 13.
+    // Page 0 lives 3 writes, then 1, then 9; page 1 lives 5 writes; write 13 invalidates page 2.
     let writes = [0, 1, 2, 0, 0, 9, 1, 9, 9, 9, 9, 9, 9, 0, 2];
     let mut placement = foreseeing(json!({"kind": "fk", "streams": 3}), &writes);
     let (given, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
-    // Lives 3, 5, 12, 1, 9, 2, never.
+    // Lives of 3, 5, 12, 1, 9, 2 and infinitely many writes.
     assert_eq!(given, [0, 1, 2, 0, 2, 0, 2]);
-    // Of page 0 six writes are left, of page 2 seven, of page 9 none.
+    // Page 0 has six writes left, page 2 seven, page 9 none.
     assert_eq!(moved, [1, 1, 0]);
 }
 
 #[test]
-fn what_dies_in_one_window_lies_together() {
+fn pages_that_die_in_one_window_share_a_stream() {
     let writes = [0, 1, 2, 0, 0, 9, 1, 9, 9, 9, 9, 9, 9, 0, 2];
     let settings = json!({"kind": "death_windows", "streams": 3, "window_pages": 4});
     let mut placement = foreseeing(settings, &writes);
     assert_eq!(placement.streams(), 3);
     let (given, moved) = streams(&mut *placement, &writes[..7], &[0, 2, 9]);
-    // Deaths 3, 6, 14, 4, 13, 7, never: windows 0, 1, 3, 1, 3, 1; from window 0 on, 3 is too far, and from window 1 on as well.
+    // Deaths 3, 6, 14, 4, 13, 7, never: windows 0, 1, 3, 1, 3, 1. Window 3 is too far ahead from windows 0 and 1.
     assert_eq!(given, [0, 1, 2, 1, 2, 1, 2]);
-    // In window 1, 3 is too far for two streams, and page 9 dies with the next write.
+    // From window 1, window 3 is too far ahead for two streams; the next write invalidates page 9.
     assert_eq!(moved, [2, 2, 1]);
-    // With as much spare space as data there is one window of it.
+    // With as much spare space as data, one window spans the look-ahead.
     assert_eq!(foreseeing(json!("death_windows"), &writes).streams(), 2);
 }
 
 #[test]
-fn exact_predictions_are_the_future() {
+fn exact_predictions_place_like_future_knowledge() {
     let mut random = Seed(8).random();
     let writes: Vec<u32> = (0..4000).map(|_| below(&mut random, 20) as u32).collect();
     let settings = |kind: &str| json!({"kind": kind, "streams": 5, "window_pages": 6});

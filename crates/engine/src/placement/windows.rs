@@ -1,26 +1,27 @@
-//! Streams for windows of time in which pages die, as several placements share them.
+//! Streams for time windows of page invalidations, shared by several placements.
 
 use crate::config::{ConfigError, StoreSize};
 use crate::units::StreamId;
 
-/// Windows of equal length, of which the next few have a stream each; what dies after them, or when nobody knows, has one stream.
+/// Windows of equal length; each of the next few windows has a stream, and one stream takes pages with a later or
+/// unknown invalidation.
 ///
-/// Pages of one window die together, whenever they were written: once the window is over, its blocks are empty. Until then, half of
-/// those that die in it wait on average, and each stream has half a block open.
+/// Pages of one window are invalidated together, whenever they were written: after the window, its blocks are empty.
+/// Until then half of the pages that are invalidated in it wait on average, and each stream has half a block open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows {
-    /// Host writes of a window.
+    /// Host writes per window.
     width: u64,
-    /// Windows with a stream each, the one that has begun among them.
+    /// Number of windows with their own stream, including the current one.
     near: u8,
 }
 
-/// Most streams, where nothing is said.
+/// Largest default number of streams.
 const MOST_STREAMS: u64 = 128;
 
 impl Windows {
-    /// So many streams and host writes of a window or, where that is not said, what the spare space allows that sees `reach` host
-    /// writes ahead.
+    /// Creates windows with these streams and host writes per window. Defaults follow from the spare space and a
+    /// look-ahead of `reach` host writes.
     pub fn of(
         size: &StoreSize,
         streams: Option<u8>,
@@ -29,12 +30,13 @@ impl Windows {
     ) -> Result<Self, ConfigError> {
         let (blocks, block_pages) = (u64::from(size.blocks), u64::from(size.pages_per_block));
         let spare_pages = (blocks * block_pages).saturating_sub(u64::from(size.logical_pages));
-        // Half empty, the open blocks take a quarter of the spare space at most.
+        // The open blocks, half empty, take at most a quarter of the spare space.
         let streams = streams.unwrap_or((spare_pages / block_pages / 2).clamp(2, MOST_STREAMS) as u8);
         if streams < 2 {
             return Err(ConfigError::new("streams", format!("is {streams}; 2 to 255 are allowed")));
         }
-        // What waits for the end of its window takes half of the spare space at most, less where all that is seen has a window.
+        // Invalid pages that wait for the end of their window take at most half of the spare space, or less if
+        // shorter windows cover the look-ahead.
         let all = reach.div_ceil(u64::from(streams - 1));
         let width = window_pages.map_or(all.min(spare_pages).max(block_pages), u64::from);
         if width == 0 {
@@ -43,17 +45,17 @@ impl Windows {
         Ok(Windows { width, near: streams - 1 })
     }
 
-    /// Streams of all windows, and that of what dies later.
+    /// Returns the number of streams: one per window, and one for later invalidations.
     pub fn streams(self) -> u8 {
         self.near + 1
     }
 
-    /// The stream of what nobody knows to die within the next windows.
+    /// Returns the stream of pages that are not known to be invalidated within the next windows.
     pub fn far(self) -> StreamId {
         StreamId(self.near)
     }
 
-    /// The stream of what dies with host write `death`, seen from write `now`.
+    /// Returns the stream of a page that host write `death` invalidates, seen from write `now`.
     pub fn stream(self, death: Option<u64>, now: u64) -> StreamId {
         match death.map(|death| death / self.width) {
             Some(window) if window.saturating_sub(now / self.width) < u64::from(self.near) => {
@@ -63,17 +65,17 @@ impl Windows {
         }
     }
 
-    /// Host writes of a window.
+    /// Returns the host writes per window.
     pub fn width(self) -> u64 {
         self.width
     }
 
-    /// Host writes of all windows with a stream each.
+    /// Returns the host writes of all windows that have a stream.
     pub fn all(self) -> u64 {
         self.width * u64::from(self.near)
     }
 
-    /// Windows `factor` times as long, of which fewer have a stream.
+    /// Returns windows `factor` times as long, with fewer streams.
     pub fn widened(self, factor: u64) -> Self {
         Windows { width: self.width * factor, near: (u64::from(self.near) / factor).max(1) as u8 }
     }

@@ -1,4 +1,4 @@
-//! Pages by how often they were written of late.
+//! Placement by recent write counts of pages.
 
 use super::classes::ClassStreams;
 use super::period::Period;
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Counts at which a page becomes hotter by one class, rising; `n` of them make `n + 1` classes.
+    /// Counts at which a page becomes hotter by one class, rising; `n` thresholds make `n + 1` classes.
     pub thresholds: Vec<u8>,
-    /// Bits of each counter, 1 to 8; it stays at its highest value.
+    /// Bits of each counter, 1 to 8; counters saturate.
     #[schemars(range(min = 1, max = 8))]
     pub counter_bits: u8,
     /// All counters are halved each time this many times the logical pages were written, above 0.
     pub decay_drive_writes: f64,
-    /// Whether cleaned pages have streams of their own, one a class.
+    /// True if cleaned pages have their own streams, one per class.
     pub separate_cleaning: bool,
 }
 
@@ -72,9 +72,9 @@ impl PlacementKind for Config {
 
 /// Counts the host writes of each page; the hottest class has reached the highest threshold.
 ///
-/// Hsieh et al. save memory by hashing pages to a small table of 4-bit counters, `D` of them a page; here
-/// each page has its own counter, so that no page is taken for another. Theirs, like the defaults, calls a
-/// page hot from a count of 4 on. A trimmed page starts again from 0.
+/// Hsieh et al. save memory by hashing pages to a small table of 4-bit counters, `D` of them per page; here each page
+/// has its own counter, so that pages are never confused. Their hot threshold, like the default, is a count of 4. A
+/// trimmed page restarts from 0.
 pub struct WriteCount {
     streams: ClassStreams,
     thresholds: Vec<u8>,

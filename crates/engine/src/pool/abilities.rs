@@ -1,11 +1,12 @@
-//! What every FTL can whose blocks are in a pool and whose pages have owners, because the pool can.
+//! Abilities that the pool gives to every FTL with owned pages.
 
 use super::Pool;
 use crate::layer::{Abilities, Ability, Answer, Command, LayerError, Medium};
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// It tells whose pages are moved; and, where the marks say so, it waits for a log above and cleans in idle time.
+    /// Returns the abilities: attribution of moves and, depending on the marks, waiting for a log above and idle
+    /// cleaning.
     pub(crate) fn abilities(&self) -> Abilities {
         let marks = self.marks;
         Abilities::of(&[
@@ -16,7 +17,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         ])
     }
 
-    /// Does what it is told of these, but for cleaning itself; `pages`: those of the FTL.
+    /// Executes commands of these abilities, except cleaning itself; `pages` is the number of pages of the FTL.
     pub(crate) fn obey<P>(&mut self, command: Command<'_, P>, pages: u32) -> Result<Answer, LayerError> {
         match command {
             Command::Divide { ends } => self.moves.divide(ends),

@@ -1,12 +1,12 @@
-//! Recounting: every block that is not bad is one thing.
+//! Consistency check: every block that is not bad has exactly one state.
 
 use super::Pool;
 use crate::layer::Medium;
 use crate::victim::VictimPolicy;
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Holds the numbers of erased, open, closed and other blocks against each other; `others` are those that the owner keeps
-    /// out of the pool's sight. An error is a defect.
+    /// Compares the numbers of erased, open, closed and other blocks; `others` are blocks that the owner manages
+    /// outside the pool. An error is a defect.
     pub(crate) fn check(&self, others: u32) -> Result<(), String> {
         let candidates = self.blocks.iter_candidates().count() as u32;
         let open = self.frontiers.iter().flatten().count() as u32;

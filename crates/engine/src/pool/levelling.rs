@@ -1,4 +1,4 @@
-//! Wear levelling: what the policy gets to see, and which block it wants emptied.
+//! Wear levelling: input of the policy, and the blocks that it wants emptied.
 
 use super::Pool;
 use crate::counters::Cause;
@@ -7,22 +7,22 @@ use crate::units::BlockId;
 use crate::victim::{Blocks, VictimPolicy};
 use crate::wear::{BlockWear, FoundBlock, WearLevelling};
 
-/// The policy, and what it was told.
+/// The policy and its state.
 pub struct Levelling {
     policy: Box<dyn WearLevelling>,
-    /// Sequence number of the first page that it was not told of.
+    /// Sequence number of the first page not yet reported to the policy.
     untold: u64,
-    /// Blocks moved.
+    /// Number of blocks moved.
     moved: u64,
-    /// Erase timestamps of the blocks, which are in their spare areas.
+    /// Erase timestamps of the blocks, which are stored in their spare areas.
     erased_at: Vec<u32>,
-    /// Spare areas read for its sake.
+    /// Spare areas read for wear levelling.
     spare_reads: u64,
 }
 
 impl Levelling {
-    /// For a pool of `blocks` blocks whose next page has the sequence number `first_sequence`; `erased_at` are the erase
-    /// timestamps that a power cut left in the spare areas, none on new flash.
+    /// Creates wear levelling for a pool of `blocks` blocks whose next page has the sequence number `first_sequence`.
+    /// `erased_at` are the erase timestamps that survived a power cut; empty on new flash.
     pub fn new(
         policy: Box<dyn WearLevelling>,
         mut erased_at: Vec<u32>,
@@ -33,46 +33,46 @@ impl Levelling {
         Levelling { policy, untold: first_sequence, moved: 0, erased_at, spare_reads: 0 }
     }
 
-    /// RAM in the device.
+    /// Returns the RAM in the device.
     pub fn ram(&self) -> Vec<RamPart> {
         self.policy.ram()
     }
 
-    /// How often things happened, by name.
+    /// Returns event counts, by name.
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
         [("blocks moved for wear", self.moved)].into_iter().chain(self.policy.counts()).collect()
     }
 
-    /// Spare areas read for its sake.
+    /// Returns the number of spare areas read for wear levelling.
     pub fn spare_reads(&self) -> u64 {
         self.spare_reads
     }
 
-    /// Forgets how many spare areas were read, as after recovery, which is reported by itself.
+    /// Resets the count of spare area reads, for example after recovery, which is reported separately.
     pub fn forget_spare_reads(&mut self) {
         self.spare_reads = 0;
     }
 
-    /// The erase timestamps, which a power cut leaves in the spare areas.
+    /// Returns the erase timestamps, which survive a power cut in the spare areas.
     pub fn into_erased_at(self) -> Vec<u32> {
         self.erased_at
     }
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Levels wear from now on, if there is a policy; `erased_at` are the erase timestamps that a power cut left.
+    /// Enables wear levelling, if there is a policy; `erased_at` are the erase timestamps that survived a power cut.
     pub(crate) fn level_with(&mut self, policy: Option<Box<dyn WearLevelling>>, erased_at: Vec<u32>) {
         let (blocks, first_sequence) = (self.blocks.len(), self.sequence);
         self.levelling =
             policy.map(|policy| Box::new(Levelling::new(policy, erased_at, blocks, first_sequence)));
     }
 
-    /// What the spare area of the block's first page says of its wear.
+    /// Returns the wear of the block, as stored in the spare area of its first page.
     fn wear_of(&self, levelling: &Levelling, block: BlockId) -> BlockWear {
         BlockWear { erases: self.medium.erases(block), erased_at: levelling.erased_at[block.index()] }
     }
 
-    /// Spare areas read for its sake, by cause.
+    /// Returns the spare areas read for wear levelling, by cause.
     pub(crate) fn wear_spare_reads(&self) -> [u64; Cause::ALL.len()] {
         let mut reads = [0; Cause::ALL.len()];
         let levelling = self.levelling.as_ref();
@@ -99,13 +99,13 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// Gives back the memory of a list that held all blocks when the drive was new.
+    /// Shrinks a list that held all blocks when the drive was new.
     #[cold]
     fn shrink_erased(&mut self) {
         self.erased.shrink_to(2 * self.erased.len());
     }
 
-    /// A block is about to be erased: reads how often it was, if that is of interest.
+    /// Reads the erase count of a block before its erase, if the policy uses it.
     #[inline]
     pub(super) fn read_wear_before_erase(&mut self, block: BlockId) {
         if let Some(levelling) = self.levelling.as_mut().filter(|levelling| levelling.policy.counts_erases())
@@ -115,7 +115,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// A block was erased.
+    /// Notifies the policy of an erase.
     #[inline]
     pub(super) fn note_erase(&mut self, block: BlockId) {
         let Some(levelling) = &mut self.levelling else { return };
@@ -123,7 +123,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         levelling.erased_at[block.index()] = levelling.policy.erased(block, erases);
     }
 
-    /// The spare areas of all blocks were read in recovery, in their order, so that the erased ones are sorted.
+    /// Passes the wear of all blocks, in order, to the policy after recovery has read all spare areas; the erased
+    /// blocks are sorted then.
     pub(crate) fn recover_wear(&mut self) {
         let Some(mut levelling) = self.levelling.take() else { return };
         let blocks = (0..self.medium.blocks()).map(BlockId).filter(|&block| !self.medium.is_bad(block));
@@ -137,14 +138,14 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.levelling = Some(levelling);
     }
 
-    /// Pages programmed so far are no concern of wear levelling.
+    /// Excludes the pages programmed so far from wear levelling.
     pub(crate) fn skip_untold(&mut self) {
         if let Some(levelling) = &mut self.levelling {
             levelling.untold = self.sequence;
         }
     }
 
-    /// The block that wear levelling wants emptied now, if it names one of which `may_move` says that it can be.
+    /// Returns the block that the policy wants emptied now, if there is one and `may_move` allows it.
     pub(crate) fn next_wear_move(
         &mut self,
         may_move: impl FnOnce(&Blocks, BlockId) -> bool,

@@ -1,4 +1,4 @@
-//! When cleaning begins and when it ends: the marks of the pool.
+//! Watermarks of the pool: start and end of cleaning.
 
 use super::Pool;
 use crate::config::ConfigError;
@@ -8,31 +8,31 @@ use crate::victim::VictimPolicy;
 /// Numbers of erased blocks at which cleaning begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
-    /// Cleaning begins when so many are left, or fewer.
+    /// Cleaning begins with this many erased blocks or fewer.
     pub low: u32,
-    /// It ends when there are so many; at least `low`.
+    /// Cleaning ends with this many; at least `low`.
     pub high: u32,
-    /// While a log above cleans, only so many begin it, and one victim at a time is cleaned; below `low`. `None`: it is not
-    /// waited for.
+    /// Low mark while a log above cleans; one victim at a time is cleaned then. Below `low`; `None`: no waiting for a
+    /// log above.
     pub deferred_low: Option<u32>,
-    /// In idle time the pool is refilled up to so many; at least `high`. `None`: idle time is not used.
+    /// Number of erased blocks up to which idle time is used; at least `high`. `None`: idle time is not used.
     pub idle_high: Option<u32>,
 }
 
-/// Numbers of erased blocks at which cleaning begins, as they are asked for; as the FTL needs it where nothing is said. Of a
-/// hybrid FTL they are log blocks not in use, and cleaning is merging.
+/// Configured numbers of erased blocks at which cleaning begins; unset values follow from the FTL's needs. In a
+/// hybrid FTL they count unused log blocks, and cleaning means merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FreeBlocks {
-    /// Cleaning begins when so many are left; at least the FTL's own reserve.
+    /// Cleaning begins with this many; at least the FTL's own reserve.
     pub low: Option<u32>,
-    /// The same while a log above cleans; at least the reserve and below `low`.
+    /// Low mark while a log above cleans; at least the reserve and below `low`.
     pub deferred: Option<u32>,
-    /// In idle time as many are won; above `low`.
+    /// Target in idle time; above `low`.
     pub idle: Option<u32>,
 }
 
 impl FreeBlocks {
-    /// The marks of a pool that needs `reserve` erased blocks, or the key that does not go with that.
+    /// Returns the marks of a pool that needs `reserve` erased blocks; the error names the key that does not fit.
     pub(crate) fn marks(self, reserve: u32) -> Result<Marks, ConfigError> {
         let low = self.low.unwrap_or(reserve);
         let wrong = |key: &str, value: u32, allowed: String| {
@@ -62,7 +62,7 @@ impl FreeBlocks {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// The low and the high mark that hold now: while a log above cleans, those of a store that waits for it.
+    /// Returns the current low and high mark. While a log above cleans, `deferred_low` replaces both, if set.
     pub(crate) fn marks_now(&self) -> Option<(u32, u32)> {
         self.marks.map(|marks| match marks.deferred_low {
             Some(low) if self.cleaning_above > 0 => (low, low),
@@ -70,38 +70,38 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         })
     }
 
-    /// Whether erased blocks run low.
+    /// True if cleaning must begin.
     pub(crate) fn must_clean(&self) -> bool {
         self.is_low(self.erased.len())
     }
 
-    /// Whether `free` blocks are as few as the marks have it; without marks, none.
+    /// True if `free` blocks are at or below the low mark; without marks, if there are none.
     pub(crate) fn is_low(&self, free: usize) -> bool {
         self.marks_now().map_or(free == 0, |(low, _)| free <= low as usize)
     }
 
-    /// A block is about to be opened without cleaning first: counts whether cleaning was put off because a log above cleans.
+    /// Counts a deferral if a block is opened without cleaning only because a log above cleans.
     pub(crate) fn count_deferral(&mut self) {
         self.count_deferral_with(self.erased.len());
     }
 
-    /// The same with `free` blocks.
+    /// Counts a deferral with `free` blocks.
     pub(crate) fn count_deferral_with(&mut self, free: usize) {
         let low = self.marks.map_or(0, |marks| marks.low);
         self.deferrals += u64::from(!self.is_low(free) && free <= low as usize);
     }
 
-    /// Whether idle time is to be used to clean: fewer blocks wait erased than the settings ask for, and there is a candidate.
+    /// True if idle time should be used to clean: there are fewer erased blocks than configured, and a candidate.
     pub(crate) fn wants_idle_cleaning(&self) -> bool {
         self.wants_more_in_idle_time(self.erased.len()) && self.blocks.candidates() > 0
     }
 
-    /// Whether `free` blocks are fewer than the settings ask for in idle time.
+    /// True if `free` is below the configured number for idle time.
     pub(crate) fn wants_more_in_idle_time(&self, free: usize) -> bool {
         self.marks.and_then(|marks| marks.idle_high).is_some_and(|enough| free < enough as usize)
     }
 
-    /// A log above begins to clean, or has ended.
+    /// Records that a log above begins or ends cleaning.
     pub(crate) fn note_cleaning_above(&mut self, begins: bool) {
         self.cleaning_above =
             if begins { self.cleaning_above + 1 } else { self.cleaning_above.saturating_sub(1) };

@@ -1,68 +1,67 @@
-//! Cleaning that asks first: what becomes of a victim's live pages is for another to say.
+//! Migration policies: decisions about a victim's live pages.
 //!
-//! A store moves all of them unless it was given a [`Migration`]. That one is asked about all live pages of a victim at
-//! once, so that what two of them have in common is known before the first is written; the store does what it says, as a
-//! [`Mover`].
+//! Without a [`Migration`], a store moves all live pages. A migration policy sees all live pages of a victim at once,
+//! so that it can relate them before the first is written. The store executes the decisions, as a [`Mover`].
 
 use crate::counters::Cause;
 use crate::layer::{LayerError, Payload};
 use crate::units::Lpn;
 
-/// What becomes of a live page of a victim.
+/// Decision about a live page of a victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is moved.
+    /// The page is moved.
     Move {
-        /// References that the placement is told of.
+        /// Reference count for the placement.
         references: u32,
     },
-    /// It is forgotten and dies with the victim.
+    /// The page is unmapped and lost with the victim.
     Drop,
-    /// It is forgotten, and its content is written as page `owner`, whose former place dies. `owner` lies outside the
-    /// victim.
+    /// The page is unmapped, and its content is written as page `owner`, whose old copy becomes invalid. `owner` lies
+    /// outside the victim.
     Replace {
-        /// The page that is written.
+        /// Page to write.
         owner: Lpn,
-        /// References that the placement is told of.
+        /// Reference count for the placement.
         references: u32,
     },
 }
 
-/// Says what becomes of the live pages of victims. It decides; the store moves and forgets.
+/// Decides about the live pages of victims; the store moves and forgets pages.
 pub trait Migration<P: Payload>: Send {
-    /// Appends a verdict for each of `pages`, all live pages of a victim in the order in which they lie there.
+    /// Appends a verdict for each of `pages`, which are all live pages of a victim in physical order.
     fn judge(&mut self, pages: &[Lpn], data: &[P], verdicts: &mut Vec<Verdict>);
 
-    /// A page to be written before the victim is erased, asked for when all else is done with it; only if it dropped one.
+    /// Returns a page to be written before the victim is erased, after all its other pages; allowed only if a page
+    /// was dropped.
     fn last_page(&mut self) -> Option<(Lpn, P)> {
         None
     }
 
-    /// That page is written, for the same reason as all that was moved.
+    /// Notifies that the last page was written, with the cause of the moved pages.
     fn last_page_written(&mut self, cause: Cause) {
         let _ = cause;
     }
 
-    /// The store is about to do what was said of the `at`-th page; called for each of them, in order.
+    /// Notifies that the store is about to execute the decision on the `at`-th page; called for each page, in order.
     fn reached(&mut self, at: usize) {
         let _ = at;
     }
 }
 
-/// A store with the live pages of a victim in hand.
+/// A store that holds the live pages of a victim.
 pub(crate) trait Mover<P> {
-    /// Moves the `at`-th of them, which has so many references.
+    /// Moves the `at`-th page, which has `references` references.
     fn carry(&mut self, at: usize, references: u32) -> Result<(), LayerError>;
 
-    /// Forgets the `at`-th of them.
+    /// Forgets the `at`-th page.
     fn forget(&mut self, at: usize);
 
-    /// Writes `page` anew, or for the first time, where the placement wants it now; its former place, if any, dies as if it
-    /// had been overwritten.
+    /// Writes `page` where the placement wants it now; its old copy, if any, becomes invalid as if overwritten.
     fn write_instead(&mut self, page: Lpn, data: &P, references: u32) -> Result<(), LayerError>;
 }
 
-/// A migration and its verdicts, kept between cleanings to keep their memory.
+/// A migration policy and a buffer for its verdicts, which is reused to save allocations.
 pub(crate) struct Judge<P> {
     migration: Box<dyn Migration<P>>,
     verdicts: Vec<Verdict>,
@@ -73,7 +72,7 @@ impl<P: Payload> Judge<P> {
         Judge { migration, verdicts: Vec::new() }
     }
 
-    /// Has done with all live pages of a victim what the migration says; they are moved for the sake of `cause`.
+    /// Obtains and executes the decisions about all live pages of a victim; moves are counted under `cause`.
     pub fn execute(
         &mut self,
         owners: &[Lpn],

@@ -1,15 +1,15 @@
-//! The pool of blocks under every log and every FTL: which blocks are erased, open, closed, failed or gone for good, and what
-//! was sent to the medium that they lie on.
+//! The pool of blocks under every log and every FTL: states of blocks (erased, open, closed, failed, bad), and all
+//! operations on their medium.
 //!
-//! A block's life is one circle. *Erased* blocks wait in the order in which they were erased. `Pool::take_erased` and
-//! `Pool::open` make one the *frontier* of a stream, `Pool::program` and `Pool::move_frontier` fill it, and full it is
-//! *closed*: a candidate, of which `Pool::take_victim` picks one to be emptied by its owner. `Pool::give_back` erases it
-//! into the pool again. Two ways lead out of the circle: an erase that wears the block out, and a program that fails, after
-//! which the block is *set aside* until it is emptied and retired. With too few blocks left the drive's life ends
-//! (`Pool::end_of_life`).
+//! The states of a block form a cycle. *Erased* blocks wait in the order in which they were erased.
+//! `Pool::take_erased` and `Pool::open` make one the *frontier* of a stream; `Pool::program` and
+//! `Pool::move_frontier` fill it. A full block is *closed*: a candidate. `Pool::take_victim` selects a candidate,
+//! which its owner empties, and `Pool::give_back` erases it into the pool again. A block leaves the cycle by an erase
+//! that wears it out, or by a failed program; then it is *set aside* until it is emptied and retired. With too few
+//! blocks left, the drive's life ends (`Pool::end_of_life`).
 //!
-//! The pool does not know where logical pages are: whose pages a block holds, and how they get away, is for the log or the
-//! FTL above, which owns the pool.
+//! The pool does not know the locations of logical pages. The log or the FTL above, which owns the pool, tracks the
+//! pages in a block and moves them.
 
 mod abilities;
 mod check;
@@ -40,7 +40,7 @@ use crate::units::{BlockId, StreamId};
 use crate::victim::{Blocks, VictimPolicy};
 use std::collections::VecDeque;
 
-/// An open block and the page it takes next.
+/// An open block and the page that it takes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frontier {
     /// The block.
@@ -49,36 +49,37 @@ pub struct Frontier {
     pub page: u32,
 }
 
-/// What a pool is made for.
+/// Parameters of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolConfig {
-    /// Logical pages kept on the blocks, those of metadata included.
+    /// Logical pages stored on the blocks, including those of metadata.
     pub pages: u32,
-    /// Streams, each with an open block of its own.
+    /// Number of streams, each with its own open block.
     pub streams: usize,
     /// Sequence number of the first page.
     pub first_sequence: u64,
-    /// When cleaning begins and ends; `None` for a store that reclaims in place and keeps no erased blocks.
+    /// Start and end of cleaning; `None` for a store that reclaims in place and has no reserve of erased blocks.
     pub marks: Option<Marks>,
-    /// Whether a block whose program failed can be emptied, which takes pages with owners and erased blocks to move them to.
+    /// True if a block with a failed program can be emptied, which requires page owners and erased blocks as
+    /// destination.
     pub survives_failed_programs: bool,
 }
 
-/// The blocks of a medium `M`, of which a policy `V` picks victims.
+/// The blocks of a medium `M`, with victims selected by a policy `V`.
 pub struct Pool<M, V> {
-    /// What the blocks lie on.
+    /// Medium of the blocks.
     pub(crate) medium: M,
-    /// What was sent there, and what came in from above.
+    /// Operations sent to the medium, and those received from above.
     pub(crate) counters: Counters,
-    /// Pages appended so far, moved ones included.
+    /// Pages appended so far, including moved ones.
     pub(crate) sequence: u64,
-    /// Pages still to come of the atomic group in hand; 0 if there is none.
+    /// Remaining pages of the current atomic group; 0 without one.
     group_left: usize,
-    /// Whether there is one.
+    /// True during an atomic group.
     in_group: bool,
-    /// Valid pages of every block, and which are candidates.
+    /// Valid pages of every block, and the candidates.
     pub(crate) blocks: Blocks,
-    /// Who picks victims.
+    /// Victim policy.
     pub(crate) victim: V,
     /// The open block of each stream.
     pub(crate) frontiers: Vec<Option<Frontier>>,
@@ -88,31 +89,31 @@ pub struct Pool<M, V> {
     pub(crate) set_aside: Vec<SetAside>,
     /// Blocks that are not bad.
     pub(crate) usable_blocks: u32,
-    /// Blocks that were not bad when the pool was made.
+    /// Number of blocks that were not bad when the pool was created.
     first_usable_blocks: u32,
-    /// Blocks without which cleaning cannot go on; the owner says.
+    /// Minimum number of blocks for cleaning, set by the owner.
     pub(crate) needed_blocks: u32,
-    /// When cleaning begins and ends.
+    /// Start and end of cleaning.
     pub(crate) marks: Option<Marks>,
-    /// Logs above that are cleaning.
+    /// Number of logs above that are cleaning.
     cleaning_above: u32,
-    /// How often cleaning was put off for their sake.
+    /// Number of times cleaning was deferred for a log above.
     pub(crate) deferrals: u64,
-    /// How wear is levelled, if it is.
+    /// Wear levelling, if enabled.
     pub(crate) levelling: Option<Box<Levelling>>,
-    /// How many pages each victim held: `victim_valid_pages[valid]`, victims.
+    /// Number of victims by their valid pages: `victim_valid_pages[valid]`.
     pub(crate) victim_valid_pages: Vec<u64>,
-    /// Whose pages were moved, and how often.
+    /// Attribution and counts of moved pages.
     pub(crate) moves: Moves,
     survives_failed_programs: bool,
-    /// Whether the policy wants to know which pages are programmed where.
+    /// True if the policy needs to know which pages are programmed where.
     tells_programs: bool,
-    /// Whether this is what a power cut left of a pool.
+    /// True if the pool was recovered after a power cut.
     pub(crate) is_recovered: bool,
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// All blocks of `medium` that are not bad, as erased ones.
+    /// Creates a pool of all blocks of `medium` that are not bad, as erased ones.
     pub(crate) fn new(medium: M, victim: V, config: PoolConfig) -> Self {
         let (count, pages_per_block) = (medium.blocks(), medium.pages_per_block());
         let mut erased = VecDeque::with_capacity(count as usize);
@@ -145,34 +146,34 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// Pages in each block.
+    /// Returns the pages per block.
     #[inline(always)]
     pub(crate) fn pages_per_block(&self) -> u32 {
         self.medium.pages_per_block()
     }
 
-    /// Pages that the frontier still takes.
+    /// Returns the number of pages that the frontier still takes.
     #[inline(always)]
     pub(crate) fn room(&self, frontier: Frontier) -> u32 {
         self.pages_per_block() - frontier.page
     }
 
-    /// Pages that all open blocks still take.
+    /// Returns the number of pages that all open blocks still take.
     pub(crate) fn open_room(&self) -> u32 {
         self.frontiers.iter().flatten().map(|&frontier| self.room(frontier)).sum()
     }
 
-    /// The frontier that is in `block`, if the block is open.
+    /// Returns the frontier in `block`, if the block is open.
     pub(crate) fn frontier_in(&self, block: BlockId) -> Option<Frontier> {
         self.frontiers.iter().flatten().find(|frontier| frontier.block == block).copied()
     }
 
-    /// Whether pages may still be appended to `block`.
+    /// True if pages can still be appended to `block`.
     pub(crate) fn is_open(&self, block: BlockId) -> bool {
         self.frontier_in(block).is_some()
     }
 
-    /// Pages of `block` written since its erase.
+    /// Returns the pages of `block` written since its erase.
     pub(crate) fn written(&self, block: BlockId) -> u32 {
         if let Some(frontier) = self.frontier_in(block) {
             return frontier.page;
@@ -193,8 +194,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         frontier
     }
 
-    /// Moves the stream's write pointer on by `pages`; whether the block is full now. Closing it is the caller's, who may know
-    /// blocks that are no candidates.
+    /// Advances the stream's write pointer by `pages`; returns true if the block is now full. The caller closes the
+    /// block, because some blocks must not become candidates.
     #[inline]
     pub(crate) fn move_frontier(&mut self, stream: StreamId, frontier: Frontier, pages: u32) -> bool {
         let page = frontier.page + pages;
@@ -203,7 +204,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         is_full
     }
 
-    /// The full block becomes a candidate.
+    /// Makes the full block a candidate.
     #[inline]
     pub(crate) fn close(&mut self, block: BlockId) {
         self.blocks.close(block);

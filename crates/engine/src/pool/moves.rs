@@ -1,39 +1,39 @@
-//! Which pages cleaning moves: whose they are, on whose account, and how often.
+//! Statistics of moved pages: their owners, the partitions that caused the moves, and repeated moves.
 
 use crate::counters::Cause;
 use crate::layer::Answer;
 use crate::units::{Lpn, Slot, ends, run_length};
 use crate::validity::RamBitmap;
 
-/// Pages from which on a list is looked at as a whole.
+/// Minimum length of a list that is tested for being one run.
 const LONG_RUN: usize = 8;
 
-/// The page's place among the bits.
+/// Returns the index of the page's bit.
 #[inline(always)]
 fn place(page: Lpn) -> Slot {
     Slot(page.0)
 }
 
-/// What a store knows of the pages that it moved. Nothing, until it is told to tell users apart or to count.
+/// Statistics of the pages that a store moved; empty until attribution or counting is enabled.
 #[derive(Debug, Default)]
 pub struct Moves {
     attribution: Option<Box<Attribution>>,
-    /// Which logical pages were not moved since they were written, where that is counted.
+    /// A set bit for each logical page that was not moved since its last write, if counted.
     unmoved: RamBitmap,
-    /// Pages for which it is.
+    /// Number of pages that are counted.
     counted: u32,
-    /// Pages moved that had been moved before.
+    /// Moves of pages that had been moved before.
     again_pages: u64,
 }
 
 impl Moves {
-    /// From now on tells partitions apart, of which number `k` ends before page `ends[k]`. What lies beyond the last of them, a store's
-    /// own pages among it, is nobody's, but has a place in the table.
+    /// Enables attribution to partitions; number `k` ends before page `ends[k]`. Pages after the last partition, such
+    /// as the store's own pages, are attributed to an extra entry of the table.
     pub fn divide(&mut self, ends: &[u32]) {
         self.attribution = Some(Box::new(Attribution::new(ends)));
     }
 
-    /// From now on counts the moves of each of `pages` pages.
+    /// Enables counting of the moves of each of `pages` pages.
     pub fn count(&mut self, pages: u32) {
         if self.counted == 0 {
             self.counted = pages;
@@ -41,7 +41,7 @@ impl Moves {
         }
     }
 
-    /// A write begins, all of whose pages are of one partition: what it brings about is charged to that.
+    /// Begins a write, whose pages are all of one partition: moves that it causes are attributed to that partition.
     #[inline]
     pub fn begin(&mut self, pages: &[Lpn]) {
         if let (Some(attribution), Some(&first)) = (&mut self.attribution, pages.first()) {
@@ -49,13 +49,14 @@ impl Moves {
         }
     }
 
-    /// Whether anything is to be noted at all.
+    /// True if attribution or counting is enabled.
     #[inline(always)]
     pub fn notes(&self) -> bool {
         self.attribution.is_some() || self.counted > 0
     }
 
-    /// `owners` were programmed because of `cause`. Translation and validity pages have numbers of their own kind.
+    /// Records that `owners` were programmed because of `cause`. Translation and validity pages are ignored: they
+    /// have their own number spaces.
     pub fn programmed(&mut self, owners: &[Lpn], cause: Cause) {
         match cause {
             Cause::Translation | Cause::Validity => {}
@@ -65,17 +66,17 @@ impl Moves {
         }
     }
 
-    /// The pages are kept no more.
+    /// Records that the pages were trimmed.
     #[inline]
     pub fn trimmed(&mut self, pages: &[Lpn]) {
         self.written(pages);
     }
 
-    /// The pages were written.
+    /// Records that the pages were written.
     #[inline(always)]
     pub fn written(&mut self, pages: &[Lpn]) {
         let Some(first) = pages.first().filter(|_| self.counted > 0) else { return };
-        // Padding has the last of all numbers, which page 0 seems to follow: a run with it goes beyond the table.
+        // Padding has the highest page number, which page 0 seems to follow: a run with padding exceeds the table.
         let end = first.index() + pages.len();
         if pages.len() >= LONG_RUN && end <= self.counted as usize && run_length(pages) == pages.len() {
             return self.run_written(*first, pages.len());
@@ -87,7 +88,7 @@ impl Moves {
         }
     }
 
-    /// The same of `pages` consecutive pages of the store's user, from `first` on.
+    /// Records that `pages` consecutive pages from `first` were written by the store's user.
     #[inline]
     pub fn run_written(&mut self, first: Lpn, pages: usize) {
         if self.counted > 0 && pages > 0 {
@@ -95,20 +96,20 @@ impl Moves {
         }
     }
 
-    /// Cleaning wrote the pages to their new place.
+    /// Records that cleaning moved the pages.
     pub fn cleaned(&mut self, pages: &[Lpn]) {
         self.charge(pages);
         self.moved(pages);
     }
 
-    /// Cleaning wrote these, some of which may be no longer what their pages hold.
+    /// Attributes pages that cleaning wrote, even if some of these copies are outdated already.
     pub fn charge(&mut self, pages: &[Lpn]) {
         if let Some(attribution) = &mut self.attribution {
             attribution.moved(pages);
         }
     }
 
-    /// The pages were moved, by cleaning or for the sake of wear.
+    /// Records that the pages were moved, by cleaning or wear levelling.
     pub fn moved(&mut self, pages: &[Lpn]) {
         for page in pages {
             if page.0 < self.counted {
@@ -118,9 +119,9 @@ impl Moves {
         }
     }
 
-    /// How many of `pages` were moved since they were written; `None` where that is not counted.
+    /// Returns how many of `pages` were moved since they were written; `None` if not counted.
     fn among(&self, pages: &[Lpn]) -> Option<u64> {
-        // Mostly pages of one segment, none of which was moved.
+        // Most lists are pages of one segment, none of which was moved.
         if let Some((first, last)) = ends(pages).filter(|(_, last)| last.0 < self.counted)
             && self.unmoved.are_set_around(place(first), place(last), pages.len())
         {
@@ -130,28 +131,28 @@ impl Moves {
         (self.counted > 0).then(|| pages.iter().filter(moved).count() as u64)
     }
 
-    /// The same as the answer of a layer.
+    /// Returns the number of `pages` that were moved since they were written, as a layer's answer.
     pub fn answer(&self, pages: &[Lpn]) -> Answer {
         self.among(pages).map_or(Answer::Nothing, Answer::Pages)
     }
 
-    /// Pages moved that had been moved before.
+    /// Returns the moves of pages that had been moved before.
     pub fn again_pages(&self) -> u64 {
         self.again_pages
     }
 
-    /// `[cause][owner]`, pages moved by cleaning; empty where users are not told apart.
+    /// Returns the pages moved by cleaning, `[cause][owner]`; empty without attribution.
     pub fn matrix(&self) -> Vec<Vec<u64>> {
         self.attribution.as_ref().map_or_else(Vec::new, |attribution| attribution.matrix())
     }
 }
 
-/// Counts moved pages by the partition whose write ran the cleaning and the partition that owns them.
+/// Counts moved pages by the partition whose write caused the cleaning and the partition that owns the pages.
 #[derive(Debug)]
 struct Attribution {
-    /// One past the last page of each partition, rising from the first one; the last is the rest's.
+    /// End page of each partition, rising; the last entry is for all other pages.
     ends: Vec<u32>,
-    /// The partition whose write is in hand.
+    /// Partition of the current write.
     writer: usize,
     /// `moved[cause * ends.len() + owner]`, pages.
     moved: Vec<u64>,
@@ -163,7 +164,8 @@ impl Attribution {
         Attribution { writer: 0, moved: vec![0; ends.len() * ends.len()], ends }
     }
 
-    /// A name beyond all pages, such as that of padding, is of the rest.
+    /// Returns the partition of the page; page numbers beyond all pages, such as that of padding, belong to the last
+    /// entry.
     fn partition_of(&self, page: Lpn) -> usize {
         self.ends.partition_point(|&end| end <= page.0).min(self.ends.len() - 1)
     }
@@ -192,9 +194,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Beside a set: pages one by one and in runs, some beyond those that are counted.
+        /// Comparison with a set: pages singly and in runs, some beyond the counted ones.
         #[test]
-        fn what_was_moved_agrees_with_a_set(
+        fn moved_pages_match_a_set(
             steps in prop::collection::vec((any::<bool>(), 0u32..300, 1u32..200), 1..60),
             asked in prop::collection::vec(0u32..300, 0..40),
         ) {
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_counts_as_moved_until_it_is_written() {
+    fn page_counts_as_moved_until_it_is_written() {
         let mut moves = Moves::default();
         moves.moved(&[Lpn(1)]);
         assert_eq!(moves.among(&[Lpn(1)]), None);
@@ -250,9 +252,10 @@ mod tests {
         assert_eq!(moves.among(&[Lpn(0), Lpn(1)]), Some(1));
     }
 
-    /// Cleaning moves a page and is charged for it, wear levelling moves it, and whatever else names a logical page writes it.
+    /// Cleaning moves a page and is attributed, wear levelling moves it, and every other cause of a logical page
+    /// writes it.
     #[test]
-    fn what_was_programmed_is_moved_or_written_by_its_cause() {
+    fn programmed_pages_are_moved_or_written_by_cause() {
         for cause in Cause::ALL {
             let mut moves = Moves::default();
             moves.divide(&[10]);

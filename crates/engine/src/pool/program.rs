@@ -1,4 +1,4 @@
-//! What is sent to the medium: programs, counted by cause, and erases.
+//! Operations on the medium: programs, counted by cause, and erases.
 
 use super::{Frontier, Pool};
 use crate::counters::{Cause, Operation};
@@ -6,12 +6,12 @@ use crate::layer::{Group, LayerError, Medium, MediumError, Run};
 use crate::units::{BlockId, Lpn, StreamId};
 use crate::victim::VictimPolicy;
 
-/// Why pages are appended, and what their spare areas say besides.
+/// Cause of appended pages, and the note for their spare areas.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose {
-    /// Why.
+    /// Cause.
     pub cause: Cause,
-    /// The number that the store keeps with the block; 0 where it needs none.
+    /// Number that the store saves with the block; 0 if unused.
     pub note: u64,
 }
 
@@ -22,8 +22,8 @@ impl From<Cause> for Purpose {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// Programs a run at `frontier`, counts it, and notes whose pages are moved. Of one that fails, [`Pool::taken_before`] says
-    /// what became.
+    /// Programs a run at `frontier`, counts it, and records moved pages. After a failure, [`Pool::taken_before`]
+    /// returns the number of pages written.
     #[inline(always)]
     pub(crate) fn program(
         &mut self,
@@ -41,7 +41,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         Ok(())
     }
 
-    /// The same, but that the caller notes what is moved.
+    /// Programs a run like [`Pool::program`], but leaves the recording of moves to the caller.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
@@ -62,7 +62,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         Ok(())
     }
 
-    /// What a run of so many pages is to the atomic group in hand.
+    /// Returns the position of a run of `pages` pages in the current atomic group.
     #[inline(never)]
     fn part_of_group(&mut self, pages: usize) -> Group {
         let group = match self.group_left {
@@ -88,8 +88,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// Of a run of `pages` pages that the medium did not take with this error, counts those at its beginning that it did take;
-    /// how many they are. Their block is to be set aside. An error where that is not possible.
+    /// After a run of `pages` pages failed with `error`, counts the pages at its beginning that were written, and
+    /// returns their number. The caller must set the block aside. Returns an error if that is not supported.
     #[cold]
     pub(crate) fn taken_before(
         &mut self,
@@ -117,17 +117,17 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         Ok(taken)
     }
 
-    /// The next `pages` pages programmed are a group that a power cut leaves whole or not at all.
+    /// Begins an atomic group of the next `pages` pages: after a power cut all of them are valid, or none.
     pub(crate) fn begin_group(&mut self, pages: usize) {
         (self.group_left, self.in_group) = (pages, true);
     }
 
-    /// The group is written, or given up.
+    /// Ends the group, whether complete or abandoned.
     pub(crate) fn end_group(&mut self) {
         (self.group_left, self.in_group) = (0, false);
     }
 
-    /// Erases `block`, which is then neither erased in the pool nor anything else; false if that wore it out.
+    /// Erases `block` without returning it to the pool; returns false if the erase wore it out.
     pub(crate) fn erase(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
         self.read_wear_before_erase(block);
         match self.medium.erase(block, cause) {
@@ -146,8 +146,8 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         }
     }
 
-    /// The block holds nothing that is needed: it is erased into the pool or, if a program failed in it, retired. Whether it is
-    /// erased.
+    /// Returns a block without needed data to the pool: erases it or, if a program failed in it, retires it. Returns
+    /// true if it was erased.
     pub(crate) fn give_back(&mut self, block: BlockId, cause: Cause) -> Result<bool, LayerError> {
         if self.take_failed(block) {
             self.retire(block);

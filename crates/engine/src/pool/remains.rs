@@ -1,26 +1,26 @@
-//! What a power cut leaves of a pool.
+//! State of a pool that survives a power cut.
 
 use super::Pool;
 use crate::layer::Medium;
 use crate::victim::VictimPolicy;
 
-/// The flash, and what its spare areas say of wear beyond what flash counts itself.
+/// The flash, and wear data of its spare areas that the flash does not count itself.
 pub struct Remains<F> {
     /// The flash.
     pub flash: F,
-    /// Erase timestamps of the blocks; empty where wear is not levelled.
+    /// Erase timestamps of the blocks; empty without wear levelling.
     pub erased_at: Vec<u32>,
 }
 
 impl<F> From<F> for Remains<F> {
-    /// Flash whose wear was never levelled.
+    /// Converts flash without wear levelling.
     fn from(flash: F) -> Self {
         Remains { flash, erased_at: Vec::new() }
     }
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// What is left when everything in RAM is lost.
+    /// Returns the state that survives the loss of all RAM.
     pub(crate) fn into_remains(self) -> Remains<M> {
         let erased_at = self.levelling.map_or_else(Vec::new, |levelling| levelling.into_erased_at());
         Remains { flash: self.medium, erased_at }

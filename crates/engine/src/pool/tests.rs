@@ -1,4 +1,4 @@
-//! The circle of a block's life, on pools small enough to count by hand: 6 blocks of 4 pages unless said otherwise.
+//! The life cycle of a block, on pools small enough to count by hand: 6 blocks of 4 pages unless stated otherwise.
 
 use super::*;
 use crate::config::StoreSize;
@@ -33,7 +33,7 @@ fn pool(policy: &str) -> Tested {
     pool_on(nand(Wear::default()), policy, None)
 }
 
-/// Opens a block for the stream and fills it with pages of `first` and the next three.
+/// Opens a block for the stream and fills it with pages `first` to `first + 3`.
 fn fill(pool: &mut Tested, stream: StreamId, first: u32) -> BlockId {
     let block = pool.take_erased(Cause::Host).expect("an erased block");
     let frontier = pool.open(stream, block);
@@ -52,7 +52,7 @@ fn invalidate(pool: &mut Tested, block: BlockId, pages: u32) {
 }
 
 #[test]
-fn a_block_goes_round_from_erased_to_erased() {
+fn block_cycles_from_erased_to_erased() {
     let mut pool = pool("greedy");
     assert_eq!(pool.erased, (0..6).map(BlockId).collect::<Vec<_>>());
     let block = fill(&mut pool, HOST, 0);
@@ -89,7 +89,7 @@ fn each_stream_has_an_open_block_and_room_in_it() {
 }
 
 #[test]
-fn victims_full_of_valid_pages_are_counted_until_one_is_not() {
+fn victims_full_of_valid_pages_are_counted_in_a_row() {
     let mut pool = pool("fifo");
     let blocks: Vec<BlockId> = (0..3).map(|block| fill(&mut pool, HOST, 4 * block)).collect();
     invalidate(&mut pool, blocks[1], 1);
@@ -106,7 +106,7 @@ fn victims_full_of_valid_pages_are_counted_until_one_is_not() {
 }
 
 #[test]
-fn a_policy_hears_of_blocks_that_others_take() {
+fn policy_is_notified_of_blocks_taken_by_the_engine() {
     let mut pool = pool("fifo");
     let blocks: Vec<BlockId> = (0..2).map(|block| fill(&mut pool, HOST, 4 * block)).collect();
     pool.take_candidate(blocks[0]);
@@ -115,7 +115,7 @@ fn a_policy_hears_of_blocks_that_others_take() {
 }
 
 #[test]
-fn the_low_mark_begins_cleaning_and_waits_for_a_log_above() {
+fn low_mark_starts_cleaning_and_waits_for_a_log_above() {
     let marks = Marks { low: 4, high: 5, deferred_low: Some(2), idle_high: Some(5) };
     let mut pool = pool_on(nand(Wear::default()), "greedy", Some(marks));
     assert_eq!(pool.marks_now(), Some((4, 5)));
@@ -141,7 +141,7 @@ fn the_low_mark_begins_cleaning_and_waits_for_a_log_above() {
 }
 
 #[test]
-fn marks_lie_between_the_reserve_and_each_other() {
+fn marks_must_be_ordered_and_above_the_reserve() {
     let marks = |low, deferred, idle| FreeBlocks { low, deferred, idle }.marks(3);
     let plain = Marks { low: 3, high: 3, deferred_low: None, idle_high: None };
     assert_eq!((marks(None, None, None), marks(Some(3), None, None)), (Ok(plain), Ok(plain)));
@@ -160,15 +160,15 @@ fn marks_lie_between_the_reserve_and_each_other() {
 }
 
 #[test]
-fn a_pool_without_marks_cleans_when_nothing_is_erased() {
+fn pool_without_marks_cleans_when_no_block_is_erased() {
     let pool = pool("greedy");
     assert_eq!([0, 1].map(|free| pool.is_low(free)), [true, false]);
     assert!(!pool.wants_more_in_idle_time(0) && !pool.wants_idle_cleaning());
 }
 
-/// When the drive is new all its blocks are erased, and never again.
+/// Only a new drive has all its blocks erased.
 #[test]
-fn the_list_of_erased_blocks_shrinks() {
+fn list_of_erased_blocks_shrinks() {
     let nand = Nand::<()>::new(Geometry::flat(1000, 4, 4096), Wear::default(), Seed(1));
     let mut pool = Pool::new(nand, NoVictims, config(None));
     let mut taken: Vec<BlockId> = (0..800).filter_map(|_| pool.take_erased(Cause::Host)).collect();
@@ -180,7 +180,7 @@ fn the_list_of_erased_blocks_shrinks() {
 }
 
 #[test]
-fn a_failed_program_sets_the_block_aside_until_it_is_retired() {
+fn failed_program_sets_the_block_aside_until_it_is_retired() {
     let faults = Faults { program_failure_rate: 0.999_999, read_disturb_limit: None };
     let mut pool = pool_on(nand(Wear::default()).with_faults(faults, Seed(1)), "greedy", None);
     pool.needed_blocks = 6;
@@ -202,7 +202,7 @@ fn a_failed_program_sets_the_block_aside_until_it_is_retired() {
 }
 
 #[test]
-fn a_block_set_aside_half_full_has_not_failed() {
+fn block_set_aside_half_full_has_not_failed() {
     let mut pool = pool("greedy");
     let [half, failed] = [(); 2].map(|()| pool.take_erased(Cause::Host).unwrap());
     pool.set_aside.push(SetAside { block: half, written: 2, failed: false });
@@ -215,7 +215,7 @@ fn a_block_set_aside_half_full_has_not_failed() {
 }
 
 #[test]
-fn where_failures_cannot_be_survived_they_are_errors() {
+fn failures_are_errors_if_they_cannot_be_survived() {
     let faults = Faults { program_failure_rate: 0.999_999, read_disturb_limit: None };
     let nand = nand(Wear::default()).with_faults(faults, Seed(1));
     let config = PoolConfig { survives_failed_programs: false, ..config(None) };
@@ -226,7 +226,7 @@ fn where_failures_cannot_be_survived_they_are_errors() {
 }
 
 #[test]
-fn a_worn_out_block_leaves_the_pool() {
+fn worn_out_block_leaves_the_pool() {
     let worn = Wear { endurance_cycles: Some(1), ..Wear::default() };
     let mut pool = pool_on(nand(worn), "greedy", None);
     pool.needed_blocks = 5;
@@ -244,7 +244,7 @@ fn a_worn_out_block_leaves_the_pool() {
 }
 
 #[test]
-fn a_group_says_that_it_goes_on_until_its_last_page() {
+fn pages_of_a_group_are_marked_as_continued_until_the_last() {
     let mut pool = pool("greedy");
     let frontier = pool.open(HOST, BlockId(0));
     pool.begin_group(3);
@@ -259,7 +259,7 @@ fn a_group_says_that_it_goes_on_until_its_last_page() {
     assert_eq!([0, 1, 2, 3].map(goes_on), [true, true, false, false]);
 }
 
-/// Opens the block erased last, wants the block moved that it was told, and remembers what it heard.
+/// Policy that opens the block erased last, requests the given move, and records the reported programs.
 struct Told {
     next: Option<BlockId>,
     programs: u64,
@@ -295,7 +295,7 @@ impl WearLevelling for Told {
 }
 
 #[test]
-fn wear_levelling_names_blocks_and_chooses_erased_ones() {
+fn wear_levelling_selects_blocks_to_move_and_to_open() {
     let mut pool = pool("fifo");
     let policy = Box::new(Told { next: Some(BlockId(0)), programs: 0 });
     pool.levelling = Some(Box::new(Levelling::new(policy, Vec::new(), 6, 0)));
@@ -319,9 +319,9 @@ fn wear_levelling_names_blocks_and_chooses_erased_ones() {
     assert_eq!(pool.counters.outgoing(Cause::WearLevelling, Operation::Erase), 1);
 }
 
-/// Erase timestamps are in spare areas: a power cut leaves them, and the next life begins with them.
+/// Erase timestamps are in spare areas, survive a power cut, and are used after a restart.
 #[test]
-fn wear_levelling_begins_with_what_a_power_cut_left() {
+fn wear_levelling_continues_with_surviving_timestamps() {
     let mut pool = pool("fifo");
     pool.level_with(None, vec![3]);
     assert!(pool.levelling.is_none(), "nothing is levelled");
@@ -334,7 +334,7 @@ fn wear_levelling_begins_with_what_a_power_cut_left() {
 }
 
 #[test]
-fn wear_levelling_is_not_given_blocks_that_cannot_be_moved() {
+fn wear_levelling_skips_blocks_that_cannot_be_moved() {
     for open in [true, false] {
         let mut pool = pool("fifo");
         let policy = Box::new(Told { next: Some(BlockId(0)), programs: 0 });
@@ -352,7 +352,7 @@ fn wear_levelling_is_not_given_blocks_that_cannot_be_moved() {
 }
 
 #[test]
-fn every_named_policy_fits_a_pool() {
+fn every_wear_policy_works_in_a_pool() {
     let size = StoreSize { blocks: 6, pages_per_block: 4, logical_pages: 12, seed: Seed(1) };
     for entry in crate::wear::WEAR_LEVELLINGS {
         let config: WearConfig = serde_json::from_value(entry.name.into()).unwrap();

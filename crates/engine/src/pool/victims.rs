@@ -1,16 +1,16 @@
-//! Which block is emptied next.
+//! Selection of the next block to empty.
 
 use super::Pool;
 use crate::layer::{Medium, MediumExt};
 use crate::units::BlockId;
 use crate::victim::{Below, Blocks, VictimPolicy};
 
-/// Victims in a row that may turn out full of valid pages, as a multiple of the number of blocks, before cleaning is given up.
-/// A deterministic policy meets none or goes round once. One that draws at random finds the only block among `n` that has a
-/// dead page in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
+/// Limit on consecutive victims full of valid pages, as a multiple of the number of blocks, before cleaning gives up.
+/// A deterministic policy meets none or goes round once. A random policy finds the only block with an invalid page
+/// among `n` blocks in `n` draws on average, and misses it `64 n` times with probability `exp(-64)`.
 const FRUITLESS_ROUNDS: u64 = 64;
 
-/// For FTLs that know by themselves which block to empty.
+/// Placeholder policy for FTLs that select victims themselves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoVictims;
 
@@ -34,8 +34,8 @@ impl<M: Medium> Below for Under<'_, M> {
 }
 
 impl<M: Medium, V: VictimPolicy> Pool<M, V> {
-    /// The next victim, no candidate any more. `None` if there is no candidate, or if `fruitless` victims in a row, which this
-    /// counts, were full of valid pages.
+    /// Takes the next victim from the candidates. `None` if there is no candidate, or after too many consecutive
+    /// victims full of valid pages, which `fruitless` counts.
     pub(crate) fn take_victim(&mut self, fruitless: &mut u64) -> Option<BlockId> {
         if self.blocks.candidates() == 0 || *fruitless > FRUITLESS_ROUNDS * u64::from(self.blocks.len()) {
             return None;
@@ -52,7 +52,7 @@ impl<M: Medium, V: VictimPolicy> Pool<M, V> {
         self.victim_valid_pages[self.blocks.valid_pages(victim) as usize] += 1;
     }
 
-    /// Takes a block out of the candidates that no policy picked: it is emptied for another reason than that.
+    /// Removes a candidate that no policy selected, because the block is emptied for another reason.
     pub(crate) fn take_candidate(&mut self, block: BlockId) {
         if self.blocks.is_candidate(block) {
             self.blocks.take(block);
@@ -67,7 +67,7 @@ mod tests {
     use crate::layer::tests::seams::{Heard, Made};
 
     #[test]
-    fn a_policy_learns_what_would_be_left_below() {
+    fn policy_sees_pages_left_valid_below() {
         let shares = |medium| [0, 2, 4].map(|block| Under(&medium).left_valid(BlockId(block)));
         assert_eq!(shares(Made(Some(Heard::default()))), [0.0, 0.25, 0.5]);
         assert_eq!(shares(Made(None)), [0.0; 3], "flash knows nothing");

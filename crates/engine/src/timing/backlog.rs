@@ -1,29 +1,29 @@
-//! How much of what lies ahead is cleaning.
+//! Future cleaning work of a die or a channel.
 
 use std::collections::VecDeque;
 
-/// The times, past ones forgotten, in which a resource that is used in order works or will work for cleaning.
+/// Future intervals in which a resource that works in order is busy with cleaning. Past intervals are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// Begin and end, in order.
+    /// Start and end of each interval, in order.
     intervals: VecDeque<(u64, u64)>,
     sum_ns: u64,
 }
 
 impl Backlog {
-    /// Appends an interval behind the last one.
+    /// Appends an interval after the last one.
     pub fn push(&mut self, begin_ns: u64, end_ns: u64) {
         self.intervals.push_back((begin_ns, end_ns));
         self.sum_ns += end_ns - begin_ns;
     }
 
-    /// Whether there is none that was not found to be past.
+    /// True if no interval is left; past intervals count until [`Backlog::ahead`] drops them.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }
 
-    /// Nanoseconds of the intervals after `now_ns`, which never goes back.
+    /// Returns the nanoseconds of cleaning after `now_ns`, which must never decrease.
     #[inline]
     pub fn ahead(&mut self, now_ns: u64) -> u64 {
         while let Some(&(begin, end)) = self.intervals.front() {

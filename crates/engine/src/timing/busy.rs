@@ -1,4 +1,4 @@
-//! Where the time of dies and channels goes.
+//! Busy time of dies and channels, by cause.
 
 use super::flash::Flash;
 use super::node::Class;
@@ -8,18 +8,18 @@ use std::ops::Sub;
 /// Time that dies or channels were busy, nanoseconds, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusyTime {
-    /// For the host.
+    /// Work for the host.
     pub host_ns: u64,
-    /// For cleaning.
+    /// Work for cleaning.
     pub cleaning_ns: u64,
-    /// For everything else: mapping tables, metadata, wear levelling, deduplication.
+    /// Work for all other causes: mapping tables, metadata, wear levelling, deduplication.
     pub other_ns: u64,
-    /// Making operations step back for reads.
+    /// Suspending operations in favour of reads.
     pub suspend_ns: u64,
 }
 
 impl BusyTime {
-    /// All of it.
+    /// Returns the sum of all causes.
     pub fn total_ns(&self) -> u64 {
         self.host_ns + self.cleaning_ns + self.other_ns + self.suspend_ns
     }
@@ -34,7 +34,7 @@ impl From<[u64; 4]> for BusyTime {
 impl Sub for BusyTime {
     type Output = BusyTime;
 
-    /// What came between two observations.
+    /// Returns the difference between two observations.
     fn sub(self, earlier: BusyTime) -> BusyTime {
         BusyTime {
             host_ns: self.host_ns - earlier.host_ns,
@@ -48,8 +48,8 @@ impl Sub for BusyTime {
 const CLASSES: [Class; 4] = [Class::Host, Class::Cleaning, Class::Other, Class::Suspend];
 
 impl Flash {
-    /// Busy time of each die until `now_ns`, to which the device must have been advanced. With contention for dies only
-    /// it includes what is already known to come after it.
+    /// Returns the busy time of each die until `now_ns`, to which the device must have been advanced. With contention
+    /// for dies only, the times include work that is already known to follow.
     pub fn die_busy(&self, now_ns: u64) -> Vec<BusyTime> {
         let busy = |die: &super::die::Die| match self.is_folded {
             true => die.busy_ns().into(),
@@ -58,12 +58,13 @@ impl Flash {
         self.dies.iter().map(busy).collect()
     }
 
-    /// Busy time of each channel, transfers already known to come after now included.
+    /// Returns the busy time of each channel, including transfers that are already known to come later.
     pub fn channel_busy(&self) -> Vec<BusyTime> {
         self.channels.iter().map(|channel| channel.busy_ns.into()).collect()
     }
 
-    /// The same, but for what was given to operations at `now_ns` itself, to which the device must have been advanced.
+    /// Returns the busy time of each channel without the transfers that were granted at `now_ns` itself. The device
+    /// must have been advanced to `now_ns`.
     pub(super) fn channel_busy_before(&self, now_ns: u64) -> Vec<BusyTime> {
         let mut busy = self.channel_busy();
         for &(channel, channel_ns) in self.given.at(now_ns) {
@@ -72,7 +73,7 @@ impl Flash {
         busy
     }
 
-    /// Adds up the operations and compares them with the time of dies and channels; an error is a defect. While
+    /// Compares the summed times of operations with the busy times of dies and channels; an error is a defect. While
     /// operations are under way only channels can be compared.
     pub fn check(&self) -> Result<(), String> {
         let end_ns = self.last_end_ns();

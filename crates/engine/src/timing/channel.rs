@@ -1,16 +1,16 @@
-//! A channel: who is given it next, and where its time went.
+//! A channel: the order in which transfers get it, and its busy time.
 
 use super::backlog::Backlog;
 use super::node::Class;
 
-/// No event.
+/// The key that means "no event".
 pub(super) const NEVER: u128 = u128::MAX;
 
-/// What happens at equal times, in this order.
+/// Kinds of events, in the order in which they happen at equal times.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Operations end that could have been interrupted until now.
+    /// Operations end that could have been suspended until now.
     End = 0,
     /// Operations arrive, in order of their numbers.
     Arrival = 1,
@@ -20,13 +20,13 @@ pub(super) enum Turn {
     Transfer = 3,
 }
 
-/// The key by which events are ordered: time, turn, number.
+/// Returns the key by which events are ordered: time, then kind, then number.
 #[inline]
 pub(super) fn key(time_ns: u64, turn: Turn, number: u64) -> u128 {
     (u128::from(time_ns) << 64) | u128::from((turn as u64) << 62 | number)
 }
 
-/// The time of an event.
+/// Returns the time of an event.
 #[inline]
 pub(super) fn time_of(key: u128) -> u64 {
     (key >> 64) as u64
@@ -37,14 +37,15 @@ pub(super) fn time_of(key: u128) -> u64 {
 pub(super) struct Channel {
     /// The end of the last transfer.
     pub free_ns: u64,
-    /// Time spent by class; the last transfer may end in the future.
+    /// Busy time by class; the last transfer may end in the future.
     pub busy_ns: [u64; 4],
     cleaning: Backlog,
 }
 
 impl Channel {
-    /// Gives the channel to an operation that is ready at `ready_ns`, for `channel_ns`: when the transfer begins, and how
-    /// much of the wait is for cleaning. Called in the order of readiness, which is first come, first served.
+    /// Grants the channel for `channel_ns` to an operation that is ready at `ready_ns`. Returns the start of the
+    /// transfer, and the part of the wait that cleaning caused. Calls come in the order of readiness: first come,
+    /// first served.
     #[inline]
     pub fn grant(&mut self, ready_ns: u64, channel_ns: u64, class: Class) -> (u64, u64) {
         let begin_ns = self.free_ns.max(ready_ns);
@@ -53,7 +54,7 @@ impl Channel {
         self.free_ns = begin_ns + channel_ns;
         self.busy_ns[class as usize] += channel_ns;
         if class == Class::Cleaning {
-            // Forgets the past now and then.
+            // Drops past intervals from time to time.
             self.cleaning.ahead(ready_ns);
             self.cleaning.push(begin_ns, self.free_ns);
         }

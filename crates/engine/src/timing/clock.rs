@@ -1,4 +1,4 @@
-//! The host's side of the device: its queue, the link, the write buffer, and the clock that ties them to the flash.
+//! The host's side of the device: queue, link, write buffer, and the clock that connects them with the flash.
 
 mod answers;
 mod outage;
@@ -22,31 +22,32 @@ use pending::{Before, Dispatch, Pending};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// So many places are taken before ended requests are forgotten, if the queue is deeper.
+/// Upper limit on the places of a deep queue that are taken before ended requests are removed from the count.
 const MOST_PLACES: u32 = 1 << 12;
 
 /// The device as the host sees it.
 ///
-/// For each request: [`Clock::next_dispatch`] says when the device takes it, then the layers do it and write their steps
-/// into the journal, then [`Clock::serve`] puts these on the flash. The layers thus do everything in the order in which
-/// the device takes requests.
+/// For each request, [`Clock::next_dispatch`] returns the time at which the device takes the request. Then the layers
+/// execute the request and write their steps into the journal, and [`Clock::serve`] runs these steps on the flash.
+/// The layers thus execute requests in the order in which the device takes them.
 ///
-/// - The device takes requests in order. It takes one when there is a place in its queue and, for a write where there is a
-///   write buffer, room for its pages (for as many as the buffer holds, if there are more).
-/// - The controller then works on one request after the other, and the layers do each when it is done with it. Meanwhile the
-///   device goes on taking requests.
-/// - The link carries data in each direction in order. A write's pages are on it before the flash begins, a read's after.
-/// - A buffered write ends when its pages are in the buffer; a page leaves it when its program ends. Reads of pages in the
-///   buffer go to the flash all the same.
+/// - The device takes requests in order. It takes a request when its queue has a free place. A write also needs room
+///   in the write buffer, if there is one: for its pages, or for as many as the buffer holds.
+/// - The controller then processes one request after another, and the layers execute each request when the controller
+///   has finished it. Meanwhile the device keeps taking requests.
+/// - The link carries data in order in each direction. A write transfers its pages before the flash begins, a read
+///   afterwards.
+/// - A buffered write ends when its pages are in the buffer; a page leaves the buffer when its program ends. Reads of
+///   buffered pages still go to the flash.
 /// - A flush ends when all earlier writes are programmed.
 pub struct Clock {
     host: HostTiming,
     flash: Flash,
     journal: Journal,
     statistics: Statistics,
-    /// When the device took the last request.
+    /// Time at which the device took the last request.
     taken_ns: u64,
-    /// When the flash had the last request, not before [`Clock::taken_ns`].
+    /// Time at which the flash got the last request, not before [`Clock::taken_ns`].
     now_ns: u64,
     controller: Controller,
     next: Option<Dispatch>,
@@ -54,13 +55,14 @@ pub struct Clock {
     /// The parts, so far, of reads that wait for the link and of flushes that wait for writes.
     parts: Vec<Parts>,
     free: Vec<u32>,
-    /// Reads that the flash has done or is known to end, by time, that wait for their turn on the link.
+    /// Reads whose end on the flash is known and that wait for the link, by time.
     done: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Ends of requests that still have a place in the queue, and what cleaning caused of their responses.
+    /// Ends of requests that still occupy a place in the queue, and the share of their response time that cleaning
+    /// caused.
     places: Ends<Share>,
-    /// Requests that have a place, those that ended since it was last full included.
+    /// Requests that occupy a place, including those that ended since the queue was last found full.
     in_queue: u32,
-    /// What cleaning caused of the wait that the last request to wait waited for.
+    /// Share of cleaning in the response time of the request whose place the last waiting request took.
     waited_share: Share,
     link_in_ns: u64,
     link_out_ns: u64,
@@ -69,19 +71,18 @@ pub struct Clock {
     leaving: BinaryHeap<Reverse<Programmed>>,
     writes: Writes,
     busy_before: (Vec<BusyTime>, Vec<BusyTime>),
-    /// Whether nothing of a request is left to be done when its flash operations are known to end: there is neither a link nor a
-    /// write buffer.
+    /// True if a request is complete when its flash operations are known to end: without a link and a write buffer.
     is_bare: bool,
     /// Requests served so far.
     served: u64,
-    /// Numbers and ends of those that ended, if somebody follows them.
+    /// Numbers and ends of the ended requests, if [`Clock::follow`] was called.
     ended: Option<Vec<(u64, u64)>>,
     steps: Vec<Step>,
     finished: Vec<Finished>,
 }
 
 impl Clock {
-    /// At time 0, with nothing to do.
+    /// Creates the clock at time 0, with nothing to do.
     pub fn new(host: HostTiming, flash: Flash, journal: Journal) -> Result<Self, ConfigError> {
         host.check()?;
         let flash = flash.noting_cleaning();
@@ -117,18 +118,19 @@ impl Clock {
         })
     }
 
-    /// When the device begins with the next request, which came at `arrival_ns` (of no meaning in a closed loop), not before
-    /// the one before it: when it has taken it and the controller is done with it. [`Clock::serve`] must follow.
+    /// Returns the time at which the device begins the next request: when the device has taken it and the controller
+    /// has finished with it. Times never decrease. `arrival_ns` has no meaning in a closed loop. [`Clock::serve`]
+    /// must follow.
     pub fn next_dispatch(&mut self, op: Op, pages: u32, arrival_ns: u64) -> u64 {
         let begin_ns = match self.host.arrivals {
             Arrivals::Open => self.taken_ns.max(arrival_ns),
             Arrivals::Closed => self.taken_ns,
         };
         let place_ns = self.wait_for_place(begin_ns);
-        // In a closed loop the host asks when it finds a place.
+        // In a closed loop a request arrives when there is a place for it.
         let arrival_ns = if self.host.arrivals == Arrivals::Open { arrival_ns } else { place_ns };
         let queue_ns = place_ns - arrival_ns;
-        // Where the place was free already, the requests before this one waited for it to be taken.
+        // If the place was free already, the wait is that of the requests before this one.
         let queue_of_which_cleaning_ns = self.waited_share.of(queue_ns);
         let taken_ns = if op == Op::Write { self.wait_for_room(pages, place_ns) } else { place_ns };
         let buffer_ns = taken_ns - place_ns;
@@ -147,12 +149,12 @@ impl Clock {
         now_ns
     }
 
-    /// From when on there is a place in the queue.
+    /// Returns the time from which the queue has a free place.
     fn wait_for_place(&mut self, mut now_ns: u64) -> u64 {
         if self.host.link_bytes_per_us.is_some() {
             self.advance(now_ns);
         }
-        // Places are counted anew only when all seem to be taken, and now and then.
+        // The count of places is updated only when all seem to be taken, and from time to time.
         if self.in_queue < self.host.queue_depth.min(MOST_PLACES) {
             return now_ns;
         }
@@ -172,7 +174,7 @@ impl Clock {
         }
     }
 
-    /// From when on there is room for a write in the buffer.
+    /// Returns the time from which the buffer has room for a write.
     fn wait_for_room(&mut self, pages: u32, mut now_ns: u64) -> u64 {
         let capacity = u64::from(self.host.write_buffer_pages);
         if capacity == 0 {
@@ -201,13 +203,13 @@ impl Clock {
         }
     }
 
-    /// Whether no request whose end is not settled will end before `time_ns`.
+    /// True if no request whose end is still unknown can end before `time_ns`.
     fn nothing_ends_before(&self, time_ns: u64) -> bool {
         self.flash.next_event_ns().is_none_or(|event_ns| time_ns <= event_ns)
             && self.done.peek().is_none_or(|Reverse((done_ns, _))| time_ns <= *done_ns)
     }
 
-    /// Settles the next request that is known to end, or works off the flash's next event.
+    /// Settles the next request that is known to end, or processes the flash's next event.
     fn go_on(&mut self) {
         if let Some(&Reverse((done_ns, _))) = self.done.peek()
             && self.flash.next_event_ns().is_none_or(|event_ns| done_ns <= event_ns)
@@ -228,19 +230,19 @@ impl Clock {
         }
     }
 
-    /// From now on [`Clock::go_to`] tells when each request ends.
+    /// Makes [`Clock::go_to`] report the end of each request from now on.
     pub fn follow(&mut self) {
         self.ended = Some(Vec::new());
     }
 
-    /// The number of the request that is served next, from 0.
+    /// Returns the number of the request that is served next, from 0.
     pub fn next_number(&self) -> u64 {
         self.served
     }
 
-    /// Works off what happens until `now_ns`, before which no request comes any more. Appends to `ended` the numbers of requests that
-    /// are known to end since the last time, and when they do, which may be later; the time at which more may be known, if
-    /// anything is under way.
+    /// Processes all events until `now_ns`; no request may arrive before `now_ns` afterwards. Appends to `ended` the
+    /// numbers and end times of the requests whose ends became known since the last call; such an end may lie in the
+    /// future. Returns the time at which more may become known, if anything is under way.
     pub fn go_to(&mut self, now_ns: u64, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
         self.advance(now_ns);
         if let Some(found) = &mut self.ended {
@@ -257,7 +259,7 @@ impl Clock {
         }
     }
 
-    /// Puts the steps that the journal holds on the flash, for the request of the last [`Clock::next_dispatch`].
+    /// Runs the steps in the journal on the flash, for the request of the last [`Clock::next_dispatch`].
     pub fn serve(&mut self, op: Op, pages: u32) {
         self.served += 1;
         let alone = if self.is_bare { self.journal.take_alone() } else { None };
@@ -269,7 +271,7 @@ impl Clock {
         }
     }
 
-    /// Serves the request that is this operation alone, if its end is known at once: it never is one of those that wait for theirs.
+    /// Serves a request that is this single operation, if its end is known at once and it need not wait for others.
     #[inline]
     fn serve_at_once(&mut self, op: Op, pages: u32, single: &Single) -> bool {
         let Dispatch { arrival_ns, now_ns, before } = self.next.expect("asked for before");
@@ -289,7 +291,8 @@ impl Clock {
         true
     }
 
-    /// Puts on the flash `alone`, the operation that it is if it is one, or the steps that the journal holds.
+    /// Runs on the flash the one step `alone`, if the request is a single operation, or else the steps in the
+    /// journal.
     fn serve_steps(&mut self, op: Op, pages: u32, alone: Option<Step>, single: Option<Single>) {
         let Dispatch { arrival_ns, mut now_ns, mut before } =
             self.next.take().expect("next_dispatch comes before serve");
@@ -303,7 +306,7 @@ impl Clock {
         let is_answered = op == Op::Write && self.host.write_buffer_pages > 0;
         if self.journal.has_events() {
             let back_ns = self.live_through_outages(now_ns, start_ns);
-            // Who has an answer already does not wait.
+            // An answered request does not wait for the outage.
             before.outage_ns = if is_answered { 0 } else { back_ns - start_ns };
             (now_ns, start_ns) = (back_ns, back_ns);
         }
@@ -346,7 +349,7 @@ impl Clock {
         self.collect();
     }
 
-    /// Submits the steps in hand, and those that the journal holds.
+    /// Submits the steps in `self.steps`, and those in the journal.
     fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64) {
         let mut steps = std::mem::take(&mut self.steps);
         self.journal.take(&mut steps);
@@ -365,8 +368,8 @@ impl Clock {
         self.flash.submit(tag, now_ns, start_ns, steps, self.host.cleaning == Cleaning::Foreground);
     }
 
-    /// When the device falls idle before `until_ns`, the arrival of the next request; `None` if it does not. Meanwhile
-    /// the caller may let a layer clean, and call [`Clock::serve_cleaning`].
+    /// Returns the time at which the device becomes idle before `until_ns`, the arrival of the next request, or
+    /// `None` if it does not. The caller may then let a layer clean and call [`Clock::serve_cleaning`].
     pub fn idle(&mut self, until_ns: u64) -> Option<u64> {
         while !self.flash.is_settled() && self.flash.next_event_ns().is_some_and(|next_ns| next_ns < until_ns)
         {
@@ -381,8 +384,8 @@ impl Clock {
         Some(idle_ns)
     }
 
-    /// Puts the steps that the journal holds on the flash, for nobody, at the time that [`Clock::idle`] told, or when the
-    /// device last took a request.
+    /// Runs the steps in the journal on the flash without a request, at the time that [`Clock::idle`] returned, or
+    /// when the device last took a request.
     pub fn serve_cleaning(&mut self) {
         if self.journal.has_events() {
             self.live_through_outages(self.now_ns, self.now_ns);
@@ -392,13 +395,13 @@ impl Clock {
         self.collect();
     }
 
-    /// Ends everything that was begun, and tells when the last of it ended.
+    /// Completes everything that was begun, and returns the time of the last end.
     pub fn drain(&mut self) -> u64 {
         self.advance(u64::MAX >> 1);
         self.statistics.end_ns().max(self.flash.last_end_ns())
     }
 
-    /// Begins to measure: only requests that arrive from now on count.
+    /// Starts the measurement: only requests that arrive from now on count.
     pub fn reset(&mut self) {
         self.advance(self.now_ns);
         self.statistics.reset(self.now_ns);
@@ -407,7 +410,7 @@ impl Clock {
         self.busy_before = (self.flash.die_busy(self.now_ns), channels);
     }
 
-    /// What was measured; complete after [`Clock::drain`].
+    /// Returns the measurements; complete after [`Clock::drain`].
     pub fn report(&self) -> TimingReport {
         let end_ns = self.flash.last_end_ns().max(self.now_ns);
         let since = |now: Vec<BusyTime>, before: &[BusyTime]| {
@@ -418,7 +421,7 @@ impl Clock {
         self.statistics.report(end_ns, dies, channels)
     }
 
-    /// Recounts what can be recounted; an error is a defect.
+    /// Recomputes the counts that can be recomputed; an error is a defect.
     pub fn check(&self) -> Result<(), String> {
         self.flash.check()
     }

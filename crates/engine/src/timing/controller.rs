@@ -1,4 +1,4 @@
-//! The drive's controller: what each request takes before anything else is done for it.
+//! The drive's controller: processing time of each request before anything else is done for it.
 
 use crate::request::Op;
 
@@ -7,17 +7,19 @@ use crate::request::Op;
 pub(super) struct Controller {
     read_ns: u64,
     write_ns: u64,
-    /// The end of what it has to do so far.
+    /// End of the work accepted so far.
     free_ns: u64,
 }
 
 impl Controller {
-    /// Idle; each read takes `read_ns`, each write `write_ns`, and all else nothing but its turn.
+    /// Creates an idle controller. A read takes `read_ns`, a write `write_ns`; other requests only wait for their
+    /// turn.
     pub fn new(read_ns: u64, write_ns: u64) -> Self {
         Controller { read_ns, write_ns, free_ns: 0 }
     }
 
-    /// When it is done with a request that the device takes at `taken_ns`, not before the one before it.
+    /// Returns the time at which the controller has finished a request that the device takes at `taken_ns`. Times
+    /// never decrease.
     #[inline]
     pub fn serve(&mut self, op: Op, taken_ns: u64) -> u64 {
         let time_ns = match op {

@@ -1,4 +1,4 @@
-//! A die: what it does, what waits for it, and where its time went.
+//! A die: its current operation, its queue, and its busy time.
 
 use super::node::{Class, NONE, Nodes};
 
@@ -31,18 +31,18 @@ impl Queue {
     }
 }
 
-/// What a die is at.
+/// State of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing, from [`Die::free_ns`] on.
+    /// Idle from [`Die::free_ns`] on.
     Idle,
-    /// An operation that was not given the channel yet.
+    /// An operation waits for the channel.
     Channel,
-    /// An operation in the array, or on its way there, that may be interrupted.
+    /// An operation is in the array, or on its way there, and may be suspended.
     Array,
-    /// An operation whose end is known, after which the die chooses the next.
+    /// An operation whose end is known is under way; then the die chooses the next one.
     Choosing,
-    /// Making one step back.
+    /// The die is suspending an operation.
     Suspending,
 }
 
@@ -51,25 +51,25 @@ pub(super) enum Phase {
 pub(super) struct Die {
     pub channel: u32,
     pub phase: Phase,
-    /// The operation that it does, or none.
+    /// The current operation, or none.
     pub current: u32,
-    /// The operation that stepped back, or none.
+    /// The suspended operation, or none.
     pub suspended: u32,
-    /// What is left of it, or of the current erase or program since it last began.
+    /// Remaining time of the suspended operation, or of the current erase or program since it last began.
     pub left_ns: u64,
-    /// Whether a host read came before the current operation reached the array.
+    /// True if a host read came before the current operation reached the array.
     pub hurry: bool,
-    /// The end of the last operation.
+    /// End of the last operation.
     pub free_ns: u64,
-    /// Host reads, where they may go first.
+    /// Queue of host reads, where reads have priority.
     pub reads: Queue,
     pub rest: Queue,
-    /// Time spent by class; the last interval may end in the future.
+    /// Busy time by class; the last interval may end in the future.
     busy_ns: [u64; 4],
     last: (Class, u64),
-    /// The class and begin of an interval whose end is not known yet.
+    /// Class and start of an interval whose end is not known yet.
     open: Option<(Class, u64)>,
-    /// Time that the next read to be taken waited for another operation to step back.
+    /// Time that the next read to be taken waited for another operation to be suspended.
     pub stepping_back_ns: u64,
 }
 
@@ -92,14 +92,14 @@ impl Die {
         }
     }
 
-    /// From `begin_ns` on time goes to `class`.
+    /// Begins an interval of class `class` at `begin_ns`.
     #[inline]
     pub fn begin(&mut self, class: Class, begin_ns: u64) {
         debug_assert!(self.open.is_none() && begin_ns >= self.last.1);
         self.open = Some((class, begin_ns));
     }
 
-    /// The interval ends at `end_ns`.
+    /// Ends the open interval at `end_ns`.
     #[inline]
     pub fn end(&mut self, end_ns: u64) {
         let (class, begin_ns) = self.open.take().expect("a die ends what it began");
@@ -107,14 +107,14 @@ impl Die {
         self.last = (class, end_ns);
     }
 
-    /// A whole interval.
+    /// Adds a whole interval.
     #[inline]
     pub fn spend(&mut self, class: Class, begin_ns: u64, end_ns: u64) {
         self.busy_ns[class as usize] += end_ns - begin_ns;
         self.last = (class, end_ns);
     }
 
-    /// Time spent on `class` until `now_ns`, at which at most one interval with a known end is under way.
+    /// Returns the time spent on `class` until `now_ns`, when at most one interval with a known end is under way.
     #[inline]
     pub fn busy_until(&self, class: Class, now_ns: u64) -> u64 {
         let mut busy = self.busy_ns[class as usize];
@@ -129,7 +129,7 @@ impl Die {
         busy
     }
 
-    /// Time spent, including the intervals with a known end in the future.
+    /// Returns the busy time by class, including intervals with a known end in the future.
     pub fn busy_ns(&self) -> [u64; 4] {
         self.busy_ns
     }

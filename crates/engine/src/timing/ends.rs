@@ -1,38 +1,39 @@
-//! Times in the future, taken in order.
+//! A queue of future times.
 
 use std::collections::VecDeque;
 
-/// What happens at known times, none of them before the last time up to which they were taken.
+/// Events at known times, none before the last time up to which events were taken.
 ///
-/// Few stand in order, and mostly a new one goes to the end. Many are in a radix heap: entries stand in a bucket by the highest
-/// bit in which their time differs from that last time, so that going on to a later time empties the lower buckets and
-/// distributes a single one.
+/// A small set is a sorted queue, because a new entry mostly goes to the end. A large set is a radix heap: an entry's
+/// bucket is the highest bit in which its time differs from the last time. Advancing to a later time empties the
+/// lower buckets and redistributes only one bucket.
 #[derive(Debug)]
 pub(super) struct Ends<T> {
     are_few: bool,
-    /// All of few, in order.
+    /// All entries of a small set, in order.
     few: VecDeque<(u64, T)>,
     last_ns: u64,
-    /// Of bucket 0, all at `last_ns` or before it; of bucket n, those that differ in bit n - 1, counted from 0.
+    /// Bucket 0 holds the entries at `last_ns` or before; bucket n the entries that differ first in bit n - 1,
+    /// counted from 0.
     buckets: [Vec<(u64, T)>; 65],
-    /// Bit n: bucket n + 1 holds something.
+    /// Bit n is set if bucket n + 1 is not empty.
     occupied: u64,
-    /// Kept for its memory.
+    /// Scratch space, kept to reuse its memory.
     moving: Vec<(u64, T)>,
 }
 
-/// So many at most are worth to be kept in order.
+/// Largest set that is kept sorted.
 const FEW: u32 = 64;
 
 impl<T: Copy + Ord> Ends<T> {
-    /// None yet, and rarely more than `most` at a time.
+    /// Creates an empty queue for rarely more than `most` entries at a time.
     pub fn new(most: u32) -> Self {
         let buckets = std::array::from_fn(|_| Vec::new());
         let (are_few, few) = (most <= FEW, VecDeque::new());
         Ends { are_few, few, last_ns: 0, buckets, occupied: 0, moving: Vec::new() }
     }
 
-    /// The bucket for a time.
+    /// Returns the bucket for a time.
     #[inline]
     fn bucket(&self, time_ns: u64) -> usize {
         (u64::BITS - (time_ns.max(self.last_ns) ^ self.last_ns).leading_zeros()) as usize
@@ -57,7 +58,7 @@ impl<T: Copy + Ord> Ends<T> {
         self.few.insert(self.few.len() - later, (time_ns, what));
     }
 
-    /// The first one; among equal times the least.
+    /// Returns the first entry; among equal times the smallest.
     #[inline]
     pub fn first(&self) -> Option<(u64, T)> {
         if self.are_few {
@@ -67,7 +68,7 @@ impl<T: Copy + Ord> Ends<T> {
         self.buckets.get(bucket).and_then(|entries| entries.iter().min().copied())
     }
 
-    /// Takes all up to `now_ns`, in any order.
+    /// Takes all entries up to `now_ns`, in any order.
     #[inline]
     pub fn take_until(&mut self, now_ns: u64, mut taken: impl FnMut(T)) {
         if !self.are_few {

@@ -1,4 +1,4 @@
-//! What happens in the flash device, event by event.
+//! Event handling of the flash device.
 
 use super::channel::{NEVER, Turn, key, time_of};
 use super::die::Phase;
@@ -27,7 +27,7 @@ impl Flash {
         }
     }
 
-    /// A program arrives at its die: the next one of its block may.
+    /// A program has arrived at its die: releases the next program of its block.
     #[inline]
     fn let_follow(&mut self, id: u32, now_ns: u64) {
         let Node { die, class, follower, .. } = self.nodes[id];
@@ -59,8 +59,8 @@ impl Flash {
         self.complete(id, end_ns, parts);
     }
 
-    /// Gives the die to whoever came at `now_ns` for `service_ns`, everybody taking turns: when it begins, and how much of
-    /// the wait is for cleaning.
+    /// Gives the die to an operation that arrives at `now_ns` and needs `service_ns`, first come, first served.
+    /// Returns the start, and the part of the wait that cleaning caused.
     #[inline]
     pub(super) fn fold(&mut self, number: u32, class: Class, now_ns: u64, service_ns: u64) -> (u64, u64) {
         let die = &mut self.dies[number as usize];
@@ -76,7 +76,7 @@ impl Flash {
         (taken_ns, behind_ns)
     }
 
-    /// The operation's end is known at once.
+    /// Completes an operation whose end is known on arrival.
     pub(super) fn fold_node(&mut self, id: u32, now_ns: u64) {
         let node = &self.nodes[id];
         let service_ns = node.channel_ns + node.array_ns;
@@ -87,7 +87,7 @@ impl Flash {
 
     fn may_suspend(&self, id: u32) -> bool {
         match self.nodes[id].kind {
-            // A transfer into the page buffer alone.
+            // A transfer into the page buffer only.
             _ if self.nodes[id].array_ns == 0 => false,
             Kind::Erase => self.timing.suspend.erase,
             Kind::Program => self.timing.suspend.program,
@@ -125,7 +125,7 @@ impl Flash {
         }
     }
 
-    /// The die begins with an operation.
+    /// Begins an operation on the die.
     fn take(&mut self, number: u32, id: u32, now_ns: u64) {
         let die = &mut self.dies[number as usize];
         let node = &mut self.nodes[id];
@@ -140,7 +140,7 @@ impl Flash {
         self.set_key(number, key(ready_ns, Turn::Transfer, number_of_node));
     }
 
-    /// The next event of a die, which has this key.
+    /// Handles the next event of a die, which has this key.
     pub(super) fn event(&mut self, die: u32, event: u128) {
         let now_ns = time_of(event);
         match self.dies[die as usize].phase {
@@ -155,7 +155,7 @@ impl Flash {
         }
     }
 
-    /// A die's operation gets the channel.
+    /// Grants the channel to the die's operation.
     #[inline]
     fn grant(&mut self, number: u32, ready_ns: u64) {
         let may_suspend = self.may_suspend(self.dies[number as usize].current);
@@ -194,13 +194,13 @@ impl Flash {
         }
     }
 
-    /// The die will choose what it does next.
+    /// Schedules the time at which the die chooses its next operation.
     pub(super) fn choose(&mut self, number: u32, when_ns: u64) {
         self.dies[number as usize].phase = Phase::Choosing;
         self.set_key(number, key(when_ns, Turn::Choice, u64::from(number)));
     }
 
-    /// The die's operation, which would have ended at `end_ns`, steps back from `now_ns` on.
+    /// Suspends the die's operation at `now_ns`; it would have ended at `end_ns`.
     fn suspend(&mut self, number: u32, now_ns: u64, end_ns: u64) {
         let die = &mut self.dies[number as usize];
         let left_ns = die.left_ns.min(end_ns - now_ns);
@@ -217,7 +217,7 @@ impl Flash {
         self.set_key(number, key(now_ns + suspend_ns, Turn::Choice, u64::from(number)));
     }
 
-    /// The die's operation, which might have been interrupted, ends.
+    /// Ends the die's operation, which could have been suspended.
     fn end_array(&mut self, number: u32, now_ns: u64) {
         let die = &mut self.dies[number as usize];
         let id = die.current;
@@ -228,7 +228,7 @@ impl Flash {
         self.choose(number, now_ns);
     }
 
-    /// The die does what is next, from `now_ns` on.
+    /// Chooses the die's next work, from `now_ns` on.
     fn go_on(&mut self, number: u32, now_ns: u64) {
         let die = &mut self.dies[number as usize];
         let (read, other) = (die.reads.head, die.rest.head);
@@ -259,7 +259,7 @@ impl Flash {
         }
     }
 
-    /// An operation of a die ends at `end_ns`.
+    /// Ends an operation of a die at `end_ns`.
     #[inline]
     fn end_operation(&mut self, id: u32, end_ns: u64) {
         let node = &self.nodes[id];
@@ -283,7 +283,7 @@ impl Flash {
         }
     }
 
-    /// A node ends at `end_ns`, which may be in the future: tells its request and who waits for it.
+    /// Ends a node at `end_ns`, which may be in the future: notifies its request and the nodes that wait for it.
     fn complete(&mut self, id: u32, end_ns: u64, own: Parts) {
         let node = &self.nodes[id];
         let (class, request, erases) = (node.class, node.request, node.erases);
@@ -313,7 +313,7 @@ impl Flash {
         }
     }
 
-    /// `to` has one less to wait for, which ended at `end_ns`.
+    /// Removes one dependency, which ended at `end_ns`, from node `to`.
     fn release(&mut self, to: u32, end_ns: u64, class: Class, after: Parts) {
         let before = self.nodes.before(to);
         let node = &mut self.nodes[to];

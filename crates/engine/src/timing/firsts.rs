@@ -1,8 +1,8 @@
-//! The first of the dies' next events, of each channel and of all.
+//! The first of the dies' next events, per channel and overall.
 
 use super::channel::NEVER;
 
-/// The key of no event in the tree, whose keys have no highest bit: times of events are below 2^63.
+/// Key of "no event" in the tree, whose keys lack the highest bit: times of events are below 2^63.
 const NOTHING: u128 = NEVER >> 1;
 
 /// The next event of a die.
@@ -13,12 +13,12 @@ struct Next {
 }
 
 impl Next {
-    /// The earlier of two, without a branch: nobody knows beforehand which it is, and the compiler makes branches of choices, also of
-    /// those called unpredictable.
+    /// Returns the earlier of two, without a branch: the outcome is unpredictable, and the compiler turns choices
+    /// into branches, even those marked as unpredictable.
     #[inline(always)]
     fn earlier(self, other: Next) -> Next {
         let (ours, theirs) = (self.key, other.key);
-        // The difference is negative if the other is earlier; of its sign all bits.
+        // The difference is negative if the other is earlier; the shift copies the sign into all bits.
         let loses = (theirs.wrapping_sub(ours) as i128 >> (u128::BITS - 1)) as u128;
         Next {
             key: ours ^ ((ours ^ theirs) & loses),
@@ -26,30 +26,30 @@ impl Next {
         }
     }
 
-    /// The key, as those know it who have no tree.
+    /// Returns the key in the form used outside the tree.
     #[inline(always)]
     fn told(self) -> u128 {
-        // One more than no key but that of nothing has the highest bit.
+        // Adding one sets the highest bit of no key except that of "no event".
         self.key | (self.key.wrapping_add(1) & (NOTHING + 1))
     }
 }
 
-/// The next event of each die, and a tree of matches over them, each won by the earlier one: when a die's event changes, this
-/// costs a match for each level, and who is first of all or on a channel is known.
+/// Next event of each die, in a tournament tree. A change of a die's event costs one match per level; the first event
+/// overall and of each channel is then known.
 #[derive(Debug)]
 pub(super) struct Firsts {
-    /// Who came to each place by winning all matches behind it: to `n`, of which 1 is the last, whoever won the match between places
-    /// `2 * n` and `2 * n + 1`, which stand together. In the last half are the dies, those of each channel together, with room for a
-    /// power of two of them.
+    /// Tournament tree: entry n holds the winner of the match between entries 2n and 2n + 1, which are stored
+    /// together; the overall winner is entry 1. The last half holds the dies, grouped by channel; each group is
+    /// padded to a power of two.
     pairs: Vec<[Next; 2]>,
-    /// Before this many come the winners of matches between several channels.
+    /// Number of the first entries, which hold winners of matches between channels.
     channels: usize,
-    /// Places of a channel that no die has.
+    /// Padding entries of a channel, without a die.
     unused: u32,
 }
 
 impl Firsts {
-    /// Nothing ever happens on so many channels with so many dies each.
+    /// Creates a tree of this many channels and dies per channel, without any event.
     pub fn new(channels: u32, dies_per_channel: u32) -> Self {
         let places = dies_per_channel.next_power_of_two();
         let channels = channels.next_power_of_two() as usize;
@@ -65,13 +65,13 @@ impl Firsts {
         self.pairs.len() + (die + channel * self.unused) as usize
     }
 
-    /// Who came to this place.
+    /// Returns the entry `place`.
     #[inline(always)]
     fn at(&self, place: usize) -> Next {
         self.pairs[place / 2][place % 2]
     }
 
-    /// The next event of `die`, which is on `channel`, has this key.
+    /// Sets the key of the next event of `die`, which is on `channel`.
     #[inline]
     pub fn set(&mut self, channel: u32, die: u32, key: u128) {
         let mut place = self.place(channel, die);
@@ -86,30 +86,30 @@ impl Firsts {
         self.pairs[0][1] = winner;
     }
 
-    /// The next event of `die`, which is on `channel`.
+    /// Returns the key of the next event of `die`, which is on `channel`.
     pub fn of_die(&self, channel: u32, die: u32) -> u128 {
         self.at(self.place(channel, die)).told()
     }
 
-    /// The first event on `channel`.
+    /// Returns the key of the first event on `channel`.
     #[inline]
     pub fn of_channel(&self, channel: usize) -> u128 {
         self.at(self.channels + channel).told()
     }
 
-    /// The die that has the first event on `channel`.
+    /// Returns the die that has the first event on `channel`.
     #[inline]
     pub fn die_of_channel(&self, channel: usize) -> u32 {
         self.at(self.channels + channel).die
     }
 
-    /// The first event of all.
+    /// Returns the key of the first event of all.
     #[inline]
     pub fn of_all(&self) -> u128 {
         self.at(1).told()
     }
 
-    /// The die that has the first event of all.
+    /// Returns the die that has the first event of all.
     #[inline]
     pub fn die_of_all(&self) -> u32 {
         self.at(1).die
@@ -122,7 +122,7 @@ mod tests {
     use crate::seed::{Seed, below};
 
     #[test]
-    fn the_first_are_those_that_looking_at_all_finds() {
+    fn first_events_match_those_of_a_linear_scan() {
         let mut random = Seed(5).random();
         for (channels, per_channel) in [(1, 1), (1, 3), (3, 1), (8, 8), (5, 6), (2, 4)] {
             let mut firsts = Firsts::new(channels, per_channel);

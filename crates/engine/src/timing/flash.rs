@@ -1,56 +1,61 @@
-//! The flash device in time.
+//! Discrete-event simulation of the flash device.
 //!
-//! # What is simulated
+//! # Model
 //!
-//! **Dies.** A die does one operation at a time, on all its planes or on one. Waiting operations are done in order of
-//! arrival, or host reads before everything else ([`Priority`](super::Priority)). A program takes its die, waits for the
-//! channel, is transferred (command and units), and keeps the die until the array has it. A read takes its die for
-//! `read_ns`, waits for the channel, is transferred, and keeps the die until then. An erase needs the channel for its
-//! command alone. A spare area that is read without its page takes `spare_read_ns`, and the channel for the command and 1/32 of a unit.
+//! **Dies.** A die does one operation at a time, on all its planes or on one. Waiting operations run in order of
+//! arrival, or host reads run before everything else ([`Priority`](super::Priority)). A program takes its die, waits
+//! for the channel, is transferred (command and units), and keeps the die until the array has finished. A read takes
+//! its die for `read_ns`, waits for the channel, is transferred, and keeps the die until then. An erase needs the
+//! channel only for its command. Reading a spare area without its page takes `spare_read_ns`, and the channel for the
+//! command and 1/32 of a unit.
 //!
-//! At the same moment, operations end first, then others arrive, dies choose what they do next, and transfers begin; an idle die
-//! takes what arrives at once.
+//! At equal times, operations end first, then operations arrive, then dies choose their next operation, and then
+//! transfers begin. An idle die takes an arriving operation at once.
 //!
-//! **Channels** go to the operation that was ready first, among equals to the one planned first. A transfer waits for its
-//! die, too, and does not reserve the channel meanwhile; that is why grants are events, one for each operation, and not
-//! a time until which the channel is taken.
+//! **Channels** go to the operation that was ready first, and among equals to the one planned first. A transfer also
+//! waits for its die, and does not reserve the channel meanwhile. Therefore a grant is an event of its own for each
+//! operation; a single time until which the channel is taken would not do.
 //!
-//! **Flash pages.** Units of a flash page that one step names are one operation. A page is programmed when its last unit
-//! arrives. A program of the units before it ends with their transfer: they stay in the drive's page buffer, which is
-//! safe from power loss only in a drive with capacitors. With `multi_plane`, pages of one step in the same row of the same die
-//! are programmed or read together: each is transferred, the array works once; a block's planes are erased together. Where pages go
-//! round the drive ([`Striping::Drive`](super::Striping)), the planes of a die are programmed with the last page of their row, whatever step that comes with.
+//! **Flash pages.** Units of a flash page that one step names are one operation. A page is programmed when its last
+//! unit arrives. A program of earlier units ends with their transfer: they stay in the drive's page buffer, which
+//! survives a power cut only in a drive with capacitors. With `multi_plane`, pages of one step in the same row of the
+//! same die are programmed or read together: each is transferred, the array works once. A block's planes are erased
+//! together. With [`Striping::Drive`](super::Striping), the planes of a die are programmed with the last page of
+//! their row, no matter which step that page belongs to.
 //!
-//! **Copyback.** A page that cleaning moves within its plane is read and programmed by one operation of the die, which needs
-//! the channel for its command alone. Only whole flash pages move like that.
+//! **Copyback.** A page that cleaning moves within its plane is read and programmed by one operation of the die,
+//! which needs the channel only for its command. Only whole flash pages move like that.
 //!
-//! **Suspension.** A host read makes an erase or program step back: once that has reached the array (at once, or when its
-//! transfer ends), the die needs `suspend_ns`, does all waiting host reads, and goes on with what was left and `resume_ns`. An
-//! operation may step back any number of times, so that reads in close succession can hold it up for good.
+//! **Suspension.** A host read suspends an erase or program that has reached the array (at once, or when its transfer
+//! ends). The die then needs `suspend_ns`, does all waiting host reads, and resumes with the remaining time plus
+//! `resume_ns`. An operation may be suspended any number of times, so that reads in close succession can delay it for
+//! good.
 //!
 //! **Hash engines** take pages in order of arrival.
 //!
-//! # Who waits for whom
+//! # Dependencies
 //!
 //! In a request, in the order of its steps:
 //!
-//! - Programs of the host, and of all causes but cleaning, wait for the reads and the last hash before them. Host reads
-//!   wait for the last read of the mapping table (cause `Translation`) before them. Reads are those of spare areas, too.
-//! - The read of a page waits for that of its spare area, if that is the last one before it: it tells whether to read the page.
-//! - The n-th page that cleaning hashes, or programs without having hashed it, waits for the n-th page that it read. A program
-//!   takes the pages of the last hash first, and waits for it.
-//! - An erase waits for everything that cleaning did since its last erase; one of another cause than host and cleaning
-//!   for everything that such causes did.
-//! - A program waits for the erase of its block to end, also if an earlier request asked for it, unless the drive erases ahead
-//!   ([`FlashTiming::erase_ahead`]): then the two only meet at their dies.
-//! - With cleaning in the foreground, the host's programs wait for all cleaning before them. In the background they only
-//!   share dies and channels with it.
+//! - Programs of all causes except cleaning wait for the reads and the last hash before them. Host reads wait for the
+//!   last read of the mapping table (cause `Translation`) before them. Reads of spare areas count as reads.
+//! - The read of a page waits for the read of its spare area, if that is the last spare read before it: the spare
+//!   area decides if the page is read.
+//! - The n-th page that cleaning hashes, or programs without hashing, waits for the n-th page that cleaning read. A
+//!   program takes the pages of the last hash first, and waits for that hash.
+//! - An erase for cleaning waits for everything that cleaning did since its last erase. An erase of a cause other
+//!   than host and cleaning waits for everything that such causes did.
+//! - A program waits for the erase of its block to end, even if an earlier request issued the erase. If the drive
+//!   erases ahead ([`FlashTiming::erase_ahead`]), the two only contend for their dies.
+//! - With cleaning in the foreground, the host's programs wait for all cleaning before them. With cleaning in the
+//!   background, they only share dies and channels with it.
 //!
-//! - Programs of a block reach each of its dies in the order of its pages, one that waits for nothing behind one that does.
+//! - Programs of a block reach each of its dies in page order: a program without dependencies queues behind one that
+//!   has some.
 //!
 //! A request ends with the last of its operations that are not cleaning.
 //!
-//! An approximation: a read of a page still being programmed waits only as the order of its die has it.
+//! An approximation: a read of a page that is still being programmed waits only in its die's queue.
 
 use super::backlog::Backlog;
 use super::channel::{Channel, NEVER, Turn, key, time_of};
@@ -72,9 +77,9 @@ use std::collections::BinaryHeap;
 /// A request that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The name it was submitted under.
+    /// The tag given to [`Flash::submit`].
     pub tag: u32,
-    /// When its last operation ended.
+    /// End of the last operation.
     pub done_ns: u64,
     /// The time from the submission's `start_ns` to `done_ns`, in parts.
     pub parts: Parts,
@@ -83,25 +88,25 @@ pub struct Finished {
 /// An interval in which a die did cleaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CleaningInterval {
-    /// From.
+    /// Start.
     pub begin_ns: u64,
-    /// To.
+    /// End.
     pub end_ns: u64,
-    /// Whether this marks, with no length, that the erase of a victim ended.
+    /// True if this entry, of zero length, marks the end of a victim's erase.
     pub erased_victim: bool,
 }
 
-/// A program of the host that ended; in order of time.
+/// A completed program of the host; ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Programmed {
     pub end_ns: u64,
     /// Pages of the host.
     pub pages: u32,
-    /// What cleaning caused of the time since the start of its request.
+    /// Share of cleaning in the time since the start of the request.
     pub share: Share,
 }
 
-/// A request not yet ended.
+/// A request that has not ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Open {
     pub tag: u32,
@@ -110,7 +115,7 @@ pub(super) struct Open {
     pub parts: Parts,
 }
 
-/// What dies should have spent their time on, as the operations have it.
+/// Times that the dies should have spent, summed over operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent {
     pub operations_ns: u64,
@@ -119,25 +124,25 @@ pub(super) struct Spent {
     pub resuming_ns: u64,
 }
 
-/// The device; see the [module](self).
+/// The simulated device; see the [module](self).
 ///
-/// Time only goes forward: requests are submitted in order of time, and events before a submission are worked off first.
+/// Time only advances: requests are submitted in order of time, and events before a submission are processed first.
 pub struct Flash {
     pub(super) timing: FlashTiming,
     pub(super) is_eager: bool,
     pub(super) is_folded: bool,
     pub(super) nodes: Nodes,
     pub(super) dies: Vec<Die>,
-    /// Each die's next event, and who has the first.
+    /// Next event of each die, and the first of these events.
     pub(super) firsts: Firsts,
-    /// Cleaning ahead on each die, where ends are known on arrival.
+    /// Future cleaning on each die, where ends are known on arrival.
     pub(super) backlogs: Vec<Backlog>,
     pub(super) channels: Vec<Channel>,
-    /// When each hash engine is free.
+    /// Time at which each hash engine becomes free.
     pub(super) engines: Vec<u64>,
     /// Nodes that arrive later, with the keys of their arrivals.
     pub(super) arrivals: BinaryHeap<Reverse<(u128, u32)>>,
-    /// Nodes that wait for others.
+    /// Number of nodes that wait for others.
     pub(super) waiting: u64,
     pub(super) arrived: u64,
     pub(super) open: Vec<Open>,
@@ -151,16 +156,16 @@ pub struct Flash {
     pub(super) given: Given,
     pub(super) last_end_ns: u64,
     pub(super) finished: Vec<Finished>,
-    /// Requests that were one operation and ended: its node, which is kept until they are told of, and when.
+    /// Requests of a single operation that ended: the node, which is kept until it is collected, and its end.
     pub(super) ended: Vec<(u32, u64)>,
-    /// Programs of the host that ended, if wanted.
+    /// Completed host programs, if recorded.
     pub(super) programmed: Option<Vec<Programmed>>,
-    /// Cleaning of dies, if wanted.
+    /// Intervals in which dies did cleaning, if recorded.
     pub(super) cleaned: Option<Vec<CleaningInterval>>,
 }
 
 impl Flash {
-    /// An idle device at time 0.
+    /// Creates an idle device at time 0.
     pub fn new(timing: FlashTiming) -> Result<Self, ConfigError> {
         timing.check()?;
         let (dies, per_channel) = (timing.layout.all_dies(), timing.layout.dies_per_channel());
@@ -193,26 +198,26 @@ impl Flash {
         })
     }
 
-    /// The same device, noting when host programs end.
+    /// Makes the device record the ends of host programs.
     pub(super) fn noting_programs(mut self) -> Self {
         self.programmed = Some(Vec::new());
         self
     }
 
-    /// The same device, noting when dies do cleaning.
+    /// Makes the device record the intervals in which dies do cleaning.
     pub(super) fn noting_cleaning(mut self) -> Self {
         self.cleaned = Some(Vec::new());
         self
     }
 
-    /// What it was made with.
+    /// Returns the parameters of the device.
     pub fn timing(&self) -> &FlashTiming {
         &self.timing
     }
 
-    /// Submits a request at `now_ns`, not before any earlier one. Its cleaning begins at once, the rest at `start_ns`, not
-    /// before `now_ns`. It will be found under `tag` in [`Flash::drain_finished`], even if it makes the flash do nothing, at the
-    /// latest after [`Flash::advance`] to a time when it has ended.
+    /// Submits a request at `now_ns`, not before any earlier request. Its cleaning begins at once, the rest at
+    /// `start_ns`, which is not before `now_ns`. [`Flash::drain_finished`] returns the request under `tag`, even if
+    /// the flash has nothing to do, at the latest after [`Flash::advance`] to its end.
     pub fn submit(&mut self, tag: u32, now_ns: u64, start_ns: u64, steps: &[Step], foreground: bool) {
         if let [step] = steps
             && let Some(single) = self.single(now_ns, start_ns, *step)
@@ -253,13 +258,13 @@ impl Flash {
         }
     }
 
-    /// Lets the nodes arrive that wait for nobody.
+    /// Schedules the nodes that have no dependencies.
     fn start(&mut self, created: &[u32], now_ns: u64) {
         let waiting = created.iter().filter(|&&id| self.nodes[id].waits > 0).count() as u64;
         self.waiting += waiting;
         for &id in created {
             let node = &self.nodes[id];
-            // With others waiting, arrivals of the same moment have to be kept in order of their numbers.
+            // If others wait, simultaneous arrivals must stay in order of their numbers.
             if node.waits > 0 {
                 continue;
             } else if waiting == 0 && node.release_ns <= now_ns {
@@ -272,7 +277,7 @@ impl Flash {
         self.admit(now_ns);
     }
 
-    /// Lets arrive what has been released by `until_ns`.
+    /// Processes the arrivals released by `until_ns`.
     fn admit(&mut self, until_ns: u64) {
         while let Some(&Reverse((arrival, id))) = self.arrivals.peek()
             && time_of(arrival) <= until_ns
@@ -282,7 +287,7 @@ impl Flash {
         }
     }
 
-    /// Works off all events before `until_ns`, and what ends or arrives at that very moment.
+    /// Processes all events before `until_ns`, and the ends and arrivals at `until_ns` itself.
     #[inline]
     pub fn advance(&mut self, until_ns: u64) {
         let nobody_waits = self.waiting == 0 && self.arrivals.is_empty();
@@ -296,13 +301,13 @@ impl Flash {
         if !self.advance_together(until_ns) || self.is_folded {
             return;
         }
-        // Nobody waits for anybody: channels have nothing to do with each other.
+        // Without dependencies between nodes, channels are independent of each other.
         for channel in 0..self.channels.len() {
             self.advance_channel(channel, until_ns);
         }
     }
 
-    /// Does the same as far as an operation of `die` that arrives then is concerned; the rest is for later.
+    /// Advances as far as an operation of `die` that arrives at `until_ns` requires; other channels may lag behind.
     #[inline]
     pub(super) fn advance_for(&mut self, die: u32, until_ns: u64) {
         if self.advance_together(until_ns) && !self.is_folded {
@@ -310,7 +315,7 @@ impl Flash {
         }
     }
 
-    /// Works off events in the order of all channels, while there is anybody who waits; `false`: there is to the end.
+    /// Processes events across all channels, as long as nodes wait. Returns false if nodes still wait at `until_ns`.
     #[inline]
     fn advance_together(&mut self, until_ns: u64) -> bool {
         while self.waiting > 0 || !self.arrivals.is_empty() {
@@ -329,20 +334,21 @@ impl Flash {
         }
     }
 
-    /// The time of the next event; `None` if there is none. What ends later than known so far ends no earlier than that.
+    /// Returns the time of the next event, or `None` without one. Ends that are not known yet are not before that
+    /// time.
     #[inline]
     pub fn next_event_ns(&self) -> Option<u64> {
         let next = self.firsts.of_all().min(self.first_arrival());
         (next != NEVER).then(|| time_of(next))
     }
 
-    /// The arrival of the first of the nodes that arrive later.
+    /// Returns the key of the first pending arrival.
     #[inline]
     pub(super) fn first_arrival(&self) -> u128 {
         self.arrivals.peek().map_or(NEVER, |Reverse((arrival, _))| *arrival)
     }
 
-    /// Works off the next event; `false` if there is none.
+    /// Processes the next event; returns false if there is none.
     pub fn step(&mut self) -> bool {
         self.step_before(NEVER)
     }
@@ -363,17 +369,17 @@ impl Flash {
         true
     }
 
-    /// Whether nothing is under way whose end is not known.
+    /// True if the end of everything under way is known.
     pub fn is_settled(&self) -> bool {
         self.nodes.live == self.ended.len() as u64
     }
 
-    /// The end of the last operation that is known to end.
+    /// Returns the latest known end of an operation.
     pub fn last_end_ns(&self) -> u64 {
         self.last_end_ns
     }
 
-    /// The `nth` of the requests that were one operation and ended, whose place is free from now on.
+    /// Takes the `nth` of the ended requests of a single operation, and frees its node.
     #[inline(always)]
     pub(super) fn take_ended(&mut self, nth: usize) -> Finished {
         let (id, done_ns) = self.ended[nth];

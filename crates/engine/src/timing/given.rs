@@ -1,16 +1,16 @@
-//! What was given away at a moment that is not over.
+//! Channel time that was granted at the current moment.
 
-/// Channel time that was given at a certain time to operations at once, which others would get at that time, but after it was
-/// looked at.
+/// Channel time that was granted early at a certain time to operations done at once. In event order, the grants at
+/// that time come only after the statistics are read.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     at_ns: u64,
-    /// Channel and time.
+    /// Channel and granted time.
     to: Vec<(u32, u64)>,
 }
 
 impl Given {
-    /// `channel` is given for so long.
+    /// Records that `channel` is granted for `channel_ns` at `now_ns`.
     #[inline]
     pub fn add(&mut self, now_ns: u64, channel: u32, channel_ns: u64) {
         if self.at_ns != now_ns {
@@ -20,7 +20,7 @@ impl Given {
         self.to.push((channel, channel_ns));
     }
 
-    /// What was given at this very time.
+    /// Returns the grants of time `now_ns`.
     pub fn at(&self, now_ns: u64) -> &[(u32, u64)] {
         if self.at_ns == now_ns { &self.to } else { &[] }
     }

@@ -5,23 +5,24 @@ use crate::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When requests come.
+/// Arrival times of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// At their own times, whatever the device does; beyond the queue's depth they wait outside, in order.
+    /// At the requests' own times, whatever the device does; requests beyond the queue's depth wait outside, in
+    /// order.
     Open,
-    /// As soon as there is a place in the queue.
+    /// As soon as the queue has a free place.
     Closed,
 }
 
-/// Who waits for cleaning.
+/// Operations that wait for cleaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cleaning {
-    /// The writes of the request that needed it.
+    /// The writes of the request that needed the cleaning.
     Foreground,
-    /// Nobody, but for dies and channels.
+    /// None, except through contention for dies and channels.
     Background,
 }
 
@@ -30,26 +31,27 @@ pub enum Cleaning {
 pub struct HostTiming {
     /// Requests that the device holds at a time; at least 1.
     pub queue_depth: u32,
-    /// When requests come.
+    /// Arrival times of requests.
     pub arrivals: Arrivals,
-    /// Who waits for cleaning.
+    /// Operations that wait for cleaning.
     pub cleaning: Cleaning,
     /// Nanoseconds of the controller for each read, one request after the other.
     pub controller_read_ns: u64,
-    /// The same for each write.
+    /// Nanoseconds of the controller for each write.
     pub controller_write_ns: u64,
-    /// Rate of the link in each direction, bytes a microsecond, which are megabytes a second; `None`: data need no time.
+    /// Rate of the link in each direction, bytes per microsecond (megabytes per second); `None`: transfers take no
+    /// time.
     pub link_bytes_per_us: Option<f64>,
     /// Bytes of a page of the host (a mapping unit).
     pub page_bytes: u32,
-    /// Pages of a write buffer safe from power loss; 0: there is none, and a write ends when its pages are programmed.
+    /// Pages of a write buffer that survives power cuts; 0: no buffer, a write ends when its pages are programmed.
     pub write_buffer_pages: u32,
-    /// How long power is away when it is lost.
+    /// Duration of a power cut.
     pub power_off_ns: u64,
 }
 
 impl HostTiming {
-    /// Refuses what makes no sense.
+    /// Rejects invalid parameters.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.queue_depth == 0 {
             return Err(ConfigError::new("queue_depth", "must be at least 1"));
@@ -71,7 +73,7 @@ impl HostTiming {
         Ok(())
     }
 
-    /// Time of so many pages on the link.
+    /// Returns the transfer time of `pages` pages on the link.
     pub(super) fn link_ns(&self, pages: u32) -> u64 {
         let bytes = f64::from(pages) * f64::from(self.page_bytes);
         self.link_bytes_per_us.map_or(0, |rate| (bytes * 1000.0 / rate).round() as u64)

@@ -1,74 +1,74 @@
-//! What a request made the layers do to the flash, in order: the layers write it down, the clock reads it.
+//! Flash operations that requests cause, in order: the layers append to the journal, the clock reads it.
 
 use crate::counters::Cause;
 use crate::units::BlockId;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One step on the way of a request, in the order in which the layers took it.
+/// One flash operation of a request, in the order in which the layers issued them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A page was read.
     Read {
         /// Its block.
         block: BlockId,
-        /// Its index there.
+        /// Its index in the block.
         page: u32,
-        /// Why.
+        /// Cause.
         cause: Cause,
     },
     /// The spare area of a page was read, without the page.
     ReadSpare {
         /// Its block.
         block: BlockId,
-        /// Its page's index there.
+        /// Index of its page in the block.
         page: u32,
-        /// Why.
+        /// Cause.
         cause: Cause,
     },
     /// Consecutive pages were programmed.
     Program {
         /// Their block.
         block: BlockId,
-        /// The first one's index there.
+        /// Index of the first page in the block.
         page: u32,
-        /// How many.
+        /// Number of pages.
         pages: u32,
-        /// Why.
+        /// Cause.
         cause: Cause,
     },
     /// A block was erased.
     Erase {
         /// The block.
         block: BlockId,
-        /// Why.
+        /// Cause.
         cause: Cause,
     },
-    /// Pages were hashed. What is programmed next waits for it: the host's pages if the cause is the host, the pages that
-    /// cleaning moves if it is cleaning.
+    /// Pages were hashed. The next programs wait for the hash: the host's programs if the cause is the host, those of
+    /// cleaning if it is cleaning.
     Hash {
-        /// How many.
+        /// Number of pages.
         pages: u32,
-        /// On whose behalf.
+        /// Cause.
         cause: Cause,
-        /// Hundredths of the full hash's time that each page takes: less for a weak hash.
+        /// Time of each page in percent of a full hash: less for a weak hash.
         percent: u32,
     },
 }
 
-/// What happens between two steps, and is none.
+/// An event between two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Power is lost. What comes next is recovery, which may lose it again.
+    /// Power is lost. Recovery follows, which may lose power again.
     PowerLost,
-    /// A step of recovery has ended: the next needs what it found.
+    /// A step of recovery has ended; the next one depends on its result.
     RecoveryStepEnded,
-    /// The FTL is back. What comes next is done for the host again.
+    /// The FTL has recovered. The next steps are for the host again.
     Recovered,
 }
 
 impl Step {
-    /// A read or a program, as most steps are, in two words; `None`: it is another.
+    /// Packs a read or a program, as most steps are, into two words; `None` for other steps.
     #[inline]
     fn packed(self) -> Option<[u64; 2]> {
         let (block, page, pages, cause) = match self {
@@ -80,7 +80,7 @@ impl Step {
         Some([place, (cause as u64) << 32 | u64::from(pages)])
     }
 
-    /// The same step again.
+    /// Reverses [`Step::packed`].
     #[inline]
     fn unpacked([place, rest]: [u64; 2]) -> Step {
         let (block, page) = (BlockId((place >> 32) as u32), place as u32);
@@ -94,14 +94,15 @@ impl Step {
 
 /// There is no step.
 const NONE: u8 = 0;
-/// There is one, in [`Shared::alone`].
+/// There is one step, in [`Shared::alone`].
 const ALONE: u8 = 1;
-/// All are in [`Shared::steps`].
+/// All steps are in [`Shared::steps`].
 const MANY: u8 = 2;
 
-/// Steps not yet timed, shared between those who take them and the clock.
+/// Steps not yet timed, shared between the layers and the clock.
 ///
-/// All users run on one thread at a time; locks and atomics only prove it. A step that is alone, as most are, needs no lock.
+/// All users run on one thread at a time; locks and atomics only satisfy the compiler. A single step, the common
+/// case, needs no lock.
 #[derive(Clone, Debug, Default)]
 pub struct Journal(Arc<Shared>);
 
@@ -110,24 +111,24 @@ struct Shared {
     state: AtomicU8,
     alone: [AtomicU64; 2],
     steps: Mutex<Vec<Step>>,
-    /// Events, each with the number of steps written down before it.
+    /// Events, each with the number of steps before it.
     events: Mutex<Vec<(usize, Event)>>,
-    /// Whether there are events.
+    /// True if there are events.
     has_events: AtomicBool,
-    /// Whether steps are let pass without being written down.
+    /// True if steps are discarded.
     paused: AtomicBool,
 }
 
 impl Journal {
-    /// One that writes nothing down.
+    /// Creates a journal that records nothing.
     pub fn paused() -> Self {
         let journal = Journal::default();
         journal.set_recording(false);
         journal
     }
 
-    /// Whether steps are written down from now on, as they are at first. What is done before the clock starts, such as
-    /// filling a drive, need not be.
+    /// Switches recording on (the default) or off. Work before the clock starts, such as filling a drive, need not be
+    /// recorded.
     pub fn set_recording(&self, recording: bool) {
         self.0.paused.store(!recording, Ordering::Relaxed);
     }
@@ -162,7 +163,7 @@ impl Journal {
         }
     }
 
-    /// Lets pass without being written down what `unseen` does.
+    /// Runs `unseen` without recording its steps.
     pub fn pausing<T>(&self, unseen: impl FnOnce() -> T) -> T {
         let was_paused = self.0.paused.swap(true, Ordering::Relaxed);
         let done = unseen();
@@ -170,7 +171,7 @@ impl Journal {
         done
     }
 
-    /// Notes an event.
+    /// Appends an event.
     pub fn note(&self, event: Event) {
         if !self.is_paused() {
             let at = self.many().len();
@@ -179,19 +180,19 @@ impl Journal {
         }
     }
 
-    /// Whether there are events among the steps: few journals have any.
+    /// True if there are events among the steps: few journals have any.
     #[inline]
     pub fn has_events(&self) -> bool {
         self.0.has_events.load(Ordering::Relaxed)
     }
 
-    /// Takes all events, each with the number of steps before it: those that [`Journal::take`] takes.
+    /// Takes all events, each with the number of steps before it that [`Journal::take`] returns.
     pub fn take_events(&self) -> Vec<(usize, Event)> {
         self.0.has_events.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.events())
     }
 
-    /// Takes the only step, if there is but one, and no event.
+    /// Takes the only step, if there is exactly one and no event.
     #[inline]
     pub fn take_alone(&self) -> Option<Step> {
         if self.state() != ALONE || self.has_events() {
@@ -213,7 +214,7 @@ impl Journal {
         self.set_state(NONE);
     }
 
-    /// Forgets all steps and events.
+    /// Removes all steps and events.
     pub fn clear(&self) {
         self.lock().clear();
         self.set_state(NONE);
@@ -235,7 +236,7 @@ impl Journal {
         Step::unpacked(self.0.alone.each_ref().map(|word| word.load(Ordering::Relaxed)))
     }
 
-    /// All steps in one place, where others may be added.
+    /// Returns all steps in one vector, for appending.
     fn many(&self) -> MutexGuard<'_, Vec<Step>> {
         let mut all = self.lock();
         if self.state() == ALONE {
@@ -261,7 +262,7 @@ mod tests {
     use crate::seed::{Seed, below};
 
     #[test]
-    fn what_is_written_down_is_taken_in_order() {
+    fn recorded_steps_are_taken_in_order() {
         let (mut random, journal) = (Seed(3).random(), Journal::default());
         let (mut expected, mut noted, mut taken) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..5_000 {
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_alone_without_others_and_events() {
+    fn single_step_is_taken_alone_only_without_other_steps_and_events() {
         let (block, cause) = (BlockId(3), Cause::Host);
         let (read, erase) = (Step::Read { block, page: 5, cause }, Step::Erase { block, cause });
         let journal = Journal::default();

@@ -1,4 +1,4 @@
-//! Where the pages of a block lie: dies, planes and channels.
+//! Location of a block's pages: dies, planes and channels.
 
 use crate::config::ConfigError;
 use crate::nand::superblocks_fit;
@@ -6,28 +6,28 @@ use crate::units::BlockId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which planes the pages of a block lie on.
+/// Planes over which the pages of a block are spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Striping {
-    /// Those of its own: one, or all of a superblock.
+    /// The block's own planes: one, or all of a superblock.
     #[default]
     Block,
-    /// All of the drive, page by page: the planes of a die first, then the next channel, way and die. The planes of a die are
-    /// programmed together, when the last page of their row comes.
+    /// All planes of the drive, page by page: first the planes of a die, then the next channel, way and die. The
+    /// planes of a die are programmed together, when the last page of their row arrives.
     Drive,
 }
 
-/// How the engine's blocks are spread over the dies.
+/// Distribution of the engine's blocks over the dies.
 ///
-/// Consecutive blocks go to different channels first, then to different ways, dies and planes. Within a block that is
-/// made of several physical ones (a superblock), consecutive flash pages go round its planes: those of one die first, so
-/// that they can be programmed together, then the next channel, way and die.
+/// Consecutive blocks go to different channels first, then to different ways, dies and planes. In a block made of
+/// several physical blocks (a superblock), consecutive flash pages go round its planes: first those of one die, which
+/// can then be programmed together, then the next channel, way and die.
 ///
-/// With [`Striping::Drive`] pages go round all planes of the drive in that order, from one block to the next, as they do in large
-/// drives, whose superblocks lie on all dies. Such a block is the share of a superblock that a small drive has room for: where its
-/// pages lie is as there, and so is what its erase takes, one erase for each of its physical blocks, each on the die on which it would
-/// be without striping.
+/// With [`Striping::Drive`], pages go round all planes of the drive in that order, from one block to the next. Large
+/// drives do so: their superblocks span all dies. Such a block is the fraction of a superblock that fits a small
+/// drive: the location of its pages is that of a large drive. Its erase takes one erase for each of its physical
+/// blocks, each on the die that the block would have without striping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Channels.
@@ -45,11 +45,11 @@ pub struct Layout {
     pub units_per_page: u32,
     /// Units in a block of the engine.
     pub pages_per_block: u32,
-    /// Which planes these lie on.
+    /// Planes over which the pages of a block are spread.
     pub striping: Striping,
 }
 
-/// Where a flash page lies.
+/// Location of a flash page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The die, numbered channel by channel: `channel * dies_per_channel + way + ways * die of the chip`.
@@ -61,7 +61,7 @@ pub struct Place {
 }
 
 impl Layout {
-    /// Refuses what cannot be built.
+    /// Rejects layouts that cannot be built.
     pub fn check(&self) -> Result<(), ConfigError> {
         let positive = [
             ("channels", self.channels),
@@ -111,31 +111,32 @@ impl Layout {
         Ok(())
     }
 
-    /// Flash pages of a die's planes that are programmed together, when the last of them comes.
+    /// Returns the number of flash pages of a die that are programmed together when the last one arrives.
     pub(super) fn gathered_pages(&self, multi_plane: bool) -> u32 {
         if multi_plane && self.striping == Striping::Drive { self.planes } else { 1 }
     }
 
-    /// The die that erases the `nth` of the physical blocks that `block` is made of.
+    /// Returns the die that erases the `nth` physical block of `block`.
     pub(super) fn erasing_die(&self, block: BlockId, nth: u32) -> u32 {
         Layout { striping: Striping::Block, ..*self }.place(block, nth).die
     }
 
-    /// Dies on each channel.
+    /// Returns the number of dies on each channel.
     pub fn dies_per_channel(&self) -> u32 {
         self.ways * self.dies
     }
 
-    /// Dies in all.
+    /// Returns the number of dies in total.
     pub fn all_dies(&self) -> u32 {
         self.channels * self.dies_per_channel()
     }
 
-    /// Where flash page `flash_page` (the unit's index divided by [`Layout::units_per_page`]) of `block` lies.
+    /// Returns the location of flash page `flash_page` of `block` (the unit's index divided by
+    /// [`Layout::units_per_page`]).
     #[inline]
     pub fn place(&self, block: BlockId, flash_page: u32) -> Place {
         let all_dies = self.all_dies();
-        // Dies are counted with the channel running fastest here.
+        // In this order the channel changes fastest.
         let (nth_die, plane, row) = if self.striping == Striping::Drive {
             let all_planes = all_dies * self.planes;
             let page = block.0 * (self.pages_per_block / self.units_per_page) + flash_page;
@@ -159,7 +160,7 @@ impl Layout {
         Place { die: channel * self.dies_per_channel() + on_channel, plane, row }
     }
 
-    /// The channel of a die.
+    /// Returns the channel of a die.
     #[inline]
     pub fn channel_of(&self, die: u32) -> u32 {
         die / self.dies_per_channel()
@@ -217,7 +218,7 @@ mod tests {
             [(0, 5), (1, 1), (1, 2)].map(|(block, page)| striped.place(BlockId(block), page).row),
             [0, 0, 1]
         );
-        // Erases are where they would be without.
+        // Erases go to the dies that they have without striping.
         let dies = (0..5).map(|block| striped.erasing_die(BlockId(block), 0)).collect::<Vec<_>>();
         assert_eq!(dies, [0, 2, 1, 3, 0]);
         assert_eq!([true, false].map(|multi_plane| striped.gathered_pages(multi_plane)), [2, 1]);

@@ -1,4 +1,4 @@
-//! What the operations of a stack take in time.
+//! Simulated time of a stack's operations.
 
 mod backlog;
 mod busy;

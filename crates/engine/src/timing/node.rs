@@ -1,4 +1,4 @@
-//! What a request is made of: operations of dies and hash engines, and who waits for whom.
+//! Operations of dies and hash engines that a request consists of, and their dependencies.
 
 use super::parts::Parts;
 use crate::counters::Cause;
@@ -6,26 +6,26 @@ use crate::counters::Cause;
 /// No node, edge, request or block.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a node does.
+/// Type of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Read,
     Program,
     Erase,
-    /// Pages through the hash engines.
+    /// Hashing of pages.
     Hash,
-    /// Nothing: it ends when all that it waits for has ended.
+    /// No work: ends when all its dependencies have ended.
     Gate,
 }
 
-/// On whose behalf.
+/// Cause of an operation.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Host = 0,
     Cleaning = 1,
     Other = 2,
-    /// Not a cause: the time in which a die makes an operation step back.
+    /// Not a cause: time in which a die suspends an operation.
     Suspend = 3,
 }
 
@@ -44,55 +44,55 @@ impl From<Cause> for Class {
 pub(super) struct Node {
     pub kind: Kind,
     pub class: Class,
-    /// Its die, or none.
+    /// Die, or none.
     pub die: u32,
-    /// The plane of its last page.
+    /// Plane of the last page.
     pub plane: u32,
-    /// The request that it is a part of; none for cleaning, which no request waits for as such.
+    /// Request that the node belongs to; none for cleaning, which no request waits for directly.
     pub request: u32,
-    /// Whether it is all of its request, and `request` is the request's tag.
+    /// True if the node is the whole request; `request` is then the request's tag.
     pub is_all: bool,
-    /// Its number among all nodes: who goes first among equals.
+    /// Number among all nodes; the lower number goes first among equals.
     pub number: u64,
     /// Time on the channel.
     pub channel_ns: u64,
-    /// Time in the array; of a hash, the time of each page.
+    /// Time in the array; for a hash, the time of each page.
     pub array_ns: u64,
     /// Mapping units, or pages to be hashed.
     pub units: u32,
-    /// How many it still waits for.
+    /// Number of unfinished dependencies.
     pub waits: u32,
-    /// First of the edges to those who wait for it.
+    /// First edge to the nodes that wait for this one.
     pub edges: u32,
-    /// The next in the queue of its die, or among the free ones.
+    /// Next node in the queue of its die, or in the free list.
     pub next: u32,
-    /// The block that is erased when this ends.
+    /// Block that is erased when this node ends.
     pub erases: u32,
-    /// The next program of the same block on the same die, which must not arrive before this one.
+    /// Next program of the same block on the same die, which must not arrive before this one.
     pub follower: u32,
-    /// Whether it waited for others and [`Nodes::before`] holds the time until its release.
+    /// True if the node waited for others and [`Nodes::before`] holds the time until its release.
     pub has_before: bool,
-    /// When it may arrive.
+    /// Earliest arrival.
     pub release_ns: u64,
-    /// Its place in the order of arrival at the dies.
+    /// Position in the order of arrival at the dies.
     pub order: u64,
-    /// What the die had spent on cleaning when it arrived.
+    /// Cleaning time of the die when the node arrived.
     pub mark_ns: u64,
-    /// When the die took it.
+    /// Time at which the die took the node.
     pub taken_ns: u64,
-    /// Waits for the die behind cleaning.
+    /// Wait for the die that cleaning caused.
     pub behind_ns: u64,
-    /// Waits for another operation to step back.
+    /// Wait for another operation to be suspended.
     pub suspend_ns: u64,
-    /// When its transfer began, and what it waited for that, of it behind cleaning.
+    /// Wait for the channel, and the part of it that cleaning caused.
     pub channel_wait_ns: u64,
     pub channel_behind_ns: u64,
-    /// When the array begins to erase or program.
+    /// Time at which the array begins to erase or program.
     pub array_begin_ns: u64,
 }
 
 impl Node {
-    /// The parts of the time from the release of an operation of a die to its end.
+    /// Returns the parts of the time from the release of a die's operation to its end.
     #[inline(always)]
     pub fn parts(&self, end_ns: u64) -> Parts {
         let worked_ns = self.channel_wait_ns + self.channel_ns + self.array_ns;
@@ -143,17 +143,18 @@ struct Edge {
     next: u32,
 }
 
-/// All nodes not yet ended and the edges between them. Places are used again, so a steady flow allocates nothing.
+/// All unfinished nodes and the edges between them. Freed entries are reused, so that a steady flow allocates
+/// nothing.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     nodes: Vec<Node>,
-    /// The way to each node's release, where it waited; beside the nodes because few do.
+    /// Parts of the time until each node's release, if it waited; a separate vector, because few nodes wait.
     before: Vec<Parts>,
     free: u32,
     edges: Vec<Edge>,
     free_edge: u32,
     created: u64,
-    /// Nodes that have not ended.
+    /// Number of unfinished nodes.
     pub live: u64,
 }
 
@@ -162,7 +163,7 @@ impl Nodes {
         Nodes { free: NONE, free_edge: NONE, ..Nodes::default() }
     }
 
-    /// A new node that nobody waits for.
+    /// Creates a node that no other node waits for.
     pub fn create(&mut self, kind: Kind, class: Class, release_ns: u64) -> u32 {
         let id = if self.free == NONE {
             self.nodes.push(EMPTY);
@@ -179,13 +180,13 @@ impl Nodes {
         id
     }
 
-    /// The number that the next node gets.
+    /// Returns the number that the next node will get.
     #[inline]
     pub fn next_number(&self) -> u64 {
         self.created
     }
 
-    /// Gives back the place of a node that has ended.
+    /// Frees the entry of a node that has ended.
     pub fn remove(&mut self, id: u32) {
         let node = &mut self.nodes[id as usize];
         debug_assert!(node.edges == NONE);
@@ -194,7 +195,7 @@ impl Nodes {
         self.live -= 1;
     }
 
-    /// `to` waits for `from`.
+    /// Makes `to` wait for `from`.
     pub fn wait(&mut self, from: u32, to: u32) {
         let edge = Edge { to, next: self.nodes[from as usize].edges };
         let id = if self.free_edge == NONE {
@@ -210,13 +211,13 @@ impl Nodes {
         self.nodes[to as usize].waits += 1;
     }
 
-    /// `to` waits for `from` to arrive at its die, and no longer.
+    /// Makes `to` wait until `from` has arrived at its die.
     pub fn follow(&mut self, from: u32, to: u32) {
         self.nodes[from as usize].follower = to;
         self.nodes[to as usize].waits += 1;
     }
 
-    /// Takes one of those that wait for `from` off its list.
+    /// Takes one of the nodes that wait for `from` from its list.
     pub fn take_waiting(&mut self, from: u32) -> Option<u32> {
         let id = self.nodes[from as usize].edges;
         if id == NONE {
@@ -229,7 +230,7 @@ impl Nodes {
         Some(to)
     }
 
-    /// The parts of the time from the request's begin to the release of `id`.
+    /// Returns the parts of the time from the start of the request to the release of `id`.
     #[inline]
     pub fn before(&self, id: u32) -> Parts {
         if self[id].has_before { self.before[id as usize] } else { Parts::default() }

@@ -1,4 +1,4 @@
-//! What the flash's operations take, and who goes first.
+//! Durations of flash operations, and their priorities.
 
 use super::layout::Layout;
 use crate::config::ConfigError;
@@ -8,87 +8,87 @@ use serde::{Deserialize, Serialize};
 /// Longest single time that is accepted: an hour. Sums of such times stay far from the end of a `u64`.
 pub(super) const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// Where operations wait for each other.
+/// Resources that operations contend for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Contention {
-    /// For dies and for the channels between them and the controller.
+    /// Dies, and the channels between dies and controller.
     Channel,
-    /// For dies only: transfers take their time but never wait. Much cheaper to simulate.
+    /// Dies only: transfers take time but never wait. Much cheaper to simulate.
     Die,
 }
 
-/// Which waiting operation a die does next.
+/// Order in which a die runs waiting operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// The one that came first.
+    /// First come, first served.
     Fcfs,
-    /// The host's reads before everything else, each group in order of arrival.
+    /// Host reads before all other operations; order of arrival within each group.
     ReadFirst,
 }
 
-/// Which operations of a die step back for a host's read.
+/// Operations of a die that a host read may suspend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Suspend {
-    /// Erases do.
+    /// True if erases can be suspended.
     pub erase: bool,
-    /// Programs do.
+    /// True if programs can be suspended.
     pub program: bool,
-    /// From the read's arrival until it can begin, nanoseconds.
+    /// Nanoseconds from the read's arrival until it can begin.
     pub suspend_ns: u64,
-    /// Added to what is left of the operation each time it goes on, nanoseconds.
+    /// Nanoseconds added to the remaining time of the operation at each resume.
     pub resume_ns: u64,
 }
 
-/// Spare areas that are as long as a page, and take as long to read (GeckoFTL, section 2).
+/// Number of spare areas that are together as long as a page and take as long to read (GeckoFTL, section 2).
 pub const SPARES_PER_PAGE: u64 = 32;
 
 /// The engines that hash pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashEngine {
-    /// How many work beside each other; at least 1.
+    /// Number of engines that work in parallel; at least 1.
     pub engines: u32,
-    /// Nanoseconds a page.
+    /// Nanoseconds per page.
     pub hash_ns: u64,
 }
 
-/// The flash device in time: its shape and what everything takes, in nanoseconds.
+/// Parameters of the flash device: its layout and the durations of all operations in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashTiming {
-    /// Where pages lie.
+    /// Location of pages.
     pub layout: Layout,
-    /// From array to page register (`tR`), whatever the number of planes.
+    /// Array to page register (`tR`), whatever the number of planes.
     pub read_ns: u64,
-    /// The spare area of a page, without the page.
+    /// Reading the spare area of a page, without the page.
     pub spare_read_ns: u64,
-    /// From page register to array (`tPROG`).
+    /// Page register to array (`tPROG`).
     pub program_ns: u64,
     /// Erase of a block (`tBERS`).
     pub erase_ns: u64,
     /// Command and address on the channel, for each operation of a die.
     pub command_ns: u64,
-    /// One mapping unit and its share of the spare area over the channel.
+    /// Transfer of one mapping unit and its part of the spare area over the channel.
     pub unit_transfer_ns: u64,
-    /// What operations wait for.
+    /// Resources that operations contend for.
     pub contention: Contention,
-    /// Who goes first.
+    /// Order in which a die runs waiting operations.
     pub priority: Priority,
-    /// What host reads may interrupt.
+    /// Operations that host reads may suspend.
     pub suspend: Suspend,
-    /// Whether the planes of a die work together, where the pages allow it.
+    /// True if the planes of a die work together, where the pages allow it.
     pub multi_plane: bool,
-    /// Whether a page that cleaning moves within its plane stays on the die.
+    /// True if a page that cleaning moves within its plane stays on the die.
     pub copyback: bool,
-    /// Whether so much is kept erased that no program waits for the erase of its own block, as in drives that keep whole superblocks
-    /// over all dies erased, of which such a block is a share.
+    /// True if no program waits for the erase of its block: drives keep whole superblocks over all dies erased in
+    /// advance, of which such a block is a part.
     pub erase_ahead: bool,
-    /// Who hashes.
+    /// Hash engines.
     pub hash: HashEngine,
 }
 
 impl FlashTiming {
-    /// Refuses what makes no sense.
+    /// Rejects invalid parameters.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.layout.check()?;
         let times = [
@@ -111,17 +111,17 @@ impl FlashTiming {
         Ok(())
     }
 
-    /// Time of a spare area on the channel: it is taken to be so much smaller than its page.
+    /// Returns the channel time of a spare area, which is taken to be 1 / [`SPARES_PER_PAGE`] of a unit.
     pub(super) fn spare_channel_ns(&self) -> u64 {
         self.command_ns + self.unit_transfer_ns.div_ceil(SPARES_PER_PAGE)
     }
 
-    /// Whether the end of each operation is known as soon as it arrives.
+    /// True if the end of each operation is known on arrival.
     pub(super) fn is_folded(&self) -> bool {
         self.contention == Contention::Die && self.is_eager()
     }
 
-    /// Whether a die's next operation is known before the one in front of it has ended.
+    /// True if a die's next operation is known before the current one has ended.
     pub(super) fn is_eager(&self) -> bool {
         self.priority == Priority::Fcfs && !self.suspend.erase && !self.suspend.program
     }

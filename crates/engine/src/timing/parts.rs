@@ -1,63 +1,63 @@
-//! What the response time of a request is made of.
+//! Components of the response time of a request.
 
 use serde::{Deserialize, Serialize};
 
-/// The response time of a request in parts, nanoseconds, along the way of the page that ended last.
+/// Response time of a request in parts, nanoseconds, along the path of the page that ended last.
 ///
 /// Waits and services add up to the response time exactly ([`Parts::total_ns`]). Fields called `of_which` are included in
 /// the one before them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// Before the device took the request: for a place in its queue.
+    /// Wait for a place in the queue, before the device took the request.
     pub queue_ns: u64,
-    /// Of which cleaning filled the queue: the wait, in the proportion of the response of the request that gave its place
-    /// up that cleaning caused, its own wait for a place included; proportions and times are rounded down, proportions to
-    /// 1/65536.
+    /// Part of the previous field that cleaning caused: the wait, multiplied by the fraction that cleaning caused of
+    /// the response time of the request that freed the place. That response time includes the request's own wait for
+    /// a place. Fractions are rounded down to 1/65536, times to nanoseconds.
     pub queue_of_which_cleaning_ns: u64,
-    /// Before the device took the request: for room in the write buffer.
+    /// Wait for room in the write buffer, before the device took the request.
     pub buffer_ns: u64,
-    /// Of which cleaning kept the buffer full: the wait, in the proportion of the time of the program that made room, from
-    /// the start of its request, that cleaning caused, rounded likewise.
+    /// Part of the previous field that cleaning caused: the wait, multiplied by a fraction. It is the part that
+    /// cleaning caused of the time from the start of a request to the end of its program, for the program that made
+    /// room. Rounded likewise.
     pub buffer_of_which_cleaning_ns: u64,
-    /// In the controller, and for it to be done with the requests before; 0 in results of before.
+    /// Processing by the controller, including the wait for earlier requests; 0 in results of older versions.
     #[serde(default)]
     pub controller_ns: u64,
-    /// On the link between host and device, waits for it included.
+    /// Transfer on the link between host and device, including waits for the link.
     pub link_ns: u64,
-    /// While power was off and the drive came back.
+    /// Power cut and recovery of the drive.
     #[serde(default)]
     pub outage_ns: u64,
-    /// Of a flush: for earlier writes to reach the flash.
+    /// For a flush: wait for earlier writes to reach the flash.
     pub flush_ns: u64,
-    /// For a hash engine.
+    /// Wait for a hash engine.
     pub hash_wait_ns: u64,
-    /// In a hash engine.
+    /// Hashing.
     pub hash_ns: u64,
-    /// For cleaning to end before the request may go on: cleaning in the foreground, or the erase of the block that it
-    /// is to be written to.
+    /// Wait for cleaning that must end first: cleaning in the foreground, or the erase of the block that is written.
     pub cleaning_ns: u64,
-    /// For dies that do other things.
+    /// Wait for busy dies.
     pub die_wait_ns: u64,
-    /// Of which they did cleaning.
+    /// Part of the previous field in which the dies did cleaning.
     pub die_wait_of_which_cleaning_ns: u64,
-    /// For channels that carry other things.
+    /// Wait for busy channels.
     pub channel_wait_ns: u64,
-    /// Of which they carried pages and commands of cleaning.
+    /// Part of the previous field in which the channels carried pages and commands of cleaning.
     pub channel_wait_of_which_cleaning_ns: u64,
-    /// Commands and pages on the channel.
+    /// Transfer of commands and pages on the channel.
     pub transfer_ns: u64,
     /// Reading, programming and erasing.
     pub flash_ns: u64,
-    /// While another operation was made to step back for this one, or this one for others.
+    /// Suspending another operation for this one, or this one for others.
     pub suspend_ns: u64,
 }
 
-/// A share of a time, in 1/65536.
+/// Fraction of a time, in 1/65536.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Share(u32);
 
 impl Share {
-    /// So much of `time_ns`, rounded down.
+    /// Returns this fraction of `time_ns`, rounded down.
     pub fn of(self, time_ns: u64) -> u64 {
         ((u128::from(time_ns) * u128::from(self.0)) >> 16) as u64
     }
@@ -67,7 +67,7 @@ impl Share {
 pub const PARTS: usize = 18;
 
 impl Parts {
-    /// The response time.
+    /// Returns the response time.
     #[inline]
     pub fn total_ns(&self) -> u64 {
         self.queue_ns
@@ -86,7 +86,7 @@ impl Parts {
             + self.suspend_ns
     }
 
-    /// What cleaning caused of it.
+    /// Returns the part of the response time that cleaning caused.
     #[inline]
     pub fn cleaning_total_ns(&self) -> u64 {
         self.queue_of_which_cleaning_ns
@@ -96,7 +96,7 @@ impl Parts {
             + self.channel_wait_of_which_cleaning_ns
     }
 
-    /// The share of it that cleaning caused.
+    /// Returns the fraction of the response time that cleaning caused.
     #[inline]
     pub(super) fn cleaning_share(&self) -> Share {
         match self.cleaning_total_ns() {
@@ -105,7 +105,7 @@ impl Parts {
         }
     }
 
-    /// All fields, in order.
+    /// Returns all fields, in order.
     #[inline]
     pub fn values(&self) -> [u64; PARTS] {
         [
@@ -130,7 +130,7 @@ impl Parts {
         ]
     }
 
-    /// The fields' names, in the order of [`Parts::values`].
+    /// Names of the fields, in the order of [`Parts::values`].
     pub const NAMES: [&'static str; PARTS] = [
         "queue_ns",
         "queue_of_which_cleaning_ns",
@@ -156,7 +156,7 @@ impl Parts {
 impl std::ops::Add for Parts {
     type Output = Parts;
 
-    /// Field by field.
+    /// Adds field by field.
     fn add(self, other: Parts) -> Parts {
         Parts {
             queue_ns: self.queue_ns + other.queue_ns,

@@ -1,18 +1,18 @@
-//! Dies of pages, without dividing.
+//! Fast lookup of the die of a page, without divisions.
 
 use super::layout::{Layout, Striping};
 use crate::units::{BlockId, Divider};
 
-/// [`Layout::place`] for those who want the die alone, and often.
+/// Fast version of [`Layout::place`] that returns only the die.
 #[derive(Debug)]
 pub(super) struct Placer {
     layout: Layout,
     units: Divider,
     /// Units that are programmed together.
     gathered_units: Divider,
-    /// Flash pages of a block, where pages go round the drive; else 1, the blocks do.
+    /// Flash pages of a block with [`Striping::Drive`]; otherwise 1, because blocks go round the dies.
     pages: u32,
-    /// How many entries `dies` has.
+    /// Number of entries of `dies`.
     round: Divider,
     /// Dies in the order in which consecutive blocks go to them, or, with [`Striping::Drive`], consecutive pages.
     dies: Vec<u32>,
@@ -35,8 +35,8 @@ impl Placer {
         }
     }
 
-    /// The flash page of unit `page`; whether the `units` units from there on lie in it, and whether they make the flash program
-    /// it.
+    /// Returns the flash page of unit `page`. The first flag is true if the `units` units from there on lie in this
+    /// flash page, the second if they complete it, so that it is programmed.
     #[inline]
     pub fn flash_page(&self, page: u32, units: u32) -> (u32, bool, bool) {
         let flash_page = self.units.quotient(page);
@@ -45,7 +45,7 @@ impl Placer {
         (flash_page, units > 0 && end <= page_end, end == page_end && programs)
     }
 
-    /// The die of a flash page.
+    /// Returns the die of a flash page.
     #[inline]
     pub fn die(&self, block: BlockId, flash_page: u32) -> u32 {
         let is_striped = self.layout.striping == Striping::Drive;

@@ -1,4 +1,4 @@
-//! From the steps of a request to operations and who of them waits for whom; the rules are in [`super::flash`].
+//! Converts the steps of a request to operations and their dependencies; the rules are in [`super::flash`].
 
 use super::erased::{Erased, Wait};
 use super::journal::Step;
@@ -11,19 +11,19 @@ use crate::counters::Cause;
 use crate::units::BlockId;
 use std::collections::VecDeque;
 
-/// A request whose steps are planned.
+/// A request to be planned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     pub request: u32,
-    /// When cleaning begins.
+    /// Start of cleaning.
     pub now_ns: u64,
-    /// When everything else begins.
+    /// Start of everything else.
     pub start_ns: u64,
-    /// Whether the host's programs wait for the cleaning in front of them.
+    /// True if the host's programs wait for the cleaning before them.
     pub foreground: bool,
 }
 
-/// What a read may be joined to: its operation, its cause and block, and the place of its last page.
+/// A read operation that further pages may join, with its cause, its block, and the location of its last page.
 #[derive(Clone, Copy, Debug)]
 struct OpenRead {
     node: u32,
@@ -33,7 +33,7 @@ struct OpenRead {
     place: Place,
 }
 
-/// A spare area that was read by itself.
+/// Read of a spare area alone.
 #[derive(Clone, Copy, Debug)]
 struct SpareRead {
     node: u32,
@@ -41,37 +41,37 @@ struct SpareRead {
     page: u32,
 }
 
-/// The state of planning, kept for its memory.
+/// State of the planner, kept to reuse its memory.
 #[derive(Debug, Default)]
 pub(super) struct Planner {
     /// Nodes of the request, in order.
     pub created: Vec<u32>,
-    /// Of them, those that the request waits for.
+    /// Number of these nodes that the request waits for.
     pub visible: u32,
     open_read: Option<OpenRead>,
-    /// The last one of the request: whether its page is read depends on it.
+    /// Last spare read of the request: it decides if the page is read.
     spare_read: Option<SpareRead>,
-    /// Reads that the request's next program waits for, and those before them.
+    /// Reads since the last gate, which the request's next program waits for; `read_gate` stands for earlier reads.
     reads: Vec<u32>,
     read_gate: u32,
     translation: u32,
     hash: u32,
-    /// Cleaning reads, one entry a unit, whose pages went nowhere yet.
+    /// Reads by cleaning, one entry per unit, whose pages have not been written yet.
     cleaning_reads: VecDeque<u32>,
     cleaning_hash: u32,
-    /// Pages that it is of and that no program has taken yet.
+    /// Pages of the last cleaning hash that no program has taken yet.
     hashed_pages: u32,
-    /// What the next erase of cleaning waits for.
+    /// Nodes that the next erase of cleaning waits for.
     since_erase: Vec<u32>,
-    /// Cleaning that the next program of the host waits for, in the foreground.
+    /// Cleaning that the next host program waits for, in the foreground.
     since_gate: Vec<u32>,
     cleaning_gate: u32,
-    /// What the next erase of other causes waits for.
+    /// Nodes that the next erase of another cause waits for.
     others: Vec<u32>,
     ops: Vec<u32>,
 }
 
-/// What a planner works on.
+/// Device state that a planner works on.
 pub(super) struct Desk<'a> {
     pub nodes: &'a mut Nodes,
     pub erased: &'a mut Erased,
@@ -81,7 +81,7 @@ pub(super) struct Desk<'a> {
 }
 
 impl Planner {
-    /// Fills [`Planner::created`].
+    /// Plans the steps and stores the nodes in [`Planner::created`].
     pub fn plan(&mut self, desk: &mut Desk<'_>, steps: &[Step]) {
         self.created.clear();
         self.visible = 0;
@@ -127,7 +127,7 @@ impl Planner {
         id
     }
 
-    /// A node that ends with the last of `all`, which is not empty.
+    /// Returns a node that ends with the last of `all`, which is not empty.
     fn gate(&mut self, desk: &mut Desk<'_>, class: Class, all: &[u32]) -> u32 {
         if let [only] = all {
             return *only;
@@ -145,7 +145,7 @@ impl Planner {
         let place = timing.layout.place(block, flash_page);
         let joined = self.open_read.filter(|open| {
             let same_row = open.place.die == place.die && open.place.row == place.row;
-            // Only what was read alone can be copied back.
+            // Only a page that was read alone can be copied back.
             let joins_planes = timing.multi_plane && !(timing.copyback && cause == Cause::Cleaning);
             let joins = open.flash_page == flash_page || (joins_planes && same_row);
             open.block == block && open.cause == cause && joins
@@ -188,7 +188,7 @@ impl Planner {
         }
     }
 
-    /// What waits for a read that is none of cleaning, and what it waits for.
+    /// Records a read that is not cleaning, and adds its dependency on the mapping table.
     fn note_read(&mut self, desk: &mut Desk<'_>, node: u32, cause: Cause) {
         self.reads.push(node);
         if cause == Cause::Translation {
@@ -203,13 +203,13 @@ impl Planner {
         let (units, end) = (timing.layout.units_per_page, page + pages);
         let gathered_pages = timing.layout.gathered_pages(timing.multi_plane);
         let mut at = page;
-        // The operation that the next flash page may be programmed together with.
+        // Operation that the next flash page may join.
         let mut open: Option<(u32, Place)> = None;
         while at < end {
             let flash_page = at / units;
             let next = ((flash_page + 1) * units).min(end);
             let is_full = next == (flash_page + 1) * units;
-            // Where a die gathers the pages of its planes, those before the last only come there.
+            // If a die gathers the pages of its planes, only the last page starts the program.
             let programs = is_full && (flash_page + 1).is_multiple_of(gathered_pages);
             let place = timing.layout.place(block, flash_page);
             if cause == Cause::Cleaning && is_full && self.copy_back(desk, block, next - at, place) {
@@ -238,7 +238,7 @@ impl Planner {
         }
     }
 
-    /// A program operation, its waits but for those of single pages included.
+    /// Creates a program with all its dependencies except those on single pages.
     fn new_program(&mut self, desk: &mut Desk<'_>, block: BlockId, place: Place, cause: Cause) -> u32 {
         if cause != Cause::Cleaning {
             self.close_gates(desk);
@@ -272,7 +272,7 @@ impl Planner {
         }
     }
 
-    /// Gathers what programs of the host wait for.
+    /// Combines the dependencies of host programs into gates.
     fn close_gates(&mut self, desk: &mut Desk<'_>) {
         if !self.reads.is_empty() {
             let mut all = std::mem::take(&mut self.reads);
@@ -294,7 +294,7 @@ impl Planner {
         }
     }
 
-    /// Lets the program `id` wait for the pages that it writes: for those that were hashed, and then for those that were
+    /// Makes the program `id` wait for the pages that it writes: first for hashed pages, then for pages that were
     /// only read.
     fn take_moved(&mut self, desk: &mut Desk<'_>, id: u32, units: u32) {
         let hashed = self.hashed_pages.min(units);
@@ -305,7 +305,7 @@ impl Planner {
         self.fetch(desk, id, units - hashed);
     }
 
-    /// The next `units` pages that cleaning read go to `id`.
+    /// Assigns the next `units` pages that cleaning read to `id`.
     fn fetch(&mut self, desk: &mut Desk<'_>, id: u32, units: u32) {
         let mut last = NONE;
         for _ in 0..units {
@@ -320,9 +320,9 @@ impl Planner {
         }
     }
 
-    /// Programs the page within its die, if all of it was read there by one operation that read nothing else.
+    /// Programs the page within its die, if one operation read exactly this page there and nothing else.
     fn copy_back(&mut self, desk: &mut Desk<'_>, block: BlockId, units: u32, place: Place) -> bool {
-        // A page that was hashed has left its die.
+        // A hashed page has left its die.
         let Some(&read) = self.cleaning_reads.front().filter(|_| self.hashed_pages == 0) else {
             return false;
         };
@@ -336,7 +336,7 @@ impl Planner {
             return false;
         }
         self.cleaning_reads.drain(..count);
-        // Read and program are one operation now; who waits for the read finds that it ends at once.
+        // Read and program are one operation now; nodes that wait for the read see it end at once.
         desk.nodes[read].kind = Kind::Gate;
         let id = self.new_program(desk, block, place, Cause::Cleaning);
         desk.nodes[id].units = units;
@@ -393,7 +393,7 @@ impl Planner {
             self.hash = self.new_hash(desk, cause, pages, page_ns);
             return;
         }
-        // Each page as soon as it was read.
+        // Each page is hashed as soon as it was read.
         let mut ops = std::mem::take(&mut self.ops);
         for _ in 0..pages {
             let id = self.new_hash(desk, cause, 1, page_ns);
@@ -402,7 +402,7 @@ impl Planner {
         }
         if !ops.is_empty() {
             self.cleaning_hash = self.gate(desk, Class::Cleaning, &ops);
-            // What was hashed before and not written was found to be stored elsewhere.
+            // Pages that were hashed before and not written were found to be duplicates.
             self.hashed_pages = pages;
         }
         ops.clear();

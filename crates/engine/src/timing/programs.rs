@@ -1,14 +1,14 @@
-//! Programs on their way to a die, which must reach it in the order of their pages.
+//! Programs on their way to a die, which must arrive in page order.
 
 use crate::units::BlockId;
 
-/// Of each block and die the last program that was planned and has not reached the die yet.
+/// Last planned program of each block and die that has not reached the die yet.
 ///
-/// Flash is programmed in the order of a block's pages. A program that waits for nothing must not overtake one before it that waits
-/// for cleaning to read what it moves.
+/// Flash is programmed in the order of a block's pages. A program without dependencies must not overtake an earlier
+/// program that waits for reads of cleaning.
 #[derive(Debug)]
 pub(super) struct Programs {
-    /// By die; few at a time, as few blocks are open.
+    /// Indexed by die; few entries each, because few blocks are open.
     last: Vec<Vec<(BlockId, u32)>>,
 }
 
@@ -17,7 +17,8 @@ impl Programs {
         Programs { last: vec![Vec::new(); dies as usize] }
     }
 
-    /// `node` programs `block` on `die` next; the program that it follows there, if that is still under way.
+    /// Records that `node` programs `block` on `die` next. Returns the program that it must follow there, if that is
+    /// still under way.
     pub fn plan(&mut self, die: u32, block: BlockId, node: u32) -> Option<u32> {
         let last = &mut self.last[die as usize];
         match last.iter_mut().find(|(open, _)| *open == block) {
@@ -29,13 +30,13 @@ impl Programs {
         }
     }
 
-    /// Whether a program of `block` is on its way to `die`.
+    /// True if a program of `block` is on its way to `die`.
     #[inline]
     pub fn is_under_way(&self, die: u32, block: BlockId) -> bool {
         self.last[die as usize].iter().any(|(open, _)| *open == block)
     }
 
-    /// `node` has reached `die`.
+    /// Records that `node` has reached `die`.
     #[inline]
     pub fn arrived(&mut self, die: u32, node: u32) {
         self.last[die as usize].retain(|(_, last)| *last != node);
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_follows_the_one_before_it_until_that_arrived() {
+    fn program_follows_its_predecessor_until_that_has_arrived() {
         let mut programs = Programs::new(2);
         let (one, other) = (BlockId(1), BlockId(2));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Requests that are one operation for the host, as most are: they need no planning.
+//! Host requests of a single operation, the common case: they need no planning.
 
 use super::channel::{Turn, key};
 use super::die::Phase;
@@ -13,7 +13,7 @@ use crate::units::BlockId;
 use std::cmp::Reverse;
 use std::hint::select_unpredictable;
 
-/// The operation, which waits for nobody but its die and channel.
+/// An operation that waits only for its die and channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Single {
     kind: Kind,
@@ -25,7 +25,8 @@ pub(super) struct Single {
 }
 
 impl Flash {
-    /// The operation that a request of this step alone is, once everything before it has happened; `None`: it has to be planned.
+    /// Returns the single operation of a request with only this step, after everything before it has happened; `None`
+    /// if it needs planning.
     #[inline]
     pub(super) fn single(&mut self, now_ns: u64, start_ns: u64, step: Step) -> Option<Single> {
         let (kind, block, page, units, cause) = match step {
@@ -34,7 +35,7 @@ impl Flash {
             _ => return None,
         };
         let (flash_page, is_one, is_full) = self.placer.flash_page(page, units);
-        // What can be foreseen is asked first: whether a request reads or programs cannot.
+        // Predictable conditions come first: whether a request reads or programs is unpredictable.
         if cause != Cause::Host
             || !is_one
             || (self.erased.wait(block, start_ns) != Wait::Nothing && kind == Kind::Program)
@@ -52,7 +53,7 @@ impl Flash {
         Some(Single { kind, block, die, units, channel_ns, array_ns })
     }
 
-    /// Submits a request that is this operation, which was found at `now_ns`, and begins at `start_ns`.
+    /// Submits a request that is this operation, found at `now_ns`, and that begins at `start_ns`.
     pub(super) fn submit_single(&mut self, tag: u32, now_ns: u64, start_ns: u64, single: Single) {
         if self.is_folded && start_ns == now_ns && self.programmed.is_none() {
             let (done_ns, parts) = self.fold_single(&single, now_ns);
@@ -65,7 +66,7 @@ impl Flash {
         (node.request, node.is_all, node.die, node.units) = (tag, true, die, units);
         (node.channel_ns, node.array_ns) = (channel_ns, array_ns);
         if start_ns <= now_ns {
-            // It was never planned, so that no program of its block is to follow.
+            // The node was not planned, so that no program of its block follows it.
             match self.is_folded {
                 true => self.fold_node(id, now_ns),
                 false => self.queue(id, now_ns),
@@ -78,8 +79,9 @@ impl Flash {
         }
     }
 
-    /// Does the operation that was found at `now_ns`, and begins then, if its end can be known at once, without a place among
-    /// requests and operations: when it ends, and the parts of the time until then. Of a device that notes no programs.
+    /// Runs the operation, which was found at `now_ns` and begins then, if its end can be known at once. Returns its
+    /// end and the parts of the time until then. No request or node is created. Only for devices that do not record
+    /// programs.
     #[inline]
     pub(super) fn do_at_once(&mut self, now_ns: u64, single: &Single) -> Option<(u64, Parts)> {
         if self.is_folded {
@@ -104,8 +106,8 @@ impl Flash {
         (done_ns, parts)
     }
 
-    /// Whether a program that arrives now is taken by its die now, is the next to get the channel, and will not be interrupted:
-    /// then it need not wait to be the next event.
+    /// True if a program that arrives now is taken by its die at once, gets the channel next, and will not be
+    /// suspended. Such a program need not be queued as an event.
     #[inline]
     fn is_next(&self, single: &Single, now_ns: u64) -> bool {
         let die = &self.dies[single.die as usize];
@@ -114,7 +116,7 @@ impl Flash {
         if !begins || !takes_time || (self.timing.suspend.program && single.array_ns > 0) {
             return false;
         }
-        // While nobody waits, channels have nothing to do with each other, and others may be behind.
+        // Without waiting nodes, channels are independent of each other, and other channels may lag behind.
         let next = match self.waiting == 0 && self.arrivals.is_empty() {
             true => self.firsts.of_channel(die.channel as usize),
             false => self.firsts.of_all().min(self.first_arrival()),
@@ -122,7 +124,7 @@ impl Flash {
         key(now_ns, Turn::Transfer, self.nodes.next_number()) < next
     }
 
-    /// Does a program that is next in everything; the same as its arrival, the die's taking it and the channel's grant.
+    /// Runs a program that is next everywhere: its arrival, its start on the die and the channel's grant in one.
     #[inline]
     fn program_at_once(&mut self, single: &Single, now_ns: u64) -> (u64, Parts) {
         let &Single { die: number, channel_ns, array_ns, .. } = single;

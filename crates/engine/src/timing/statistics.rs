@@ -1,4 +1,4 @@
-//! Response times, gathered and reported.
+//! Statistics of response times.
 
 use super::busy::BusyTime;
 use super::parts::{PARTS, Parts};
@@ -8,30 +8,30 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Percentiles that are reported.
+/// Reported percentiles.
 const PERCENTILES: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-/// Decimal digits to which response times are kept apart.
+/// Decimal digits of precision of response times.
 const DIGITS: u8 = 3;
 
 /// One percentile of the response times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {
-    /// Which, percent.
+    /// The percentage.
     pub percent: f64,
-    /// The response time that so many requests do not exceed, nanoseconds, to three digits.
+    /// Response time that this percentage of requests does not exceed, nanoseconds, to three digits.
     pub response_ns: u64,
-    /// Share of the response time of the requests from this time on, summed, that cleaning caused
-    /// ([`Parts::cleaning_total_ns`]); 0 to 1.
+    /// Fraction, 0 to 1, that cleaning caused ([`Parts::cleaning_total_ns`]) of the summed response time of all
+    /// requests that took at least this long.
     pub cleaning_share: f64,
 }
 
-/// The response times of one kind of request.
+/// Response times of one kind of request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestTimes {
     /// Requests.
     pub requests: u64,
-    /// Pages that they asked for.
+    /// Pages of these requests.
     pub pages: u64,
     /// Mean response time, nanoseconds, exact.
     pub mean_ns: f64,
@@ -41,24 +41,25 @@ pub struct RequestTimes {
     pub percentiles: Vec<Percentile>,
     /// Mean of each of the [`Parts`], nanoseconds, by name.
     pub parts_ns: BTreeMap<String, f64>,
-    /// Highest response time of each class that occurred, nanoseconds, and the number of requests in it.
+    /// Upper bound of each occupied response time class, nanoseconds, and the number of requests in the class.
     pub histogram: Vec<(u64, u64)>,
 }
 
-/// What losing power cost: from the end of the last operation until the FTL was back, losses of power in recovery included.
+/// Duration of outages: from the end of the last operation until the FTL has recovered, including power cuts during
+/// recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutageTimes {
-    /// How often power was lost while the host was served.
+    /// Number of power cuts while the host was served.
     pub outages: u64,
     /// Mean time until the drive served again, nanoseconds.
     pub mean_ns: f64,
-    /// The longest.
+    /// Longest such time.
     pub max_ns: u64,
-    /// Of the mean, the time without power; the rest is recovery.
+    /// Part of the mean without power; the rest is recovery.
     pub mean_off_ns: f64,
 }
 
-/// The sums that they are made of.
+/// Sums from which [`OutageTimes`] is computed.
 #[derive(Debug, Default)]
 pub struct Outages {
     count: u64,
@@ -68,7 +69,7 @@ pub struct Outages {
 }
 
 impl Outages {
-    /// An outage took `ns`, for `off_ns` of which there was no power.
+    /// Adds an outage of `ns`, of which `off_ns` without power.
     pub fn add(&mut self, ns: u64, off_ns: u64) {
         self.count += 1;
         self.sum_ns += ns;
@@ -87,49 +88,49 @@ impl Outages {
     }
 }
 
-/// What the clock measured.
+/// Measurements of the clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimingReport {
-    /// When the measurement began, nanoseconds of simulated time.
+    /// Start of the measurement, nanoseconds of simulated time.
     pub start_ns: u64,
-    /// Simulated time from there to the end of the last request or operation, nanoseconds.
+    /// Simulated time from the start to the end of the last request or operation, nanoseconds.
     pub elapsed_ns: u64,
-    /// Requests that arrived and ended in that time, a second.
+    /// Requests that arrived and ended in that time, per second.
     pub requests_per_s: f64,
-    /// Bytes that they read and wrote, a second.
+    /// Bytes that these requests read and wrote, per second.
     pub bytes_per_s: f64,
-    /// Response times by kind: `read`, `write`, `trim` and `flush`; kinds that did not occur are left out.
+    /// Response times by kind: `read`, `write`, `trim` and `flush`; kinds that did not occur are omitted.
     pub requests: BTreeMap<String, RequestTimes>,
-    /// Busy time of each die; divided by `elapsed_ns` its utilisation.
+    /// Busy time of each die; divided by `elapsed_ns` this is the die's utilisation.
     pub dies: Vec<BusyTime>,
     /// Busy time of each channel.
     pub channels: Vec<BusyTime>,
-    /// Losses of power; `None` without any.
+    /// Outages; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutageTimes>,
-    /// The course of the measurement.
+    /// Time series of the measurement.
     pub timeline: Timeline,
 }
 
 impl TimingReport {
-    /// Share of the time that dies were busy, on average over all of them.
+    /// Returns the mean utilisation of the dies.
     pub fn die_utilisation(&self) -> f64 {
         let busy: u64 = self.dies.iter().map(BusyTime::total_ns).sum();
         busy as f64 / (self.dies.len() as f64 * self.elapsed_ns as f64).max(1.0)
     }
 }
 
-/// One kind of request.
+/// Statistics of one kind of request.
 #[derive(Debug)]
 struct Times {
     responses: Histogram<u64>,
-    /// Response times weighed with the nanoseconds of them that cleaning caused.
+    /// Response times, weighted with the nanoseconds of each that cleaning caused.
     cleaning: Histogram<u64>,
     pages: u64,
     max_ns: u64,
     sum_ns: u128,
     parts: [u128; PARTS],
-    /// What is to be added to the sums: narrow ones are quick.
+    /// Not yet added to the sums above: 64-bit additions are fast.
     narrow_sum_ns: u64,
     narrow_parts: [u64; PARTS],
 }
@@ -149,7 +150,7 @@ impl Times {
         }
     }
 
-    /// The sums of response times and of all parts.
+    /// Returns the sums of response times and of all parts.
     fn sums(&self) -> (u128, [u128; PARTS]) {
         let parts = std::array::from_fn(|at| self.parts[at] + u128::from(self.narrow_parts[at]));
         (self.sum_ns + u128::from(self.narrow_sum_ns), parts)
@@ -205,46 +206,46 @@ impl Times {
                 .map(|class| {
                     weigh(histogram.median_equivalent(class.value_iterated_to()), class.count_at_value())
                 })
-                // The sum of no floats is -0.0.
+                // The sum of an empty iterator of floats is -0.0.
                 .fold(0.0, |sum, weight| sum + weight)
         };
         let responses_ns = above(&self.responses, |value_ns, count| value_ns as f64 * count as f64);
         let cleaning_ns = above(&self.cleaning, |_, count_ns| count_ns as f64);
-        // Classes are known to three digits only, so that the share might come out as 1.0005.
+        // Classes are precise to three digits only, so that the share might exceed 1.
         let cleaning_share = if responses_ns > 0.0 { (cleaning_ns / responses_ns).min(1.0) } else { 0.0 };
         Percentile { percent, response_ns: response_ns.min(self.max_ns), cleaning_share }
     }
 }
 
-/// The names of the kinds, by the numbers of [`Op`].
+/// Names of the kinds, in the order of [`Op`].
 const KINDS: [&str; 4] = ["read", "write", "trim", "flush"];
 
-/// Gathers response times.
+/// Collector of response times.
 #[derive(Debug)]
 pub struct Statistics {
     kinds: [Times; 4],
-    /// The course of the measurement.
+    /// Time series of the measurement.
     pub timeline: Timeline,
-    /// Losses of power.
+    /// Outages.
     pub outages: Outages,
     page_bytes: u32,
     last_end_ns: u64,
 }
 
 impl Statistics {
-    /// Nothing gathered yet, from `start_ns` on; earlier requests are not counted.
+    /// Creates empty statistics from `start_ns` on; earlier requests are not counted.
     pub fn new(start_ns: u64, page_bytes: u32) -> Self {
         let kinds = std::array::from_fn(|_| Times::new());
         let (timeline, outages) = (Timeline::new(start_ns), Outages::default());
         Statistics { kinds, timeline, outages, page_bytes, last_end_ns: start_ns }
     }
 
-    /// Forgets everything and begins anew.
+    /// Discards everything and restarts at `start_ns`.
     pub fn reset(&mut self, start_ns: u64) {
         *self = Statistics::new(start_ns, self.page_bytes);
     }
 
-    /// A request for `pages` pages that arrived at `arrival_ns` took `parts`.
+    /// Records a request of `pages` pages that arrived at `arrival_ns` and took `parts`.
     #[inline(always)]
     pub fn record(&mut self, op: Op, pages: u32, arrival_ns: u64, parts: &Parts) {
         if arrival_ns < self.timeline.start_ns {
@@ -256,12 +257,12 @@ impl Statistics {
         self.timeline.request(end_ns, parts.total_ns());
     }
 
-    /// The end of the last request.
+    /// Returns the end of the last request.
     pub fn end_ns(&self) -> u64 {
         self.last_end_ns
     }
 
-    /// What was gathered; the busy times are those since the start, until at most `end_ns`.
+    /// Returns the report; the busy times are those since the start, until at most `end_ns`.
     pub fn report(&self, end_ns: u64, dies: Vec<BusyTime>, channels: Vec<BusyTime>) -> TimingReport {
         let start_ns = self.timeline.start_ns;
         let elapsed_ns = self.last_end_ns.max(end_ns) - start_ns;
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_know_the_share_of_cleaning() {
+    fn percentiles_include_the_share_of_cleaning() {
         let mut statistics = Statistics::new(0, 4096);
         for number in 0..100u64 {
             // The slowest ten wait for cleaning, half of their time.

@@ -1,4 +1,4 @@
-//! The flash device in time beside an obvious one: an event for everything in one heap.
+//! The simulated flash device, compared with a naive model that has one heap of events.
 
 mod hosts;
 mod naive;
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 const PAGES_PER_BLOCK: u32 = 64;
 
-/// Blocks of the device that the tests use.
+/// Blocks of the tested device.
 const BLOCKS: u32 = 24;
 
 fn layout() -> impl Strategy<Value = Layout> {
@@ -51,7 +51,7 @@ fn timing() -> impl Strategy<Value = FlashTiming> {
             hash_ns,
         )| {
             FlashTiming {
-                // Dies and planes must divide evenly.
+                // The number of pages must be divisible by dies and planes.
                 layout: Layout { pages_per_block: layout.superblock_blocks * PAGES_PER_BLOCK, ..layout },
                 read_ns,
                 spare_read_ns,
@@ -71,7 +71,7 @@ fn timing() -> impl Strategy<Value = FlashTiming> {
     )
 }
 
-/// Groups of steps as layers take them.
+/// Groups of steps as layers issue them.
 fn group() -> impl Strategy<Value = Vec<Step>> {
     let block = || (0..BLOCKS).prop_map(BlockId);
     let reads = |cause: Cause, block: BlockId, count: u32| {
@@ -115,7 +115,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
             .map(|(gap_ns, link_ns, groups)| {
                 now_ns += gap_ns;
                 let mut steps = groups.concat();
-                // Reads of one page in a row would be one operation.
+                // Consecutive reads of one page would be one operation.
                 steps.dedup();
                 Request { now_ns, start_ns: now_ns + link_ns, steps }
             })
@@ -123,7 +123,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
     })
 }
 
-/// Does the requests in one go, or event by event between them.
+/// Runs the requests at once, or event by event.
 fn run(timing: FlashTiming, requests: &[Request], foreground: bool, by_event: bool) -> Vec<Finished> {
     let mut flash = Flash::new(timing).unwrap();
     for (tag, request) in requests.iter().enumerate() {
@@ -145,7 +145,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn ends_like_the_obvious_device(
+    fn ends_match_the_naive_device(
         timing in timing(), requests in requests(), foreground in any::<bool>(), by_event in any::<bool>(),
     ) {
         let finished = run(timing, &requests, foreground, by_event);
@@ -159,19 +159,19 @@ proptest! {
     }
 
     #[test]
-    fn channels_without_transfers_are_none(timing in timing(), requests in requests(), foreground in any::<bool>()) {
+    fn channels_without_transfer_time_add_no_waits(timing in timing(), requests in requests(), foreground in any::<bool>()) {
         let channel = FlashTiming {
             command_ns: 0, unit_transfer_ns: 0, contention: Contention::Channel, ..timing
         };
         let die = FlashTiming { contention: Contention::Die, ..channel };
-        // Only what waits for nothing: what arrives at the moment in which something else ends may be known in another order.
+        // Only single steps: if a step arrives at the moment at which another ends, their order may differ.
         let is_alone = |request: &&Request| matches!(request.steps[..], [Step::Read { .. } | Step::Program { .. }]);
         let requests: Vec<Request> = requests.iter().filter(is_alone).cloned().collect();
         prop_assert_eq!(run(channel, &requests, foreground, false), run(die, &requests, foreground, false));
     }
 
     #[test]
-    fn what_is_done_at_once_ends_as_if_it_had_waited(
+    fn operations_done_at_once_end_like_queued_ones(
         timing in timing(), mut requests in requests(), foreground in any::<bool>(),
     ) {
         let mut finished = Vec::new();

@@ -1,4 +1,4 @@
-//! Flash that writes down what it does.
+//! Flash that records its operations.
 
 use super::journal::{Event, Journal, Step};
 use crate::counters::Cause;
@@ -6,28 +6,28 @@ use crate::layer::{LayerBelow, Medium, MediumError, Pages, Payload, Reports, Run
 use crate::nand::{FillPage, Flash, Nand, PageState};
 use crate::units::BlockId;
 
-/// [`Nand`] that writes each operation it did into a [`Journal`], for the clock; apart from that it is the same flash.
+/// [`Nand`] that appends each of its operations to a [`Journal`] for the clock; otherwise it is unchanged.
 ///
-/// What it refuses is not written down, and neither is an erase that fails.
+/// Refused operations and failed erases are not recorded.
 pub struct Timed<P> {
     nand: Nand<P>,
     journal: Journal,
-    /// Who looks at it page by page.
+    /// Observer of each page operation.
     watcher: Option<Watcher>,
 }
 
 impl<P: Payload> Timed<P> {
-    /// `nand`, writing into `journal`.
+    /// Wraps `nand`; its operations go to `journal`.
     pub fn new(nand: Nand<P>, journal: Journal) -> Self {
         Timed { nand, journal, watcher: None }
     }
 
-    /// The same, watched page by page.
+    /// Sets the observer of page operations.
     pub fn watched(self, watcher: Option<Watcher>) -> Self {
         Timed { watcher, ..self }
     }
 
-    /// The same, of the flash that `change` makes of this one.
+    /// Replaces the flash by the result of `change`.
     pub(crate) fn map<E>(self, change: impl FnOnce(Nand<P>) -> Result<Nand<P>, E>) -> Result<Self, E> {
         Ok(Timed { nand: change(self.nand)?, ..self })
     }
@@ -42,7 +42,7 @@ impl<P: Payload> Medium for Timed<P> {
 
     const KEEPS_GROUPS: bool = <Nand<P> as Medium>::KEEPS_GROUPS;
 
-    /// Which pages are read decides which dies do it.
+    /// The pages that are read determine which dies work.
     const READS_BY_PAGE: bool = true;
 
     fn blocks(&self) -> u32 {
@@ -57,7 +57,7 @@ impl<P: Payload> Medium for Timed<P> {
         let done = self.nand.program(block, page, run);
         let pages = match &done {
             Ok(()) => run.data.len() as u32,
-            // The attempt takes as long as if it had gone well.
+            // A failed attempt takes as long as a successful one.
             Err(MediumError::ProgramFailed { page: failed, .. }) => failed - page + 1,
             Err(_) => 0,
         };
@@ -92,7 +92,7 @@ impl<P: Payload> Medium for Timed<P> {
         }
         match pages {
             Pages::Listed(pages) => self.note_reads(block, pages.iter().copied(), cause),
-            // Any pages will do; a block that holds so many holds the first ones.
+            // Any pages will do; a block with `count` valid pages has at least that many pages.
             Pages::Counted(count) => self.note_reads(block, 0..count, cause),
         }
         Ok(())

@@ -1,11 +1,11 @@
-//! The course of a run, in a fixed number of equal parts.
+//! Time series of a run, in a fixed number of equal bins.
 
 use serde::{Deserialize, Serialize};
 
-/// What happened in one part of the time.
+/// Totals of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bin {
-    /// Requests that ended in it.
+    /// Requests that ended in the interval.
     pub requests: u64,
     /// Sum of their response times, nanoseconds.
     pub response_sum_ns: u64,
@@ -27,26 +27,26 @@ impl Bin {
     }
 }
 
-/// Equal bins from the start of the measurement; when time runs past the last one, pairs are merged and each bin is
-/// twice as wide, so that memory stays the same and any run fits.
+/// Equal bins from the start of the measurement. When time passes the last bin, pairs are merged and the bin width
+/// doubles, so that any run fits into constant memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// When the first bin begins, nanoseconds.
+    /// Start of the first bin, nanoseconds.
     pub start_ns: u64,
-    /// Width of each, nanoseconds.
+    /// Width of each bin, nanoseconds.
     pub bin_ns: u64,
-    /// All of them; those at the end that time has not reached are empty.
+    /// All bins; those that time has not reached are empty.
     pub bins: Vec<Bin>,
 }
 
 impl Timeline {
-    /// Bins in each timeline.
+    /// Number of bins.
     pub const BINS: usize = 256;
 
-    /// Width of the bins at first.
+    /// Initial bin width.
     const FIRST_NS: u64 = 1 << 16;
 
-    /// An empty one.
+    /// Creates an empty time series.
     pub fn new(start_ns: u64) -> Self {
         Timeline { start_ns, bin_ns: Self::FIRST_NS, bins: vec![Bin::default(); Self::BINS] }
     }
@@ -54,14 +54,14 @@ impl Timeline {
     #[inline]
     fn bin(&mut self, time_ns: u64) -> &mut Bin {
         let since_ns = time_ns.saturating_sub(self.start_ns);
-        // Their width is a power of two.
+        // The bin width is a power of two.
         if since_ns >> self.bin_ns.trailing_zeros() >= Self::BINS as u64 {
             self.widen(since_ns);
         }
         &mut self.bins[(since_ns >> self.bin_ns.trailing_zeros()) as usize]
     }
 
-    /// Merges pairs until there is a bin for that time since the start.
+    /// Merges pairs until there is a bin for the time `since_ns` after the start.
     #[cold]
     fn widen(&mut self, since_ns: u64) {
         while since_ns >> self.bin_ns.trailing_zeros() >= Self::BINS as u64 {
@@ -75,7 +75,7 @@ impl Timeline {
         }
     }
 
-    /// A request ended.
+    /// Adds a request that ended.
     #[inline]
     pub fn request(&mut self, end_ns: u64, response_ns: u64) {
         let bin = self.bin(end_ns);
@@ -84,13 +84,13 @@ impl Timeline {
         bin.response_max_ns = bin.response_max_ns.max(response_ns);
     }
 
-    /// A die did cleaning.
+    /// Adds an interval in which a die did cleaning.
     pub fn cleaning(&mut self, begin_ns: u64, end_ns: u64) {
         if end_ns <= self.start_ns {
             return;
         }
         let mut at_ns = begin_ns.max(self.start_ns);
-        // So wide that the end fits, before anything is laid in.
+        // Widens the bins first, so that the end fits.
         self.bin(end_ns);
         while at_ns < end_ns {
             let bin_end_ns = self.start_ns + ((at_ns - self.start_ns) / self.bin_ns + 1) * self.bin_ns;
@@ -100,7 +100,7 @@ impl Timeline {
         }
     }
 
-    /// A victim's erase ended.
+    /// Adds the end of a victim's erase.
     pub fn victim(&mut self, end_ns: u64) {
         if end_ns >= self.start_ns {
             self.bin(end_ns).victims += 1;
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_double_and_lose_nothing() {
+    fn merged_bins_keep_all_totals() {
         let mut timeline = Timeline::new(1000);
         timeline.cleaning(0, 1000 + 3 * Timeline::FIRST_NS / 2);
         assert_eq!(timeline.bins[0].cleaning_busy_ns, Timeline::FIRST_NS);

@@ -1,13 +1,13 @@
-//! Which writes have reached the flash, for the flushes that wait for all of them.
+//! Progress of writes, for the flushes that wait for all of them.
 
 use std::collections::VecDeque;
 
-/// Writes that no flush came between.
+/// Writes between two flushes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
-    /// How many of them are still under way.
+    /// Number of these writes under way.
     under_way: u64,
-    /// The latest end of the others.
+    /// Latest end among the completed writes.
     ended_ns: u64,
 }
 
@@ -22,29 +22,29 @@ impl Stretch {
 /// A flush that waits for writes.
 #[derive(Debug)]
 struct Waiting {
-    /// The number of the first write after it.
+    /// Number of the first write after the flush.
     next: u64,
     flush: u32,
-    /// The writes since the flush before it.
+    /// Writes since the previous flush.
     before: Stretch,
 }
 
-/// The writes that have begun: how many are under way before each flush that waits, and since.
+/// Counts of the writes under way: before each waiting flush, and since the last flush.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     begun: u64,
-    /// Flushes that wait, in order.
+    /// Waiting flushes, in order.
     waiting: VecDeque<Waiting>,
-    /// The latest end of all writes before the last flush that was released.
+    /// Latest end of all writes before the last released flush.
     ended_ns: u64,
-    /// The writes since the last flush.
+    /// Writes since the last flush.
     since: Stretch,
-    /// Flushes that wait for no write any more, and when the last of theirs ended.
+    /// Flushes that no longer wait, and the end of the last write before each.
     pub released: Vec<(u32, u64)>,
 }
 
 impl Writes {
-    /// One more; returns its number.
+    /// Begins a write; returns its number.
     #[inline]
     pub fn begin(&mut self) -> u64 {
         self.begun += 1;
@@ -52,21 +52,21 @@ impl Writes {
         self.begun - 1
     }
 
-    /// One more, whose end is known.
+    /// Counts a write whose end is known already.
     #[inline]
     pub fn pass(&mut self, end_ns: u64) {
         self.begun += 1;
         self.since.ended_ns = self.since.ended_ns.max(end_ns);
     }
 
-    /// `flush` waits for all writes so far.
+    /// Makes `flush` wait for all writes so far.
     pub fn wait(&mut self, flush: u32) {
         let before = std::mem::take(&mut self.since);
         self.waiting.push_back(Waiting { next: self.begun, flush, before });
         self.release();
     }
 
-    /// Write `number` ends at `end_ns`.
+    /// Ends write `number` at `end_ns`.
     #[inline]
     pub fn end(&mut self, number: u64, end_ns: u64) {
         if self.waiting.is_empty() {

@@ -1,45 +1,45 @@
-//! The block table that policies look at and only the engine changes.
+//! The block table, read by policies and changed only by the engine.
 
 use crate::table::{filled, prefetch};
 use crate::units::{BlockId, StreamId};
 
-/// Added to the count of a block that is no candidate, so that it loses every comparison
-/// and the search for a victim needs no second test.
+/// Added to the count of a block that is not a candidate, so that the block loses every comparison and the search for
+/// a victim needs no second test.
 const NOT_CANDIDATE: u32 = 1 << 31;
 
-/// What a policy wants to know beyond valid pages; what nobody wants is not kept.
+/// Optional block data that a policy uses; unused data are not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// When each block was closed.
+    /// Time at which each block was closed.
     pub age: bool,
-    /// How often each block was erased.
+    /// Erase count of each block.
     pub erases: bool,
-    /// The stream of each block, and how many blocks the placement wants in each.
+    /// Stream of each block, and the placement's target number of blocks per stream.
     pub streams: bool,
-    /// Which pages are programmed where: `VictimPolicy::programmed`.
+    /// Calls of `VictimPolicy::programmed` with the pages programmed into each block.
     pub programs: bool,
 }
 
-/// Valid pages of every block, and which blocks are candidates for cleaning: the full, closed ones.
+/// Valid pages of every block, and the set of candidates for cleaning: full, closed blocks.
 ///
-/// Erased, open and bad blocks are no candidates.
+/// Erased, open and bad blocks are not candidates.
 #[derive(Clone, Debug)]
 pub struct Blocks {
     pages_per_block: u32,
     logical_pages: u32,
     candidates: u32,
-    /// Host pages written to the layer so far: the clock by which age is measured.
+    /// Host pages written to the layer so far: the clock for block ages.
     now: u64,
     counts: Vec<u32>,
     closed_at: Vec<u64>,
     erases: Vec<u32>,
     streams: Vec<StreamId>,
-    /// Blocks that the placement wants in each of its first streams.
+    /// Target number of blocks of each of the placement's first streams.
     wanted: Vec<u32>,
 }
 
 impl Blocks {
-    /// All blocks erased.
+    /// Creates a table in which all blocks are erased.
     pub fn new(blocks: u32, pages_per_block: u32, logical_pages: u32, needs: Needs) -> Self {
         let kept = |wanted: bool| if wanted { blocks as usize } else { 0 };
         Blocks {
@@ -55,7 +55,7 @@ impl Blocks {
         }
     }
 
-    /// Candidates with the given valid pages, ages and erases.
+    /// Creates a table of candidates with the given valid pages, ages and erases.
     #[cfg(test)]
     pub(crate) fn of_candidates(pages_per_block: u32, logical_pages: u32, rows: &[(u32, u64, u32)]) -> Self {
         let now = rows.iter().map(|&(_, age, _)| age).max().unwrap_or(0);
@@ -72,96 +72,96 @@ impl Blocks {
         }
     }
 
-    /// Number of blocks, candidates or not.
+    /// Returns the number of blocks, candidates or not.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.counts.len() as u32
     }
 
-    /// Whether there are no blocks at all.
+    /// True if there are no blocks at all.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// Number of candidates.
+    /// Returns the number of candidates.
     pub fn candidates(&self) -> u32 {
         self.candidates
     }
 
-    /// Pages in each block.
+    /// Returns the pages per block.
     pub fn pages_per_block(&self) -> u32 {
         self.pages_per_block
     }
 
-    /// Logical pages of the layer.
+    /// Returns the logical pages of the layer.
     pub fn logical_pages(&self) -> u32 {
         self.logical_pages
     }
 
-    /// Host pages written to the layer so far.
+    /// Returns the host pages written to the layer so far.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// What is compared to find the block with the fewest valid pages: a candidate's valid pages,
-    /// and for any other block a number above every candidate's.
+    /// Returns the key for finding the block with the fewest valid pages: the valid pages of a candidate, and for any
+    /// other block a number above that of every candidate.
     #[inline(always)]
     pub fn score(&self, block: BlockId) -> u32 {
         self.counts[block.index()]
     }
 
-    /// Brings the block's score into the cache. A hint: no effect on any result.
+    /// Prefetches the block's score. Does not affect any result.
     #[inline(always)]
     pub fn prefetch_score(&self, block: BlockId) {
         prefetch(self.counts.as_ptr().wrapping_add(block.index()));
     }
 
-    /// The scores of all blocks.
+    /// Returns the scores of all blocks.
     #[inline(always)]
     pub fn scores(&self) -> &[u32] {
         &self.counts
     }
 
-    /// Whether `score` is that of a candidate.
+    /// True if `score` belongs to a candidate.
     #[inline(always)]
     pub fn is_candidate_score(score: u32) -> bool {
         score < NOT_CANDIDATE
     }
 
-    /// Whether the block is full, closed and not bad.
+    /// True if the block is full, closed and not bad.
     #[inline(always)]
     pub fn is_candidate(&self, block: BlockId) -> bool {
         Self::is_candidate_score(self.score(block))
     }
 
-    /// Valid pages of any block.
+    /// Returns the valid pages of any block.
     #[inline(always)]
     pub fn valid_pages(&self, block: BlockId) -> u32 {
         self.counts[block.index()] & !NOT_CANDIDATE
     }
 
-    /// Host pages written since the block was closed; 0 unless the policy needs ages.
+    /// Returns the host pages written since the block was closed; 0 unless the policy needs ages.
     pub fn age(&self, block: BlockId) -> u64 {
         self.closed_at.get(block.index()).map_or(0, |&closed_at| self.now - closed_at)
     }
 
-    /// Erases of the block; 0 unless the policy needs them.
+    /// Returns the erase count of the block; 0 unless the policy needs it.
     pub fn erases(&self, block: BlockId) -> u32 {
         self.erases.get(block.index()).copied().unwrap_or(0)
     }
 
-    /// The stream that the block belongs to or last belonged to; 0 unless the policy needs streams.
+    /// Returns the current or last stream of the block; 0 unless the policy needs streams.
     pub fn stream(&self, block: BlockId) -> StreamId {
         self.streams.get(block.index()).copied().unwrap_or_default()
     }
 
-    /// How many blocks the placement wants in each of its first streams, the others sharing what is left; empty if it does not
-    /// say, or unless the policy needs streams.
+    /// Returns the placement's target number of blocks for each of its first streams; the other streams share the
+    /// remaining blocks. Empty without targets, or unless the policy needs streams.
     pub fn wanted(&self) -> &[u32] {
         &self.wanted
     }
 
-    /// The candidates.
+    /// Returns the candidates.
     pub fn iter_candidates(&self) -> impl Iterator<Item = BlockId> + '_ {
         let candidate = |&(_, &score): &(usize, &u32)| Self::is_candidate_score(score);
         self.counts.iter().enumerate().filter(candidate).map(|(block, _)| BlockId(block as u32))
@@ -172,26 +172,26 @@ impl Blocks {
         4 * self.counts.len() + 8 * self.closed_at.len() + 4 * self.erases.len() + self.streams.len()
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     #[inline]
     pub(crate) fn advance(&mut self, host_pages: u64) {
         self.now += host_pages;
     }
 
-    /// The block is erased and takes pages from now on: all of them count as valid until they die, so that a
-    /// page written and overwritten while the block is open costs the same single decrement as any other.
+    /// Opens the erased block. All its pages count as valid until they are invalidated, so that a page that is
+    /// overwritten while its block is open costs a single decrement, like any other.
     pub(crate) fn open(&mut self, block: BlockId) {
         self.counts[block.index()] = self.pages_per_block | NOT_CANDIDATE;
     }
 
-    /// The block, which is open, belongs to `stream`.
+    /// Assigns the open block to `stream`.
     pub(crate) fn give_to(&mut self, block: BlockId, stream: StreamId) {
         if let Some(of) = self.streams.get_mut(block.index()) {
             *of = stream;
         }
     }
 
-    /// What the placement wants, in blocks of each of its first streams.
+    /// Sets the target number of blocks of the placement's first streams.
     pub(crate) fn want(&mut self, wanted: &[u32]) {
         if !self.streams.is_empty() && self.wanted != wanted {
             self.wanted.clear();
@@ -199,7 +199,7 @@ impl Blocks {
         }
     }
 
-    /// The block is full and becomes a candidate.
+    /// Makes the full block a candidate.
     pub(crate) fn close(&mut self, block: BlockId) {
         self.counts[block.index()] &= !NOT_CANDIDATE;
         self.candidates += 1;
@@ -209,14 +209,14 @@ impl Blocks {
         }
     }
 
-    /// The block was selected and is a candidate no more; its valid pages are kept.
+    /// Removes the selected block from the candidates; its valid pages are kept.
     pub(crate) fn take(&mut self, block: BlockId) {
         debug_assert!(self.is_candidate(block));
         self.counts[block.index()] |= NOT_CANDIDATE;
         self.candidates -= 1;
     }
 
-    /// The block holds nothing.
+    /// Marks the block as erased.
     pub(crate) fn erased(&mut self, block: BlockId) {
         self.counts[block.index()] = NOT_CANDIDATE;
         if let Some(erases) = self.erases.get_mut(block.index()) {
@@ -224,18 +224,18 @@ impl Blocks {
         }
     }
 
-    /// The block, which keeps its place among the candidates or outside, turns out to have so many valid pages.
+    /// Sets the number of valid pages of the block, without changing its candidate state.
     pub(crate) fn recount(&mut self, block: BlockId, valid: u32) {
         let count = &mut self.counts[block.index()];
         *count = *count & NOT_CANDIDATE | valid;
     }
 
-    /// What the host has written so far, in a table that shows only some of the blocks.
+    /// Sets the clock, in a table that shows only some of the blocks.
     pub(crate) fn set_now(&mut self, now: u64) {
         self.now = now;
     }
 
-    /// A row of such a table shows `block` of the table of all blocks, as a candidate with so many valid pages.
+    /// Makes a row of such a table show `block` of the full table, as a candidate with `valid` valid pages.
     pub(crate) fn show(&mut self, row: BlockId, valid: u32, block: BlockId, all: &Blocks) {
         self.counts[row.index()] = valid;
         self.candidates += 1;
@@ -249,7 +249,7 @@ impl Blocks {
         self.give_to(row, all.stream(block));
     }
 
-    /// Adds rows that show nothing, the average block being as full as before.
+    /// Adds empty rows, keeping the mean number of valid pages per block.
     pub(crate) fn grow(&mut self, rows: u32) {
         let pages = u64::from(self.logical_pages) * u64::from(rows) / u64::from(self.len().max(1));
         self.logical_pages = pages as u32;
@@ -260,19 +260,19 @@ impl Blocks {
         self.streams.resize(kept(self.streams.len()), StreamId(0));
     }
 
-    /// A row that was taken shows nothing.
+    /// Makes a row that was taken show nothing.
     pub(crate) fn hide(&mut self, row: BlockId) {
         self.counts[row.index()] = NOT_CANDIDATE;
     }
 
-    /// So many pages of the block died; returns the new score.
+    /// Invalidates `pages` pages of the block; returns the new score.
     pub(crate) fn invalidate_many(&mut self, block: BlockId, pages: u32) -> u32 {
         let count = &mut self.counts[block.index()];
         *count -= pages;
         *count
     }
 
-    /// A page of the block died; returns the new score.
+    /// Invalidates a page of the block; returns the new score.
     #[inline(always)]
     pub(crate) fn invalidate(&mut self, block: BlockId) -> u32 {
         let count = &mut self.counts[block.index()];

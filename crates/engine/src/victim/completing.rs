@@ -1,4 +1,4 @@
-//! Victims that empty the blocks of the layer below, too.
+//! Victim policy that also prefers to empty the blocks of the layer below.
 
 use super::{Below, Blocks, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -15,7 +15,8 @@ pub struct Config {
     /// Blocks drawn, with replacement, for each victim; 1 or more.
     #[schemars(range(min = 1))]
     pub choices: u32,
-    /// What a valid page left below weighs against one to be moved here; 0 or more, 0: as `d_choices`.
+    /// Weight of a valid page left below, relative to a page that must be moved here; 0 or more. 0 behaves like
+    /// `d_choices`.
     #[schemars(range(min = 0.0))]
     pub weight: f64,
 }
@@ -45,11 +46,11 @@ impl Victim for Config {
     }
 }
 
-/// Draws `choices` blocks from all and takes the candidate with the lowest cost for each page that it gains,
-/// `(valid share + weight * share left valid below) / (1 - valid share)`, the first of several. A block without a dead page
-/// gains nothing, whatever it empties below, and is taken only where all drawn are such.
+/// Draws `choices` blocks from all and takes the candidate with the lowest cost per gained page, `(valid share +
+/// weight * share left valid below) / (1 - valid share)`; among equals the first. A block without invalid pages gains
+/// nothing, whatever it empties below, and is taken only if all drawn blocks are such.
 ///
-/// On flash, where nothing is left below, it is `d_choices`.
+/// On flash, where no pages are left below, it is `d_choices`.
 pub struct Completing {
     config: Config,
     random: Random,
@@ -85,7 +86,7 @@ impl Completing {
     }
 }
 
-/// Flash, or any medium that cannot tell.
+/// Flash, or any medium without information on the layer below.
 struct Nothing;
 
 impl Below for Nothing {
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
     use crate::seed::Seed;
 
-    /// The share left valid below by block.
+    /// Share left valid below, by block.
     struct Left(Vec<f64>);
 
     impl Below for Left {
@@ -130,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_below_counts() {
+    fn pages_left_valid_below_count() {
         assert_eq!(taken(&[(5, 1, 1), (7, 1, 1)], vec![0.5, 0.0]), 1);
         assert_eq!(taken(&[(5, 1, 1), (7, 1, 1)], vec![0.1, 0.1]), 0);
     }
 
     #[test]
-    fn a_block_full_of_valid_pages_is_no_victim_if_another_gains() {
+    fn full_block_is_not_taken_if_another_gains() {
         assert_eq!(taken(&[(10, 1, 1), (9, 1, 1)], vec![0.0, 1.0]), 1);
         assert_eq!(taken(&[(10, 1, 1)], vec![0.0]), 0);
     }

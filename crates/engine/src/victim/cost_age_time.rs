@@ -1,4 +1,4 @@
-//! Cheap, old and little worn blocks first.
+//! Victim policy that prefers cheap, old and little worn blocks.
 
 use super::search::CostSearch;
 use super::{Blocks, Needs, Victim, VictimPolicy};
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Candidates drawn, with replacement, for each victim, 1 or more; all are looked at where it is left
-    /// out, which takes time in proportion to the blocks.
+    /// Candidates drawn, with replacement, for each victim, 1 or more. Default: all candidates are examined, in time
+    /// proportional to the number of blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub sample: Option<u32>,
@@ -34,11 +34,11 @@ impl Victim for Config {
 
 /// Minimises `u / (1 - u) * erases / age`.
 ///
-/// `u` is [`Blocks::valid_pages`] over [`Blocks::pages_per_block`], `age` is [`Blocks::age`] in host pages
-/// written since the block was closed, plus one, and `erases` is [`Blocks::erases`] plus one: the erase that
-/// this cleaning costs counts, too. Without those ones, blocks that were never erased or are of no age would
-/// all be equal. A block without valid pages costs nothing and is taken whatever its age and wear; a block
-/// full of them (`u = 1`) costs infinitely much and is the last choice.
+/// `u` is [`Blocks::valid_pages`] over [`Blocks::pages_per_block`]. `age` is [`Blocks::age`] in host pages written
+/// since the block was closed, plus one. `erases` is [`Blocks::erases`] plus one, because the erase of this cleaning
+/// counts, too. Without adding one, blocks that were never erased or have age 0 would all be equal. A block without
+/// valid pages costs nothing and is taken whatever its age and wear. A block full of valid pages (`u = 1`) has
+/// infinite cost and is the last choice.
 pub struct CostAgeTime {
     search: CostSearch,
 }

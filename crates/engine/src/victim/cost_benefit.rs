@@ -1,4 +1,4 @@
-//! The best ratio of benefit to cost, where space that will stay free for longer is worth more.
+//! Victim policy with the best ratio of benefit to cost, where space that stays free for longer is worth more.
 
 use super::search::CostSearch;
 use super::{Blocks, Needs, Victim, VictimPolicy};
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Whether cleaning reads the victim whole, as LFS does, and costs `1 + u`; if not, it reads what it moves,
-    /// and costs `2u`.
+    /// True if cleaning reads the whole victim, as LFS does, at a cost of `1 + u`; false if it reads only the moved
+    /// pages, at a cost of `2u`.
     #[serde(default = "yes")]
     pub read_whole_block: bool,
-    /// Candidates drawn, with replacement, for each victim, 1 or more; all are looked at where it is left
-    /// out, which takes time in proportion to the blocks.
+    /// Candidates drawn, with replacement, for each victim, 1 or more. Default: all candidates are examined, in time
+    /// proportional to the number of blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub sample: Option<u32>,
@@ -45,10 +45,10 @@ impl Victim for Config {
 
 /// Maximises `(1 - u) * age / (1 + u)`.
 ///
-/// `u` is [`Blocks::valid_pages`] over [`Blocks::pages_per_block`], `age` is [`Blocks::age`] in host pages
-/// written. The age runs from the closing of the block; LFS takes that of the segment's youngest data, which
-/// it carries along as it cleans. One is added to every age, so that blocks closed this very moment still
-/// compare by `u`; a block full of valid pages is the last choice at any age.
+/// `u` is [`Blocks::valid_pages`] over [`Blocks::pages_per_block`], `age` is [`Blocks::age`] in host pages written.
+/// The age counts from the closing of the block; LFS uses the age of the segment's youngest data, which it maintains
+/// across cleaning. One is added to every age, so that blocks closed just now are still compared by `u`. A block full
+/// of valid pages is the last choice at any age.
 pub struct CostBenefit {
     read_whole_block: bool,
     search: CostSearch,
@@ -65,7 +65,7 @@ impl VictimPolicy for CostBenefit {
         self.search.cheapest(blocks, |block| {
             let valid = f64::from(blocks.valid_pages(block));
             let cost = if read_whole_block { whole + valid } else { 2.0 * valid };
-            // Infinite where nothing is gained, as the benefit is then 0.
+            // Infinite if nothing is gained, as the benefit is then 0.
             cost / ((whole - valid) * (blocks.age(block) + 1) as f64)
         })
     }

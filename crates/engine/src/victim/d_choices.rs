@@ -1,4 +1,4 @@
-//! The fewest valid pages among `d` blocks drawn at random.
+//! Victim policy that takes the fewest valid pages among `d` blocks drawn at random.
 
 use super::{Blocks, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -41,25 +41,25 @@ impl Victim for Config {
 
 /// Draws `choices` blocks with replacement from all blocks and takes the first with the fewest valid pages.
 ///
-/// Drawing from *all* blocks is the paper's convention (eq. 3); the few that are open lose against
-/// any candidate, and when only such were drawn the draw is repeated.
+/// Drawing from *all* blocks is the paper's convention (eq. 3). The few open blocks lose against any candidate; if
+/// only such blocks were drawn, the draw is repeated.
 ///
-/// The draws for two selections are made beforehand. Their order is that of the selections, so that nothing
-/// changes but the time there is to bring the scores into the cache and to foresee the next victim.
+/// The draws for two selections are made in advance, in the order of the selections. This changes no result, but
+/// leaves time to prefetch the scores and to predict the next victim.
 pub struct DChoices {
     choices: u32,
     random: Random,
-    /// The draws for the next selection and the one after it; empty before the first.
+    /// Draws for the next selection and the one after it; empty before the first.
     drawn: [Vec<BlockId>; 2],
-    /// Which of them is for the next selection.
+    /// Index of the draws for the next selection.
     next: usize,
 }
 
 impl DChoices {
-    /// The first of `drawn` with the fewest valid pages, if there is a candidate among them.
+    /// Returns the first of `drawn` with the fewest valid pages, if `drawn` contains a candidate.
     #[inline]
     fn fewest(drawn: &[BlockId], blocks: &Blocks) -> Option<BlockId> {
-        // The lowest of score and position at once: no branch that depends on a score, which nobody could foresee.
+        // Minimum of score and position in one key: avoids a branch on the score, which would be unpredictable.
         let key = |(at, &block): (usize, &BlockId)| u64::from(blocks.score(block)) << 32 | at as u64;
         let lowest = drawn.iter().enumerate().map(key).fold(u64::MAX, u64::min);
         Blocks::is_candidate_score((lowest >> 32) as u32).then(|| drawn[lowest as u32 as usize])

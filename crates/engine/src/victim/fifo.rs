@@ -1,4 +1,4 @@
-//! Blocks in the order in which they were closed.
+//! Victim policy that takes blocks in the order in which they were closed.
 
 use super::{Blocks, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The FIFO policy has no settings.
+/// Settings of the FIFO policy: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
@@ -25,7 +25,7 @@ impl Victim for Config {
     }
 }
 
-/// A queue of the closed blocks.
+/// FIFO policy: a queue of the closed blocks.
 pub struct Fifo {
     closed: VecDeque<BlockId>,
 }

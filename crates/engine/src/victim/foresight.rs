@@ -1,4 +1,5 @@
-//! The block whose dead pages would wait longest for each page that has to be moved, where it is known when pages die.
+//! Victim policy with foreknowledge of page invalidations: takes the block whose invalid pages would wait longest,
+//! relative to the pages to be moved.
 
 use super::search::CostSearch;
 use super::{Blocks, Needs, Victim, VictimPolicy};
@@ -16,10 +17,10 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Drive writes that are seen ahead, above 0; each takes 4 bytes of memory a logical page. What dies later counts as if it died
-    /// then.
+    /// Look-ahead in drive writes, above 0; each takes 4 bytes of memory per logical page. Later invalidations count
+    /// as if at the end of the look-ahead.
     pub look_ahead: f64,
-    /// Candidates drawn, with replacement, for each victim, 1 or more; where it is left out, the best of all is found.
+    /// Candidates drawn, with replacement, for each victim, 1 or more. Default: the best of all candidates is found.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub sample: Option<u32>,
@@ -64,36 +65,37 @@ impl Victim for Config {
     }
 }
 
-/// The third power of valid pages over dead ones; infinite where nothing is gained.
+/// Returns the third power of the ratio of valid to invalid pages; infinite without invalid pages.
 fn cube(valid: u32, pages_per_block: u32) -> f64 {
     (f64::from(valid) / f64::from(pages_per_block - valid)).powi(3)
 }
 
-/// Minimises `u / ((1 - u) t^(2/3))`, by its third power.
+/// Minimises `u / ((1 - u) t^(2/3))`, compared by its third power.
 ///
-/// `t` is how many host writes it takes until the last page of the block is dead, as far as that is seen when the page is written: then
-/// the block is had for nothing. Until then its dead pages wait, and `u` is what it costs to have them at once. With `t` itself blocks are
-/// cleaned early that would have got cheaper meanwhile; of the powers 1/2, 2/3 and 1, tried with uniform, hot and cold and Zipf's
-/// writes, 2/3 was the best or next to it everywhere. A block without valid pages costs nothing; one that is full of them is the last
-/// choice.
+/// `t` is the number of host writes until the last page of the block is invalid, as predicted when the page is
+/// written: from then on the block can be erased without moves. Until then its invalid pages wait, and `u` is the
+/// cost of reclaiming them now. With `t` itself, blocks are cleaned too early. Of the powers 1/2, 2/3 and 1, tried
+/// with uniform, hot/cold and Zipf writes, 2/3 was the best or next to it everywhere. A block without valid pages
+/// costs nothing; a block full of valid pages is the last choice.
 pub struct ForesightedVictim {
     foresight: Foresight,
     reach: u64,
-    /// By block: the write with which the last of its pages dies.
+    /// For each block, the write that invalidates the last of its pages.
     last_deaths: Vec<u64>,
-    /// By valid pages: [`cube`].
+    /// [`cube`] for each number of valid pages.
     cubes: Vec<f64>,
-    /// All candidates, where the best of all is asked for.
+    /// All candidates in order, if the best of all is needed.
     ranks: Option<Ranks>,
     search: CostSearch,
 }
 
-/// The candidates by their valid pages, those first that die last: of as many valid pages each, the one that is cheapest.
+/// Candidates by their number of valid pages; for each number, the block whose last page is invalidated latest comes
+/// first, because it is the cheapest.
 ///
-/// A block whose page dies is put to those with one page less, and is left where it was to be found stale.
+/// A block that loses a page is added to the heap of the lower number; its old entry stays and becomes stale.
 struct Ranks {
     by_valid: Vec<BinaryHeap<(u64, Reverse<BlockId>)>>,
-    /// Stale ones included.
+    /// Number of entries, including stale ones.
     entries: usize,
 }
 
@@ -107,7 +109,7 @@ impl Ranks {
         self.entries += 1;
     }
 
-    /// All candidates afresh, without what is stale.
+    /// Rebuilds the heaps from all candidates, without stale entries.
     fn fill(&mut self, blocks: &Blocks, last_deaths: &[u64]) {
         self.by_valid.iter_mut().for_each(BinaryHeap::clear);
         self.entries = 0;
@@ -116,7 +118,7 @@ impl Ranks {
             .for_each(|block| self.put(block, blocks.score(block), last_deaths[block.index()]));
     }
 
-    /// The first with so many valid pages.
+    /// Returns the first block with `valid` valid pages.
     fn first(&mut self, valid: usize, blocks: &Blocks, last_deaths: &[u64]) -> Option<BlockId> {
         let of = &mut self.by_valid[valid];
         while let Some(&(last_death, Reverse(block))) = of.peek() {
@@ -187,7 +189,7 @@ impl VictimPolicy for ForesightedVictim {
 }
 
 impl ForesightedVictim {
-    /// A block reached this score.
+    /// Adds a block that reached this score.
     fn rank(&mut self, block: BlockId, score: u32) {
         if let Some(ranks) = self.ranks.as_mut().filter(|_| Blocks::is_candidate_score(score)) {
             ranks.put(block, score, self.last_deaths[block.index()]);
@@ -195,7 +197,7 @@ impl ForesightedVictim {
     }
 }
 
-/// What blocks cost.
+/// Cost function of blocks.
 #[derive(Clone, Copy)]
 struct Costs<'a> {
     last_deaths: &'a [u64],
@@ -209,12 +211,12 @@ impl Costs<'_> {
         self.cubes[blocks.valid_pages(block) as usize] / (wait * wait)
     }
 
-    /// The block that costs least.
+    /// Returns the block with the least cost.
     fn least(&self, ranks: &mut Ranks, blocks: &Blocks) -> Option<BlockId> {
         let longest = (self.reach as f64).powi(2);
         let mut least: Option<(f64, BlockId)> = None;
         for (valid, cube) in self.cubes.iter().enumerate() {
-            // With more valid pages none costs less, however long it waits.
+            // Blocks with more valid pages cannot cost less, however long they wait.
             if least.is_some_and(|(cost, _)| cube / longest >= cost) {
                 break;
             }
@@ -234,7 +236,7 @@ mod tests {
     use crate::seed::{Seed, below};
 
     #[test]
-    fn the_cheapest_of_all_is_found_as_pages_die() {
+    fn cheapest_of_all_is_found_as_pages_die() {
         let size = StoreSize { blocks: 40, pages_per_block: 8, logical_pages: 250, seed: Seed(3) };
         let mut random = Seed(3).random();
         let foresight = Foresight::new(Box::new(Never), 250, 1000);

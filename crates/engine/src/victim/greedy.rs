@@ -1,4 +1,4 @@
-//! The block with the fewest valid pages of all.
+//! Victim policy that takes the block with the fewest valid pages of all.
 
 use super::{Blocks, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -6,7 +6,7 @@ use crate::units::BlockId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The greedy policy has no settings.
+/// Settings of the greedy policy: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
@@ -33,38 +33,38 @@ impl Victim for Config {
 
 /// Exact greedy selection in constant amortised time.
 ///
-/// Only blocks with at most `limit` valid pages are watched: each such block is on the stack of its count.
-/// A block that drops to a lower count is pushed again and its old entry is left to be found stale, which
-/// saves the linked lists (and their cache misses) of the textbook structure. When all stacks are empty, one
-/// scan sets the limit so that at least a `1/WATCHED_SHARE` of the candidates is watched; the next scan comes only
-/// after all of those are gone, hence the constant amortised cost.
+/// Only blocks with at most `limit` valid pages are watched: each watched block is on the stack of its count. A block
+/// that drops to a lower count is pushed again; its old entry stays and becomes stale. This avoids the linked lists
+/// (and their cache misses) of the textbook structure. When all stacks are empty, one scan sets the limit so that at
+/// least `1/WATCHED_SHARE` of the candidates is watched. The next scan comes only after all of these are gone, hence
+/// the constant amortised cost.
 ///
-/// Among equals the block that reached its count last is taken. When reached is not known of those that had it at the scan: they
-/// come after the others, the highest number first.
+/// Among equals, the block that reached its count last is taken. The order of blocks that had their count before the
+/// scan is unknown: these blocks come after all others, with the highest number first.
 pub struct Greedy {
     /// Blocks with more valid pages than this are not watched.
     limit: u32,
-    /// No stack below this one holds a live entry.
+    /// Lowest stack that may hold a live entry.
     lowest: usize,
-    /// Entries on all stacks, stale ones included.
+    /// Entries on all stacks, including stale ones.
     entries: usize,
     stacks: Vec<Vec<BlockId>>,
-    /// Watched blocks that reached a count, which have yet to be put on its stack.
+    /// Watched blocks that reached a count and must still be pushed on its stack.
     ///
-    /// Whether a block that loses a page is watched cannot be foreseen, and a branch on it would cost more than all the
-    /// rest. So each is written here, and the length moves on if it is watched.
+    /// A branch on whether a block is watched is unpredictable and would cost more than all other work. Therefore
+    /// every block that loses a page is written here, and the length increases only for watched blocks.
     told: Vec<(BlockId, u32)>,
     told_len: usize,
 }
 
-/// Room for blocks that are told of before they are put on their stacks.
+/// Capacity for blocks that wait to be pushed on their stacks.
 const TOLD: usize = 512;
 
 /// One block in this many is watched after a scan.
 const WATCHED_SHARE: usize = 32;
 
 impl Greedy {
-    /// The block has reached the count.
+    /// Records that the block has reached the count.
     #[inline(always)]
     fn tell(&mut self, block: BlockId, count: u32) {
         if self.told_len == self.told.len() {
@@ -74,7 +74,7 @@ impl Greedy {
         self.told_len += usize::from(count <= self.limit);
     }
 
-    /// Puts the blocks that were told of on the stacks.
+    /// Pushes the recorded blocks on their stacks.
     #[inline(never)]
     fn settle(&mut self) {
         for at in 0..self.told_len {
@@ -104,7 +104,7 @@ impl Greedy {
         None
     }
 
-    /// Sets the limit to the count below which a `1/WATCHED_SHARE` of the candidates lies, and watches them.
+    /// Sets the limit to the count below which `1/WATCHED_SHARE` of the candidates lies, and watches these.
     #[cold]
     fn rescan(&mut self, blocks: &Blocks) {
         let mut histogram = vec![0usize; self.stacks.len()];
@@ -121,7 +121,7 @@ impl Greedy {
         self.watch_afresh(blocks);
     }
 
-    /// Empties the stacks and puts every candidate up to the limit on its own.
+    /// Clears the stacks and pushes every candidate up to the limit on the stack of its count.
     fn watch_afresh(&mut self, blocks: &Blocks) {
         self.stacks.iter_mut().for_each(Vec::clear);
         self.entries = 0;
@@ -148,7 +148,7 @@ impl VictimPolicy for Greedy {
 
     fn select(&mut self, blocks: &Blocks) -> BlockId {
         self.settle();
-        // Stale entries of counts that are no longer reached would pile up without end.
+        // Removes stale entries of high counts, which would otherwise accumulate without limit.
         if self.entries > 2 * blocks.len() as usize + 64 {
             self.watch_afresh(blocks);
         }

@@ -1,4 +1,5 @@
-//! The fewest valid pages among blocks drawn at random, where how many are drawn is learnt while running.
+//! Victim policy that takes the fewest valid pages among blocks drawn at random, and learns the number of draws while
+//! running.
 
 use super::{Blocks, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -12,13 +13,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Blocks drawn for each victim at first, 1 to 256; the nearest of the numbers that are tried.
+    /// Initial number of blocks drawn for each victim, 1 to 256; rounded to the nearest number of the ladder.
     #[schemars(range(min = 1, max = 256))]
     pub choices: u32,
-    /// Victims for each block after which the number on trial changes places with the one before, above 0; the first half of them
-    /// is let go by.
+    /// Length of an epoch in victims per block, above 0. The number on trial and the base alternate by epoch; the
+    /// first half of each epoch is ignored.
     pub epoch: f64,
-    /// How many standard errors the two must differ by before the one on trial is taken; above 0.
+    /// Number of standard errors by which the trial must differ from the base to be decided; above 0.
     pub sureness: f64,
 }
 
@@ -55,28 +56,29 @@ impl Victim for Config {
     }
 }
 
-/// Numbers of choices that are tried, each about a fifth or a half more than the one before.
+/// Numbers of choices that are tried, each 20 % to 100 % more than the one before.
 const LADDER: [u32; 16] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
-/// Victims of an epoch at least.
+/// Minimum number of victims per epoch.
 const FEWEST_VICTIMS: u64 = 64;
 
-/// Comparisons before a number is taken, and after which the other neighbour has its turn.
+/// Minimum number of comparisons before a decision, and number after which the other neighbour is tried.
 const FEWEST_PAIRS: usize = 2;
 const MOST_PAIRS: usize = 4;
 
-/// Draws as [`super::d_choices`] does, with two neighbours of the ladder in turns, an epoch each, on the whole drive.
+/// Draws like [`super::d_choices`], alternating by epoch between two neighbours of the ladder, on the whole drive.
 ///
-/// A number on trial is compared with the mean of the epochs before and after it, so that what the load does by itself falls out as
-/// far as it is steady over three epochs. In the first half of an epoch nothing is noted: more choices find emptier victims for a while
-/// whatever they cost later. Two numbers at a time, each on a half of the blocks, were tried and dropped: cold pages that the half
-/// with fewer choices moves end in both halves and stay in the other, so that the smaller number always looks better.
+/// The number on trial is compared with the mean of the epochs before and after it, which cancels changes of the load
+/// that are steady over three epochs. Nothing is recorded in the first half of an epoch: more choices find emptier
+/// victims at first, whatever they cost later. Trials of two numbers at a time, each on half of the blocks, were
+/// rejected. Cold pages moved by the half with fewer choices end in both halves and stay in the other half, so that
+/// the smaller number always looks better.
 pub struct LearntChoices {
     trial: Trial,
     random: Random,
 }
 
-/// What the victims of an epoch held.
+/// Statistics of the valid pages in an epoch's victims.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     victims: f64,
@@ -96,28 +98,28 @@ impl Seen {
         self.sum / self.victims
     }
 
-    /// The square of the standard error of the mean.
+    /// Returns the square of the standard error of the mean.
     fn uncertainty(&self) -> f64 {
         (self.squares / self.victims - self.mean().powi(2)).max(0.0) / self.victims
     }
 }
 
-/// The number in use, and its neighbour on trial.
+/// The number in use (base), and its neighbour on trial.
 struct Trial {
-    /// Places on the ladder.
+    /// Indices in the ladder.
     base: usize,
     other: usize,
-    /// Whether the epoch is the other's.
+    /// True if the current epoch uses the number on trial.
     is_other: bool,
-    /// Victims of this epoch so far, and of a whole one.
+    /// Victims so far in this epoch, and of a whole epoch.
     victims: u64,
     epoch: u64,
     sureness: f64,
     seen: Seen,
-    /// The last epoch of the base, and that of the other after it.
+    /// Last epoch of the base, and the epoch of the trial after it.
     before: Option<Seen>,
     tried: Option<Seen>,
-    /// What the other's victims held more, each with the square of its standard error.
+    /// Differences of the trial's mean valid pages from the base's, each with the square of its standard error.
     pairs: Vec<(f64, f64)>,
 }
 
@@ -143,7 +145,7 @@ impl Trial {
         LADDER[if self.is_other { self.other } else { self.base }]
     }
 
-    /// A victim held so many valid pages.
+    /// Records the valid pages of a victim.
     fn note(&mut self, valid_pages: u32) {
         self.victims += 1;
         if 2 * self.victims > self.epoch {
@@ -164,14 +166,15 @@ impl Trial {
                     tried.uncertainty() + 0.25 * (before.uncertainty() + seen.uncertainty()),
                 ));
             }
-            // What the base did before it was the base says nothing.
+            // Results from before the change do not describe the new base.
             self.before = if self.decide() { None } else { Some(seen) };
         }
         self.is_other = !self.is_other;
     }
 
-    /// Takes the number on trial if its victims are surely emptier, and goes on to the next beyond it; gives the other neighbour its
-    /// turn if they are surely fuller, or if nothing is sure for long. Says whether the number in use has changed.
+    /// Adopts the number on trial if its victims are significantly emptier, and then tries the next number in the
+    /// same direction. Switches to the other neighbour if they are significantly fuller, or without significance for
+    /// long. Returns true if the number in use has changed.
     fn decide(&mut self) -> bool {
         if self.pairs.len() < FEWEST_PAIRS {
             return false;
@@ -180,7 +183,7 @@ impl Trial {
         let mean = self.pairs.iter().map(|(difference, _)| difference).sum::<f64>() / count;
         let spread: f64 = self.pairs.iter().map(|(difference, _)| (difference - mean).powi(2)).sum();
         let within: f64 = self.pairs.iter().map(|(_, uncertainty)| uncertainty).sum::<f64>() / count;
-        // The larger of what pairs differ by and what victims of an epoch do.
+        // The larger of the spread between pairs and of the spread within epochs.
         let error = (within.max(spread / (count - 1.0)) / count).sqrt();
         let is_sure = mean.abs() > self.sureness * error;
         if is_sure && mean < 0.0 {
@@ -196,7 +199,7 @@ impl Trial {
         false
     }
 
-    /// Tries the number at `place`, if the ladder has it, else that at `instead`.
+    /// Tries the number at `place`, if the ladder has it, otherwise the number at `instead`.
     fn turn_to(&mut self, place: Option<usize>, instead: usize) {
         self.pairs.clear();
         self.other = place.filter(|&place| place < LADDER.len()).unwrap_or(instead);
@@ -234,7 +237,7 @@ mod tests {
         Trial::new(choices, 100, 3.0)
     }
 
-    /// Shows so many epochs of victims, whose mean is `mean` of the number in use and of the epoch.
+    /// Feeds `epochs` epochs of victims, with means `mean` for the number in use and the epoch.
     fn show(trial: &mut Trial, epochs: u32, mean: impl Fn(u32, u32) -> u32) {
         for epoch in 0..epochs {
             for victim in 0..100_u32 {
@@ -249,12 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn it_starts_at_the_nearest_number() {
+    fn initial_choices_are_rounded_to_the_ladder() {
         assert_eq!([1, 10, 11, 256].map(|choices| in_use(&trial(choices))), [1, 10, 10, 256]);
     }
 
     #[test]
-    fn it_walks_to_the_least_and_stays_there() {
+    fn trial_finds_the_optimum_and_stays_there() {
         for start in [1, 10, 256] {
             let mut trial = trial(start);
             show(&mut trial, 120, |choices, _| choices.abs_diff(24));
@@ -265,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn it_follows_where_the_least_goes() {
+    fn trial_follows_a_moving_optimum() {
         let mut trial = trial(10);
         show(&mut trial, 120, |choices, _| choices.abs_diff(64));
         assert_eq!(in_use(&trial), 64);
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_where_numbers_are_alike_whatever_the_load_does() {
+    fn number_stays_if_all_numbers_perform_alike() {
         let mut still = trial(10);
         show(&mut still, 200, |_, _| 5);
         assert_eq!(in_use(&still), 10);

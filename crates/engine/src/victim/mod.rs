@@ -1,4 +1,4 @@
-//! Which block to clean next.
+//! Victim policies, which select the next block to clean.
 //!
 //! To add a policy: write `victim/<name>.rs` with a configuration that implements [`Victim`] and a policy
 //! that implements [`VictimPolicy`], and add its line to the table at the end of this file.
@@ -29,70 +29,73 @@ use crate::counters::Cause;
 use crate::foresight::Foresight;
 use crate::units::{BlockId, Lpn};
 
-/// Decides which closed block is cleaned next; the engine does the moving.
+/// Policy that selects the closed block to clean next; the engine moves the pages.
 ///
-/// The engine reports every block that closes and every page that dies. A block that `select` returned is
-/// no candidate until it is closed again.
+/// The engine reports every block that closes and every page that becomes invalid. A block that `select` returned is
+/// not a candidate until it is closed again.
 pub trait VictimPolicy: Send {
-    /// What the policy wants the block table to keep.
+    /// Returns the optional data that the block table must store for the policy.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// `block` is full and a candidate from now on.
+    /// Notifies the policy that `block` is full and now a candidate.
     fn closed(&mut self, block: BlockId, blocks: &Blocks) {
         let _ = (block, blocks);
     }
 
-    /// A page of `block` died and left it with `score` (see [`Blocks::score`]); called for open blocks, too.
+    /// Notifies the policy that a page of `block` became invalid, leaving `score` (see [`Blocks::score`]); also
+    /// called for open blocks.
     #[inline(always)]
     fn invalidated(&mut self, block: BlockId, score: u32, blocks: &Blocks) {
         let _ = (block, score, blocks);
     }
 
-    /// `pages` were programmed in `block`, from its page `first` on, before host write [`Blocks::now`] was done; called only where
-    /// the policy [`Needs`] to know.
+    /// Notifies the policy that `pages` were programmed in `block` from its page `first`, before host write
+    /// [`Blocks::now`] was done. Called only if the policy [`Needs`] it.
     fn programmed(&mut self, block: BlockId, first: u32, pages: &[Lpn], cause: Cause, blocks: &Blocks) {
         let _ = (block, first, pages, cause, blocks);
     }
 
-    /// The engine took `block` for a reason of its own, such as a failure of it: it is no candidate until it is closed again.
+    /// Notifies the policy that the engine took `block` itself, for example after a failure: it is not a candidate
+    /// until it is closed again.
     fn taken(&mut self, block: BlockId) {
         let _ = block;
     }
 
-    /// The victim, a candidate; only called while there is one.
+    /// Selects the victim among the candidates; called only if there is one.
     fn select(&mut self, blocks: &Blocks) -> BlockId;
 
-    /// The victim, by a policy that also looks at what lies below; all others only see their own blocks.
+    /// Selects the victim with knowledge of the layer below; most policies only use their own blocks.
     #[inline(always)]
     fn select_above(&mut self, blocks: &Blocks, below: &dyn Below) -> BlockId {
         let _ = below;
         self.select(blocks)
     }
 
-    /// The block that the coming `select` will probably name, so that the engine can bring its tables into the cache.
+    /// Returns the block that the next `select` will probably return, so that the engine can prefetch its tables.
     ///
-    /// A hint that must not change what any `select` names; most policies know it in passing.
+    /// Must not change the result of any `select`; most policies know the block as a by-product.
     fn upcoming(&self, blocks: &Blocks) -> Option<BlockId> {
         let _ = blocks;
         None
     }
 
-    /// A number drawn from the policy's generator; ends its use.
+    /// Returns a number drawn from the policy's generator, for comparisons after its last use.
     fn final_draw(&mut self) -> u64 {
         0
     }
 
-    /// Bytes of memory the policy keeps.
+    /// Returns the bytes of memory of the policy.
     fn memory_bytes(&self) -> usize {
         0
     }
 }
 
-/// What a policy may ask about the layer below.
+/// Queries of a policy to the layer below.
 pub trait Below {
-    /// If `block` were erased now: share of valid pages in the blocks below that hold its pages, 0 to 1.
+    /// Returns the share of valid pages, 0 to 1, in the blocks below that hold pages of `block`, if `block` were
+    /// erased now.
     fn left_valid(&self, block: BlockId) -> f64;
 }
 
@@ -133,53 +136,52 @@ impl VictimPolicy for Box<dyn VictimPolicy> {
 pub trait Victim {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// What it builds.
+    /// Type of the policy.
     type Policy: VictimPolicy + 'static;
-    /// The policy for a store of the given size, or the setting that does not fit.
+    /// Builds the policy for a store of the given size; the error names the setting that does not fit.
     fn build(&self, size: &StoreSize) -> Result<Self::Policy, ConfigError>;
-    /// The same where it is known what will be written.
+    /// Builds the policy for a workload with known future writes.
     fn build_foreseeing(&self, size: &StoreSize, foresight: &Foresight) -> Result<Self::Policy, ConfigError> {
         let _ = foresight;
         self.build(size)
     }
-    /// Host writes that it has to see ahead, in a store of that size; `None` for all that do without.
+    /// Returns the look-ahead in host writes for a store of that size; `None` for policies without one.
     fn reach(&self, size: &StoreSize) -> Option<u64> {
         let _ = size;
         None
     }
 }
 
-/// Takes a policy of whatever type, so that hot combinations can be compiled for theirs.
+/// Visitor for a policy of any type, so that frequent combinations can be monomorphised.
 pub trait VictimVisitor {
-    /// What the visit gives.
+    /// Result of the visit.
     type Output;
-    /// Takes the policy.
+    /// Visits the policy.
     fn visit<V: VictimPolicy + 'static>(self, policy: V) -> Self::Output;
 }
 
 macro_rules! victim_table {
     ($($(#[serde(alias = $alias:literal)])? $Variant:ident: $Settings:ty, $dispatch:ident;)*) => {
         named_config! {
-            /// Which victim policy a layer uses, with its settings: a name, or a table with the name as
-            /// `policy`.
+            /// Victim policy of a layer, with its settings: a name, or a table with the name as `policy`.
             enum VictimConfig, list VICTIMS, aliases VICTIM_ALIASES,
             of Victim, called "victim policy", tag "policy";
             $($(#[serde(alias = $alias)])? $Variant: $Settings;)*
         }
 
         impl VictimConfig {
-            /// Builds the policy and hands it to `visitor`: as its own type where the table says
-            /// `specialised`, else boxed. Both ways give equal results.
+            /// Builds the policy and passes it to `visitor`: as its own type if the table says `specialised`,
+            /// otherwise boxed. Both ways give equal results.
             pub fn visit<X: VictimVisitor>(&self, size: &StoreSize, visitor: X) -> Result<X::Output, ConfigError> {
                 match self { $(Self::$Variant(config) => Ok(dispatch!($dispatch, visitor, config.build(size)?)),)* }
             }
 
-            /// Builds the policy behind a pointer.
+            /// Builds the policy as a trait object.
             pub fn build_boxed(&self, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
                 match self { $(Self::$Variant(config) => Ok(Box::new(config.build(size)?)),)* }
             }
 
-            /// Builds the policy behind a pointer where it is known what will be written.
+            /// Builds the policy as a trait object, for a workload with known future writes.
             pub fn build_foreseeing(
                 &self,
                 size: &StoreSize,
@@ -188,12 +190,12 @@ macro_rules! victim_table {
                 match self { $(Self::$Variant(config) => Ok(Box::new(config.build_foreseeing(size, foresight)?)),)* }
             }
 
-            /// Host writes that it has to see ahead, in a store of that size; `None` for all that do without.
+            /// Returns the look-ahead in host writes for a store of that size; `None` for policies without one.
             pub fn reach(&self, size: &StoreSize) -> Option<u64> {
                 match self { $(Self::$Variant(config) => config.reach(size),)* }
             }
 
-            /// Whether it must know what will be written.
+            /// True if the policy must know future writes.
             pub fn foresees(&self) -> bool {
                 self.reach(&StoreSize::LEAST).is_some()
             }
@@ -227,14 +229,14 @@ victim_table! {
 }
 
 impl VictimConfig {
-    /// Whether what the layer below would keep weighs in the choice.
+    /// True if the choice depends on pages left valid in the layer below.
     pub fn looks_below(&self) -> bool {
         matches!(self, VictimConfig::Completing(config) if config.weight > 0.0)
     }
 }
 
 impl Default for VictimConfig {
-    /// Greedy, which most drives approximate.
+    /// Returns the greedy policy, which most drives approximate.
     fn default() -> Self {
         VictimConfig::Greedy(greedy::Config::default())
     }

@@ -1,4 +1,4 @@
-//! Any closed block, each with the same chance.
+//! Victim policy that takes any closed block with equal probability.
 
 use super::search::draw_candidate;
 use super::{Blocks, Victim, VictimPolicy};
@@ -9,7 +9,7 @@ use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The random policy has no settings.
+/// Settings of the random policy: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}

@@ -1,4 +1,4 @@
-//! Any closed block of which at least one page is dead.
+//! Victim policy that takes any closed block with at least one invalid page.
 
 use super::search::{draw_candidate, draw_suitable};
 use super::{Blocks, Victim, VictimPolicy};
@@ -9,7 +9,7 @@ use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The random-not-full policy has no settings.
+/// Settings of the random-not-full policy: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
@@ -27,11 +27,10 @@ impl Victim for Config {
     }
 }
 
-/// Draws blocks until one holds fewer valid pages than a block has pages.
+/// Draws blocks until one has at least one invalid page.
 ///
-/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, else 0, with `m_j` the share of blocks that hold
-/// `j` valid pages and `b` = [`Blocks::pages_per_block`]. Where every candidate is full of valid pages, any
-/// is taken.
+/// In the mean field, `p_j = m_j / (1 - m_b)` for `j < b`, else 0, where `m_j` is the share of blocks with `j` valid
+/// pages and `b` = [`Blocks::pages_per_block`]. If every candidate is full of valid pages, any candidate is taken.
 pub struct RandomNotFull {
     random: Random,
 }

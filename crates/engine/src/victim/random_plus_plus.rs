@@ -1,4 +1,4 @@
-//! Any closed block with fewer valid pages than the average.
+//! Victim policy that takes any closed block with fewer valid pages than the average.
 
 use super::search::{draw_candidate, draw_suitable};
 use super::{Blocks, Victim, VictimPolicy};
@@ -9,7 +9,7 @@ use rand::RngCore;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The random++ policy has no settings.
+/// Settings of the random++ policy: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
@@ -29,11 +29,11 @@ impl Victim for Config {
 
 /// Draws blocks until one has fewer than `b * rho` valid pages.
 ///
-/// `b` is [`Blocks::pages_per_block`] and `rho` the load, logical over physical pages, so that
-/// `b * rho = logical_pages / blocks`: the average once every logical page was written. In the mean field,
-/// `p_j = m_j / (sum of m_l over l < b * rho)` for `j < b * rho`, else 0, with `m_j` the share of blocks
-/// that hold `j` valid pages. The comparison is strict, which matters where `b * rho` is a whole number.
-/// Where no candidate is below the average, any is taken.
+/// `b` is [`Blocks::pages_per_block`] and `rho` the utilisation, logical over physical pages. Thus `b * rho =
+/// logical_pages / blocks`, the mean number of valid pages once every logical page was written. In the mean field,
+/// `p_j = m_j / (sum of m_l over l < b * rho)` for `j < b * rho`, else 0, where `m_j` is the share of blocks with `j`
+/// valid pages. The comparison is strict, which matters if `b * rho` is a whole number. If no candidate is below the
+/// average, any candidate is taken.
 pub struct RandomPlusPlus {
     random: Random,
 }

@@ -1,14 +1,14 @@
-//! The searches that several policies share: a random block that will do, and the cheapest of all or of some.
+//! Searches shared by several policies: a random suitable block, and the cheapest of all or of some blocks.
 
 use super::Blocks;
 use crate::config::{ConfigError, StoreSize};
 use crate::seed::{Random, below};
 use crate::units::BlockId;
 
-/// Draws among all blocks until one is a candidate whose valid pages suit; `None` if there is no such block.
+/// Draws among all blocks until one is a candidate with a suitable score; `None` if there is no such block.
 ///
-/// Every block that suits has the same chance. When many draws have failed, the blocks that suit are counted
-/// and one of them is drawn: the same law, at a bounded cost.
+/// Every suitable block has the same probability. After many failed draws, the suitable blocks are counted and one of
+/// them is drawn: the same distribution, at bounded cost.
 pub(super) fn draw_suitable(
     random: &mut Random,
     blocks: &Blocks,
@@ -17,7 +17,7 @@ pub(super) fn draw_suitable(
     draw_block(random, blocks, |block| suits(blocks.score(block)))
 }
 
-/// The same by the blocks' numbers.
+/// Same as [`draw_suitable`], with a condition on the block's number.
 pub(crate) fn draw_block(
     random: &mut Random,
     blocks: &Blocks,
@@ -25,7 +25,7 @@ pub(crate) fn draw_block(
 ) -> Option<BlockId> {
     let count = u64::from(blocks.len());
     let suitable = |&block: &BlockId| blocks.is_candidate(block) && suits(block);
-    // A draw costs a cache miss, a scan 4 bytes a block: this many draws cost about as much as the scan.
+    // A draw costs a cache miss, a scan 4 bytes per block: this many draws cost about as much as the scan.
     for _ in 0..64 + count / 64 {
         let block = BlockId(below(random, count) as u32);
         if suitable(&block) {
@@ -39,19 +39,19 @@ pub(crate) fn draw_block(
     }
 }
 
-/// Any candidate, each with the same chance.
+/// Draws any candidate with equal probability.
 pub(super) fn draw_candidate(random: &mut Random, blocks: &Blocks) -> BlockId {
     draw_suitable(random, blocks, |_| true).expect("select is only called while there is a candidate")
 }
 
-/// Looks for the candidate of least cost, among all of them or among some drawn at random.
+/// Search for the candidate of least cost, among all or among some drawn at random.
 pub(super) struct CostSearch {
     sample: Option<u32>,
     pub(super) random: Random,
 }
 
 impl CostSearch {
-    /// Looks at `sample` candidates, drawn with replacement, or at all where it is `None`.
+    /// Creates a search of `sample` candidates, drawn with replacement, or of all if it is `None`.
     pub(super) fn new(sample: Option<u32>, size: &StoreSize) -> Result<Self, ConfigError> {
         if sample == Some(0) {
             return Err(ConfigError::new(
@@ -62,7 +62,7 @@ impl CostSearch {
         Ok(CostSearch { sample, random: size.seed.of("victim").random() })
     }
 
-    /// The candidate of least cost; among equals the one of the lowest number, or the one drawn first.
+    /// Returns the candidate of least cost; among equals the one with the lowest number, or the one drawn first.
     pub(super) fn cheapest(&mut self, blocks: &Blocks, cost: impl Fn(BlockId) -> f64) -> BlockId {
         let found = match self.sample {
             None => least(blocks.iter_candidates(), cost),
@@ -72,7 +72,8 @@ impl CostSearch {
     }
 }
 
-/// The first of those that cost least. Compiled for each way to come by them: all of a drive's blocks may be asked for a victim.
+/// Returns the first block of least cost. Generic over the iterator for speed: a victim may require a scan of all
+/// blocks of a drive.
 fn least(candidates: impl Iterator<Item = BlockId>, cost: impl Fn(BlockId) -> f64) -> Option<BlockId> {
     let mut least: Option<(f64, BlockId)> = None;
     candidates.for_each(|block| {

@@ -1,4 +1,4 @@
-//! Each stream a queue of its blocks, as long as its placement wants it.
+//! Victim policy with a queue of blocks for each stream, whose lengths follow the placement's targets.
 
 use super::{Blocks, Needs, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -7,7 +7,7 @@ use crate::units::BlockId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The queues have no settings.
+/// Settings of the queues: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
@@ -27,14 +27,14 @@ impl Victim for Config {
 
 /// A queue of closed blocks for each stream.
 ///
-/// Where the placement says how many blocks its first streams shall have ([`Blocks::wanted`]), the victim is the
-/// oldest block of the first stream that has more; if none has, that with the fewest valid pages of the other
-/// streams, which share what is left. Where the placement says nothing, it is, of the oldest blocks of each stream,
-/// that with the fewest valid pages. Where nothing is dead in that, it is the block with the fewest of all. Among
-/// equals it is the one of the lower stream.
+/// If the placement has targets ([`Blocks::wanted`]), the victim is the oldest block of the first stream that exceeds
+/// its target. If no stream exceeds its target, the victim is the block with the fewest valid pages of the other
+/// streams, which share the remaining blocks. Without targets, the victim is the block with the fewest valid pages
+/// among the oldest blocks of each stream. If such a victim has no invalid page, the block with the fewest valid
+/// pages of all is taken instead. Among equals, the lower stream wins.
 ///
-/// The paper's groups are streams, and its last group, which is not a queue in the authors' code either, all streams
-/// without a size.
+/// The paper's groups are streams. Its last group, which is not a queue in the authors' code either, corresponds to
+/// all streams without a target.
 pub struct StreamQueues {
     closed: Rings,
 }
@@ -90,7 +90,8 @@ mod tests {
     use crate::seed::Seed;
     use crate::units::StreamId;
 
-    /// Blocks of ten pages, closed in the order of their numbers, of such streams and with so many valid pages.
+    /// Builds a table of blocks of ten pages, closed in the order of their numbers, with these streams and valid
+    /// pages.
     fn table(rows: &[(u8, u32)]) -> (Blocks, StreamQueues) {
         let valid: Vec<_> = rows.iter().map(|&(_, valid)| (valid, 0, 0)).collect();
         let mut blocks = Blocks::of_candidates(10, 500, &valid);
@@ -114,26 +115,27 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_are_too_long_lose_their_oldest_in_order() {
+    fn streams_over_target_lose_their_oldest_blocks_in_order() {
         let (mut blocks, mut policy) = table(&[(1, 9), (0, 9), (2, 5), (1, 0), (0, 9), (2, 3), (1, 9)]);
         blocks.want(&[1, 2]);
-        // Stream 0 has two and wants one, then stream 1 three and wants two; then the emptiest of the others.
+        // Stream 0 has two blocks and a target of one, stream 1 three and a target of two; then the emptiest of the
+        // others.
         assert_eq!(victims(&mut blocks, &mut policy, 4), [1, 0, 5, 2]);
-        // Nothing is left of the others: the emptiest of all.
+        // No block of the others is left: the emptiest of all.
         assert_eq!(victims(&mut blocks, &mut policy, 3), [3, 4, 6]);
     }
 
     #[test]
-    fn without_sizes_the_emptiest_of_the_oldest_goes() {
+    fn without_targets_the_emptiest_of_the_oldest_is_taken() {
         let (mut blocks, mut policy) = table(&[(0, 5), (1, 6), (0, 1), (1, 2)]);
-        // 5 against 6, then 1 against 6, then stream 1 alone.
+        // 5 against 6 valid pages, then 1 against 6, then only stream 1.
         assert_eq!(victims(&mut blocks, &mut policy, 4), [0, 2, 1, 3]);
         let (mut blocks, mut policy) = table(&[(0, 10), (1, 10), (0, 10), (1, 9)]);
         assert_eq!(victims(&mut blocks, &mut policy, 1), [3], "the oldest have nothing to win");
     }
 
     #[test]
-    fn a_block_that_was_taken_is_named_no_more() {
+    fn taken_block_is_not_selected_again() {
         let (mut blocks, mut policy) = table(&[(0, 1), (0, 2)]);
         policy.taken(BlockId(0));
         blocks.take(BlockId(0));

@@ -1,4 +1,4 @@
-//! What each policy takes from a block table made by hand, and all of them against obvious models.
+//! Tests of each policy on hand-made block tables, and comparisons of all policies with naive models.
 
 use super::*;
 use crate::config::checks::NamedConfig;
@@ -11,7 +11,7 @@ fn config(value: Value) -> VictimConfig {
     serde_json::from_value(value).unwrap()
 }
 
-/// The policy; nothing of the future is known to it.
+/// Builds the policy, without knowledge of future writes.
 fn build(value: Value, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
     config(value).build_foreseeing(size, &Foresight::none())
 }
@@ -20,7 +20,7 @@ fn size(blocks: u32, pages_per_block: u32, logical_pages: u32) -> StoreSize {
     StoreSize { blocks, pages_per_block, logical_pages, seed: Seed(11) }
 }
 
-/// The policy, told that the blocks closed in the order of their numbers.
+/// Builds the policy and closes the blocks in the order of their numbers.
 fn policy_for(value: Value, blocks: &Blocks) -> Box<dyn VictimPolicy> {
     let size = size(blocks.len(), blocks.pages_per_block(), blocks.logical_pages());
     let mut policy = build(value, &size).unwrap();
@@ -30,7 +30,7 @@ fn policy_for(value: Value, blocks: &Blocks) -> Box<dyn VictimPolicy> {
     policy
 }
 
-/// Victims, in order, of blocks that hold 10 pages each; a row is (valid pages, age, erases).
+/// Returns the victims, in order, of blocks of 10 pages; a row is (valid pages, age, erases).
 fn victims(value: Value, rows: &[(u32, u64, u32)]) -> Vec<u32> {
     let mut blocks = Blocks::of_candidates(10, 5 * rows.len() as u32, rows);
     let mut policy = policy_for(value, &blocks);
@@ -65,7 +65,7 @@ fn many_choices_find_the_fewest_valid_pages() {
 }
 
 #[test]
-fn windowed_greedy_looks_no_further_than_its_window() {
+fn windowed_greedy_stays_within_its_window() {
     let rows = of_valid(&[7, 3, 9, 0, 3, 3]);
     let victims = |window: u32| victims(json!({"policy": "windowed_greedy", "window": window}), &rows);
     assert_eq!(victims(1), [0, 1, 2, 3, 4, 5]);
@@ -87,7 +87,7 @@ fn cost_benefit_weighs_age_against_utilisation() {
 #[test]
 fn cost_age_time_weighs_wear_as_well() {
     // u / (1 - u) * (erases + 1) / (age + 1): 1/100, 9/100, 11/1000, 0, infinite, 1/50.
-    // One that was closed just now has an age of 1.
+    // The age of a block closed just now is 1.
     let rows = [(5, 99, 0), (5, 99, 8), (5, 999, 10), (0, 0, 1000), (10, 5000, 0), (5, 99, 1), (5, 0, 0)];
     assert_eq!(victims(json!("cost_age_time"), &rows), [3, 0, 2, 5, 1, 6, 4]);
 }
@@ -101,10 +101,10 @@ fn large_samples_find_the_cheapest() {
     }
 }
 
-/// How often each block is taken in many draws from the same table.
+/// Returns how often each block is taken in many draws from the same table.
 fn shares(value: Value, valid: &[u32]) -> Vec<f64> {
     const DRAWS: u32 = 20_000;
-    // Logical pages are half of the physical ones: an average of 5.
+    // Logical pages are half of the physical ones: a mean of 5 valid pages.
     let blocks = Blocks::of_candidates(10, 5 * valid.len() as u32, &of_valid(valid));
     let mut policy = policy_for(value, &blocks);
     let mut taken = vec![0u32; valid.len()];
@@ -118,22 +118,22 @@ fn assert_close(shares: &[f64], expected: &[f64]) {
 }
 
 #[test]
-fn random_policies_share_evenly_among_the_blocks_that_suit() {
+fn random_policies_choose_evenly_among_suitable_blocks() {
     let third = 1.0 / 3.0;
     assert_close(&shares(json!("random"), &[4, 5, 9, 10]), &[0.25; 4]);
-    // An average of exactly 5 is not below it.
+    // A block with exactly the mean of 5 is not below it.
     assert_close(&shares(json!("random_plus_plus"), &[4, 5, 0, 10]), &[0.5, 0.0, 0.5, 0.0]);
     assert_close(&shares(json!("random_not_full"), &[4, 5, 9, 10]), &[third, third, third, 0.0]);
 }
 
 #[test]
-fn random_policies_take_any_block_where_none_suits() {
+fn random_policies_take_any_block_if_none_is_suitable() {
     assert_close(&shares(json!("random_plus_plus"), &[5, 10, 6, 9]), &[0.25; 4]);
     assert_close(&shares(json!("random_not_full"), &[10, 10, 10, 10]), &[0.25; 4]);
 }
 
 #[test]
-fn a_needle_among_many_blocks_is_found_by_the_scan() {
+fn single_suitable_block_among_many_is_found_by_the_scan() {
     let mut valid = vec![10; 5000];
     valid[1234] = 9;
     valid[4321] = 2;
@@ -146,14 +146,14 @@ fn a_needle_among_many_blocks_is_found_by_the_scan() {
     }
 }
 
-/// One step in the life of a block table; numbers choose a block among those it can happen to.
+/// One step in the life of a block table; the numbers select a block among the eligible ones.
 #[derive(Clone, Debug)]
 enum Step {
     Open,
     Close(u16),
     Die(u16),
     Clean,
-    /// The engine takes a candidate that no policy named, and erases it or closes it again.
+    /// The engine takes a candidate that no policy selected, and erases it or closes it again.
     Take(u16),
 }
 
@@ -168,7 +168,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..600)
 }
 
-/// A policy and the block table that it is told about.
+/// A policy and its block table.
 struct Table<V> {
     blocks: Blocks,
     policy: V,
@@ -182,7 +182,7 @@ impl<V: VictimPolicy> Table<V> {
         Table { blocks, policy, erased: (0..size.blocks).map(BlockId).collect(), open: Vec::new() }
     }
 
-    /// Does the step, if it can be done; the victim, if it was a cleaning.
+    /// Executes the step, if possible; returns the victim of a cleaning step.
     fn step(&mut self, step: &Step) -> Option<BlockId> {
         self.blocks.advance(1);
         match *step {
@@ -255,7 +255,7 @@ proptest! {
     }
 }
 
-/// Runs a policy through a long seeded script; all its victims and its last draw.
+/// Runs a policy through a long seeded script; returns all its victims and its last draw.
 struct Script(StoreSize);
 
 impl VictimVisitor for Script {
@@ -280,11 +280,11 @@ impl VictimVisitor for Script {
     }
 }
 
-/// Whatever is taken meanwhile: [`Table::step`] refuses a victim that is no candidate.
+/// All victims are candidates: [`Table::step`] rejects all other blocks.
 #[test]
 fn boxed_and_specialised_policies_take_the_same_victims() {
     let size = size(60, 8, 300);
-    // For one that has to know the future no engine is compiled.
+    // No engine is monomorphised for the policy that needs foresight.
     for entry in VICTIMS.iter().filter(|entry| entry.name != "foresight") {
         let config = config(json!(entry.name));
         let (victims, draw) = config.visit(&size, Script(size)).unwrap();
@@ -336,7 +336,7 @@ fn settings_out_of_range_are_refused_by_key() {
 }
 
 #[test]
-fn only_a_completing_policy_with_weight_looks_below() {
+fn only_completing_with_a_weight_looks_below() {
     for entry in VICTIMS {
         assert_eq!(config(json!(entry.name)).looks_below(), entry.name == "completing", "{}", entry.name);
     }
@@ -344,9 +344,9 @@ fn only_a_completing_policy_with_weight_looks_below() {
     assert!(!weightless.looks_below() && weightless.build_boxed(&size(8, 4, 16)).is_ok());
 }
 
-/// What nobody needs is not kept, so that a policy behind a pointer must be asked as well.
+/// Unused data are not stored, so boxed policies must report their needs, too.
 #[test]
-fn policies_say_what_they_need() {
+fn policies_report_their_needs() {
     for entry in VICTIMS {
         let boxed = build(json!(entry.name), &size(8, 4, 16)).unwrap();
         let age = ["cost_benefit", "cost_age_time"].contains(&entry.name);
@@ -357,7 +357,7 @@ fn policies_say_what_they_need() {
 }
 
 #[test]
-fn policies_that_keep_lists_say_what_these_take() {
+fn policies_with_lists_report_their_memory() {
     let blocks = Blocks::of_candidates(10, 500, &of_valid(&[3; 100]));
     for entry in VICTIMS {
         let mut policy = policy_for(json!(entry.name), &blocks);
@@ -369,9 +369,9 @@ fn policies_that_keep_lists_say_what_these_take() {
     }
 }
 
-/// Of those that it watches, which after the first victim are all that are like it.
+/// Only among watched blocks: after the first victim these are all blocks with the same count.
 #[test]
-fn of_equals_greedy_takes_the_one_that_came_there_last() {
+fn greedy_takes_the_latest_of_equals() {
     let mut blocks = Blocks::of_candidates(10, 500, &of_valid(&[5; 100]));
     let mut policy = policy_for(json!("greedy"), &blocks);
     blocks.take(policy.select(&blocks));
@@ -387,7 +387,7 @@ fn of_equals_greedy_takes_the_one_that_came_there_last() {
     }
 }
 
-/// Of many blocks greedy keeps those in hand that hold the fewest valid pages, one in 32, and no list of all.
+/// Of many blocks, greedy only tracks those with the fewest valid pages, one in 32.
 #[test]
 fn greedy_watches_a_few_blocks() {
     let valid: Vec<u32> = (0..3200).map(|block| 1 + block % 99).collect();
@@ -395,12 +395,12 @@ fn greedy_watches_a_few_blocks() {
     let blocks = Blocks::of_candidates(100, 200_000, &rows);
     let mut policy = policy_for(json!("greedy"), &blocks);
     assert_eq!(blocks.valid_pages(policy.select(&blocks)), 1);
-    // Four counts of 33 blocks each, whose lists may be twice as long.
+    // Four counts of 33 blocks each, whose stacks may have twice that capacity.
     assert!((4 * 100..=2 * 4 * 132).contains(&policy.memory_bytes()), "{}", policy.memory_bytes());
 }
 
 #[test]
-fn a_block_table_follows_a_block_and_keeps_what_is_wanted() {
+fn block_table_follows_a_block_and_stores_what_is_needed() {
     let block = BlockId(1);
     for (age, erases) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut blocks = Blocks::new(3, 4, 8, Needs { age, erases, ..Needs::default() });
@@ -427,7 +427,7 @@ fn a_block_table_follows_a_block_and_keeps_what_is_wanted() {
     );
 }
 
-/// A host that writes these pages.
+/// A host that writes the given pages.
 struct Writes(std::vec::IntoIter<u32>);
 
 impl Future for Writes {
@@ -438,8 +438,9 @@ impl Future for Writes {
 
 /// Three blocks of four pages, written in the order of their numbers.
 #[test]
-fn the_policy_that_knows_the_future_takes_what_would_wait_longest() {
-    // Blocks 0 and 1 both have two dead pages at write 12; the others of block 0 die with writes 13 and 14, those of block 1 never.
+fn foresight_takes_the_block_that_would_wait_longest() {
+    // Blocks 0 and 1 both have two invalid pages at write 12. Writes 13 and 14 invalidate the other pages of block 0;
+    // the others of block 1 stay valid.
     let written = vec![0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 4, 5, 8, 2, 3, 0, 1];
     let future = Foresight::new(Box::new(Writes(written.clone().into_iter())), 20, 20);
     let config = config(json!({"policy": "foresight", "look_ahead": 1.0}));
@@ -461,7 +462,7 @@ fn the_policy_that_knows_the_future_takes_what_would_wait_longest() {
     }
     // 2 / (2 * 2) for block 0, 2 / (2 * 20) for block 1; block 2 is full.
     assert_eq!(policy.select(&blocks), BlockId(1));
-    // Moved to another block, the same pages are known there.
+    // The policy knows the same pages in another block after a move.
     blocks.take(BlockId(1));
     blocks.erased(BlockId(1));
     blocks.open(BlockId(1));
@@ -476,7 +477,7 @@ fn the_policy_that_knows_the_future_takes_what_would_wait_longest() {
 }
 
 #[test]
-fn who_has_to_know_the_future_is_refused_where_nobody_does() {
+fn foresight_is_refused_without_known_writes() {
     let error = config(json!("foresight")).build_boxed(&size(8, 4, 16)).err().unwrap().to_string();
     assert!(error.starts_with("policy: foresight needs a workload"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The fewest valid pages among the blocks closed longest ago.
+//! Victim policy that takes the fewest valid pages among the blocks closed longest ago.
 
 use super::{Blocks, Victim, VictimPolicy};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Blocks looked at for each victim (`w`): those closed longest ago; 1 (FIFO) or more.
+    /// Number of blocks examined for each victim (`w`): those closed longest ago; 1 (FIFO) or more.
     #[serde(default = "hundred")]
     #[schemars(range(min = 1))]
     pub window: u32,
@@ -40,8 +40,8 @@ impl Victim for Config {
     }
 }
 
-/// Takes the block with the fewest valid pages among the first `window` of a queue of the closed blocks;
-/// among equals the one closed first.
+/// Takes the block with the fewest valid pages among the first `window` closed blocks of a queue; among equals the
+/// one closed first.
 ///
 /// Removal shifts fewer than `window` entries, so that a victim costs `O(window)`.
 pub struct WindowedGreedy {

@@ -1,10 +1,10 @@
-//! Which blocks are emptied to even out wear, and which erased block is opened next.
+//! Wear levelling policies: selection of blocks to empty, and of the erased block to open next.
 //!
 //! After Appendix D of N. Dayan, P. Bonnet and S. Idreos, "GeckoFTL: Scalable Flash Translation Techniques For Very Large
 //! Flash Devices", SIGMOD 2016.
 //!
-//! A device keeps no erase counts in RAM: a block's wear is in its spare area, and to know it is a read of that. A policy names
-//! blocks; the engine moves what they hold.
+//! A device keeps no erase counts in RAM: a block's wear is in its spare area, and must be read from there. A policy
+//! selects blocks; the engine moves their pages.
 //!
 //! To add a policy: write `wear/<name>.rs` with a configuration that implements [`WearKind`] and a policy that implements
 //! [`WearLevelling`], and add its line to the table at the end of this file.
@@ -27,63 +27,64 @@ use crate::layer::RamPart;
 use crate::units::BlockId;
 use std::collections::VecDeque;
 
-/// What a block's spare area says of its wear (paper, App. D: 2 and 4 bytes).
+/// Wear data in a block's spare area (paper, App. D: 2 and 4 bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockWear {
-    /// How often the block was erased.
+    /// Erase count.
     pub erases: u32,
-    /// Its erase timestamp: what [`WearLevelling::erased`] answered when it was erased last; 0 if it never was.
+    /// Erase timestamp: the result of [`WearLevelling::erased`] at the last erase; 0 if the block was never erased.
     pub erased_at: u32,
 }
 
-/// A block as recovery finds it.
+/// A block as found by recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundBlock {
     /// The block.
     pub block: BlockId,
     /// Its wear.
     pub wear: BlockWear,
-    /// Whether it is erased.
+    /// True if the block is erased.
     pub is_erased: bool,
 }
 
-/// Evens out the wear of blocks.
+/// Policy that evens out the wear of blocks.
 pub trait WearLevelling: Send {
-    /// A block whose pages are to be moved now; asked again and again while the device writes.
+    /// Returns a block whose pages are to be moved now; called repeatedly while the device writes.
     ///
-    /// `programs` pages were programmed since the last call. `look` reads the spare area of a block and is `None`, at no cost,
-    /// for a bad one. A block that cannot be moved, because it is open, erased or holds metadata, is left as it is.
+    /// `programs` pages were programmed since the last call. `look` reads the spare area of a block and returns
+    /// `None`, at no cost, for a bad block. A block that cannot be moved, because it is open, erased or holds
+    /// metadata, is left unchanged.
     fn next_move(
         &mut self,
         programs: u64,
         look: &mut dyn FnMut(BlockId) -> Option<BlockWear>,
     ) -> Option<BlockId>;
 
-    /// Which of the erased blocks, of which there is at least one, is opened: an index into `free`, which has them in the order
-    /// in which they were erased. `hot`: for pages that will soon be written again.
+    /// Selects the erased block to open, as an index into `free`, which is not empty and in the order of erases.
+    /// `hot` is true for pages that will be rewritten soon.
     fn choose(&mut self, free: &VecDeque<BlockId>, hot: bool) -> usize {
         let _ = (free, hot);
         0
     }
 
-    /// Whether the spare area of a block is to be read before it is erased, because its erase count is of interest.
+    /// True if the spare area of a block must be read before its erase, because the policy uses erase counts.
     fn counts_erases(&self) -> bool {
         false
     }
 
-    /// `block` was erased, `erases` times so far (0 unless [`WearLevelling::counts_erases`]). The erase timestamp that goes
-    /// into its spare area.
+    /// Notifies the policy that `block` was erased, for the `erases`-th time (0 unless
+    /// [`WearLevelling::counts_erases`]). Returns the erase timestamp for its spare area.
     fn erased(&mut self, block: BlockId, erases: u32) -> u32;
 
-    /// All blocks but the bad ones, as recovery from power loss found them in reading a spare area of each anyway.
+    /// Passes all blocks that are not bad, as found by recovery, which reads a spare area of each anyway.
     fn recover(&mut self, found: &[FoundBlock]) {
         let _ = found;
     }
 
-    /// RAM in the device.
+    /// Returns the RAM in the device.
     fn ram(&self) -> Vec<RamPart>;
 
-    /// How often things happened, by name.
+    /// Returns event counts, by name.
     fn counts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -93,12 +94,12 @@ pub trait WearLevelling: Send {
 pub trait WearKind {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// The policy for a store of the given size; `None` for none, which costs nothing.
+    /// Builds the policy for a store of the given size; `None` without wear levelling, which costs nothing.
     fn build(&self, size: &StoreSize) -> Result<Option<Box<dyn WearLevelling>>, ConfigError>;
 }
 
 named_config! {
-    /// How wear is levelled, with its settings: a name, or a table with the name as `kind`.
+    /// Wear levelling, with its settings: a name, or a table with the name as `kind`.
     enum WearConfig, list WEAR_LEVELLINGS, aliases WEAR_ALIASES,
     of WearKind, called "wear levelling", tag "kind";
     None: none::Config;
@@ -107,11 +108,11 @@ named_config! {
 }
 
 impl WearConfig {
-    /// The policy for a store of the given size; `None` for none.
+    /// Builds the policy for a store of the given size; `None` without wear levelling.
     ///
     /// # Errors
     ///
-    /// The key of a setting that means nothing, and what is allowed.
+    /// Names the key of an invalid setting, and the allowed values.
     pub fn build(&self, size: &StoreSize) -> Result<Option<Box<dyn WearLevelling>>, ConfigError> {
         match self {
             WearConfig::None(config) => config.build(size),
@@ -122,7 +123,7 @@ impl WearConfig {
 }
 
 impl Default for WearConfig {
-    /// None.
+    /// Returns no wear levelling.
     fn default() -> Self {
         WearConfig::None(none::Config::default())
     }

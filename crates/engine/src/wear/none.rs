@@ -5,7 +5,7 @@ use crate::config::{ConfigError, Entry, StoreSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// None has no settings.
+/// Settings of no wear levelling: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}

@@ -1,4 +1,4 @@
-//! Erase counts of the erased blocks, each learnt as its block was erased.
+//! Erase counts of the erased blocks, recorded when each block was erased.
 
 use crate::layer::RamPart;
 use crate::units::BlockId;
@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 /// Bytes of an erase count (paper, App. D).
 const COUNT_BYTES: u64 = 2;
 
-/// Erased blocks that are compared, those erased first. Cleaning keeps fewer; only a new device has more, all alike.
+/// Number of erased blocks that are compared, those erased first. Cleaning keeps fewer erased blocks; only a new
+/// device has more, all equally worn.
 const COMPARED: usize = 256;
 
-/// Which of the erased blocks are worn. Those that nothing is known of were never erased.
+/// Erase counts of the erased blocks. Unlisted blocks were never erased.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     erases: BTreeMap<BlockId, u32>,
@@ -18,13 +19,13 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// The block is erased and was so many times.
+    /// Adds an erased block with its erase count.
     pub fn add(&mut self, block: BlockId, erases: u32) {
         self.erases.insert(block, erases);
         self.most = self.most.max(self.erases.len());
     }
 
-    /// Takes the least worn block, or the most worn one; its index in `free`. The first of equals.
+    /// Takes the least or the most worn block; returns its index in `free`. Among equals, the first.
     pub fn take(&mut self, free: &VecDeque<BlockId>, least_worn: bool) -> usize {
         let erases = |block: &BlockId| self.erases.get(block).copied().unwrap_or(0);
         let compared = free.iter().take(COMPARED).map(erases).enumerate();
@@ -34,12 +35,12 @@ impl Pool {
         at
     }
 
-    /// Forgets everything.
+    /// Removes all counts.
     pub fn clear(&mut self) {
         self.erases.clear();
     }
 
-    /// A count for each of the most erased blocks that there were at once, new ones aside.
+    /// Returns the RAM for the largest number of erased blocks at any time, without blocks that were never erased.
     pub fn ram(&self) -> RamPart {
         RamPart { name: "erase counts of erased blocks", bytes: COUNT_BYTES * self.most as u64 }
     }

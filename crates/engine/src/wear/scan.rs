@@ -1,4 +1,4 @@
-//! A scan of spare areas that goes on as pages are written (paper, App. D).
+//! A scan of spare areas that advances as pages are written (paper, App. D).
 
 use super::pool::Pool;
 use super::statistics::{Statistics, Tally};
@@ -17,9 +17,9 @@ pub struct Config {
     /// Spare areas read for each page programmed; 1 or more.
     #[schemars(range(min = 1))]
     pub scans_per_write: u32,
-    /// Erases by which a block must be below the average to be moved.
+    /// Minimum number of erases below the average for a block to be moved.
     pub threshold: u32,
-    /// Whether pages of the host go to the least worn of the erased blocks, and moved ones to the most worn.
+    /// True if host pages go to the least worn of the erased blocks, and moved pages to the most worn.
     pub dynamic: bool,
 }
 
@@ -30,7 +30,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The policy for so many blocks.
+    /// Builds the policy for `blocks` blocks.
     pub fn policy(&self, blocks: u32) -> Result<Scan, ConfigError> {
         if self.scans_per_write == 0 {
             let problem = "is 0; at least one spare area must be read for each page programmed";
@@ -62,17 +62,17 @@ impl WearKind for Config {
     }
 }
 
-/// Static levelling by a scan: for every page programmed, the spare area of the next block is read. Blocks are compared with
-/// the statistics of the scan before, so that nothing is moved during the first.
+/// Static wear levelling by a scan: for every page programmed, the spare area of the next block is read. Blocks are
+/// compared with the statistics of the previous scan, so that no block is moved during the first.
 ///
-/// Dynamic levelling among the erased blocks. The paper compares a page's update timestamp with the average; here a page that
-/// the host writes is hot, and one that is moved has not been written for long, which is what cleaning can tell without one.
+/// Dynamic wear levelling among the erased blocks. The paper compares a page's update timestamp with the average.
+/// Here host pages are hot and moved pages are cold: cleaning can tell this without a timestamp.
 pub struct Scan {
     config: Config,
     blocks: u32,
-    /// The block that is looked at next.
+    /// Block that is scanned next.
     next: u32,
-    /// Spare areas to be read.
+    /// Number of spare areas to be read.
     due: u64,
     /// The paper's global erase counter.
     erases: u32,
@@ -83,17 +83,17 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// What the last full scan found.
+    /// Returns the result of the last full scan.
     pub fn statistics(&self) -> Option<Statistics> {
         self.last
     }
 
-    /// Full scans so far.
+    /// Returns the number of full scans so far.
     pub fn scans(&self) -> u64 {
         self.scans
     }
 
-    /// Whether a block is exceptionally unworn and holds static data.
+    /// True if a block is exceptionally unworn and holds static data.
     fn is_target(&self, wear: BlockWear) -> bool {
         self.last.is_some_and(|last| {
             wear.erases.saturating_add(self.config.threshold) < last.erases.average
@@ -153,7 +153,7 @@ impl WearLevelling for Scan {
         timestamp
     }
 
-    /// The counter goes on behind the newest timestamp, and the blocks found are a full scan.
+    /// Continues the counter after the newest timestamp, and treats the blocks found as a full scan.
     fn recover(&mut self, found: &[FoundBlock]) {
         let newest =
             found.iter().filter(|found| found.wear.erases > 0).map(|found| found.wear.erased_at).max();
@@ -174,7 +174,7 @@ impl WearLevelling for Scan {
         vec![
             RamPart { name: "wear statistics", bytes: statistics },
             RamPart { name: "global erase counter", bytes: size_of_val(&self.erases) as u64 },
-            // The paper leaves out where the scan is and what it has found so far.
+            // The paper omits the position of the scan and its partial statistics.
             RamPart { name: "wear scan", bytes: position + Tally::BYTES },
             self.pool.ram(),
         ]

@@ -1,4 +1,4 @@
-//! Every block is emptied in its turn, whatever it holds.
+//! Rotation: every block is emptied in turn, whatever it holds.
 
 use super::{BlockWear, WearKind, WearLevelling};
 use crate::config::{ConfigError, Entry, StoreSize};
@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Erases from one move to the next; 2 or more, for a move is an erase itself.
+    /// Erases from one move to the next; 2 or more, because a move is an erase itself.
     #[schemars(range(min = 2))]
     pub interval: u32,
 }
 
 impl Default for Config {
-    /// The paper's: a hundred writes from one move of the gap to the next.
+    /// Value of the paper: a hundred writes from one move of the gap to the next.
     fn default() -> Self {
         Config { interval: 100 }
     }
 }
 
 impl Config {
-    /// The policy for so many blocks.
+    /// Builds the policy for `blocks` blocks.
     pub fn policy(&self, blocks: u32) -> Result<StartGap, ConfigError> {
         if self.interval < 2 {
             let problem = format!("is {}; at least 2, for a move is an erase itself", self.interval);
@@ -46,14 +46,15 @@ impl WearKind for Config {
     }
 }
 
-/// Start-Gap moves a gap through the lines of a memory, one line every hundred writes. An FTL has its gap, the erased blocks,
-/// and its map; what is left of it is the turn of each block. It knows nothing of wear, and reads nothing.
+/// Start-Gap moves a gap through the lines of a memory, one line every hundred writes. An FTL already has a gap (the
+/// erased blocks) and a map; only the rotation of blocks remains. The policy does not consider wear, and reads
+/// nothing.
 ///
-/// After power loss it begins with the first block again.
+/// After a power cut it restarts with the first block.
 pub struct StartGap {
     interval: u32,
     blocks: u32,
-    /// The block whose turn it is.
+    /// Block that is moved next.
     next: u32,
     /// Erases since the last move.
     erases: u32,

@@ -1,15 +1,15 @@
-//! What a scan of all blocks says of their wear.
+//! Wear statistics of a scan of all blocks.
 
 use super::BlockWear;
 
 /// A statistic over the blocks; 12 bytes in the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// The least.
+    /// Minimum.
     pub min: u32,
-    /// The greatest.
+    /// Maximum.
     pub max: u32,
-    /// The average, rounded down.
+    /// Mean, rounded down.
     pub average: u32,
 }
 
@@ -18,11 +18,11 @@ pub struct Range {
 pub struct Statistics {
     /// Erase counts.
     pub erases: Range,
-    /// Ages: erases in the whole device since the block's own last one.
+    /// Ages: erases in the whole device since the block's own last erase.
     pub ages: Range,
 }
 
-/// A statistic while it is gathered.
+/// A statistic being accumulated.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     min: u32,
@@ -44,7 +44,7 @@ impl Sum {
     }
 }
 
-/// Statistics while they are gathered.
+/// Statistics being accumulated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tally {
     blocks: u32,
@@ -53,19 +53,19 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Bytes of it in the device: a number of blocks, and twice two bounds and a sum.
+    /// Bytes in the device: the number of blocks, and twice two bounds and a sum.
     pub const BYTES: u64 = 4 + 2 * (4 + 4 + 8);
 
     pub const EMPTY: Tally = Tally { blocks: 0, erases: Sum::EMPTY, ages: Sum::EMPTY };
 
-    /// Adds a block, the device having made `erases` so far.
+    /// Adds a block; the device has made `erases` erases so far.
     pub fn add(&mut self, wear: BlockWear, erases: u32) {
         self.blocks += 1;
         self.erases.add(wear.erases);
         self.ages.add(erases - wear.erased_at);
     }
 
-    /// The statistics, if there were any blocks.
+    /// Returns the statistics, if there were any blocks.
     pub fn statistics(&self) -> Option<Statistics> {
         let Tally { blocks, erases, ages } = self;
         (*blocks > 0).then(|| Statistics { erases: erases.range(*blocks), ages: ages.range(*blocks) })

@@ -26,7 +26,7 @@ fn the_table_is_complete() {
 }
 
 #[test]
-fn only_none_builds_nothing_and_wrong_settings_are_named() {
+fn only_none_builds_no_policy_and_invalid_settings_are_named() {
     for entry in WEAR_LEVELLINGS {
         let config: WearConfig = serde_json::from_value(serde_json::json!(entry.name)).unwrap();
         assert_eq!(config.build(&size(10)).unwrap().is_none(), entry.name == "none");
@@ -37,15 +37,15 @@ fn only_none_builds_nothing_and_wrong_settings_are_named() {
     assert_eq!(key(WearConfig::StartGap(StartGapConfig { interval: 1 })), "interval");
 }
 
-/// Wear of a block, the device having made `erases`.
+/// Returns the wear of a block in a device that has made `erases` erases.
 fn wear(erases: u32) -> impl Strategy<Value = BlockWear> {
     (0..40u32, 0..erases).prop_map(|(erases, erased_at)| BlockWear { erases, erased_at })
 }
 
-/// Erases that the devices below have made.
+/// Erases that the tested devices have made.
 const ERASES: u32 = 500;
 
-/// A scan of a device that has made [`ERASES`].
+/// Creates a scan of a device that has made [`ERASES`] erases.
 fn scan_of_used(blocks: u32, threshold: u32) -> Scan {
     let mut scan = scan_of(blocks, threshold);
     (0..ERASES).for_each(|_| {
@@ -64,9 +64,10 @@ fn naive_range(values: &[u32]) -> Range {
 }
 
 proptest! {
-    /// Appendix D: "B full scans take place during one period" of K B flash writes, however the writes come.
+    /// Appendix D: "B full scans take place during one period" of K B flash writes, regardless of how the writes are
+    /// grouped.
     #[test]
-    fn a_period_is_as_many_scans_as_a_block_has_pages(
+    fn period_has_as_many_scans_as_a_block_has_pages(
         (blocks, pages) in (1..40u32, 1..20u32),
         scans_per_write in 1..4u32,
         steps in prop::collection::vec(1..30u64, 1..40),
@@ -92,9 +93,9 @@ proptest! {
         prop_assert_eq!(scan.counts(), vec![("wear scans", scan.scans())]);
     }
 
-    /// The second scan names exactly what is below the averages that the first one found.
+    /// The second scan selects exactly the blocks below the averages that the first scan found.
     #[test]
-    fn a_scan_names_unworn_blocks_with_old_data(
+    fn scan_selects_unworn_blocks_with_old_data(
         wears in prop::collection::vec(prop::option::weighted(0.9, wear(ERASES)), 1..60),
         threshold in 0..12u32,
     ) {
@@ -121,9 +122,9 @@ proptest! {
         prop_assert_eq!(named, expected.map(|at| BlockId(at as u32)).collect::<Vec<_>>());
     }
 
-    /// Of the erased blocks the least and the most worn are found, the first of equals.
+    /// The least and the most worn of the erased blocks are found; among equals, the first.
     #[test]
-    fn the_pool_knows_which_blocks_are_worn(steps in prop::collection::vec((0..3u8, 0..5u32), 1..120)) {
+    fn pool_finds_least_and_most_worn_blocks(steps in prop::collection::vec((0..3u8, 0..5u32), 1..120)) {
         let (mut pool, mut free, mut worn) = (Pool::default(), VecDeque::new(), BTreeMap::new());
         // Two blocks that were never erased.
         free.extend([BlockId(0), BlockId(1)]);
@@ -147,9 +148,9 @@ proptest! {
         prop_assert_eq!(pool.ram().bytes, 2 * most as u64);
     }
 
-    /// Block `n` has its turn at erase `(n + 1) interval`.
+    /// Block `n` is moved at erase `(n + 1) interval`.
     #[test]
-    fn the_rotation_goes_by_erases_alone(
+    fn rotation_depends_on_erases_only(
         (blocks, interval) in (1..20u32, 2..12u32),
         steps in prop::collection::vec((0..3u32, 0..50u64), 1..200),
     ) {
@@ -181,7 +182,7 @@ fn hot_pages_get_the_least_worn_block_and_moved_ones_the_most_worn() {
 }
 
 #[test]
-fn recovery_takes_up_counter_statistics_and_pool() {
+fn recovery_restores_counter_statistics_and_pool() {
     let mut before = scan_of(4, 2);
     let mut wears = [BlockWear::default(); 4];
     for block in [1, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 3] {
@@ -196,18 +197,18 @@ fn recovery_takes_up_counter_statistics_and_pool() {
     assert_eq!(statistics.erases, Range { min: 0, max: 9, average: 3 });
     assert_eq!(statistics.ages, Range { min: 1, max: 12, average: (12 + 2 + 6 + 1) / 4 });
     assert_eq!(after.choose(&[2, 3].map(BlockId).into(), false), 0);
-    // The block that was never erased is moved without a scan, and the counter goes on.
+    // The block that was never erased is moved without a scan, and the counter continues.
     assert_eq!(after.next_move(1, &mut |block| Some(wears[block.index()])), Some(BlockId(0)));
     assert_eq!(after.erased(BlockId(0), 1), before.erased(BlockId(0), 1));
-    // Flash that was never erased is new, and nothing is kept of its blocks.
+    // Flash that was never erased is new, and has no counts.
     let mut anew = scan_of(4, 2);
     anew.recover(&[FoundBlock { is_erased: true, ..found[0] }]);
     assert_eq!((anew.ram()[3].bytes, anew.erased(BlockId(0), 1)), (0, 0));
 }
 
-/// What knows nothing of wear opens blocks in the order in which they were erased.
+/// A policy that ignores wear opens blocks in the order in which they were erased.
 #[test]
-fn the_rotation_chooses_and_counts_nothing() {
+fn rotation_opens_blocks_in_order_and_counts_nothing() {
     let mut rotation = StartGapConfig::default().policy(4).unwrap();
     let free: VecDeque<BlockId> = [3, 1].map(BlockId).into();
     assert_eq!([true, false].map(|hot| rotation.choose(&free, hot)), [0, 0]);
@@ -215,9 +216,9 @@ fn the_rotation_chooses_and_counts_nothing() {
     assert_eq!(rotation.counts(), []);
 }
 
-/// Appendix D: 24 bytes of statistics and 4 of the counter. Where the scan is and what it has found so far come to it.
+/// Appendix D: 24 bytes of statistics and 4 of the counter, plus the position of the scan and its partial statistics.
 #[test]
-fn ram_is_that_of_the_paper_and_of_the_scan() {
+fn ram_matches_the_paper_plus_the_scan_state() {
     let bytes: Vec<u64> = scan_of(1 << 20, 8).ram().iter().map(|part| part.bytes).collect();
     assert_eq!(bytes, [24, 4, 40, 0]);
     let rotation = StartGapConfig::default().policy(1 << 20).unwrap();

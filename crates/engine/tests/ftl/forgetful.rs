@@ -1,4 +1,4 @@
-//! A drive that lies: it acknowledges the last page before it is on flash.
+//! A faulty drive that acknowledges the last page before the page is on flash.
 
 use crate::power::harness::Chips;
 use wearwell_base::config::ConfigError;
@@ -10,7 +10,7 @@ use wearwell_engine::layer::{
 use wearwell_engine::log::Migration;
 use wearwell_engine::nand::{KeptError, KeptFlash};
 
-/// An FTL behind a buffer of one page that its power cannot save.
+/// An FTL behind a buffer of one page, which is lost in a power cut.
 pub struct Forgetful<F> {
     ftl: F,
     last: Option<(Lpn, Content)>,

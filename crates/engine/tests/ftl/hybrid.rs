@@ -1,4 +1,4 @@
-//! What the merges of hybrid FTLs cost: in closed form where there is one, and beside a model that only counts.
+//! Cost of merges in hybrid FTLs, compared with closed forms where available, and with a model that only counts.
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,7 +16,7 @@ fn flash(blocks: u32, pages_per_block: u32) -> Nand<Page> {
     Nand::new(Geometry::flat(blocks, pages_per_block, 4096), Wear::default(), Seed(1)).with_spare_area()
 }
 
-/// An FTL of whole logical blocks.
+/// Creates an FTL with whole logical blocks.
 fn ftl(kind: HybridKind, logical_blocks: u32, log_blocks: u32, pages_per_block: u32) -> Hybrid<Nand<Page>> {
     let config = HybridConfig { kind, log_blocks, logical_pages: logical_blocks * pages_per_block };
     Hybrid::new(config, flash(logical_blocks + log_blocks + 1, pages_per_block)).unwrap()
@@ -43,19 +43,19 @@ fn count(report: &LayerReport, name: &str) -> u64 {
     counts.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name}")).1
 }
 
-/// Switch, partial and full merges.
+/// Returns the numbers of switch, partial and full merges.
 fn merges(report: &LayerReport) -> [u64; 3] {
     ["switch merges", "partial merges", "full merges"].map(|name| count(report, name))
 }
 
-/// Writes of the host and of merges since `earlier`.
+/// Returns the writes of the host and of merges since `earlier`.
 fn writes(report: &LayerReport, earlier: &Counters) -> (u64, u64) {
     let since = report.counters.since(earlier);
     (since.outgoing(Cause::Host, Operation::Write), since.outgoing(Cause::Cleaning, Operation::Write))
 }
 
 #[test]
-fn sequential_overwrites_are_switch_merges_alone() {
+fn sequential_overwrites_cause_only_switch_merges() {
     for kind in KINDS {
         let (blocks, size) = (10, 8);
         let mut ftl = ftl(kind, blocks, 3, size);
@@ -70,12 +70,13 @@ fn sequential_overwrites_are_switch_merges_alone() {
 }
 
 #[test]
-fn single_updates_in_turn_cost_bast_a_full_merge_each() {
+fn bast_needs_a_full_merge_for_each_update_in_turn() {
     let (blocks, size) = (10, 8);
     let mut ftl = ftl(HybridKind::Bast, blocks, 3, size);
     write(&mut ftl, 0..blocks * size);
     let before = report(&ftl);
-    // Each finds a log of another logical block, with one page, that must give way; the first few find none.
+    // Each update must evict the log of another logical block, which holds one page; only the first few find a free
+    // log block.
     let updates = 500;
     write(&mut ftl, (0..updates).map(|at| at % blocks * size + 1 + at % (size - 1)));
     let after = report(&ftl);
@@ -106,7 +107,8 @@ fn fast_merges_all_logical_blocks_of_the_oldest_log_block() {
     let mut ftl = ftl(HybridKind::Fast, blocks, 3, size);
     write(&mut ftl, 0..blocks * size);
     let before = report(&ftl);
-    // Every page of a log block is of another logical block: as many full merges as it has pages, for as many writes.
+    // Every page of a log block belongs to another logical block: each merge of a log block takes as many full merges
+    // as it has pages.
     let updates = 400;
     write(&mut ftl, (0..updates).map(|at| at % blocks * size + 1));
     let after = report(&ftl);
@@ -115,7 +117,7 @@ fn fast_merges_all_logical_blocks_of_the_oldest_log_block() {
     assert_eq!(writes(&after, &before.counters), (u64::from(updates), full * u64::from(size)));
 }
 
-/// Counts merges and writes, and knows nothing else.
+/// Naive model that only counts merges and writes.
 #[derive(Clone, Debug, Default)]
 struct Naive {
     fast: bool,
@@ -123,9 +125,9 @@ struct Naive {
     log_blocks: usize,
     time: u64,
     present: BTreeSet<u32>,
-    /// Pages written of each data block.
+    /// Number of pages written in each data block.
     data: BTreeMap<u32, u32>,
-    /// Offsets in the log of each logical block, and when it was last written to.
+    /// Offsets in the log of each logical block, and the time of its last write.
     own: BTreeMap<u32, (Vec<u32>, u64)>,
     /// Shared log blocks by number, and their pages.
     shared: VecDeque<(u64, Vec<u32>)>,
@@ -213,7 +215,7 @@ impl Naive {
             }
             _ => {}
         }
-        // The page must count as there if this write completes the log.
+        // The page must count as present if this write completes the log.
         self.present.insert(page);
         self.write_own(page);
         true
@@ -254,12 +256,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(800))]
 
     #[test]
-    fn merges_are_those_of_the_naive_model(
+    fn merges_match_the_naive_model(
         fast: bool,
         size in 1u32..=6,
         blocks in 1u32..=8,
         log_blocks in 2u32..=4,
-        // Where a stretch begins, how long it is.
+        // First page and length of each stretch.
         stretches in prop::collection::vec((0u32..48, 1u32..10), 1..80),
     ) {
         let mut ftl = ftl(KINDS[usize::from(fast)], blocks, log_blocks, size);
@@ -286,7 +288,7 @@ proptest! {
 }
 
 #[test]
-fn a_logical_block_that_is_trimmed_gives_up_its_blocks() {
+fn trim_of_a_logical_block_frees_its_blocks() {
     for kind in KINDS {
         let (blocks, size) = (6, 4);
         let mut ftl = ftl(kind, blocks, 2, size);
@@ -295,7 +297,7 @@ fn a_logical_block_that_is_trimmed_gives_up_its_blocks() {
         ftl.trim(&(0..size).map(Lpn).collect::<Vec<_>>()).unwrap();
         ftl.check().unwrap();
         let report = report(&ftl);
-        // Its data block, and the log that the two pages went to.
+        // Its data block, and the log block of the two pages.
         assert_eq!(report.counters.outgoing(Cause::Cleaning, Operation::Erase), 2, "{kind:?}");
         assert_eq!(report.mapped_pages, (blocks - 1) * size);
         let mut read = Vec::new();
@@ -305,7 +307,7 @@ fn a_logical_block_that_is_trimmed_gives_up_its_blocks() {
 }
 
 #[test]
-fn blocks_that_were_read_too_often_are_written_anew() {
+fn disturbed_blocks_are_rewritten() {
     for kind in KINDS {
         let faults = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(100) };
         let config = HybridConfig { kind, log_blocks: 2, logical_pages: 24 };
@@ -367,7 +369,7 @@ fn recovery_reads_first_pages_ends_and_logs() {
         ftl.check().unwrap();
         let reads = |name| report.steps.iter().find(|step| step.name == name).unwrap().spare_reads;
         assert_eq!(reads("first pages"), 45, "one of every block");
-        // Halving a block of 16 takes 4 or 5 looks, and one at the last page.
+        // A binary search in a block of 16 takes 4 or 5 reads, plus one of the last page.
         assert!((40 * 5..=45 * 6).contains(&reads("ends of blocks")), "{report:?}");
         assert_eq!(reads("padding"), 0, "there is none");
         assert!(reads("log pages") <= 64 && reads("places of log pages") <= reads("log pages"), "{report:?}");
@@ -380,7 +382,7 @@ fn recovery_reads_first_pages_ends_and_logs() {
 }
 
 #[test]
-fn ram_is_told_by_part() {
+fn ram_is_reported_by_part() {
     let ftl = ftl(HybridKind::Fast, 100, 5, 16);
     let report = report(&ftl);
     let ram: Vec<_> = report.ftl.unwrap().ram.iter().map(|part| (part.name, part.bytes)).collect();
@@ -391,7 +393,7 @@ fn ram_is_told_by_part() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_by_key() {
+fn invalid_settings_are_refused_by_key() {
     let refused = |log_blocks, logical_pages, blocks| {
         let config = HybridConfig { kind: HybridKind::Bast, log_blocks, logical_pages };
         Hybrid::new(config, flash(blocks, 4)).map(|_| ()).unwrap_err().to_string()

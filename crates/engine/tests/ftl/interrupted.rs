@@ -1,4 +1,4 @@
-//! Cuts in the middle of the work find drives that lie, and name the case so that it can be repeated.
+//! Power cuts in the middle of operations detect faulty drives, and name the case so that it can be repeated.
 
 use crate::forgetful::Forgetful;
 use crate::power::harness::Chips;
@@ -13,8 +13,8 @@ use wearwell_engine::timing::Journal;
 const BLOCKS: u32 = 30;
 const LOGICAL_PAGES: u32 = 80;
 
-/// A history of random writes and trims of the drive that `made` makes of an FTL, under these cuts: the cuts that there were, or what
-/// went wrong.
+/// Runs random writes and trims, with these cuts, on the drive that `made` derives from an FTL. Returns the number of
+/// cuts, or the error.
 fn history<F>(made: fn(Hybrid<Chips>) -> F, cuts: Cuts) -> Result<u64, LayerError>
 where
     F: Layer<Content> + Restart<Flash = Chips, Settings = HybridSettings>,
@@ -47,7 +47,7 @@ fn honest(ftl: Hybrid<Chips>) -> Hybrid<Chips> {
 }
 
 #[test]
-fn an_honest_drive_loses_nothing() {
+fn correct_drive_loses_nothing() {
     assert!(history(honest, Cuts::Every(23)).unwrap() > 20);
     assert!(history(honest, Cuts::Random(40)).unwrap() > 10);
     let ahead = history(honest, Cuts::At(parse_cuts("10,11t,12,400t").unwrap())).unwrap();
@@ -55,7 +55,7 @@ fn an_honest_drive_loses_nothing() {
 }
 
 #[test]
-fn a_drive_that_forgets_is_found_and_the_case_repeats() {
+fn drive_that_loses_pages_is_detected_and_the_case_repeats() {
     let found = history(Forgetful::new, Cuts::Every(23)).unwrap_err();
     let LayerError::Violated(violation) = &found else { panic!("{found}") };
     assert!(violation.problem.contains("reads"), "{found}");

@@ -1,4 +1,4 @@
-//! FTLs whose tables are in flash, hybrid FTLs, and what all of them find again when the power returns.
+//! Tests of FTLs with tables in flash, hybrid FTLs, and their recovery from power cuts.
 
 mod forgetful;
 mod hybrid;

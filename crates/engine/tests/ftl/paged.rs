@@ -1,4 +1,5 @@
-//! FTLs with flash-resident tables: RAM, recovery and traffic against the formulas of the GeckoFTL paper; settings at the edge.
+//! FTLs with flash-resident tables: RAM, recovery and traffic compared with the formulas of the GeckoFTL paper;
+//! limits of settings.
 
 use serde_json::{Value, json};
 use wearwell_base::config::ConfigError;
@@ -52,7 +53,7 @@ fn changed(change: impl FnOnce(&mut PagedConfig)) -> PagedSettings {
     settings
 }
 
-/// Writes that the drive takes, beside a list of what each page holds.
+/// A drive, and the expected content of each page.
 struct Rig {
     ftl: PagedFtl<Flash>,
     settings: PagedSettings,
@@ -74,7 +75,7 @@ impl Rig {
         self.holds[page as usize] = self.versions;
     }
 
-    /// Fills the drive and overwrites it at random.
+    /// Fills the drive, if it is new, and overwrites it at random.
     fn age(&mut self, seed: u64, writes: u64) {
         if self.versions == 0 {
             (0..self.holds.len() as u32).for_each(|page| self.write(page));
@@ -125,12 +126,12 @@ impl Rig {
 }
 
 #[test]
-fn ram_is_what_the_papers_formulas_say() {
+fn ram_matches_the_papers_formulas() {
     let mut rig = Rig::new(gecko(json!("gecko")));
     rig.age(1, 20_000);
     let logical_pages = u64::from(rig.settings.config.logical_pages);
     assert_eq!(rig.ram("mapping cache"), 8 * 128);
-    // (4 TT) / P for TT = 4 bytes a logical page, section 2, in whole pages.
+    // (4 TT) / P for TT = 4 bytes per logical page, section 2, in whole pages.
     let (table, page) = (4 * logical_pages, u64::from(PAGE_BYTES));
     assert_eq!(rig.ram("global mapping directory"), 4 * table.div_ceil(page));
     assert_eq!(rig.ram("block validity counters"), 2 * u64::from(BLOCKS));
@@ -140,7 +141,7 @@ fn ram_is_what_the_papers_formulas_say() {
 }
 
 #[test]
-fn recovery_costs_what_appendix_c_bounds() {
+fn recovery_cost_is_within_the_bounds_of_appendix_c() {
     let mut rig = Rig::new(gecko(json!("gecko")));
     rig.age(1, 20_000);
     let live_pages = u64::from(rig.settings.config.logical_pages);
@@ -151,12 +152,12 @@ fn recovery_costs_what_appendix_c_bounds() {
         recovery.steps.iter().map(count).sum::<u64>()
     };
     assert_eq!(all(|step| step.page_writes) + all(|step| step.erases), 0, "GeckoRec writes nothing");
-    // Step 1: a spare area a block, and the newest block of each of the three groups.
+    // Step 1: one spare area per block, and those of the newest block of each of the three groups.
     let scan = step("block scan");
     assert!(scan.spare_reads >= u64::from(BLOCKS));
     assert!(scan.spare_reads <= u64::from(BLOCKS + 3 * PAGES_PER_BLOCK));
-    // Step 6: at most two checkpoints' worth of pages, beside the rest of the blocks at both ends, and what the validity
-    // store's buffer spans.
+    // Step 6: at most two checkpoints' worth of pages, plus the rest of the blocks at both ends and the span of the
+    // validity store's buffer.
     let dirty = step("dirty entries");
     assert!(dirty.spare_reads <= 4 * 128 + 4 * u64::from(PAGES_PER_BLOCK), "{dirty:?}");
     assert!(all(|step| step.spare_reads) < live_pages / 2, "far from a scan of all pages: {recovery:?}");
@@ -164,7 +165,7 @@ fn recovery_costs_what_appendix_c_bounds() {
 }
 
 #[test]
-fn entries_restored_as_the_paper_does_are_corrected_later() {
+fn entries_restored_as_in_the_paper_are_corrected_later() {
     let mut rig = Rig::new(changed(|config| config.durability = Durability::Deferred { dated: false }));
     for round in 0..4 {
         rig.age(round, 3000);
@@ -173,12 +174,12 @@ fn entries_restored_as_the_paper_does_are_corrected_later() {
         rig.age(10 + round, 1000);
         rig.verify();
     }
-    // Appendix C.3.1: entries that were clean are found to be so, and then nothing is written.
+    // Appendix C.3.1: entries that turn out to be clean are not written.
     assert!(rig.count("synchronisations aborted") > 0);
 }
 
 #[test]
-fn cleaning_finds_pages_that_nobody_reported() {
+fn cleaning_finds_unreported_invalid_pages() {
     let mut rig = Rig::new(gecko(json!("gecko")));
     rig.age(1, 20_000);
     assert!(rig.count("invalid pages found while cleaning") > 0);
@@ -188,7 +189,7 @@ fn cleaning_finds_pages_that_nobody_reported() {
     rig.verify();
 }
 
-/// All four stores leave the user's pages and the table the same traffic; they differ in what they write for themselves.
+/// With all four stores, the traffic of user pages and of the table is equal; only the stores' own writes differ.
 #[test]
 fn validity_stores_differ_only_in_their_own_traffic() {
     let traffic = |validity: Value| {
@@ -208,7 +209,7 @@ fn validity_stores_differ_only_in_their_own_traffic() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused_by_key() {
+fn invalid_settings_are_refused_by_key() {
     let refused = |settings: PagedSettings, blocks: u32| -> ConfigError {
         settings.build(nand(blocks)).err().expect("refused")
     };
@@ -219,12 +220,12 @@ fn settings_that_cannot_work_are_refused_by_key() {
     assert_eq!(refused(ratio, BLOCKS).key, "validity.size_ratio");
     let parts = gecko(json!({ "kind": "gecko", "partitions": 33 }));
     assert_eq!(refused(parts, BLOCKS).key, "validity.partitions");
-    // A drive without spare space, and one of a few blocks.
+    // A drive without spare space, and one with too few blocks.
     let full = changed(|config| config.logical_pages = BLOCKS * PAGES_PER_BLOCK);
     let error = refused(full, BLOCKS);
     assert!(error.key == "device" && error.problem.contains("needs"), "{error}");
     assert_eq!(refused(changed(|config| config.logical_pages = 8), 4).key, "device");
-    // Parts of different length are fine, and so is a cache of a single entry.
+    // Partitions of different length are allowed, and so is a cache of a single entry.
     for settings in
         [gecko(json!({ "kind": "gecko", "partitions": 3 })), changed(|config| config.cache_entries = 1)]
     {
@@ -245,7 +246,7 @@ fn equal_runs_give_equal_reports() {
     assert_eq!(run(), run());
 }
 
-/// Counters of valid pages that are not all held.
+/// Counters of valid pages for only some of the blocks.
 mod counters {
     use super::*;
     use wearwell_engine::ftl::paged::BlockCounters;
@@ -272,7 +273,7 @@ mod counters {
     }
 
     #[test]
-    fn every_store_and_policy_works_without_them_and_comes_back() {
+    fn every_store_and_policy_works_and_recovers_without_counters() {
         let policies = ["greedy", "d_choices", "fifo", "random_plus_plus", "windowed_greedy", "cost_benefit"];
         for (at, counters) in PARTIAL.into_iter().enumerate() {
             for validity in ["flash_bitmap", "log", "gecko"] {
@@ -295,13 +296,13 @@ mod counters {
         }
     }
 
-    /// A bitmap in flash reads a page for each query and reads and writes one for each update, so that reads beyond writes are
-    /// queries: those of the blocks drawn, and of victims that were remembered.
+    /// A bitmap in flash reads a page per query, and reads and writes one per update. Reads minus writes are
+    /// therefore queries: those of the drawn blocks, and of remembered victims.
     #[test]
-    fn each_block_asked_about_is_paid() {
+    fn each_queried_block_is_paid_for() {
         for counters in [BlockCounters::Full].into_iter().chain(PARTIAL) {
             let mut rig = Rig::new(with(counters, "flash_bitmap", "greedy"));
-            // By then every page of the bitmap is there.
+            // Every page of the bitmap exists by then.
             rig.age(1, 6000);
             let asked =
                 |rig: &Rig| if counters == BlockCounters::Full { 0 } else { rig.count("blocks asked about") };
@@ -315,7 +316,7 @@ mod counters {
                 BlockCounters::Full => assert_eq!(queries, cleaned),
                 BlockCounters::None { choices } => {
                     assert_eq!(queries, asked);
-                    // Victims that turn out to be full are asked about and left; a block drawn twice is asked about once.
+                    // Victims that turn out to be full are queried and skipped; a block drawn twice is queried once.
                     let share = asked as f64 / (u64::from(choices) * cleaned) as f64;
                     assert!((0.9..1.3).contains(&share), "{choices}: {asked} {cleaned}");
                 }
@@ -326,14 +327,15 @@ mod counters {
         }
     }
 
-    /// Van Houdt's mean field of d choices knows nothing of Gecko: the emptiest of d blocks asked about must cost what it says.
+    /// Van Houdt's mean field of d choices does not model Gecko: taking the emptiest of d queried blocks must have
+    /// the cost that it predicts.
     #[test]
-    fn without_counters_cleaning_costs_what_the_mean_field_of_d_choices_says() {
+    fn cleaning_without_counters_matches_the_mean_field_of_d_choices() {
         let blocks = 1024;
         let cleaned = |counters: BlockCounters| {
             let mut settings = with(counters, "gecko", "greedy");
             settings.config.logical_pages = blocks * PAGES_PER_BLOCK * 7 / 10;
-            // So that blocks of metadata are few.
+            // Makes blocks of metadata rare.
             settings.config.page_bytes = 4096;
             let geometry = Geometry::flat(blocks, PAGES_PER_BLOCK, 4096);
             let flash = Nand::new(geometry, Wear::default(), Seed(1)).with_spare_area();
@@ -367,7 +369,7 @@ mod counters {
     }
 
     #[test]
-    fn they_take_as_much_ram_as_the_theory_says() {
+    fn ram_of_counters_matches_the_theory() {
         for (counters, theirs) in [
             (BlockCounters::Full, Counters::Full),
             (BlockCounters::None { choices: 9 }, Counters::None { choices: 9 }),
@@ -396,7 +398,7 @@ mod counters {
     }
 
     #[test]
-    fn what_means_nothing_is_refused() {
+    fn invalid_counter_settings_are_refused() {
         let refused = |counters: BlockCounters, validity: &str| -> String {
             with(counters, validity, "greedy").build(nand(BLOCKS)).err().expect("refused").key
         };

@@ -1,4 +1,5 @@
-//! Logarithmic Gecko beside a plain one that follows sections 3 and 3.1 of its paper: ordered maps and vectors, and no flash.
+//! Logarithmic Gecko compared with a plain implementation of sections 3 and 3.1 of its paper: ordered maps and
+//! vectors, without flash.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,7 +7,7 @@ use wearwell_base::seed::{Seed, below};
 use wearwell_base::units::{BlockId, Slot};
 use wearwell_engine::validity::{Gecko, GeckoConfig, MemoryFlash, PageSet, PageValidity};
 
-/// A Gecko entry: the pages of a part of a block that are invalid, and whether all that is older about the block is void.
+/// A Gecko entry: the invalid pages of a part of a block, and a flag that voids all older entries of the block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     erased: bool,
@@ -23,7 +24,7 @@ struct Run {
 struct Plain {
     config: GeckoConfig,
     buffer: BTreeMap<u64, Entry>,
-    /// The newest first.
+    /// Runs, the newest first.
     runs: Vec<Run>,
     reads: u64,
     writes: u64,
@@ -62,7 +63,7 @@ impl Plain {
         self.flush_if_full();
     }
 
-    /// Algorithm 3. Below the oldest run there is nothing for a flag to void, and nothing that an empty entry could hide.
+    /// Algorithm 3. Below the oldest run, a flag has nothing to void, and an empty entry nothing to hide.
     fn merge(&self, newer: &[(u64, Entry)], older: &[(u64, Entry)], is_oldest: bool) -> Vec<(u64, Entry)> {
         let mut merged: BTreeMap<u64, Entry> = older.iter().copied().collect();
         for &(key, entry) in newer {
@@ -82,7 +83,7 @@ impl Plain {
         merged.into_iter().collect()
     }
 
-    /// First keys of the pages: the parts of a block lie on one page.
+    /// Returns the first keys of the pages: all parts of a block are on one page.
     fn cut(&self, entries: &[(u64, Entry)]) -> Vec<u64> {
         let (mut pages, mut at) = (vec![entries.first().map_or(0, |entry| entry.0)], 0);
         while at + (self.config.page_entries() as usize) < entries.len() {
@@ -95,8 +96,8 @@ impl Plain {
         pages
     }
 
-    /// The buffer is merged with the runs of its level, and so on; of a merge that leads to others the pages are foreseen
-    /// (appendix A), or each result is written and read again.
+    /// Merges a full buffer with the runs of its level, and so on. In a cascade of merges, either the final merge is
+    /// foreseen (appendix A), or each intermediate result is written and read again.
     fn flush_if_full(&mut self) {
         if self.buffer.len() < self.config.page_entries() as usize {
             return;
@@ -126,7 +127,7 @@ impl Plain {
         self.runs.splice(..merged, [run]);
     }
 
-    /// The invalid pages of a block: a read of each run up to the first flag.
+    /// Returns the invalid pages of a block: a read of each run up to the first flag.
     fn query(&mut self, block: u32) -> Vec<u32> {
         let (keys, width) = (self.keys(block), self.config.part_pages());
         let mut found = Vec::new();
@@ -154,9 +155,9 @@ impl Plain {
     }
 }
 
-/// To the page: the engine's store writes and reads what the paper's text says, and no answer differs.
+/// The engine's store writes and reads exactly as many pages as the paper describes, and gives the same answers.
 #[test]
-fn it_reads_and_writes_what_the_papers_text_says() {
+fn gecko_reads_and_writes_as_many_pages_as_the_paper_says() {
     for (blocks, partitions, multiway) in
         [(256, 1, true), (256, 1, false), (300, 2, true), (300, 2, false), (128, 4, true), (509, 4, false)]
     {

@@ -1,4 +1,4 @@
-//! Wear levelling on FTLs with flash-resident tables: what it evens out, what it costs, and that no data is lost.
+//! Wear levelling on FTLs with flash-resident tables: its effect, its cost, and the absence of data loss.
 
 use wearwell_base::seed::{Seed, below};
 use wearwell_base::units::Lpn;
@@ -13,7 +13,7 @@ const BLOCKS: u32 = 96;
 const PAGES_PER_BLOCK: u32 = 16;
 const LOGICAL_PAGES: u32 = 1000;
 
-/// Pages that are written again and again; the others are written once.
+/// Number of pages that are written repeatedly; all others are written once.
 const HOT_PAGES: u32 = 100;
 
 type Ftl = PagedFtl<Nand<Content>>;
@@ -68,7 +68,8 @@ fn build(config: PagedConfig) -> Ftl {
     settings.build(nand.with_spare_area()).unwrap()
 }
 
-/// The FTL after `writes` writes of hot pages, and what it and its flash report. No page is lost.
+/// Returns the FTL after `writes` writes of hot pages, with the reports of FTL and flash. Checks that no page is
+/// lost.
 fn run(config: PagedConfig, writes: u64) -> (Ftl, Reports) {
     let mut ftl = build(config);
     let mut shadow = vec![Content::default(); LOGICAL_PAGES as usize];
@@ -105,7 +106,8 @@ fn outcome(reports: &Reports) -> Outcome {
     }
 }
 
-/// Static cold data leaves its blocks unworn unless wear is levelled, which takes extra writes.
+/// Checks that wear levelling reduces the spread of erases, at the cost of extra writes. Without it, blocks of static
+/// cold data stay unworn.
 fn levelling_narrows_the_spread(config: fn() -> PagedConfig) {
     let of = |wear: WearConfig| {
         let (_, reports) = run(PagedConfig { wear, ..config() }, 300_000);
@@ -113,7 +115,7 @@ fn levelling_narrows_the_spread(config: fn() -> PagedConfig) {
     };
     let none = of(WearConfig::default());
     assert_eq!(none.moved_pages, 0);
-    // A rotation knows nothing of wear: where a block's next turn finds it is chance, and chance evens out slowly.
+    // A rotation ignores wear: the block that it reaches next is random, and random choices even out slowly.
     for (name, wear, share, most) in [("scan", scan(4), 0.1, 1.5), ("start_gap", start_gap(5), 0.6, 2.5)] {
         let levelled = of(wear);
         let spreads = (f64::from(levelled.spread), f64::from(none.spread));
@@ -134,7 +136,7 @@ fn levelling_narrows_the_spread_of_gecko() {
     levelling_narrows_the_spread(gecko);
 }
 
-/// What costs nothing is what is not there: no look at a spare area, no other block opened, nothing more in reports.
+/// Without wear levelling there are no extra spare reads, no different blocks and no extra entries in reports.
 #[test]
 fn no_levelling_costs_nothing() {
     let (ftl, reports) = run(gecko(), 5_000);
@@ -145,12 +147,12 @@ fn no_levelling_costs_nothing() {
     assert_eq!(gecko().wear, WearConfig::None(NoLevelling::default()));
 }
 
-/// Appendix D: a spare area is read for every flash write, but for those of the last operation; and one for every erase,
-/// whose count the dynamic part wants to know.
+/// Appendix D: one spare area is read per flash write, except for those of the last operation, and one per erase if
+/// dynamic levelling needs the erase count.
 #[test]
-fn the_scan_reads_a_spare_area_for_every_write() {
+fn scan_reads_a_spare_area_for_every_write() {
     for (dynamic, scans_per_write) in [(false, 1), (true, 1), (true, 3)] {
-        // Too high a threshold for anything to be moved.
+        // A threshold so high that no block is moved.
         let wear = WearConfig::Scan(ScanConfig { threshold: u32::MAX, dynamic, scans_per_write });
         let (_, reports) = run(PagedConfig { wear, ..gecko() }, 20_000);
         let (report, counters) = (reports.layers[0].ftl.as_ref().unwrap(), &reports.layers[0].counters);
@@ -176,7 +178,7 @@ fn equal_runs_are_equal() {
     }
 }
 
-/// Levelling goes on after a power cut from what the spare areas say.
+/// Wear levelling continues after a power cut from the data in the spare areas.
 #[test]
 fn erase_timestamps_survive_a_power_cut() {
     use wearwell_engine::ftl::Restart;

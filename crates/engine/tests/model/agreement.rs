@@ -1,4 +1,4 @@
-//! Long runs agree with theory: uniform writes to 10,000 blocks and what the closed forms say.
+//! Long runs agree with theory: uniform writes to 10,000 blocks compared with closed forms.
 
 use crate::closed_forms;
 use crate::naive::observe::reports;
@@ -60,31 +60,31 @@ fn agrees(victim: &'static str, choices: u32, load: f64, pages_per_block: u32, t
 }
 
 #[test]
-fn ten_choices() {
+fn ten_choices_match_the_closed_form() {
     agrees("d_choices", 10, 0.9, 32, closed_forms::d_choices(0.9, 32, 10.0));
 }
 
 #[test]
-fn ten_choices_of_large_blocks_at_a_lower_load() {
+fn ten_choices_of_large_blocks_match_the_closed_form() {
     agrees("d_choices", 10, 0.7, 128, closed_forms::d_choices(0.7, 128, 10.0));
 }
 
 #[test]
-fn one_choice() {
+fn one_choice_matches_the_closed_form() {
     agrees("d_choices", 1, 0.9, 32, closed_forms::random(0.9));
 }
 
 #[test]
-fn random_victims() {
+fn random_victims_match_the_closed_form() {
     agrees("random", 1, 0.8, 16, closed_forms::random(0.8));
 }
 
 #[test]
-fn cyclic_cleaning() {
+fn cyclic_cleaning_matches_the_closed_form() {
     agrees("fifo", 1, 0.9, 32, closed_forms::fifo(0.9));
 }
 
 #[test]
-fn greedy() {
+fn greedy_matches_the_closed_form() {
     agrees("greedy", 1, 0.9, 32, closed_forms::greedy(0.9, 32));
 }

@@ -1,4 +1,4 @@
-//! A group of pages survives a cut whole or not at all, wherever the cut falls.
+//! A group of pages survives a power cut completely or not at all, wherever the cut happens.
 
 use crate::naive::cases::{Op, ops, setup};
 use crate::naive::rig::{Setup, Stamp};
@@ -14,7 +14,7 @@ use wearwell_engine::nand::Nand;
 
 type Page = Bytes<8>;
 
-/// Flash whose power fails after so many pages: the run in hand is cut there, and nothing works any more.
+/// Flash whose power fails after a number of pages: the current run is cut there, and every later operation fails.
 struct Cut {
     nand: Nand<Page>,
     pages_left: Option<usize>,
@@ -49,7 +49,7 @@ impl Medium for Cut {
             return self.nand.program(block, page, run);
         }
         if written > 0 {
-            // What was not written is not known to the pages before.
+            // The written pages of a cut group must not look complete.
             let group = if run.group == Group::None { Group::None } else { Group::GoesOn };
             let owners = run.owners.map(|owners| &owners[..written]);
             self.nand.program(block, page, Run { owners, data: &run.data[..written], group, ..run })?;
@@ -120,8 +120,8 @@ impl Medium for Cut {
     }
 }
 
-/// What the flash holds by the spare areas alone: the newest copy of each page, but for a group at the end of the log
-/// whose last page is missing.
+/// Returns the contents of the flash according to the spare areas alone: the newest copy of each page, except for a
+/// group at the end of the log whose last page is missing.
 fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
     let mut log = BTreeMap::new();
     let blocks = nand.blocks();
@@ -143,7 +143,8 @@ fn rebuilt(nand: &mut Nand<Page>) -> BTreeMap<Lpn, Page> {
     found
 }
 
-/// Contents before and after a group of `pages`, and what is found after a cut `cut` pages on; `None` if it fell later.
+/// Returns the contents before and after a group of `pages`, and those found after a cut `cut` pages into it; `None`
+/// if the cut came later.
 fn cut_in_group(setup: &Setup, ops: &[Op], pages: &[Lpn], cut: usize) -> Option<[BTreeMap<Lpn, Page>; 3]> {
     let medium = Cut { nand: setup.nand::<Page>().with_spare_area(), pages_left: None };
     let mut store = setup.engine_on(medium).expect("a setup within the documented limits");
@@ -171,7 +172,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn a_group_is_whole_or_not_there(
+    fn group_survives_completely_or_not_at_all(
         setup in setup(), ops in ops(10), first in any::<u32>(), length in any::<u32>(), step in 1..7u32,
     ) {
         let setup = Setup { reclaim: Reclaim::FreePool { low: 1, high: 2 }, blocks: setup.blocks + 4, ..setup };
@@ -188,7 +189,7 @@ proptest! {
 }
 
 #[test]
-fn a_group_longer_than_a_block_is_refused_and_changes_nothing() {
+fn group_longer_than_a_block_is_refused_and_changes_nothing() {
     let setup = Setup { reclaim: Reclaim::FreePool { low: 1, high: 2 }, blocks: 24, ..Setup::default() };
     let mut store = setup.engine::<Page>();
     let pages: Vec<Lpn> = (0..8).map(Lpn).collect();
@@ -201,7 +202,7 @@ fn a_group_longer_than_a_block_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_store_reclaimed_in_place_writes_no_groups() {
+fn store_with_in_place_reclaim_supports_no_groups() {
     let mut store = Setup::default().engine::<Page>();
     assert_eq!(store.atomic_pages(), 0);
     assert!(matches!(store.write_atomic(&[Lpn(0)], &[Page::stamp(1)], 0), Err(LayerError::NotAtomic { .. })));

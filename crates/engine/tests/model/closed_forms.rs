@@ -1,20 +1,20 @@
 //! Write amplification in closed form, or nearly so, for uniform random writes to a device of very many blocks.
 //!
-//! `load` is the share of physical pages that hold logical ones (rho of Van Houdt, 2013), `pages` the pages of
-//! a block (b), `E` the host writes between two victims; in all cases WA = b / E.
+//! `load` is the utilisation: logical over physical pages (rho of Van Houdt, 2013). `pages` is the number of pages in
+//! a block (b), and `E` the number of host writes between two victims; in all cases WA = b / E.
 
 use wearwell_theory::closed_forms as library;
 use wearwell_theory::{Classes, Drive};
 
-/// A victim drawn at random holds the average share of valid pages: WA = 1 / (1 - rho), for any block size.
-/// Van Houdt, SIGMETRICS 2013.
+/// Random victims: a victim holds the mean share of valid pages, so WA = 1 / (1 - rho) for any block size. Van Houdt,
+/// SIGMETRICS 2013.
 pub fn random(load: f64) -> f64 {
     1.0 / (1.0 - load)
 }
 
-/// Cyclic cleaning. A page survives one round of the device with probability 1 - x = exp(-x / rho), x being the share of
-/// dead pages that the round leaves, because WA = 1 / x and a round takes b N x host writes spread over b N rho
-/// logical pages. Robinson (1996); Menon (HPDC 1995).
+/// Cyclic cleaning. Let x be the share of invalid pages in victims; then WA = 1 / x, and a round of the device takes
+/// b N x host writes, spread over b N rho logical pages. A page survives one round with probability 1 - x = exp(-x /
+/// rho). Robinson (1996); Menon (HPDC 1995).
 pub fn fifo(load: f64) -> f64 {
     let mut dead = 1.0 - load;
     for _ in 0..10_000 {
@@ -32,7 +32,7 @@ pub fn fifo(load: f64) -> f64 {
 pub fn greedy(load: f64, pages: u32) -> f64 {
     let b = f64::from(pages);
     let valid = b * load;
-    // At j = b the balance has the solution x = b whatever the load: nothing written, nothing gained.
+    // At j = b the balance has the solution x = b for any load: nothing is written, nothing gained.
     let mut above = 1.0 / b;
     for j in (1..pages).rev().map(f64::from) {
         let x = (b - valid * (above + 1.0)) / (1.0 - valid / j);
@@ -46,16 +46,16 @@ pub fn greedy(load: f64, pages: u32) -> f64 {
 
 /// The fixed point of the d-choices mean field under uniform writes: Van Houdt (2013), eq. (3), (4), (7) with r = f.
 ///
-/// With E given, the blocks with j valid pages follow from those with more: what falls to level j, E (j+1) m_{j+1} / (b rho),
-/// either falls on or is selected with probability S_j^d - S_{j+1}^d. E is right when the blocks together hold
-/// b rho valid pages each on average; that sum falls as E rises.
+/// For a given E, the number of blocks with j valid pages follows from the numbers with more. The inflow to level j,
+/// E (j+1) m_{j+1} / (b rho), either falls further or is selected with probability S_j^d - S_{j+1}^d. E is correct if
+/// the blocks hold b rho valid pages each on average; that sum falls as E rises.
 pub fn d_choices(load: f64, pages: u32, choices: f64) -> f64 {
     let b = f64::from(pages);
     let host = bisect(0.0, b, |host| valid_pages(host / (b * load), pages, choices) < b * load);
     b / host
 }
 
-/// Mean valid pages of a block when a valid page dies at `rate` per victim.
+/// Returns the mean valid pages of a block if a valid page is invalidated at `rate` per victim.
 fn valid_pages(rate: f64, pages: u32, choices: f64) -> f64 {
     let (mut inflow, mut above, mut total) = (1.0, 0.0f64, 0.0);
     for j in (1..=pages).rev().map(f64::from) {
@@ -68,7 +68,7 @@ fn valid_pages(rate: f64, pages: u32, choices: f64) -> f64 {
     total
 }
 
-/// The least argument between `low` and `high` for which `beyond` holds, which it goes on doing above.
+/// Returns the smallest argument between `low` and `high` for which the monotonic condition `beyond` holds.
 fn bisect(mut low: f64, mut high: f64, beyond: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
@@ -83,16 +83,16 @@ fn closed_forms_give_published_numbers() {
     near(d_choices(0.9, 32, 10.0), 4.7365);
     near(d_choices(0.7, 128, 10.0), 1.8969);
     near(d_choices(0.9, 32, 1.0), 10.0);
-    // One page a block, closed form 1 / (1 - rho^d).
+    // With one page per block, the closed form is 1 / (1 - rho^d).
     near(d_choices(0.8, 1, 3.0), 1.0 / (1.0 - 0.8f64.powi(3)));
     near(fifo(0.9), 5.1787);
     near(random(0.9), 10.0);
-    // Ever more choices come as close to greedy as one likes.
+    // With many choices the result approaches greedy.
     assert!((d_choices(0.9, 32, 3000.0) / greedy(0.9, 32) - 1.0).abs() < 1e-3);
 }
 
 #[test]
-fn the_library_gives_the_same_numbers() {
+fn library_gives_the_same_numbers() {
     for pages in [2, 16, 128] {
         for load in [0.75, 0.9, 0.97] {
             let drive = Drive::new(pages, 1.0 - load).unwrap();

@@ -1,4 +1,4 @@
-//! Equal pages stored once: whatever is merged, each page reads back what was last written to it.
+//! Deduplication: each page reads back its last write, whatever is merged.
 
 mod figures;
 
@@ -28,9 +28,9 @@ struct Drive {
     logical_pages: u32,
     atomic_pages: u32,
     pages_per_block: u32,
-    /// Blocks beyond those that the store cannot do without.
+    /// Blocks in addition to those that the store requires.
     room: u32,
-    /// Marks of the pool.
+    /// Watermarks of the pool.
     marks: (u32, u32),
     seed: u64,
 }
@@ -52,7 +52,7 @@ impl Default for Drive {
 }
 
 impl Drive {
-    /// The store, asking `sharing` when it cleans if it is given.
+    /// Builds the store, whose cleaning consults `sharing`, if given.
     fn store(
         &self,
         pages: u32,
@@ -108,13 +108,13 @@ impl Drive {
     }
 }
 
-/// A drive and what it must hold.
+/// A drive and its expected contents.
 struct Rig {
     layer: Dedup,
     journal: Journal,
     shadow: Vec<Content>,
     random: Random,
-    /// Different contents that are written.
+    /// Number of different contents written.
     variety: u64,
 }
 
@@ -165,7 +165,7 @@ impl Rig {
         (own, dedup)
     }
 
-    /// Everything that must hold at any time, content apart.
+    /// Checks all invariants except contents.
     fn compare(&mut self) {
         self.layer.check().unwrap();
         let mut sharers: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
@@ -282,9 +282,9 @@ proptest! {
         }
     }
 
-    /// What cleaning merges does not depend on how writes are cut into calls, and equal seeds give equal runs.
+    /// Merges by cleaning do not depend on the grouping of writes into calls, and equal seeds give equal runs.
     #[test]
-    fn runs_do_not_depend_on_batches(drive in drives(), ops in ops(10)) {
+    fn results_do_not_depend_on_batches(drive in drives(), ops in ops(10)) {
         let sampled = drive.dedup["kind"] == "sampled";
         let run = |cut: usize| {
             let (mut layer, _) = drive.build_with(None);
@@ -308,9 +308,9 @@ proptest! {
     }
 }
 
-/// Where nothing is equal, all kinds do what the store does without them.
+/// Without equal pages, all kinds behave like a store without deduplication.
 #[test]
-fn unique_pages_cost_what_they_cost_without_deduplication() {
+fn unique_pages_cost_as_much_as_without_deduplication() {
     for victim in ["greedy", "d_choices", "random", "cost_benefit"] {
         for placement in ["single", "double", "references"] {
             let drive = |kind: &str| Drive {
@@ -343,7 +343,7 @@ fn unique_pages_cost_what_they_cost_without_deduplication() {
     }
 }
 
-/// Property tests are worth something only if what they are about happens.
+/// Verifies the property tests: the tested events must occur.
 #[test]
 fn duplicates_are_found_merged_promoted_and_counted() {
     let busy = |dedup: Value| {
@@ -379,7 +379,7 @@ fn duplicates_are_found_merged_promoted_and_counted() {
 }
 
 #[test]
-fn few_bits_corrupt_pages_unless_they_are_verified() {
+fn short_fingerprints_corrupt_pages_unless_verified() {
     for kind in ["inline", "cagc"] {
         let run = |verify: bool| {
             let index = json!({ "fingerprint_bits": 4, "verify": verify });
@@ -403,7 +403,7 @@ fn few_bits_corrupt_pages_unless_they_are_verified() {
 }
 
 #[test]
-fn each_hash_is_written_down() {
+fn each_hash_is_recorded() {
     for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
         let (mut layer, journal) = Drive { dedup: json!(kind), ..Drive::default() }.build_with(None);
         let mut random = Seed(4).random();

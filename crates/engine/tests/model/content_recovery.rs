@@ -1,4 +1,4 @@
-//! Equal pages stored once survive a power cut: the flash alone tells what every page holds.
+//! Deduplicated pages survive a power cut: all contents can be rebuilt from the flash alone.
 
 use crate::naive::cases::{Op, ops};
 use proptest::prelude::*;
@@ -18,18 +18,18 @@ use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{PlacementConfig, PlacementContext};
 use wearwell_engine::victim::VictimConfig;
 
-/// What a power cut would leave.
+/// Flash state after a power cut.
 struct Left {
     found: Vec<Found>,
     image: MapImage,
 }
 
-/// Flash that keeps the notes of spare areas, and from time to time what a power cut just there would leave.
+/// Flash that stores the notes of spare areas, and regularly records the state that a power cut would leave.
 struct Flash {
     nand: Nand<Content>,
     notes: Vec<Vec<Option<Note>>>,
     sharing: Sharing,
-    /// A cut before each operation whose number is a multiple of this.
+    /// Interval between recorded cuts, in operations.
     every: u64,
     operations: u64,
     cuts: Vec<Left>,
@@ -212,7 +212,8 @@ impl Drive {
     }
 }
 
-/// A drive, and what each page may hold after a power cut: what it held when the layer was flushed last, and all since.
+/// A drive, and the allowed contents of each page after a power cut: the content at the last flush, and all later
+/// ones.
 struct Rig {
     drive: Drive,
     layer: Dedup,
@@ -220,7 +221,7 @@ struct Rig {
     allowed: Vec<Vec<Content>>,
     random: Random,
     variety: u64,
-    /// Whether the log of the map is thrown away before it is recovered.
+    /// True if the log of the map is discarded before recovery.
     drops_log: bool,
     cuts: u64,
     wrong: u64,
@@ -234,7 +235,7 @@ impl Rig {
         Rig { drive, layer, flash, allowed, random, variety, drops_log, cuts: 0, wrong: 0 }
     }
 
-    /// In pieces, so that few pages are in doubt at each cut.
+    /// Executes the operation in pieces, so that few pages are uncertain at each cut.
     fn step(&mut self, op: &Op) {
         let pages = op.pages(self.layer.logical_pages());
         for pages in pages.chunks(40) {
@@ -339,10 +340,10 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Whatever was flushed is there after a power cut before any operation of the flash, unless it was changed since; and
-    /// nothing is there that was not written.
+    /// Flushed data survive a power cut before any flash operation, unless they were changed since, and no content
+    /// appears that was not written.
     #[test]
-    fn what_was_flushed_survives_a_cut_anywhere(
+    fn flushed_data_survive_a_power_cut_anywhere(
         drive in drives(), ops in ops(10), variety in prop::sample::select(&[1, 3, 20, 60, 1 << 40][..]),
     ) {
         let mut rig = Rig::new(drive, variety, false);
@@ -354,7 +355,7 @@ proptest! {
     }
 }
 
-/// A long history with all that needs a record.
+/// Runs a long random workload with all events that need a record.
 fn busy(kind: &str, drops_log: bool) -> (DedupReport, u64, u64) {
     let drive = Drive {
         dedup: json!({ "kind": kind, "map_log": true, "map_log_page_records": 12 }),
@@ -375,9 +376,9 @@ fn busy(kind: &str, drops_log: bool) -> (DedupReport, u64, u64) {
     (rig.report(), rig.cuts, rig.wrong)
 }
 
-/// Property tests are worth something only if what they are about happens.
+/// Verifies the property tests: the tested events must occur.
 #[test]
-fn without_the_log_pages_are_lost() {
+fn pages_are_lost_without_the_log() {
     for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
         let (report, cuts, wrong) = busy(kind, false);
         assert!(wrong == 0 && cuts > 50, "{kind}: {wrong} pages, {cuts} cuts");

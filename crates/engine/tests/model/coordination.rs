@@ -1,4 +1,4 @@
-//! Cleaning coordinated across logs: waiting for the log above, and victims that empty blocks below.
+//! Coordination of cleaning across layers: waiting for the log above, and victims that empty blocks below.
 
 use crate::naive::cases::ops;
 use crate::naive::observe::{observe, reports};
@@ -10,7 +10,8 @@ use wearwell_engine::layer::{Layer, LayerExt, no_data};
 use wearwell_engine::log::{Directory, Reclaim};
 use wearwell_engine::nand::Nand;
 
-/// Valid pages in the blocks that hold any of these pages, recounted from the directory, without these pages.
+/// Returns the valid pages in the blocks that hold any of these pages, without these pages, recounted from the
+/// directory.
 fn recounted(store: &Engine<Nand<()>>, trimmed: std::ops::Range<u32>) -> f64 {
     let holders: Vec<BlockId> = (0..store.blocks().len())
         .map(BlockId)
@@ -30,7 +31,7 @@ fn recounted(store: &Engine<Nand<()>>, trimmed: std::ops::Range<u32>) -> f64 {
 
 proptest! {
     #[test]
-    fn what_a_trim_would_leave_is_what_a_recount_finds(
+    fn left_valid_answer_matches_a_recount(
         ops in ops(25), first in 0..80u32, pages in 0..40u32, seed in any::<u64>(),
     ) {
         let setup = Setup { seed, ..Setup::default() };
@@ -44,9 +45,9 @@ proptest! {
         prop_assert!((found - recounted(&store, first..end)).abs() < 1e-12, "{found}");
     }
 
-    /// Both draw the same blocks and flash has nothing below.
+    /// Both policies draw the same blocks, and flash has no layer below.
     #[test]
-    fn on_flash_completing_is_d_choices(ops in ops(60), seed in any::<u64>()) {
+    fn completing_on_flash_behaves_like_d_choices(ops in ops(60), seed in any::<u64>()) {
         let stores = ["completing", "d_choices"].map(|victim| {
             let setup = Setup { seed, victim, choices: 10, ..Setup::default() };
             let mut store = setup.engine::<()>();
@@ -85,9 +86,9 @@ fn write_blocks(store: &mut Engine<Nand<()>>, blocks: u32) {
     }
 }
 
-/// 24 blocks, 16 of them full: 8 erased. Four more reach the low mark, seven the deferred one.
+/// 24 blocks, 16 of them full: 8 erased. Four more filled blocks reach the low mark, seven the deferred one.
 #[test]
-fn a_store_that_waits_cleans_from_the_deferred_mark_on() {
+fn waiting_store_cleans_from_the_deferred_mark_on() {
     for (deferred, blocks, cleans) in
         [(None, 4, false), (None, 5, true), (Some(1), 7, false), (Some(1), 8, true)]
     {
@@ -113,9 +114,9 @@ fn waiting_ends_with_the_last_log_above() {
     store.check().unwrap();
 }
 
-/// A store that was never told to wait does what one without the setting does.
+/// A store that never had to wait behaves like one without the setting.
 #[test]
-fn a_mark_that_is_never_needed_changes_nothing() {
+fn unused_deferred_mark_changes_nothing() {
     let stores = [None, Some(2)].map(|deferred| {
         let mut store = waiting_store(deferred);
         write_blocks(&mut store, 40);
@@ -125,7 +126,7 @@ fn a_mark_that_is_never_needed_changes_nothing() {
 }
 
 #[test]
-fn a_mark_out_of_range_is_refused() {
+fn deferred_mark_out_of_range_is_refused() {
     for (deferred, reclaim) in [
         (0, Reclaim::FreePool { low: 2, high: 2 }),
         (2, Reclaim::FreePool { low: 2, high: 2 }),

@@ -1,4 +1,4 @@
-//! Layers without a log of their own: what they pass on is what arrives, and nothing is lost.
+//! Layers without a log of their own: they pass on all requests and lose nothing.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::observe::reports;
@@ -51,7 +51,7 @@ fn check(layer: &mut dyn Layer<Page>, shadow: &[Page]) {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_and_counted(
+    fn written_pages_are_read_back_and_counted(
         ops in ops(20), seed in any::<u64>(), object_pages in 1..40u32, classes in 1..6u8, trims in 1..4u32,
     ) {
         for mut layer in layers(seed, object_pages, classes, trims) {
@@ -80,7 +80,7 @@ proptest! {
 }
 
 #[test]
-fn a_page_too_far_is_refused_and_changes_nothing() {
+fn page_out_of_range_is_refused_without_effect() {
     for mut layer in layers(1, 8, 4, 1) {
         let pages = layer.logical_pages();
         let far = [Lpn(0), Lpn(pages)];

@@ -1,4 +1,4 @@
-//! The smallest and the fullest stores, and what is refused.
+//! The smallest and the fullest stores, and refused requests and settings.
 
 use crate::naive::cases::Op;
 use crate::naive::observe::observe;
@@ -20,7 +20,7 @@ fn play(setup: &Setup, ops: &[Op]) -> Rig<Bytes<8>> {
     rig
 }
 
-/// The smallest store that is accepted, whose logical pages fill all blocks it can spare.
+/// Returns the smallest accepted store, whose logical pages fill all blocks that are not needed as reserve.
 fn smallest(pages_per_block: u32, streams: Streams, reclaim: Reclaim, victim: &'static str) -> Setup {
     let reserve = match reclaim {
         Reclaim::InPlace => streams.count(),
@@ -39,7 +39,7 @@ fn smallest(pages_per_block: u32, streams: Streams, reclaim: Reclaim, victim: &'
 }
 
 #[test]
-fn one_page_blocks_and_one_page_stores() {
+fn stores_with_one_page_or_one_page_blocks_work() {
     let pool = Reclaim::FreePool { low: 1, high: 2 };
     for victim in POLICIES {
         for pages_per_block in [1, 2, 5] {
@@ -60,10 +60,10 @@ fn one_page_blocks_and_one_page_stores() {
     }
 }
 
-/// What cleaning needs is as little as is demanded: with all logical pages stored, any workload goes on for ever. One
-/// block among many with a dead page is hard to find at random, and the engine must not lose patience before.
+/// The demanded reserve suffices: with all logical pages stored, any workload runs for ever. The only block with an
+/// invalid page is hard to find at random, and the engine must not give up before it is found.
 #[test]
-fn a_full_store_never_runs_out_of_space() {
+fn full_store_never_runs_out_of_space() {
     for victim in POLICIES {
         for pages_per_block in [1, 3] {
             for (streams, reclaim) in [
@@ -96,7 +96,7 @@ fn a_full_store_never_runs_out_of_space() {
 }
 
 #[test]
-fn a_batch_may_be_larger_than_the_device_and_repeat_pages() {
+fn batch_may_exceed_the_device_and_repeat_pages() {
     let rig = play(&Setup::default(), &[Op::Sequence(3, 10_000), Op::Write(vec![4; 300], 0)]);
     assert_eq!(observe(&rig.engine).counters.incoming(Operation::Write), 800 + 300);
     assert_eq!(observe(&rig.engine).mapped_pages, 80);
@@ -124,7 +124,7 @@ fn everything_trimmed_can_be_written_again() {
 }
 
 #[test]
-fn an_empty_batch_is_nothing_and_a_page_too_far_changes_nothing() {
+fn empty_batch_and_page_out_of_range_change_nothing() {
     let setup = Setup::default();
     let mut engine = setup.engine::<Bytes<8>>();
     engine.write(&[Lpn(79)], &[Bytes([7; 8])], 0).unwrap();
@@ -145,7 +145,7 @@ fn an_empty_batch_is_nothing_and_a_page_too_far_changes_nothing() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_with_the_numbers() {
+fn impossible_setups_are_refused_with_the_numbers() {
     let refused =
         |setup: Setup| setup.engine_on::<Nand<()>>(setup.nand()).err().expect("refused").to_string();
     let full = refused(Setup { logical_pages: 16 * 7, ..Setup::default() });

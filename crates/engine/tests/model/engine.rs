@@ -1,4 +1,4 @@
-//! Engine and naive model agree on everything observable after each of any sequence of operations.
+//! Engine and naive model agree on everything observable after each operation of any sequence.
 
 use crate::naive::cases::{Op, ops, setup};
 use crate::naive::observe::observe;
@@ -22,19 +22,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1200))]
 
     #[test]
-    fn agrees_with_page_contents(setup in setup(), ops in ops(14)) {
+    fn engine_agrees_with_page_contents(setup in setup(), ops in ops(14)) {
         agree::<Bytes<8>>(&setup, &ops);
     }
 
     #[test]
-    fn agrees_in_counting_runs(setup in setup(), ops in ops(14)) {
+    fn engine_agrees_in_counting_runs(setup in setup(), ops in ops(14)) {
         agree::<()>(&setup, &ops);
     }
 }
 
-/// The property tests are worth something only if their stores clean, spill and meet full victims.
+/// Verifies the property tests: their stores must clean, spill and meet full victims.
 #[test]
-fn a_full_store_cleans_in_every_arrangement() {
+fn full_store_cleans_in_every_arrangement() {
     let pool = Reclaim::FreePool { low: 1, high: 2 };
     let mut spilled = 0;
     for victim in ["greedy", "d_choices", "fifo", "random"] {

@@ -12,9 +12,10 @@ use wearwell_engine::log::Reclaim;
 type Page = Bytes<8>;
 
 proptest! {
-    /// What is there is the newest version, what is not was evicted or trimmed, and nothing is ever moved.
+    /// A page that is present has its newest version, an absent page was evicted or trimmed, and no page is ever
+    /// moved.
     #[test]
-    fn a_page_is_the_newest_or_gone(
+    fn page_is_the_newest_version_or_gone(
         ops in ops(30), victim in prop::sample::select(&["fifo", "greedy", "random"][..]), seed in any::<u64>(),
     ) {
         let setup = Setup {
@@ -33,7 +34,7 @@ proptest! {
                 }
                 Op::Read(_) | Op::Flush => {}
                 _ => {
-                    // Page by page, so that what a write evicts can be told from what it writes.
+                    // Page by page, to distinguish the pages that a write evicts from those that it writes.
                     for page in pages {
                         version += 1;
                         replaced += u64::from(shadow[page.index()] != Page::default());
@@ -53,7 +54,7 @@ proptest! {
             store.check().unwrap();
         }
         let report = &reports(&store).layers[0];
-        // A write may evict the version that it replaces, which nobody misses.
+        // A write may evict the version that it replaces, which is not counted as gone.
         let evicted = report.evicted_pages.unwrap();
         prop_assert!((gone..=gone + replaced).contains(&evicted), "{} evicted, {} gone", evicted, gone);
         prop_assert_eq!(report.counters.outgoing(Cause::Cleaning, Operation::Write), 0);
@@ -62,7 +63,7 @@ proptest! {
 }
 
 #[test]
-fn what_must_not_be_lost_refuses_eviction() {
+fn store_that_must_keep_its_pages_refuses_eviction() {
     let setup = Setup { evict: true, ..Setup::default() };
     assert_eq!(setup.engine_on(setup.nand::<()>()).err().expect("in place").key, "evict");
 }

@@ -1,4 +1,5 @@
-//! A medium refuses what flash cannot do: any sequence of operations, legal or not, beside a table of the rules.
+//! Media refuse what flash does not support: any sequence of operations, legal or not, compared with a table of the
+//! rules.
 
 use crate::naive::rig::Setup;
 use proptest::prelude::*;
@@ -17,7 +18,7 @@ enum Op {
     Count { block: u32, pages: u32 },
 }
 
-/// What flash allows: the content of the programmed pages of each block, `None` for a bad block.
+/// Rules of flash: content of the programmed pages of each block, `None` for a bad block.
 struct Rules {
     pages_per_block: u32,
     endurance: Option<u32>,
@@ -70,11 +71,11 @@ impl Rules {
     }
 }
 
-/// Block and page numbers around the edges, and beyond all of them.
+/// Draws block and page numbers around and beyond the limits.
 fn ops(blocks: u32, pages_per_block: u32) -> impl Strategy<Value = Vec<Op>> {
     let block = || prop_oneof![20 => 0..blocks, 1 => blocks..blocks + 2, 1 => Just(u32::MAX)];
     let page = move || prop_oneof![20 => 0..pages_per_block + 2, 1 => u32::MAX - 1..=u32::MAX];
-    // Half of the programs start at the page that an eager writer would take next; see `next`.
+    // Half of the programs start at the next unwritten page; see `next`.
     let start = prop_oneof![page(), Just(NEXT)];
     prop::collection::vec(
         prop_oneof![
@@ -132,7 +133,7 @@ fn follow_rules<M: Medium<Payload = Bytes<8>>>(medium: &mut M, rules: &mut Rules
                 assert_eq!(contents, rules.read(block, pages), "{op:?}");
             }
             Op::Count { block, pages } => {
-                // Which pages are counted is of no interest, so only the last one must be there.
+                // Which pages are counted does not matter, so that only the last one must exist.
                 let last = pages.checked_sub(1);
                 let answer = medium.read(BlockId(block), Pages::Counted(pages), Cause::Host, &mut out);
                 assert_eq!(answer, rules.read(block, last.as_slice()).map(|_| ()), "{op:?}");
@@ -147,7 +148,7 @@ fn follow_rules<M: Medium<Payload = Bytes<8>>>(medium: &mut M, rules: &mut Rules
     }
 }
 
-/// Flash and its rules, `bad` of the blocks being bad from the factory.
+/// Creates flash and its rules, with `bad` factory bad blocks.
 fn flash(
     (blocks, pages_per_block): (u32, u32),
     endurance: Option<u32>,
@@ -185,7 +186,7 @@ proptest! {
 
     /// Segments of another layer look like flash that is never bad.
     #[test]
-    fn segments_refuse_the_same(ops in ops(3, 8), trim: bool) {
+    fn segments_refuse_like_flash(ops in ops(3, 8), trim: bool) {
         let lower: Box<dyn Layer<Bytes<8>>> = Box::new(Setup::default().engine::<Bytes<8>>());
         let blocks = lower.logical_pages() / 8;
         let mut rules = Rules {
@@ -199,7 +200,7 @@ proptest! {
 }
 
 #[test]
-fn a_spare_area_wants_an_owner_for_every_page() {
+fn spare_area_requires_an_owner_for_every_page() {
     let mut nand = Nand::new(Geometry::flat(2, 4, 4096), Wear::default(), Seed(1)).with_spare_area();
     for owners in [None, Some(&[Lpn(3)][..])] {
         let run = Run {

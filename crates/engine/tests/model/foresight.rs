@@ -1,4 +1,4 @@
-//! What knows the future on whole drives, beside what does not.
+//! Policies with knowledge of the future on whole drives, compared with policies without.
 
 use serde_json::{Value, json};
 use wearwell_base::config::StoreSize;
@@ -40,7 +40,8 @@ impl Future for Uniform {
     }
 }
 
-/// Write amplification over three drive writes after a warm-up of three, on a drive of so many blocks with a tenth to spare.
+/// Returns the write amplification over three drive writes after a warm-up of three, on a drive of `blocks` blocks
+/// with 10 % spare space.
 fn write_amplification(blocks: u32, placement: &Value, victim: &Value) -> f64 {
     let logical_pages = blocks * PAGES_PER_BLOCK / 10 * 9;
     let size = StoreSize { blocks, pages_per_block: PAGES_PER_BLOCK, logical_pages, seed: Seed(1) };
@@ -81,9 +82,9 @@ fn rewrites_become_negligible_as_drives_grow() {
     assert!(rewritten[5] < 0.01 && rewritten[0] > 10.0 * rewritten[5], "{rewritten:?}");
 }
 
-/// Greedy is the best deterministic algorithm that knows nothing, and under uniform writes there is nothing to know.
+/// Greedy is the best deterministic algorithm without foreknowledge, and uniform writes cannot be predicted.
 #[test]
-fn knowing_the_future_beats_greedy_and_half_knowing_it_is_between() {
+fn known_future_beats_greedy_and_partial_knowledge_is_between() {
     let greedy = json!("greedy");
     let of = |placement: Value, victim: &Value| write_amplification(512, &placement, victim);
     let blind = of(json!("double"), &greedy);
@@ -91,8 +92,8 @@ fn knowing_the_future_beats_greedy_and_half_knowing_it_is_between() {
     let exact = of(json!("death_windows"), &greedy);
     let predicted = |error: f64| of(json!({"kind": "predicted_windows", "error": error}), &greedy);
     let by_error = [0.0, 0.1, 0.5, 2.0, 1000.0].map(predicted);
-    // Where all deaths are within reach when pages are written, exact predictions are the future, but for a page that is moved in the
-    // middle of being written over.
+    // If all invalidations are within the look-ahead when pages are written, exact predictions equal foreknowledge,
+    // except for a page that is moved while it is being overwritten.
     let far = |kind: &str, error: Option<f64>| {
         let mut settings = json!({"kind": kind, "look_ahead": 30.0});
         error.into_iter().for_each(|error| settings["error"] = json!(error));
@@ -103,7 +104,7 @@ fn knowing_the_future_beats_greedy_and_half_knowing_it_is_between() {
     assert!(exact < paper && paper < 1.05 * blind, "{exact}, {paper}, {blind}");
     assert!(by_error.windows(2).all(|pair| pair[0] < 1.02 * pair[1]), "{by_error:?}");
     assert!(by_error[2] < 0.95 * blind, "{by_error:?} beside {blind}");
-    // Worthless, they cost no more than a stream or two that stay half empty.
+    // Useless predictions cost no more than one or two streams that stay half empty.
     assert!(by_error[4] < 1.03 * blind, "{by_error:?} beside {blind}");
     assert!(of(json!("death_windows"), &json!("foresight")) < exact);
 }

@@ -1,4 +1,4 @@
-//! Cleaning ahead, in idle time.
+//! Cleaning ahead in idle time.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::rig::{Setup, Stamp, Streams};
@@ -12,9 +12,9 @@ type Page = Bytes<8>;
 const LOGICAL_PAGES: u32 = 60;
 
 proptest! {
-    /// It loses nothing, ends by itself, and does nothing where it was not asked for.
+    /// Cleaning ahead loses nothing, terminates, and does nothing unless configured.
     #[test]
-    fn cleaning_ahead_keeps_what_is_stored(
+    fn cleaning_ahead_preserves_stored_pages(
         ops in ops(30), idle in 2..6u32, every in 1..4usize,
         victim in prop::sample::select(&["fifo", "greedy", "random", "cost_benefit"][..]), seed in any::<u64>(),
     ) {
@@ -40,7 +40,7 @@ proptest! {
                 }
             }
             if at % every == 0 {
-                // Each victim but the last gains a page at least.
+                // Each victim except the last gains at least one page.
                 let most = setup.blocks * setup.pages_per_block;
                 let cleaned = (0..=most).take_while(|_| LayerExt::clean_ahead(&mut store).unwrap()).count();
                 prop_assert!(cleaned <= most as usize);

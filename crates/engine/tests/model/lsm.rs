@@ -1,4 +1,4 @@
-//! A log-structured merge tree on an FTL, beside a naive one that knows nothing of extents and copies lists.
+//! A log-structured merge tree on an FTL, compared with a naive tree that copies lists and ignores extents.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::observe::reports;
@@ -11,16 +11,16 @@ use wearwell_engine::layer::{Bytes, Layer, LayerError};
 use wearwell_engine::log::{LevelSizes, LsmConfig, LsmTree, Shape};
 use wearwell_engine::nand::{Nand, Wear};
 
-/// A key and its version, or its death.
+/// A key with its version, or `None` for a tombstone.
 type Entry = (u32, Option<u64>);
 type Table = Vec<Entry>;
 type Run = Vec<Table>;
 
 struct Naive {
     config: LsmConfig,
-    /// What the memtable or the log store has.
+    /// Content of the memtable or the log store.
     fresh: BTreeMap<u32, Option<u64>>,
-    /// Pages in the log, and tombstones that are not yet in it.
+    /// Pages in the log, and tombstones not yet in the log.
     log: (u32, u32),
     /// Runs of each level, the newest first.
     levels: Vec<Vec<Run>>,
@@ -109,7 +109,7 @@ impl Naive {
         self.counters.add_outgoing(cause, operation, amount as u64);
     }
 
-    /// Cuts sorted entries into tables and counts their writing.
+    /// Cuts sorted entries into tables and counts their writes.
     fn write_run(&mut self, entries: impl IntoIterator<Item = Entry>, cause: Cause) -> Run {
         let mut run = Run::new();
         for entry in entries {
@@ -271,7 +271,7 @@ impl Naive {
         self.push_down(runs, 1);
     }
 
-    /// Merges runs with what they meet in a level; a single one that meets nothing moves.
+    /// Merges runs with the overlapping tables of a level; a single run without overlap moves unchanged.
     fn push_down(&mut self, mut runs: Vec<Run>, to: usize) {
         let keys = runs.iter().flatten().map(|table| range(table));
         let keys = keys.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap();
@@ -290,7 +290,7 @@ impl Naive {
         self.put(to, stays);
     }
 
-    /// Content of a page, and that it was read.
+    /// Returns the content of a page and counts the read.
     fn read(&mut self, key: u32) -> u64 {
         self.counters.add_incoming(Operation::Read, 1);
         let below = self.silt() || !self.fresh.contains_key(&key);
@@ -302,7 +302,7 @@ impl Naive {
 
 type Stack<P> = (LsmTree<P>, Naive);
 
-/// An FTL with more room than the tree needs, so that it never squeezes its last level.
+/// Creates an FTL with more room than the tree needs, so that the last level is never squeezed.
 fn lower<P: Stamp>(wear: Wear) -> Engine<Nand<P>> {
     Setup { blocks: 520, pages_per_block: 12, logical_pages: 6000, wear, ..Setup::default() }.engine()
 }
@@ -405,13 +405,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn agrees_with_a_naive_tree(config in configs(), ops in ops(10)) {
+    fn tree_agrees_with_a_naive_tree(config in configs(), ops in ops(10)) {
         drive::<Bytes<8>>(config, &ops);
         drive::<()>(config, &ops);
     }
 }
 
-/// The property is worth something only if trees merge down to their last level.
+/// Verifies the property test: trees must merge down to their last level.
 #[test]
 fn every_shape_fills_its_last_level() {
     let leveled = |sizes| Shape::Leveled { level0_runs: 2, ratio: 3, sizes };
@@ -439,7 +439,7 @@ fn every_shape_fills_its_last_level() {
 }
 
 #[test]
-fn a_tree_on_a_dying_drive_keeps_what_it_wrote() {
+fn tree_on_a_failing_drive_keeps_its_data() {
     let config = LsmConfig {
         logical_pages: 200,
         page_bytes: 64,

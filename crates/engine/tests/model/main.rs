@@ -1,4 +1,4 @@
-//! The engine beside a naive model of itself, beside itself in its other forms, and beside closed forms.
+//! The engine compared with a naive model, with its other monomorphised instances, and with closed forms.
 
 mod agreement;
 mod atomic;

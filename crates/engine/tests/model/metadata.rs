@@ -1,4 +1,4 @@
-//! A log that writes metadata: counted by hand, and beside its user's pages, which must survive it.
+//! A log with metadata: metadata writes counted by hand, and survival of the user's pages.
 
 use super::stack::{Stack, drive, trims};
 use crate::naive::cases::ops;
@@ -14,7 +14,7 @@ use wearwell_engine::log::{
 
 const PAGE_BYTES: u32 = 32;
 
-/// A log with its metadata on an FTL, and the pages of its segments.
+/// A log with metadata on an FTL, with the size of its segments.
 #[derive(Debug)]
 struct Case {
     plan: MetadataPlan,
@@ -23,7 +23,7 @@ struct Case {
 }
 
 impl Case {
-    /// `None` if the metadata leaves too little room.
+    /// Creates the case; `None` if the metadata leave too little room.
     fn new(layout: MetadataLayout, shape: [u32; 3], load: f64, upper: Setup, lower: Setup) -> Option<Self> {
         let [segment_pages, segments, pages_per_block] = shape;
         let pages_below = segment_pages * segments;
@@ -46,7 +46,7 @@ impl Case {
     }
 }
 
-/// Segments of 4 pages, 40 of them, one stream.
+/// Creates a log with 40 segments of 4 pages and one stream.
 fn small(layout: MetadataLayout) -> Stack<()> {
     let upper = Setup { reclaim: Reclaim::FreePool { low: 1, high: 1 }, ..Setup::default() };
     let layout = MetadataLayout { table_copies: 1, ..layout };
@@ -63,7 +63,7 @@ fn metadata(stack: &Stack<()>) -> MetadataReport {
 }
 
 #[test]
-fn a_summary_in_the_area_is_written_when_its_segment_is_full() {
+fn summary_in_the_area_is_written_when_its_segment_is_full() {
     let layout =
         MetadataLayout { summary_bytes_per_page: 8, summary: SummaryPlace::Area, ..Default::default() };
     let mut stack = small(layout);
@@ -76,7 +76,7 @@ fn a_summary_in_the_area_is_written_when_its_segment_is_full() {
 }
 
 #[test]
-fn a_summary_in_the_segment_comes_before_its_pages_in_one_run() {
+fn summary_in_the_segment_precedes_its_pages_in_one_run() {
     let mut stack = small(MetadataLayout { summary_bytes_per_page: 8, ..Default::default() });
     assert_eq!(metadata(&stack).in_segment_pages, 40, "a page of four, for the three others");
     write(&mut stack, &[0, 1, 2, 3, 4, 5]);
@@ -85,7 +85,7 @@ fn a_summary_in_the_segment_comes_before_its_pages_in_one_run() {
     assert_eq!((arrivals.written_pages, arrivals.sequential_pages), (8, 7));
 }
 
-/// Four entries a page of the map, two segments a page of segment information, a checkpoint every four pages.
+/// Four entries per page of the map, two segments per page of segment information, a checkpoint every four pages.
 fn tables(map: TablePlace, tables: TablePlace) -> MetadataLayout {
     MetadataLayout {
         map_entry_bytes: 8,
@@ -100,12 +100,12 @@ fn tables(map: TablePlace, tables: TablePlace) -> MetadataLayout {
 }
 
 #[test]
-fn a_checkpoint_writes_the_pages_of_tables_that_changed() {
+fn checkpoint_writes_the_pages_of_tables_that_changed() {
     let mut stack = small(tables(TablePlace::Area, TablePlace::Area));
     write(&mut stack, &[0, 1, 2, 3]);
     let first = metadata(&stack);
     assert_eq!((first.map_pages, first.segment_info_pages, first.checkpoint_pages), (1, 1, 3));
-    // The second segment, and a page that dies in the first: one page of segment information.
+    // The second segment, and an invalidated page in the first: one page of segment information.
     write(&mut stack, &[0, 4, 8, 12]);
     let second = metadata(&stack);
     assert_eq!((second.map_pages, second.segment_info_pages, second.checkpoint_pages), (5, 2, 6));
@@ -113,7 +113,7 @@ fn a_checkpoint_writes_the_pages_of_tables_that_changed() {
 }
 
 #[test]
-fn a_map_in_the_log_is_appended_and_has_its_own_index() {
+fn map_in_the_log_is_appended_and_has_its_own_index() {
     let layout = MetadataLayout { map_index_bytes: 16, ..tables(TablePlace::InLog, TablePlace::Area) };
     let mut stack = small(layout);
     write(&mut stack, &[0, 1, 2, 3]);
@@ -121,14 +121,14 @@ fn a_map_in_the_log_is_appended_and_has_its_own_index() {
     // The page of the map opens the second segment; its index is another page.
     assert_eq!((first.map_pages, first.segment_info_pages, first.checkpoint_pages), (2, 1, 3));
     write(&mut stack, &[0, 4, 8, 12]);
-    // Four pages of the map, the first two of them in one page of the index, the others in another.
+    // Four pages of the map, the first two in one page of the index, the others in another.
     assert_eq!(metadata(&stack).map_pages, 2 + 4 + 2);
     let report = &reports(&stack).layers[0];
     assert_eq!(report.mapped_pages, 7, "the user's pages alone");
     assert_eq!(report.counters.outgoing(Cause::LogMetadata, Operation::Write), metadata(&stack).written());
 }
 
-/// A map and trees of eight entries a page, and a checkpoint for each segment that is cleaned.
+/// Creates a log with eight entries per page of map and trees, and a checkpoint for each cleaned segment.
 fn nilfs2(logical_share: f64) -> Stack<()> {
     let layout = MetadataLayout {
         map_entry_bytes: 4,
@@ -144,16 +144,16 @@ fn nilfs2(logical_share: f64) -> Stack<()> {
 }
 
 #[test]
-fn what_is_cleaned_is_written_with_a_checkpoint() {
+fn cleaned_segments_are_followed_by_a_checkpoint() {
     let mut stack = nilfs2(0.3);
     let pages = stack.logical_pages();
-    // Without cleaning nothing is due.
+    // Without cleaning no checkpoint is due.
     write(&mut stack, &[0, 1, 2]);
     assert_eq!(metadata(&stack).checkpoints, 0);
     (0..4000u32).for_each(|page| write(&mut stack, &[page.wrapping_mul(2_654_435_761) % pages]));
     let report = &reports(&stack).layers[0];
     let (counts, erases) = (metadata(&stack), report.counters.outgoing(Cause::Cleaning, Operation::Erase));
-    // A segment that has to be cleaned for a checkpoint's own pages is the next one's.
+    // A segment that must be cleaned for a checkpoint's own pages counts for the next checkpoint.
     assert!(
         counts.checkpoints <= erases && 2 * counts.checkpoints > erases,
         "{} {erases}",
@@ -163,7 +163,7 @@ fn what_is_cleaned_is_written_with_a_checkpoint() {
 }
 
 #[test]
-fn cleaning_that_gains_less_than_its_checkpoints_take_is_told() {
+fn cleaning_that_gains_less_than_its_checkpoints_is_reported() {
     let mut stack = nilfs2(1.0);
     let pages = stack.logical_pages();
     let mut order = (0..40_000u32).map(|page| Lpn(page.wrapping_mul(2_654_435_761) % pages));
@@ -191,7 +191,7 @@ fn layouts() -> impl Strategy<Value = MetadataLayout> {
             (f2fs, (frees, tree_entry_bytes, after_cleaned)),
         )| {
             let (packed, journal_bytes, inode, on_flush) = f2fs;
-            // Without what each needs it is left out.
+            // Options are disabled without their prerequisites.
             let packed = packed && bytes.0 > 0;
             let in_log = map == TablePlace::InLog && bytes.1 > 0;
             MetadataLayout {
@@ -238,7 +238,7 @@ prop_compose! {
     }
 }
 
-/// Cleaning may call for more checkpoints than it makes room for.
+/// Error if cleaning causes more checkpoints than it makes room for.
 fn overrun() -> LayerError {
     MediumError::Overrun.into()
 }
@@ -247,7 +247,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_global_rejects: 100_000, ..ProptestConfig::with_cases(160) })]
 
     #[test]
-    fn what_is_written_survives_the_metadata(
+    fn user_pages_survive_the_metadata(
         case in cases().prop_filter_map("no room", |case| case),
         ops in ops(7),
         trim in trims(),
@@ -258,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    fn batches_change_nothing(case in cases().prop_filter_map("no room", |case| case), step in 1..50usize) {
+    fn batches_do_not_change_the_result(case in cases().prop_filter_map("no room", |case| case), step in 1..50usize) {
         let pages: Vec<Lpn> =
             (0..3000u32).map(|page| Lpn(page.wrapping_mul(2_654_435_761) % case.upper.logical_pages)).collect();
         let counts = [3000, step].map(|step| {
@@ -272,7 +272,7 @@ proptest! {
     }
 }
 
-/// Streams that do not tell pages apart: the streams alone make the difference.
+/// Streams that do not separate pages: the number of streams alone makes the difference.
 #[test]
 fn more_streams_write_more_metadata() {
     let layout = MetadataLayout {

@@ -1,4 +1,4 @@
-//! Two stores that share a third by partitions, beside three naive stores that hand each other what they ask.
+//! Two stores on partitions of a third, compared with three naive stores that pass on their requests.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::observe::observe;
@@ -10,12 +10,12 @@ use wearwell_engine::counters::Operation;
 use wearwell_engine::layer::{Bytes, Layer, LayerError, Reports};
 use wearwell_engine::log::{Partition, Reclaim, Segments, Shared, TrimRule};
 
-/// A store on a partition, with its naive twin.
+/// A store on a partition, with its naive counterpart.
 struct User<P: Stamp> {
     engine: Engine<Segments<P>>,
     model: Model,
     picks: Picks,
-    /// First page of its partition, and pages of its segments.
+    /// First page of its partition, and pages per segment.
     first: u32,
     segment_pages: u32,
     trim: bool,
@@ -26,12 +26,12 @@ struct Pair<P: Stamp> {
     shared: Shared<P>,
     lower: Model,
     lower_picks: Picks,
-    /// One past the last page of each partition.
+    /// End page of each partition.
     ends: Vec<u32>,
     version: u64,
 }
 
-/// Two upper stores with the pages that each has beyond its last segment, and the lower one.
+/// Two upper stores with the number of unused pages after the last segment of each, and the lower store.
 #[derive(Clone, Debug)]
 struct Shape {
     uppers: [(Setup, u32, bool); 2],
@@ -60,7 +60,8 @@ impl<P: Stamp> Pair<P> {
         Pair { users, shared, lower, lower_picks, ends, version: 0 }
     }
 
-    /// Gives engine and model of user `at` the operation, and the lower model what the upper one asked for.
+    /// Executes the operation on engine and model of user `at`, and passes the upper model's requests to the lower
+    /// model.
     fn step(&mut self, at: usize, op: &Op) -> Result<(), LayerError> {
         let user = &mut self.users[at];
         let pages = op.pages(user.model.config.logical_pages);
@@ -87,7 +88,7 @@ impl<P: Stamp> Pair<P> {
         self.hand_down(at)
     }
 
-    /// Does to the lower model what the upper one asked for.
+    /// Executes the requests of the upper model on the lower model.
     fn hand_down(&mut self, at: usize) -> Result<(), LayerError> {
         let user = &mut self.users[at];
         self.lower.picks.append(&mut self.lower_picks.lock().unwrap());
@@ -114,7 +115,7 @@ impl<P: Stamp> Pair<P> {
         Ok(())
     }
 
-    /// Reads the pages from engine and model of user `at`.
+    /// Reads the pages from engine and model of user `at`, and compares them.
     fn read(&mut self, at: usize, pages: &[Lpn]) -> Result<(), LayerError> {
         let user = &mut self.users[at];
         let mut data = Vec::new();
@@ -125,7 +126,7 @@ impl<P: Stamp> Pair<P> {
         self.hand_down(at)
     }
 
-    /// `[cause][owner]`, from the list of everything that was moved.
+    /// Returns the moved pages, `[cause][owner]`, from the list of all moves.
     fn moved_pages(&self) -> Vec<Vec<u64>> {
         let count = |cause: usize, owner: usize| {
             let range = [0, self.ends[0]][owner]..self.ends[owner];
@@ -165,7 +166,8 @@ impl<P: Stamp> Pair<P> {
         self.conserved(&reports);
     }
 
-    /// What the upper stores sent is what came in through their partitions, and that is what the lower one took.
+    /// Checks that the requests of the upper stores, the partitions' incoming requests and those of the lower store
+    /// agree.
     fn conserved(&self, reports: &Reports) {
         let report = &reports.layers[0];
         for operation in [Operation::Write, Operation::Read, Operation::Trim, Operation::Flush] {
@@ -255,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn two_stores_share_a_third(shape in shapes(), first in ops(6), second in ops(6), order: u64) {
+    fn two_stores_share_a_third_and_match_the_model(shape in shapes(), first in ops(6), second in ops(6), order: u64) {
         let (mut first, mut second) = (first.into_iter().peekable(), second.into_iter().peekable());
         let mut merged = Vec::new();
         while first.peek().is_some() || second.peek().is_some() {
@@ -272,9 +274,9 @@ proptest! {
     }
 }
 
-/// The property is worth something only if each user makes the lower store move pages of both.
+/// Verifies the property test: each user must make the lower store move pages of both.
 #[test]
-fn each_user_moves_pages_of_both() {
+fn each_user_causes_moves_of_pages_of_both() {
     let upper = |seed| Setup {
         blocks: 12,
         pages_per_block: 10,
@@ -293,7 +295,7 @@ fn each_user_moves_pages_of_both() {
 }
 
 #[test]
-fn a_page_beyond_a_partition_is_refused_and_the_neighbour_untouched() {
+fn page_beyond_a_partition_is_refused_and_the_neighbour_unaffected() {
     let lower = Setup { blocks: 16, pages_per_block: 7, logical_pages: 80, ..Setup::default() };
     let (shared, mut users) = Shared::<Bytes<8>>::new(Box::new(lower.engine()), &[30, 50]);
     let error = users[0].write(&[Lpn(29), Lpn(30)], &[Bytes::stamp(1), Bytes::stamp(2)], 0).unwrap_err();

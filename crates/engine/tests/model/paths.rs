@@ -1,5 +1,5 @@
-//! The same operations give the same result however they are cut into calls, whatever the engine is compiled for and
-//! whichever tables it keeps.
+//! Equal operations give equal results, regardless of the grouping into calls, the monomorphised instance and the
+//! directory used.
 
 use crate::naive::Observation;
 use crate::naive::cases::{Op, ops, setup};
@@ -14,7 +14,7 @@ use wearwell_engine::nand::Nand;
 use wearwell_engine::placement::{Frontiers, Placement};
 use wearwell_engine::victim::{VictimPolicy, VictimVisitor};
 
-/// How a batch of pages is given to the store.
+/// Grouping of a batch of pages into calls.
 #[derive(Clone, Copy)]
 enum Cut {
     Whole,
@@ -32,7 +32,7 @@ impl Cut {
     }
 }
 
-/// What a run leaves: the store's state, the content of its pages, and the last draw.
+/// Result of a run: the store's state, the content of its pages, and the last draw.
 #[derive(Debug, PartialEq)]
 struct Outcome<P> {
     state: Observation,
@@ -85,7 +85,7 @@ fn boxed<P: Stamp>(setup: &Setup, nand: Nand<P>, ops: &[Op], cut: Cut) -> Outcom
     )
 }
 
-/// The engine compiled for the policy's own type.
+/// Runs the engine monomorphised for the policy's own type.
 struct Specialised<'a> {
     setup: &'a Setup,
     ops: &'a [Op],
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn every_path_gives_the_same_result(setup in setup(), ops in ops(12)) {
+    fn every_code_path_gives_the_same_result(setup in setup(), ops in ops(12)) {
         let plain = Setup { prefetch: false, ..setup.clone() };
         let reference = boxed::<()>(&plain, plain.nand(), &ops, Cut::Single);
         for cut in [Cut::Whole, Cut::Anywhere] {
@@ -124,9 +124,9 @@ proptest! {
         prop_assert_eq!(whole, full, "the contents themselves");
     }
 
-    /// Only the places of pages within their blocks are not known then.
+    /// A block directory lacks only the positions of pages within their blocks.
     #[test]
-    fn blocks_are_enough_for_a_single_frontier_in_place(setup in setup(), ops in ops(12)) {
+    fn block_directory_suffices_for_a_single_frontier_in_place(setup in setup(), ops in ops(12)) {
         let logical_pages = setup.logical_pages.min((setup.blocks - 1) * setup.pages_per_block);
         let setup = Setup { streams: Streams::Single, reclaim: Reclaim::InPlace, logical_pages, ..setup };
         let exact = boxed::<()>(&setup, setup.nand(), &ops, Cut::Whole);

@@ -20,7 +20,7 @@ const SIZE: StoreSize = StoreSize {
     seed: Seed(1),
 };
 
-/// Every fifth page is hot (`f = 0.2`).
+/// Temperature in which every fifth page is hot (`f = 0.2`).
 struct EveryFifth;
 
 impl Temperature for EveryFifth {
@@ -32,7 +32,7 @@ impl Temperature for EveryFifth {
     }
 }
 
-/// 80 % of the writes go to the hot pages (`r = 0.8`).
+/// Draws a page: 80 % of the writes go to the hot pages (`r = 0.8`).
 fn draw(random: &mut Random) -> Lpn {
     let fifth = below(random, u64::from(SIZE.logical_pages / 5)) as u32;
     let hot = below(random, 10) < 8;
@@ -51,7 +51,7 @@ fn store<P: Placement>(victim: &str, placement: P) -> Store<P> {
         .unwrap()
 }
 
-/// What [`run`] writes.
+/// The writes of [`run`], known in advance.
 struct Drawn {
     random: Random,
     written: u32,
@@ -66,7 +66,7 @@ impl Future for Drawn {
     }
 }
 
-/// The placement, which may know what [`run`] writes.
+/// Builds the placement, which may know the writes of [`run`] in advance.
 fn placement(value: &Value) -> Box<dyn Placement> {
     let config: PlacementConfig = serde_json::from_value(value.clone()).unwrap();
     let future = Drawn { random: Seed(2).random(), written: 0 };
@@ -85,14 +85,14 @@ fn report(store: &impl Layer<()>) -> LayerReport {
     reports.layers.remove(0)
 }
 
-/// Writes pages, each with its class as the hint.
+/// Writes pages, with their class as hint.
 fn write(store: &mut impl Layer<()>, pages: impl Iterator<Item = Lpn>) {
     for page in pages {
         store.write(&[page], no_data(1), u16::from(EveryFifth.class_of(page))).unwrap();
     }
 }
 
-/// The traffic of four drive writes after a warm-up of six, the report at the end, and a last draw.
+/// Returns the traffic of four drive writes after a warm-up of six, the report at the end, and a last draw.
 fn run<P: Placement>(mut store: Store<P>) -> (Counters, LayerReport, u64) {
     let mut random = Seed(2).random();
     let mut drive_writes = |store: &mut Store<P>, count: u32| {
@@ -141,16 +141,16 @@ fn informed_placements_beat_the_single_frontier() {
                 "{informed} with {victim} does not beat the single frontier"
             );
         }
-        // Perfect hints are the oracle by another way, but for the two streams that they leave unused.
+        // Perfect hints are equivalent to the oracle, except for the two streams that they leave unused.
         assert!((of("host_hint") / of("oracle") - 1.0).abs() < 0.01);
     }
 }
 
-/// Write amplification of greedy cleaning under uniform writes, for blocks of `b` pages at load `rho` and
-/// many blocks.
+/// Returns the write amplification of greedy cleaning under uniform writes, for many blocks of `b` pages at
+/// utilisation `rho`.
 ///
-/// With `x` valid pages in a victim on average, `j = ceil(x)` and `H_n` the harmonic numbers, `x` solves
-/// `b - x = b rho (H_b - H_j + (j - x) / j)`, which is linear in `x` for each `j`.
+/// Let `x` be the mean number of valid pages in a victim, `j = ceil(x)` and `H_n` the harmonic numbers. Then `x`
+/// solves `b - x = b rho (H_b - H_j + (j - x) / j)`, which is linear in `x` for each `j`.
 fn uniform_greedy(b: u32, rho: f64) -> f64 {
     let harmonic = |n: u32| (1..=n).map(|k| 1.0 / f64::from(k)).sum::<f64>();
     let whole = f64::from(b);
@@ -162,11 +162,12 @@ fn uniform_greedy(b: u32, rho: f64) -> f64 {
     whole / (whole - fitting.next_back().expect("some j fits its own solution").1)
 }
 
-/// Greedy brings the victims of all classes down to the same number of valid pages. Where every block is of one
-/// class, each class therefore has the same load, and hot and cold data cost what uniform writes do.
+/// Greedy reduces the victims of all classes to the same number of valid pages. If every block contains only one
+/// class, each class has the same utilisation, and hot and cold data cost as much as uniform writes.
 #[test]
-fn greedy_with_the_oracle_costs_what_uniform_writes_do() {
-    // Erased and half written blocks hold no dead pages: some three in the pool, half of each of two streams.
+fn greedy_with_the_oracle_costs_as_much_as_uniform_writes() {
+    // Erased and half-written blocks hold no invalid pages: about three blocks in the pool, and half a block for each
+    // of two streams.
     let in_use = f64::from(SIZE.blocks - 4) * f64::from(SIZE.pages_per_block);
     let expected = uniform_greedy(SIZE.pages_per_block, f64::from(SIZE.logical_pages) / in_use);
     let simulated = write_amplification("greedy", &json!("oracle"));
@@ -174,7 +175,7 @@ fn greedy_with_the_oracle_costs_what_uniform_writes_do() {
 }
 
 #[test]
-fn cleaned_pages_kept_apart_run_as_well() {
+fn placements_with_separate_cleaning_run_as_well() {
     for value in [
         json!({"kind": "oracle", "separate_cleaning": true}),
         json!({"kind": "write_count", "separate_cleaning": true, "thresholds": [2, 4, 8]}),
@@ -186,7 +187,7 @@ fn cleaned_pages_kept_apart_run_as_well() {
 }
 
 #[test]
-fn boxed_frontiers_run_as_their_own_type_does() {
+fn boxed_frontiers_behave_like_their_own_type() {
     for name in ["single", "double"] {
         let config: PlacementConfig = serde_json::from_value(json!(name)).unwrap();
         let (own, _, draw) = run(store("d_choices", config.frontiers().unwrap()));

@@ -1,4 +1,4 @@
-//! The flash alone tells where every page is, and equal seeds give equal runs.
+//! The locations of all pages can be rebuilt from the flash alone, and equal seeds give equal runs.
 
 use crate::naive::cases::{Op, ops, setup};
 use crate::naive::observe::observe;
@@ -10,7 +10,7 @@ use wearwell_engine::layer::{Bytes, Layer};
 use wearwell_engine::log::{Directory, Reclaim};
 use wearwell_engine::nand::SpareArea;
 
-/// Where the newest copy of each logical page lies, by the spare areas alone.
+/// Returns the location of the newest copy of each logical page, according to the spare areas alone.
 fn rebuilt(spare: &SpareArea, blocks: u32) -> HashMap<Lpn, (BlockId, u32)> {
     let mut newest: HashMap<Lpn, (u64, BlockId, u32)> = HashMap::new();
     for block in (0..blocks).map(BlockId) {
@@ -27,10 +27,10 @@ fn rebuilt(spare: &SpareArea, blocks: u32) -> HashMap<Lpn, (BlockId, u32)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Holds for every page that is mapped. A trimmed page may have copies left on flash, from which it would rise
-    /// again: trims need a record of their own, which the spare areas of data pages cannot be.
+    /// Holds for every mapped page. Copies of a trimmed page may remain on flash, and recovery would restore them:
+    /// trims need records of their own, which the spare areas of data pages cannot provide.
     #[test]
-    fn the_newest_spare_area_names_the_place_of_every_mapped_page(setup in setup(), ops in ops(14)) {
+    fn newest_spare_area_locates_every_mapped_page(setup in setup(), ops in ops(14)) {
         let mut store = setup.engine_on(setup.nand::<Bytes<8>>().with_spare_area()).unwrap();
         for op in &ops {
             let pages = op.pages(setup.logical_pages);
@@ -55,7 +55,7 @@ proptest! {
     }
 }
 
-/// Hash of the final state, and the last draw.
+/// Returns a hash of the final state, and the last draw.
 fn run(setup: &Setup, ops: &[Op]) -> (u64, u64) {
     let mut store = setup.engine::<()>();
     for op in ops {
@@ -78,7 +78,7 @@ fn another_seed_gives_another_run() {
 }
 
 #[test]
-fn a_trimmed_page_is_still_on_the_flash() {
+fn trimmed_page_remains_on_flash() {
     let setup = Setup::default();
     let mut store = setup.engine_on(setup.nand::<()>().with_spare_area()).unwrap();
     store.write(&[Lpn(5)], &[()], 0).unwrap();

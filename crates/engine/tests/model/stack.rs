@@ -1,4 +1,4 @@
-//! A log on an FTL: what leaves the upper layer enters the lower one, and data survives both cleanings.
+//! A log on an FTL: outgoing requests of the upper layer enter the lower one, and data survive cleaning in both.
 
 use crate::naive::cases::{Op, ops};
 use crate::naive::observe::reports;
@@ -12,7 +12,7 @@ use wearwell_engine::nand::Wear;
 
 pub(super) type Stack<P> = Engine<Segments<P>>;
 
-/// The upper store's blocks are the segments cut from the lower one's pages.
+/// Creates a stack in which the upper store's blocks are segments of the lower store's pages.
 fn stack<P: Stamp>(upper: &Setup, lower: &Setup, trim: Option<TrimRule>) -> Stack<P> {
     let lower: BoxedLayer<P> = Box::new(Observed::new(Box::new(lower.engine::<P>())));
     upper.engine_on(Segments::new(lower, upper.pages_per_block, trim)).expect("an upper store that fits")
@@ -41,7 +41,7 @@ fn conserved<P: Stamp>(stack: &Stack<P>, segment_pages: u32, trim: Option<TrimRu
     match trim {
         None => assert_eq!(trims.sent_pages, 0),
         Some(rule) if rule == TrimRule::default() => assert_eq!(trims.sent_pages, freed),
-        // A page may be trimmed when it dies and once more with its segment.
+        // A page may be trimmed when it becomes invalid and again with its segment.
         Some(rule) if rule.unit == TrimUnit::Page => {
             assert!(trims.sent_pages <= 2 * freed + below_capacity(below))
         }
@@ -60,7 +60,7 @@ fn below_capacity(layer: &LayerReport) -> u64 {
     u64::from(layer.logical_pages)
 }
 
-/// Drives the stack, checking after each operation against the newest version of every page.
+/// Drives the stack; after each operation, compares every page with its newest version.
 pub(super) fn drive<P: Stamp>(
     stack: &mut Stack<P>,
     ops: &[Op],
@@ -95,7 +95,7 @@ pub(super) fn drive<P: Stamp>(
 }
 
 prop_compose! {
-    /// An upper store of some segments and a lower one with just the pages it takes and some spare blocks.
+    /// Draws an upper store with some segments, and a lower one with just enough pages and some spare blocks.
     fn setups()(
         (segments, segment_pages) in (7..=14u32, 1..=25u32),
         (pages_per_block, spare_blocks) in (1..=12u32, 0..4u32),
@@ -115,10 +115,10 @@ prop_compose! {
             seed,
             ..Setup::default()
         };
-        // A few pages beyond the last whole segment stay unused.
+        // A few pages after the last whole segment stay unused.
         let logical_pages = segments * segment_pages + segment_pages / 2;
         let streams = if double { Streams::Double } else { Streams::Single };
-        // One that waits for the log above keeps erased blocks to live on.
+        // A store that waits for the log above needs a reserve of erased blocks.
         let (reclaim, pool) = if waits { (Reclaim::FreePool { low: 3, high: 4 }, 4) } else { (Reclaim::InPlace, 0) };
         let lower = Setup {
             blocks: logical_pages.div_ceil(pages_per_block) + streams.count() + spare_blocks + pool,
@@ -135,7 +135,7 @@ prop_compose! {
     }
 }
 
-/// No TRIM, plain TRIM, and rules that hold trims back.
+/// Draws no TRIM, plain TRIM, or rules that delay trims.
 pub(super) fn trims() -> impl Strategy<Value = Option<TrimRule>> {
     let rule = (any::<bool>(), 0..60u64, 1..5u32, 1..9u32);
     let table = rule.prop_map(|(page, delay_pages, batch, align_pages)| {
@@ -149,7 +149,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(240))]
 
     #[test]
-    fn nothing_is_lost_or_gained_between_layers((upper, lower) in setups(), ops in ops(9), trim in trims()) {
+    fn no_page_is_lost_or_added_between_layers((upper, lower) in setups(), ops in ops(9), trim in trims()) {
         let pages = upper.pages_per_block;
         drive(&mut stack::<Bytes<8>>(&upper, &lower, trim), &ops, pages, trim).unwrap();
         drive(&mut stack::<()>(&upper, &lower, trim), &ops, pages, trim).unwrap();
@@ -170,7 +170,7 @@ fn fixed_setups() -> (Setup, Setup) {
 }
 
 #[test]
-fn trim_spares_the_lower_layer_work() {
+fn trim_saves_work_in_the_lower_layer() {
     let (upper, lower) = fixed_setups();
     let ops = [Op::Sequence(0, 1000), Op::Burst(3, 30_000, true)];
     let page = TrimRule { unit: TrimUnit::Page, ..TrimRule::default() };
@@ -184,7 +184,7 @@ fn trim_spares_the_lower_layer_work() {
 }
 
 #[test]
-fn the_end_of_the_flash_is_reported_through_the_upper_layer() {
+fn end_of_life_is_reported_through_the_upper_layer() {
     let (upper, lower) = fixed_setups();
     let wear = Wear { endurance_cycles: Some(5), ..Wear::default() };
     let mut stack = stack::<Bytes<8>>(&upper, &Setup { wear, ..lower }, Some(TrimRule::default()));
@@ -195,8 +195,8 @@ fn the_end_of_the_flash_is_reported_through_the_upper_layer() {
     assert!(error.to_string().contains("end of life"), "{error}");
 }
 
-/// Figure 3 of "Don't stack your log on my log" (Yang et al., INFLOW 2014): an upper segment that spreads over two lower ones
-/// leaves both half valid when it is deleted, and one that matches leaves none.
+/// Figure 3 of "Don't stack your log on my log" (Yang et al., INFLOW 2014): deleting an upper segment that spans two
+/// lower ones leaves both half valid; deleting an aligned segment leaves no valid pages.
 #[test]
 fn deleting_one_upper_segment_leaves_two_lower_ones_half_valid() {
     for (offset, blocks_hit, left) in [(0u32, 1, 0), (4, 2, 4)] {
@@ -204,7 +204,7 @@ fn deleting_one_upper_segment_leaves_two_lower_ones_half_valid() {
         let mut lower = setup.engine::<()>();
         let pages: Vec<Lpn> = (0..64).map(Lpn).collect();
         lower.write(&pages, wearwell_engine::layer::no_data(64), 0).unwrap();
-        // The upper log's third segment, eight pages, begins `offset` pages into a lower block.
+        // The upper log's third segment, of eight pages, begins `offset` pages into a lower block.
         let segment: Vec<Lpn> = (16 + offset..24 + offset).map(Lpn).collect();
         let blocks: Vec<_> = segment.iter().map(|page| lower.directory().block_of(*page).unwrap()).collect();
         lower.trim(&segment).unwrap();

@@ -1,4 +1,4 @@
-//! Flash that writes a journal is the same flash, and the journal has everything that it counts.
+//! Flash with a journal behaves like plain flash, and the journal contains all counted operations.
 
 use crate::naive::cases::{Op, ops, setup};
 use crate::naive::observe::{observe, reports};
@@ -17,7 +17,7 @@ fn step<M: Medium<Payload = ()>>(engine: &mut Engine<M>, op: &Op) {
     }
 }
 
-/// Programs, reads and erases.
+/// Returns the numbers of programs, reads and erases.
 fn counts<M: Medium<Payload = ()>>(engine: &Engine<M>) -> (u64, u64, u64) {
     let nand = reports(engine).nand.expect("there is flash below");
     (nand.programs, nand.reads, nand.erases)
@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn is_the_same_flash_with_a_journal(setup in setup(), ops in ops(12), unrecorded in 0..6usize) {
+    fn flash_with_a_journal_behaves_like_plain_flash(setup in setup(), ops in ops(12), unrecorded in 0..6usize) {
         let journal = Journal::default();
         let mut bare = setup.engine_on(setup.nand::<()>()).unwrap();
         let mut timed = setup.engine_on(Timed::new(setup.nand::<()>(), journal.clone())).unwrap();

@@ -12,7 +12,7 @@ use wearwell_engine::log::{BlockTable, LogStore, Reclaim};
 use wearwell_engine::nand::{Nand, Wear};
 use wearwell_engine::placement::Frontiers;
 
-/// Engine and model age together until one operation ends the flash's life, in both and with the same error.
+/// Runs engine and model until an operation ends the flash's life, in both with the same error.
 fn live_and_die(setup: &Setup, ops: &[Op]) -> (Rig<Bytes<8>>, Option<LayerError>) {
     let mut rig = Rig::<Bytes<8>>::new(setup);
     for op in ops {
@@ -26,8 +26,9 @@ fn live_and_die(setup: &Setup, ops: &[Op]) -> (Rig<Bytes<8>>, Option<LayerError>
     (rig, None)
 }
 
-/// After the end of life what was written can still be read. Only in place, where a victim is erased before its pages
-/// are written back, the pages that were in RAM are gone; they are refused, never wrong.
+/// Checks that written pages can still be read after the end of life. With in-place reclaim, where a victim is erased
+/// before its pages are written back, the pages that were in RAM are lost; reading them fails, but never returns
+/// wrong data.
 fn after_life(rig: &mut Rig<Bytes<8>>, setup: &Setup) {
     if setup.reclaim != Reclaim::InPlace {
         rig.engine.check().unwrap();
@@ -52,13 +53,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn ages_like_the_model(setup in wearing_setup(), ops in ops(25)) {
+    fn engine_wears_out_like_the_model(setup in wearing_setup(), ops in ops(25)) {
         live_and_die(&setup, &ops);
     }
 
-    /// Blocks whose endurance varies, which the model does not know: the newest version of each page is enough.
+    /// Block endurance varies, which the model does not support: the newest version of each page is compared instead.
     #[test]
-    fn loses_nothing_until_the_end(
+    fn no_page_is_lost_until_the_end_of_life(
         setup in wearing_setup(),
         spread in 0.0..0.9f64,
         ops in prop::collection::vec(op(), 1..25),
@@ -90,7 +91,7 @@ proptest! {
 }
 
 #[test]
-fn every_arrangement_reaches_its_end() {
+fn every_arrangement_reaches_its_end_of_life() {
     let wear = Wear { endurance_cycles: Some(6), endurance_spread: 0.0, factory_bad_blocks: 3 };
     for victim in ["greedy", "fifo", "d_choices", "random"] {
         for reclaim in [Reclaim::InPlace, Reclaim::FreePool { low: 1, high: 2 }] {
@@ -132,10 +133,10 @@ fn factory_bad_blocks_are_never_used() {
     }
 }
 
-/// Without page identities the pages of a block that could not be erased cannot follow their data elsewhere, so the
-/// first worn-out block is reported instead of being worked around.
+/// Without page identities, the pages of a block that could not be erased cannot be moved elsewhere. Therefore the
+/// first worn-out block is reported as an error.
 #[test]
-fn a_block_directory_ends_with_the_first_worn_out_block() {
+fn block_directory_ends_with_the_first_worn_out_block() {
     let wear = Wear { endurance_cycles: Some(2), ..Wear::default() };
     let setup = Setup { wear, ..Setup::default() };
     let nand: Nand<()> = setup.nand();

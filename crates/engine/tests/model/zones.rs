@@ -1,4 +1,4 @@
-//! A zoned drive beside a list of lists, and under a log beside flash of blocks as large as its zones.
+//! A zoned drive compared with lists, and under a log compared with flash whose blocks are as large as zones.
 
 use crate::naive::observe::reports;
 use crate::naive::rig::{Setup, Stamp, Streams};
@@ -16,13 +16,13 @@ fn nand<P: Payload>(blocks: u32, wear: Wear, seed: u64) -> Nand<P> {
     Nand::new(Geometry::flat(blocks, PAGES_PER_BLOCK, 4096), wear, Seed(seed))
 }
 
-/// What the zones hold; none for a zone that is offline.
+/// Contents of the zones; `None` for an offline zone.
 struct Naive {
     zones: Vec<Option<Vec<u64>>>,
     zone_pages: u32,
     limit: u32,
     endurance: Option<u32>,
-    /// Erases of each block of each zone.
+    /// Erase counts of each block of each zone.
     erases: Vec<Vec<u32>>,
     written: u64,
 }
@@ -67,9 +67,9 @@ impl Naive {
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// Writes so many pages at the write pointer of a zone, the last one so many pages too late.
+    /// Zone, number of pages to write, and distance of the last page from its correct position.
     Append(u32, u32, u32),
-    /// Trims zones, less so many pages at the end.
+    /// First zone, number of zones to trim, and number of pages missing at the end.
     Reset(u32, u32, u32),
     Read(u32),
 }
@@ -99,7 +99,7 @@ fn act<P: Stamp>(drive: &mut Zones<Nand<P>>, naive: &mut Naive, act: &Act, versi
                 naive.write(page.0, *version)
             });
             assert_eq!(drive.write(&list, &data, 0), expected);
-            // Versions of pages that were refused are not used again.
+            // Versions of refused pages are not reused.
             *version += list.len() as u64;
         }
         Act::Reset(zone, count, less) => {
@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn agrees_with_a_list_of_lists(
+    fn zones_agree_with_a_list_of_lists(
         (zones, zone_blocks, rest) in (1..7u32, 1..4u32, 0..3u32),
         max_open_zones in 1..5u32,
         endurance_cycles in prop::option::of(1..4u32),
@@ -185,9 +185,9 @@ proptest! {
     }
 }
 
-/// A log whose segments are zones, or several of them, is a log on flash with blocks of that size.
+/// A log whose segments are zones, or several zones, behaves like a log on flash with blocks of that size.
 #[test]
-fn a_log_on_zones_is_a_log_on_large_blocks() {
+fn log_on_zones_behaves_like_a_log_on_large_blocks() {
     for (zone_blocks, zones_per_segment) in [(1, 1), (3, 1), (3, 2)] {
         let segment_blocks = zone_blocks * zones_per_segment;
         let setup = Setup {
@@ -199,7 +199,7 @@ fn a_log_on_zones_is_a_log_on_large_blocks() {
             ..Setup::default()
         };
         let flash = nand::<Bytes<8>>(20 * segment_blocks, Wear::default(), 1);
-        // Cleaning fills a block of its own beside the host's.
+        // Cleaning fills its own block next to the host's.
         let zones = Zones::new(flash, ZonesConfig { zone_blocks, max_open_zones: 2 }).unwrap();
         let segments = Segments::new(Box::new(zones), setup.pages_per_block, Some(TrimRule::default()));
         let mut on_zones = setup.engine_on(segments).unwrap();
@@ -223,7 +223,7 @@ fn a_log_on_zones_is_a_log_on_large_blocks() {
 }
 
 #[test]
-fn a_log_ends_where_a_zone_goes_offline() {
+fn log_ends_when_a_zone_goes_offline() {
     let setup = Setup {
         blocks: 12,
         pages_per_block: 8,
@@ -243,7 +243,7 @@ fn a_log_ends_where_a_zone_goes_offline() {
 }
 
 #[test]
-fn a_zone_with_a_page_that_cannot_be_programmed_takes_no_more_and_can_be_read() {
+fn zone_with_a_failed_program_is_read_only() {
     let faults = Faults { program_failure_rate: 0.05, read_disturb_limit: None };
     let flash = nand::<Bytes<8>>(12, Wear::default(), 1).with_faults(faults, Seed(1));
     let config = ZonesConfig { zone_blocks: 2, max_open_zones: 3 };
@@ -274,7 +274,7 @@ fn a_zone_with_a_page_that_cannot_be_programmed_takes_no_more_and_can_be_read() 
     let reports = reports(&drive);
     let sent = reports.layers[0].counters.outgoing(Cause::Host, Operation::Write);
     assert_eq!(sent, reports.nand.unwrap().programs);
-    // A reset frees what can be written again, and no more.
+    // A reset frees only pages that can be rewritten.
     drive.trim(&(0..6 * size).map(Lpn).collect::<Vec<_>>()).unwrap();
     assert_eq!((0..6).map(|zone| drive.write_pointer(zone)).sum::<u32>(), 0);
     assert_eq!(drive.offline_zones(), ended);
@@ -282,7 +282,7 @@ fn a_zone_with_a_page_that_cannot_be_programmed_takes_no_more_and_can_be_read() 
 }
 
 #[test]
-fn sizes_that_cannot_work_are_refused() {
+fn invalid_sizes_are_refused() {
     for (zone_blocks, max_open_zones, key) in
         [(0, 1, "zone_blocks"), (9, 1, "zone_blocks"), (1, 0, "max_open_zones")]
     {

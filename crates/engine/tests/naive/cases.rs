@@ -11,10 +11,10 @@ use wearwell_engine::nand::Wear;
 #[derive(Clone, Debug)]
 pub enum Op {
     Write(Vec<u32>, u16),
-    /// This many writes, in thousandths of the logical pages, drawn from a seed; three of four go to the first
-    /// quarter of the pages if the flag is set.
+    /// This many writes, in thousandths of the logical pages, drawn from a seed. If the flag is set, three of four go
+    /// to the first quarter of the pages.
     Burst(u64, u32, bool),
-    /// As many writes, one page after the other from this page on.
+    /// Sequential writes from this page, their number in thousandths of the logical pages.
     Sequence(u32, u32),
     Trim(Vec<u32>),
     TrimAll,
@@ -27,7 +27,7 @@ impl Op {
         if let Op::Write(_, hint) = self { *hint } else { 0 }
     }
 
-    /// The pages it concerns, in order.
+    /// Returns the affected pages, in order.
     pub fn pages(&self, logical_pages: u32) -> Vec<Lpn> {
         let share = |thousandths: &u32| (u64::from(logical_pages) * u64::from(*thousandths)).div_ceil(1000);
         let page = |raw: u32| Lpn(raw % logical_pages);
@@ -63,7 +63,7 @@ pub fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Some operations after the device was filled, which most tests would otherwise never reach.
+/// Draws some operations, often after the device is filled: most tests would otherwise never fill it.
 pub fn ops(longest: usize) -> impl Strategy<Value = Vec<Op>> {
     (any::<bool>(), prop::collection::vec(op(), 1..longest)).prop_map(|(filled, mut ops)| {
         if filled {
@@ -89,13 +89,13 @@ fn reclaim() -> impl Strategy<Value = Reclaim> {
     ]
 }
 
-/// A third of the stores are as full as they may be, the others have any load.
+/// Draws a utilisation: a third of the stores are completely full, the others have any utilisation.
 fn load() -> impl Strategy<Value = f64> {
     prop_oneof![1 => Just(1.0), 2 => 0.0..1.0f64]
 }
 
 prop_compose! {
-    /// A store of 2 to 40 blocks of 1 to 20 pages, or of as many blocks as its streams and watermarks need.
+    /// Draws a store of 2 to 40 blocks of 1 to 20 pages, or of as many blocks as its streams and watermarks need.
     pub fn setup()(
         (blocks, pages_per_block) in (2..=40u32, 1..=20u32),
         load in load(),
@@ -107,7 +107,7 @@ prop_compose! {
         prefetch in any::<bool>(),
         seed in any::<u64>(),
     ) -> Setup {
-        // Reclaim in place is defined for the two blind placements only.
+        // In-place reclaim is defined only for single and double frontiers.
         let reclaim = match streams {
             Streams::Mixing(..) if reclaim == Reclaim::InPlace => Reclaim::FreePool { low: 1, high: 2 },
             _ => reclaim,
@@ -131,7 +131,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// The same on flash that wears out soon and has bad blocks from the start.
+    /// Draws a setup on flash that wears out soon and has factory bad blocks.
     pub fn wearing_setup()(
         setup in setup(),
         cycles in 0..12u32,

@@ -1,9 +1,9 @@
-//! A naive model of the log-structured store on flash, and what it takes to compare the engine with it.
+//! A naive model of the log-structured store on flash, and utilities for comparing the engine with it.
 //!
-//! Written from Van Houdt (2013), sec. 2.3, and the documentation of the engine's types, out of plain vectors that
-//! are searched from end to end. It shares with the engine the random draws (seed names and `seed::below`) and
-//! nothing else. Which of several equally good victims a policy takes is its own affair, so the model is told the
-//! engine's choice and asserts that the policy's rule admits it.
+//! Written from Van Houdt (2013), sec. 2.3, and the documentation of the engine's types, with plain vectors that are
+//! searched linearly. It shares only the random draws (seed names and `seed::below`) with the engine. A policy may
+//! take any of several equally good victims; therefore the model is given the engine's choice and asserts that the
+//! policy's rule admits it.
 
 pub mod cases;
 pub mod observe;
@@ -21,7 +21,7 @@ use wearwell_engine::layer::LayerError;
 use wearwell_engine::log::{CopyOrder, Reclaim, StoreConfig};
 use wearwell_engine::placement::{PageContext, Placement};
 
-/// A programmed page. It is valid as long as the map names its place.
+/// A programmed page. It is valid while the map refers to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
     owner: u32,
@@ -38,7 +38,7 @@ pub struct Block {
     opened_at: u64,
 }
 
-/// What a store asked of what lies below it.
+/// A request that a store sends to the layer below.
 #[derive(Clone, Debug)]
 pub enum Asked {
     Program { block: usize, page: usize, content: u64, stream: StreamId },
@@ -50,20 +50,20 @@ pub enum Asked {
 pub struct Model {
     pub config: StoreConfig,
     pub pages_per_block: usize,
-    /// Erases that each block endures.
+    /// Erase count that each block endures.
     pub endurance: Option<u32>,
     pub blocks: Vec<Block>,
     pub map: Vec<Option<(usize, usize)>>,
     pub counters: Counters,
     pub victims: Vec<u64>,
     pub spilled: u64,
-    /// The victims that the engine took and the model has not taken yet.
+    /// Victims that the engine took and the model has not taken yet.
     pub picks: VecDeque<usize>,
-    /// What was asked of the blocks since this was last emptied, if it is to be noted.
+    /// Recorded requests to the blocks, if recording is enabled.
     pub asked: Option<Vec<Asked>>,
-    /// Whose write is in hand, where the store has several users.
+    /// User of the current write, if the store has several.
     pub writer: usize,
-    /// Writer and page of everything that cleaning moved.
+    /// Writer and page of every move by cleaning.
     pub moved: Vec<(usize, u32)>,
     open: Vec<Option<usize>>,
     /// Erased blocks, the one erased first in front.
@@ -71,7 +71,7 @@ pub struct Model {
     /// Closed blocks, the one closed first in front.
     closed: Vec<usize>,
     host_pages: u64,
-    /// Live pages between a victim and their new place.
+    /// Live pages between a victim and their new location.
     ram: Vec<Page>,
     rule: Rule,
     placement: Box<dyn Placement>,
@@ -79,7 +79,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Erased flash of `blocks` blocks, of which those in `bad` are bad.
+    /// Creates erased flash of `blocks` blocks; those in `bad` are bad.
     pub fn new(
         config: StoreConfig,
         (blocks, pages_per_block): (u32, u32),
@@ -133,7 +133,7 @@ impl Model {
         Ok(())
     }
 
-    /// The content of each page; 0 for a page stored nowhere, `None` for one whose block has failed.
+    /// Returns the content of each page; 0 for an unmapped page, `None` for a page whose block has failed.
     pub fn read(&mut self, pages: &[Lpn]) -> Result<Vec<Option<u64>>, LayerError> {
         self.refuse_unknown(pages)?;
         self.counters.add_incoming(Operation::Read, pages.len() as u64);
@@ -169,7 +169,7 @@ impl Model {
         self.counters.add_incoming(Operation::Flush, 1);
     }
 
-    /// Pages of `block` that the map names.
+    /// Returns the pages of `block` that the map refers to.
     pub fn valid(&self, block: usize) -> usize {
         self.live_pages(block).len()
     }
@@ -198,7 +198,8 @@ impl Model {
         self.pages_per_block - self.blocks[block].pages.len()
     }
 
-    /// Programs the next page of the stream's open block: first the write, then the old place is forgotten.
+    /// Programs the next page of the stream's open block: first the page is written, then the old location is
+    /// forgotten.
     fn append(&mut self, stream: StreamId, page: Page, cause: Cause) {
         let block = self.open[stream.index()].expect("the stream has an open block");
         assert!(self.room(block) > 0, "an open block has room");
@@ -247,8 +248,9 @@ impl Model {
         Ok(())
     }
 
-    /// Section 2.3: the victim's live pages go to RAM, as many as fit to the internal frontier if there is one, and
-    /// the rest back to the erased victim, which takes over from whichever frontier it fills or relieves.
+    /// Section 2.3: the victim's live pages go to RAM. As many as fit are written to the internal frontier, if there
+    /// is one. The rest is written back to the erased victim, which then replaces the frontier that it fills or
+    /// relieves.
     fn reclaim_in_place(&mut self) -> Result<(), LayerError> {
         let external = StreamId(0);
         let internal = self.placement.cleaning_stream().expect("in place has a fixed cleaning stream");
@@ -267,8 +269,8 @@ impl Model {
         Ok(())
     }
 
-    /// Cleans until `high` erased blocks wait; with `high` = `low`, until there is room for the host in the block that
-    /// cleaning left open in its stream, or an erased block more than `low`.
+    /// Cleans until `high` blocks are erased. With `high` = `low`, cleans until cleaning's open block has room for
+    /// the host, or more than `low` blocks are erased.
     fn refill(&mut self, host: StreamId, low: usize, high: usize) -> Result<(), LayerError> {
         loop {
             let room_for_host = self.free.len() > low || self.open[host.index()].is_some();
@@ -279,7 +281,7 @@ impl Model {
             let victim = self.take_victim();
             let open: usize = self.open.iter().flatten().map(|&block| self.room(block)).sum();
             if self.ram.len() > open + self.free.len() * self.pages_per_block {
-                // Only blocks that wore out while they were cleaned can have eaten the reserve.
+                // Only blocks that wore out during cleaning can have used up the reserve.
                 return Err(self.end_of_life());
             }
             match self.placement.cleaning_stream() {
@@ -310,7 +312,7 @@ impl Model {
         }
     }
 
-    /// The stream itself if it has or gets an open block, else the first one that has.
+    /// Returns the stream itself if it has or gets an open block, otherwise the first stream with one.
     fn open_for_cleaning(&mut self, stream: StreamId) -> StreamId {
         if self.open[stream.index()].is_some() {
             return stream;
@@ -322,7 +324,7 @@ impl Model {
         StreamId(self.open.iter().position(Option::is_some).expect("some open block has room") as u8)
     }
 
-    /// Draws the pages that fill up the stream's open block, if it has not room for all.
+    /// Draws the pages that fill the stream's open block, if it has no room for all.
     fn choose_copied(&mut self, stream: StreamId) {
         let Some(block) = self.open[stream.index()] else { return };
         let room = self.room(block);
@@ -334,7 +336,7 @@ impl Model {
         }
     }
 
-    /// Copies pages from RAM to the stream's open block, if it has one, until either has no more.
+    /// Copies pages from RAM to the stream's open block, if there is one, until either is exhausted.
     fn copy_to_open(&mut self, stream: StreamId) {
         let Some(block) = self.open[stream.index()] else { return };
         let room = self.room(block);
@@ -343,7 +345,7 @@ impl Model {
         }
     }
 
-    /// Takes the victim that the engine took, if the policy's rule admits it, and brings its live pages to RAM.
+    /// Takes the victim that the engine took, if the policy's rule admits it, and reads its live pages into RAM.
     fn take_victim(&mut self) -> usize {
         let victim = self.picks.pop_front().expect("the engine cleaned, too");
         let candidates: Vec<(usize, usize)> =
@@ -364,7 +366,7 @@ impl Model {
         victim
     }
 
-    /// Erases the block; false if it wore out.
+    /// Erases the block; returns false if it wore out.
     fn erase(&mut self, block: usize) -> Result<bool, LayerError> {
         self.blocks[block].pages.clear();
         self.ask(Asked::Erase { block });
@@ -383,7 +385,7 @@ impl Model {
         self.blocks.iter().filter(|block| block.state != BlockState::Bad).count() as u32
     }
 
-    /// Blocks full of the logical pages, one open for each stream, and those that have to wait erased.
+    /// Returns the blocks needed for the logical pages, one open block per stream, and the erased reserve.
     fn needed_blocks(&self) -> u32 {
         let waiting = match self.config.reclaim {
             Reclaim::InPlace => 0,

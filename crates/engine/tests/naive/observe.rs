@@ -1,4 +1,4 @@
-//! Everything that can be seen of a store from outside, in a form that engine and model can both give.
+//! The observable state of a store, in a form that engine and model can both provide.
 
 use super::Model;
 use wearwell_base::units::{BlockId, Lpn};
@@ -33,18 +33,18 @@ pub struct Observation {
     pub spilled_pages: u64,
     pub erased_blocks: usize,
     pub blocks: Vec<BlockView>,
-    /// Block of each logical page, and its place there where the directory knows it.
+    /// Block of each logical page, and its position there if the directory knows it.
     pub places: Vec<Option<(u32, Option<u32>)>>,
 }
 
 impl Observation {
-    /// What is left when pages have no identities within their blocks.
+    /// Removes the positions of pages within their blocks.
     pub fn without_places(mut self) -> Self {
         self.places.iter_mut().flatten().for_each(|(_, page)| *page = None);
         self
     }
 
-    /// Panics with the first part in which the two differ; the whole of both would fill many screens.
+    /// Panics with the first difference between the two; printing both completely would fill many screens.
     #[track_caller]
     pub fn assert_equals(&self, other: &Observation) {
         assert_eq!(self.counters, other.counters);
@@ -58,9 +58,9 @@ impl Observation {
         assert!(self == other, "{self:?}\n{other:?}");
     }
 
-    /// One number for all of it.
+    /// Returns a hash of the whole state.
     pub fn hash(&self) -> u64 {
-        // FNV-1a over the text: no hash function of the standard library is promised to stay as it is.
+        // FNV-1a over the text: the standard library guarantees no stable hash function.
         let text = format!("{self:?}");
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -74,7 +74,7 @@ pub fn reports<P: wearwell_engine::layer::Payload>(layer: &(impl Layer<P> + ?Siz
     reports
 }
 
-/// What can be seen of the engine.
+/// Returns the observable state of the engine.
 pub fn observe<M, D, V, P>(store: &LogStore<M, D, V, P>) -> Observation
 where
     M: Medium,
@@ -114,14 +114,14 @@ where
         () if written > 0 => BlockState::Open,
         () => BlockState::Erased,
     };
-    // The engine counts the unwritten pages of an open block as valid until they die.
+    // The engine counts the unwritten pages of an open block as valid until they are invalidated.
     let unwritten = if written > 0 { store.blocks().pages_per_block() - written } else { 0 };
     let valid = store.blocks().valid_pages(block) - unwritten;
     BlockView { state, written, valid, erases: store.medium().erases(block) }
 }
 
 impl Model {
-    /// What can be seen of the model.
+    /// Returns the observable state of the model.
     pub fn observe(&self) -> Observation {
         let view = |(at, block): (usize, &super::Block)| BlockView {
             state: block.state,
@@ -145,7 +145,7 @@ impl Model {
         }
     }
 
-    /// Pages programmed, pages read and blocks erased, which is all the flash below has done.
+    /// Returns pages programmed, pages read and blocks erased: all operations of the flash below.
     pub fn flash_totals(&self) -> (u64, u64, u64) {
         let total = |operation| self.counters.outgoing_total(operation);
         (total(Operation::Write), total(Operation::Read), total(Operation::Erase))

@@ -1,4 +1,4 @@
-//! Stores built from a description, and the rig that drives engine and model side by side.
+//! Stores built from a description, and a rig that drives engine and model in parallel.
 
 use super::cases::Op;
 use super::observe::{observe, reports};
@@ -14,7 +14,7 @@ use wearwell_engine::nand::{Geometry, Nand, Wear};
 use wearwell_engine::placement::{Frontiers, PageContext, Placement};
 use wearwell_engine::victim::{Below, Blocks, Needs, VictimConfig, VictimPolicy};
 
-/// A payload that can hold the number of a version, if it holds anything.
+/// A payload that can hold a version number, or nothing.
 pub trait Stamp: Payload {
     fn stamp(version: u64) -> Self;
 }
@@ -29,12 +29,12 @@ impl Stamp for Bytes<8> {
     }
 }
 
-/// How pages are sorted into streams.
+/// Assignment of pages to streams.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Streams {
     Single,
     Double,
-    /// `Mixing` over this many streams; whether the host's stream is fixed, and whether cleaning's is.
+    /// `Mixing` over this many streams; the flags are true if the host's and cleaning's streams are fixed.
     Mixing(u8, bool, bool),
 }
 
@@ -58,8 +58,8 @@ impl Streams {
     }
 }
 
-/// A placement that makes each answer depend on everything it was ever told, so that two stores which tell theirs
-/// different things soon place pages differently.
+/// A placement whose every answer depends on all earlier notifications, so that different notifications soon lead to
+/// different placement.
 struct Mixing {
     streams: u8,
     host: bool,
@@ -108,7 +108,7 @@ impl Placement for Mixing {
     }
 }
 
-/// Everything that describes a store on flash.
+/// Description of a store on flash.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub blocks: u32,
@@ -191,12 +191,12 @@ impl Setup {
         self.victim().build_boxed(&self.size()).expect("settings that fit")
     }
 
-    /// The engine on a medium of the setup's shape.
+    /// Creates the engine on a medium of the setup's shape.
     pub fn engine_on<M: Medium>(&self, medium: M) -> Result<Engine<M>, ConfigError> {
         self.recorded_on(medium).map(|(engine, _)| engine)
     }
 
-    /// The same, and the victims that it will take.
+    /// Creates the engine, with a record of its victims.
     pub fn recorded_on<M: Medium>(&self, medium: M) -> Result<(Engine<M>, Picks), ConfigError> {
         let recorder = Recorder { policy: self.boxed_victim(), picks: Arc::default() };
         let picks = recorder.picks.clone();
@@ -211,7 +211,7 @@ impl Setup {
         self.engine_on(self.nand()).expect("a setup within the documented limits")
     }
 
-    /// The naive store of the same shape.
+    /// Creates the naive store of the same shape.
     pub fn model(&self, nand: &impl Medium) -> Model {
         let bad: Vec<usize> = (0..self.blocks)
             .filter(|&block| nand.is_bad(BlockId(block)))
@@ -226,13 +226,13 @@ impl Setup {
     }
 }
 
-/// The engine, its choices of victims being recorded.
+/// The engine with recorded victims.
 pub type Engine<M> = LogStore<M, PageTable, Recorder, Box<dyn Placement>>;
 
 /// Victims in the order in which they were taken.
 pub type Picks = Arc<Mutex<VecDeque<usize>>>;
 
-/// Any policy, noting what it selects.
+/// Wrapper that records the selections of any policy.
 pub struct Recorder {
     policy: Box<dyn VictimPolicy>,
     picks: Picks,
@@ -272,7 +272,7 @@ impl VictimPolicy for Recorder {
     }
 }
 
-/// Engine and model, always given the same operations and compared after each.
+/// Engine and model, which get the same operations and are compared after each.
 pub struct Rig<P: Stamp> {
     pub engine: Engine<Nand<P>>,
     pub model: Model,
@@ -288,7 +288,7 @@ impl<P: Stamp> Rig<P> {
         Rig { engine, model, picks, version: 0 }
     }
 
-    /// Gives both the operation. What they answer is compared here, what they have become in `compare`.
+    /// Executes the operation on both. Answers are compared here, states in `compare`.
     pub fn step(&mut self, op: &Op) -> Result<(), LayerError> {
         let pages = op.pages(self.model.config.logical_pages);
         let (engine, model) = match op {
@@ -316,7 +316,7 @@ impl<P: Stamp> Rig<P> {
         (engine, self.model.write(pages, &versions, hint))
     }
 
-    /// Reads the pages from both.
+    /// Reads the pages from both and compares them.
     pub fn read(&mut self, pages: &[Lpn]) {
         let mut data = Vec::new();
         self.engine.read(pages, &mut data).expect("stored pages can be read");
@@ -325,7 +325,7 @@ impl<P: Stamp> Rig<P> {
         assert_eq!(data, expected, "content of {pages:?}");
     }
 
-    /// Compares everything observable, the content of every page included.
+    /// Compares everything observable, including the content of every page.
     pub fn compare(&mut self) {
         self.engine.check().unwrap();
         assert!(self.model.picks.is_empty(), "the engine cleaned more than the model");

@@ -1,4 +1,4 @@
-//! Which victims each policy's rule admits.
+//! Rules for the victims that each policy may take.
 
 use wearwell_base::seed::{Random, Seed, below};
 
@@ -8,15 +8,15 @@ pub enum Rule {
     Fewest,
     /// The block closed longest ago.
     Oldest,
-    /// The first with the fewest valid pages among `d` blocks drawn with replacement from all blocks, drawn again
-    /// when none of them is a candidate.
+    /// The first block with the fewest valid pages among `d` blocks drawn with replacement from all blocks. The draw
+    /// is repeated if none is a candidate.
     DChoices(u32, Random),
     /// The first candidate drawn.
     Drawn(Random),
 }
 
 impl Rule {
-    /// The rule of the policy called `name` in scenarios.
+    /// Returns the rule of the policy called `name` in scenarios.
     pub fn named(name: &str, choices: u32, store: Seed) -> Rule {
         let random = store.of("victim").random();
         match name {
@@ -28,7 +28,7 @@ impl Rule {
         }
     }
 
-    /// Asserts that `victim` may be taken. `candidates` are (block, valid pages), the one closed first in front.
+    /// Asserts that `victim` may be taken. `candidates` are (block, valid pages), the block closed first in front.
     pub fn admit(&mut self, victim: usize, candidates: &[(usize, usize)], blocks: usize) {
         let valid =
             |wanted: usize| candidates.iter().find(|(block, _)| *block == wanted).map(|(_, valid)| *valid);
@@ -44,7 +44,7 @@ impl Rule {
             Rule::DChoices(choices, random) => loop {
                 let drawn: Vec<usize> =
                     (0..*choices).map(|_| below(random, blocks as u64) as usize).collect();
-                // `min_by_key` gives the first of several minima, as the policy promises.
+                // `min_by_key` returns the first of several minima, like the policy.
                 let known = drawn.into_iter().filter_map(|block| Some((block, valid(block)?)));
                 if let Some((best, _)) = known.min_by_key(|(_, valid)| *valid) {
                     assert_eq!(victim, best, "the victim, and the best of the {choices} drawn");

@@ -1,4 +1,4 @@
-//! The index against a plain list, and its edges by hand.
+//! The index compared with a plain list, and edge cases by hand.
 
 use super::super::config::Paged;
 use super::super::pages::Access;
@@ -9,7 +9,7 @@ fn settings(entries: Option<u32>, fingerprint_bits: u32) -> IndexSettings {
     IndexSettings { entries, fingerprint_bits, ..IndexSettings::default() }
 }
 
-/// An index and the slots whose contents it keeps.
+/// An index, and the slots that hold its contents.
 struct Pair {
     index: Index,
     slots: Slots,
@@ -24,7 +24,7 @@ impl Pair {
         self.index.find(&self.slots, Content(content))
     }
 
-    /// The slot is stored, with one reference, and holds the content.
+    /// Stores the content in the slot with one reference, and adds it to the index.
     fn insert(&mut self, slot: u32, content: u64) {
         self.slots.set_references(slot, 1);
         self.index.insert(&mut self.slots, slot, Content(content));
@@ -38,7 +38,7 @@ impl Pair {
         self.index.check(&self.slots)
     }
 
-    /// What the index in flash must read and write since this was asked last.
+    /// Returns the flash accesses that the index needs since the last call.
     fn due(&mut self) -> Vec<Access> {
         let mut due = Vec::new();
         self.index.cache.as_mut().unwrap().take_due(&mut due);
@@ -46,7 +46,7 @@ impl Pair {
     }
 }
 
-/// The finaliser of MurmurHash3, computed elsewhere.
+/// Reference values of the MurmurHash3 finaliser, computed elsewhere.
 #[test]
 fn names_are_mixed_as_published() {
     for (name, mixed) in [
@@ -68,7 +68,7 @@ fn weak_hashes_are_other_bits_of_the_mixed_name() {
 }
 
 #[test]
-fn a_fingerprint_is_the_upper_bits() {
+fn fingerprint_consists_of_the_upper_bits() {
     let of = |bits: u32| {
         let index = Index::new(&settings(None, bits), 4, None);
         [1, 14, 2].map(|name| index.fingerprint(Content(name)))
@@ -79,18 +79,18 @@ fn a_fingerprint_is_the_upper_bits() {
 }
 
 #[test]
-fn each_fingerprint_and_each_slot_is_in_it_once() {
+fn each_fingerprint_and_slot_is_indexed_at_most_once() {
     let mut pair = Pair::new(&settings(None, 4), 4, None);
     assert_eq!((pair.find(1), pair.index.len()), (None, 0));
     pair.insert(2, 1);
     assert_eq!(pair.find(1), Some(2));
     assert_eq!(pair.find(14), Some(2), "its fingerprint is the same");
     assert_eq!(pair.find(2), None);
-    // Equal fingerprints: the first stays, the second is left out.
+    // Equal fingerprints: the first stays, the second is not added.
     pair.insert(3, 14);
     assert_eq!((pair.find(14), pair.index.len()), (Some(2), 1));
     assert_eq!(pair.slots.content(3), Content::UNKNOWN);
-    // A slot that is not in it can be taken out all the same.
+    // Removing a slot that is not in the index has no effect.
     pair.remove(3);
     assert_eq!((pair.find(1), pair.index.len()), (Some(2), 1));
     pair.check().unwrap();
@@ -101,7 +101,7 @@ fn each_fingerprint_and_each_slot_is_in_it_once() {
 }
 
 #[test]
-fn unknown_content_is_never_in_it() {
+fn unknown_content_is_never_indexed() {
     let mut pair = Pair::new(&settings(Some(1), 64), 3, Some(8));
     pair.insert(0, 5);
     pair.insert(1, 0);
@@ -112,11 +112,11 @@ fn unknown_content_is_never_in_it() {
 }
 
 #[test]
-fn the_entry_not_used_for_longest_leaves_a_full_index() {
+fn full_index_evicts_the_least_recently_used_entry() {
     let mut pair = Pair::new(&settings(Some(3), 64), 8, None);
     (0..3).for_each(|slot| pair.insert(slot, 10 + u64::from(slot)));
     assert_eq!((pair.index.len(), pair.index.evictions), (3, 0), "3 of 3 fit");
-    // Slot 0 is found and slot 1 looked up by its own content: slot 2 is the oldest, then 0.
+    // Slot 0 is found and slot 1 touched: slot 2 is the oldest, then slot 0.
     assert_eq!(pair.find(10), Some(0));
     pair.index.touch(&pair.slots, 1);
     pair.insert(3, 13);
@@ -125,7 +125,7 @@ fn the_entry_not_used_for_longest_leaves_a_full_index() {
     pair.insert(4, 14);
     assert_eq!((pair.find(10), pair.index.evictions), (None, 2));
     assert_eq!([11, 13, 14].map(|content| pair.find(content)), [Some(1), Some(3), Some(4)]);
-    // Room again: nothing must leave.
+    // There is room again: no entry is evicted.
     pair.remove(3);
     pair.insert(5, 15);
     assert_eq!((pair.index.len(), pair.index.evictions), (3, 2));
@@ -133,25 +133,25 @@ fn the_entry_not_used_for_longest_leaves_a_full_index() {
 }
 
 #[test]
-fn an_index_for_all_slots_evicts_nothing() {
+fn index_for_all_slots_evicts_nothing() {
     for entries in [None, Some(4), Some(5)] {
         let mut pair = Pair::new(&settings(entries, 64), 4, None);
         (0..4).for_each(|slot| pair.insert(slot, 1 + u64::from(slot)));
         assert_eq!((pair.index.len(), pair.index.evictions), (4, 0));
-        // No order of use is kept, and 4 / 8 + 1 buckets of 64 bytes are.
+        // No order of use is kept; there are 4 / 8 + 1 buckets of 64 bytes.
         assert_eq!(pair.index.memory_bytes(), 64);
         assert!((0..4).all(|slot| pair.find(1 + u64::from(slot)) == Some(slot)));
     }
 }
 
 #[test]
-fn memory_is_that_of_its_parts() {
+fn memory_is_the_sum_of_the_parts() {
     let bounded = Index::new(&settings(Some(7), 64), 100, None);
-    // A bucket, and two tables of 101 numbers.
+    // One bucket, and two tables of 101 numbers.
     assert_eq!(bounded.memory_bytes(), 64 + 2 * 4 * 101);
     let paged = Paged { page_entries: 4, cached_pages: 1 };
     let paged = Index::new(&IndexSettings { paged: Some(paged), ..settings(None, 64) }, 12, None);
-    // 2 buckets; 12 entries are 4 pages of 4, three quarters full: a state each, and two tables of 5 numbers.
+    // 2 buckets; 12 entries are 4 pages of 4, three quarters full: one state per page, and two tables of 5 numbers.
     assert_eq!(paged.memory_bytes(), 2 * 64 + 4 + 2 * 4 * 5);
     let weak = Index::new(&settings(None, 64), 12, Some(8));
     let counts = weak.weak.as_ref().unwrap().counts.allocation_size();
@@ -160,11 +160,11 @@ fn memory_is_that_of_its_parts() {
 }
 
 #[test]
-fn a_weak_hash_stays_until_its_last_entry_leaves() {
+fn weak_hash_stays_until_its_last_entry_leaves() {
     let mut pair = Pair::new(&settings(None, 64), 8, Some(1));
     let holds = |pair: &Pair| [1, 2].map(|name| pair.index.may_hold(Content(name)));
     assert_eq!(holds(&pair), [false, false]);
-    // 2 and 3 have the weak hash 1; 1 and 7 have 0.
+    // 2 and 3 have the weak hash 1; 1 and 7 have the weak hash 0.
     pair.insert(0, 2);
     pair.insert(1, 3);
     assert_eq!(holds(&pair), [false, true]);
@@ -184,7 +184,7 @@ fn a_weak_hash_stays_until_its_last_entry_leaves() {
 
 /// Two pages of the index, one of them in RAM.
 #[test]
-fn each_use_of_an_index_in_flash_uses_the_page_of_the_hash() {
+fn index_in_flash_uses_the_page_of_the_hash() {
     let paged = Some(Paged { page_entries: 4, cached_pages: 1 });
     let mut pair = Pair::new(&IndexSettings { paged, ..settings(None, 64) }, 6, None);
     assert_eq!(pair.index.cache.as_ref().unwrap().pages(), 2);
@@ -193,26 +193,26 @@ fn each_use_of_an_index_in_flash_uses_the_page_of_the_hash() {
     let (even, odd) = (on(0), on(1));
     let read = |page: u32| Access { page, is_write: false };
     let write = |page: u32| Access { page, is_write: true };
-    // Looked at: nothing is there to be read, nor to be written.
+    // Lookups of new pages read and write nothing.
     assert_eq!((pair.find(even), pair.find(odd), pair.due()), (None, None, vec![]));
-    // An entry more changes the page, which is written when the other one is wanted.
+    // A new entry changes its page, which is written when the other page is needed.
     pair.insert(0, even);
     assert_eq!((pair.find(odd), pair.due()), (None, vec![write(0)]));
     assert_eq!((pair.find(even), pair.due()), (Some(0), vec![read(0)]));
     assert_eq!((pair.find(odd), pair.due()), (None, vec![]));
-    // So is a look by the slot's own content, without a change.
+    // `touch` also uses the page, without a change.
     pair.index.touch(&pair.slots, 0);
     assert_eq!((pair.find(odd), pair.due()), (None, vec![read(0)]));
-    // An entry less changes it, too.
+    // Removing an entry also changes the page.
     pair.remove(0);
     assert_eq!((pair.find(odd), pair.due()), (None, vec![read(0), write(0)]));
-    // A slot without an entry touches nothing.
+    // Removing a slot without an entry uses no page.
     pair.remove(0);
     pair.insert(1, 0);
     assert_eq!(pair.due(), vec![]);
 }
 
-/// What the index must do, with lists: entries in the order of their last use.
+/// Naive index: a list of entries in the order of their last use.
 struct Naive {
     left_out: u32,
     limit: usize,
@@ -247,7 +247,7 @@ impl Naive {
 }
 
 #[test]
-fn it_agrees_with_a_list() {
+fn index_matches_a_list() {
     const SLOTS: u32 = 24;
     for (entries, bits, weak) in
         [(None, 64, None), (Some(5), 64, Some(6)), (Some(20), 5, Some(2)), (None, 3, None)]
@@ -293,7 +293,7 @@ fn it_agrees_with_a_list() {
 }
 
 #[test]
-fn what_does_not_add_up_is_found() {
+fn inconsistent_indexes_are_detected() {
     let sound = || {
         let mut pair = Pair::new(&settings(Some(3), 64), 4, Some(4));
         (0..3).for_each(|slot| pair.insert(slot, 1 + u64::from(slot)));

@@ -1,4 +1,4 @@
-//! The ring of the log's pages, the checkpoint beside it, and what both say, step by step.
+//! The ring of log pages and the checkpoint, step by step.
 
 use super::*;
 
@@ -11,8 +11,8 @@ fn record(page: u32, number: u64, slot: Option<u32>) -> Record {
 }
 
 #[test]
-fn its_size_follows_from_the_map() {
-    // Records a page, logical pages: pages of the checkpoint, pages of half the ring.
+fn sizes_follow_from_the_map() {
+    // Records per page and logical pages; pages of the checkpoint and of half the ring.
     for (records, pages, checkpoint, half) in [
         (1, 3, 1, 2),
         (1, 4, 2, 2),
@@ -34,7 +34,7 @@ fn its_size_follows_from_the_map() {
 }
 
 #[test]
-fn stored_pages_have_a_number_among_all_changes() {
+fn stored_pages_are_numbered_among_all_changes() {
     let mut log = MapLog::new(4, 8, 5);
     assert_eq!(log.note(2, true), NO_NOTE);
     log.begin_store(2, Lpn(6));
@@ -43,7 +43,7 @@ fn stored_pages_have_a_number_among_all_changes() {
     assert_eq!(log.note(3, true), NO_NOTE, "another slot's");
     log.end_store(true);
     assert_eq!((log.note(2, true), log.note(2, false)), (note(6, 1), note(6, 1)));
-    // A record is a change, too; a page that is not stored is none.
+    // A record also counts as a change; a failed store does not.
     log.push(Lpn(1), Some(2));
     log.begin_store(3, Lpn(7));
     assert_eq!(log.note(3, true), note(7, 3));
@@ -67,7 +67,7 @@ fn records_wait_in_ram_until_a_page_takes_them() {
     assert!(log.is_full());
     assert_eq!(log.room(), 0);
     log.urgent = true;
-    // The checkpoint's one page comes first, then the ring.
+    // The one page of the checkpoint comes first, then the ring.
     assert_eq!(log.begin_page(), Some(1));
     assert!(!log.urgent && !log.is_settled() && !log.is_full(), "on its way, and not there yet");
     assert_eq!(log.image().records().count(), 0);
@@ -77,7 +77,7 @@ fn records_wait_in_ram_until_a_page_takes_them() {
     assert_eq!(log.image().records().collect::<Vec<_>>(), [record(0, 1, Some(1)), record(1, 2, None)]);
 }
 
-/// A page that cleaning writes while another is being written ends first.
+/// A page that cleaning writes during another page write ends first.
 #[test]
 fn pages_may_be_nested() {
     let mut log = MapLog::new(1, 9, 4);
@@ -95,7 +95,7 @@ fn pages_may_be_nested() {
 
 #[test]
 fn each_page_of_the_log_is_followed_by_one_of_the_checkpoint() {
-    // 3 slots to a page: 5 pages of the map are two pages, and half the ring is two.
+    // 3 slots per page: the map of 5 pages takes two pages, and half the ring is two pages.
     let mut log = MapLog::new(1, 5, 9);
     let map = [4, NONE, 6, 7, 8];
     assert_eq!(log.begin_checkpoint(&map), None, "nothing was written yet");
@@ -121,7 +121,7 @@ fn each_page_of_the_log_is_followed_by_one_of_the_checkpoint() {
     );
     assert_eq!(checkpoint(&mut log, &map), None, "one for each");
     assert_eq!(write(&mut log, 3, 7), Some(3));
-    // The half is full: no room before the checkpoint is whole.
+    // The half is full: there is no room before the checkpoint is complete.
     assert_eq!((log.room(), write(&mut log, 4, 8)), (0, None));
     assert_eq!(log.records.len(), 1, "what found no page waits");
     assert_eq!(checkpoint(&mut log, &map), Some(1));
@@ -130,7 +130,7 @@ fn each_page_of_the_log_is_followed_by_one_of_the_checkpoint() {
         [record(3, 3, Some(7)), record(4, 3, Some(8))]
     );
     assert_eq!((log.stored_pages(), log.room()), (4, 0));
-    // Then the other half is next, from its first page on.
+    // Then the other half is next, from its first page.
     assert_eq!(checkpoint(&mut log, &map), None);
     assert_eq!(log.room(), 0, "the record that waits fills a page");
     assert_eq!(log.begin_page(), Some(4));
@@ -139,7 +139,7 @@ fn each_page_of_the_log_is_followed_by_one_of_the_checkpoint() {
     assert_eq!(write(&mut log, 0, 1), Some(5));
     assert_eq!(checkpoint(&mut log, &map), Some(1));
     assert_eq!(checkpoint(&mut log, &map), None);
-    // And then the first again, in whose place it is written.
+    // And then the first half again, which is overwritten.
     assert_eq!(log.stored_pages(), 6);
     assert_eq!(write(&mut log, 1, 2), Some(2));
     assert_eq!(log.stored_pages(), 6);
@@ -148,7 +148,7 @@ fn each_page_of_the_log_is_followed_by_one_of_the_checkpoint() {
 }
 
 #[test]
-fn a_checkpoint_that_is_not_on_flash_says_nothing() {
+fn checkpoint_not_on_flash_has_no_records() {
     let mut log = MapLog::new(1, 3, 4);
     log.push(Lpn(0), Some(1));
     log.begin_page();
@@ -160,14 +160,14 @@ fn a_checkpoint_that_is_not_on_flash_says_nothing() {
     log.push(Lpn(1), Some(2));
     log.end_checkpoint();
     log.end_checkpoint();
-    // It is as old as the map that it was made from.
+    // The checkpoint is as old as the map from which it was made.
     let records: Vec<Record> = log.image().records().skip(1).collect();
     assert_eq!(records, [record(0, 1, Some(1)), record(1, 1, None), record(2, 1, None)]);
     assert_eq!(log.stored_pages(), 2);
 }
 
 #[test]
-fn memory_is_that_of_notes_records_and_checkpoint() {
+fn memory_covers_notes_records_and_checkpoint() {
     let mut log = MapLog::new(2, 6, 10);
     assert_eq!(log.memory_bytes(), 16 * 10);
     log.push(Lpn(0), Some(1));

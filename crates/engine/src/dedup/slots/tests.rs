@@ -1,9 +1,9 @@
-//! References, marks and their counts, slot by slot.
+//! References, marks and their counts.
 
 use super::*;
 
 #[test]
-fn a_slot_takes_16_bytes() {
+fn slot_takes_16_bytes() {
     assert_eq!(Slots::new(10).memory_bytes(), 160);
     assert_eq!(Slots::new(10).len(), 10);
 }
@@ -27,7 +27,7 @@ fn slots_are_counted_by_their_references() {
 }
 
 #[test]
-fn marks_do_not_disturb_each_other_nor_other_slots() {
+fn marks_are_independent_of_each_other_and_of_other_slots() {
     let mut slots = Slots::new(3);
     let read =
         |slots: &Slots| [0, 1, 2].map(|slot| (slots.is_cold(slot), slots.is_left(slot), slots.peak(slot)));
@@ -52,7 +52,7 @@ fn marks_do_not_disturb_each_other_nor_other_slots() {
 }
 
 #[test]
-fn the_peak_is_the_most_references_up_to_four() {
+fn peak_is_the_most_references_up_to_four() {
     let mut slots = Slots::new(1);
     let mut peak_of = |references: u32| {
         slots.set_references(0, references);
@@ -73,7 +73,7 @@ fn contents_are_kept_by_slot() {
 }
 
 #[test]
-fn a_wrong_count_is_found() {
+fn wrong_counts_are_detected() {
     let mut slots = Slots::new(3);
     slots.set_references(2, 2);
     slots.check().unwrap();

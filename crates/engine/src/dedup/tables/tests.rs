@@ -1,4 +1,4 @@
-//! What each change of the map does to references, lists, index and counts, by hand.
+//! Effects of map changes on references, lists, index and counts, by hand.
 
 use super::super::config::{IndexSettings, Paged, Promotion};
 use super::*;
@@ -22,7 +22,8 @@ fn merging() -> Tables {
     tables(CLEANING, None)
 }
 
-/// The page is written with the content, which is looked up if `looks`; the slots that die, which are given up at once.
+/// Writes the content to the page, with a lookup if `looks`; returns the slots that lost their last page, which are
+/// released at once.
 fn write(tables: &mut Tables, page: u32, content: u64, looks: bool) -> Vec<u32> {
     let found = if looks { tables.find(Content(content)) } else { None };
     let planned = match found {
@@ -53,7 +54,7 @@ fn map(tables: &Tables) -> [Option<u32>; 4] {
 }
 
 #[test]
-fn nothing_is_stored_at_first() {
+fn nothing_is_stored_initially() {
     let mut tables = inline();
     assert_eq!(map(&tables), [None; 4]);
     assert_eq!((tables.logical_pages(), tables.slots(), tables.mapped_pages()), (4, 6, 0));
@@ -74,26 +75,26 @@ fn pages_of_equal_content_share_a_slot() {
     assert_eq!((tables.references(0), tables.references(1), tables.mapped_pages()), (2, 1, 3));
     assert_eq!(tables.live_by_references(), [1, 1, 0, 0]);
     assert_eq!(tables.report.map_log_records, 1, "only of the page that was not stored no spare area tells");
-    // The same again: nothing changes.
+    // An identical write changes nothing.
     assert_eq!(write(&mut tables, 1, 7, true), NOBODY);
     assert_eq!((tables.references(0), tables.mapped_pages(), tables.report.map_log_records), (2, 3, 1));
-    // Another's content: the old slot loses one.
+    // With the content of another page, the old slot loses a reference.
     assert_eq!(write(&mut tables, 1, 8, true), NOBODY);
     assert_eq!(map(&tables), [Some(0), Some(1), Some(1), None]);
     assert_eq!((tables.references(0), tables.references(1), tables.report.map_log_records), (1, 2, 2));
     assert_eq!(tables.report.died_by_references, [0; 4]);
-    // The last page leaves slot 0, which was once shared by two.
+    // The last page leaves slot 0, which two pages shared at its peak.
     assert_eq!(write(&mut tables, 0, 8, true), [0]);
     assert_eq!(tables.report.died_by_references, [0, 1, 0, 0]);
     assert_eq!(tables.find(Content(7)), None);
     assert_eq!((tables.live_by_references(), tables.mapped_pages()), ([0, 0, 1, 0], 3));
-    // The slot that was given up last is taken first.
+    // The slot freed last is taken first.
     write(&mut tables, 3, 9, true);
     assert_eq!(tables.slot_of(Lpn(3)), Some(0));
 }
 
 #[test]
-fn a_page_alone_in_its_slot_is_stored_there_again() {
+fn unshared_slot_is_overwritten_in_place() {
     let mut tables = inline();
     write(&mut tables, 0, 7, true);
     tables.set_cold(0, true);
@@ -106,7 +107,7 @@ fn a_page_alone_in_its_slot_is_stored_there_again() {
     assert_eq!(tables.report.died_by_references, [1, 0, 0, 0], "the content died, the slot did not");
     assert!(!tables.is_cold(0), "what was known of the old content says nothing of the new");
     tables.check().unwrap();
-    // In a group old content must stay until the end.
+    // During a group, old content must stay until the end.
     let planned = tables.plan_storing(Lpn(0), false);
     assert_eq!((planned.slot, planned.way), (1, Way::New));
     assert_eq!(tables.content(0), Content(8));
@@ -117,18 +118,18 @@ fn a_page_alone_in_its_slot_is_stored_there_again() {
 }
 
 #[test]
-fn the_peak_is_that_of_the_content_and_not_of_the_slot() {
+fn peak_belongs_to_the_content_not_to_the_slot() {
     let mut tables = inline();
     (0..3).for_each(|page| drop(write(&mut tables, page, 7, true)));
     write(&mut tables, 0, 1, true);
     write(&mut tables, 1, 2, true);
-    // Slot 0 is page 2's alone by now, and is written over: its content once had three references.
+    // Slot 0 now belongs to page 2 alone, and is overwritten: its old content had three references at its peak.
     write(&mut tables, 2, 3, true);
     assert_eq!((tables.slot_of(Lpn(2)), tables.report.died_by_references), (Some(0), [0, 0, 1, 0]));
-    // The new one had one.
+    // The new content had one reference.
     assert_eq!(trim(&mut tables, 2), [0]);
     assert_eq!(tables.report.died_by_references, [1, 0, 1, 0]);
-    // A slot given up and taken again knows nothing of before either.
+    // A freed slot that is taken again starts with a new peak.
     write(&mut tables, 2, 5, true);
     assert_eq!((tables.slot_of(Lpn(2)), trim(&mut tables, 2)), (Some(0), vec![0]));
     assert_eq!(tables.report.died_by_references, [2, 0, 1, 0]);
@@ -145,7 +146,7 @@ fn more_than_three_references_are_told_together() {
 }
 
 #[test]
-fn a_group_shares_what_it_is_about_to_store() {
+fn group_shares_content_that_it_is_about_to_store() {
     let mut tables = inline();
     let first = tables.plan_storing(Lpn(0), false);
     tables.learn(first.slot, Content(7));
@@ -159,7 +160,7 @@ fn a_group_shares_what_it_is_about_to_store() {
 }
 
 #[test]
-fn what_is_not_stored_leaves_no_trace_but_content_unknown() {
+fn cancelled_writes_only_make_content_unknown() {
     let mut tables = inline();
     write(&mut tables, 0, 7, true);
     write(&mut tables, 1, 8, true);
@@ -174,14 +175,14 @@ fn what_is_not_stored_leaves_no_trace_but_content_unknown() {
     tables.release(&dead);
     assert_eq!((map(&tables), tables.mapped_pages()), ([Some(0), Some(1), None, None], 2));
     assert_eq!((tables.references(0), tables.references(1), tables.references(2)), (1, 1, 0));
-    // Nobody knows what is in the slot that may or may not have been written over.
+    // The content of the slot that may have been overwritten is unknown.
     assert_eq!([7, 8, 9, 10].map(|name| tables.find(Content(name))), [Some(0), None, None, None]);
     assert!(tables.is_settled(1), "it can be merged again");
     tables.check().unwrap();
 }
 
 #[test]
-fn slots_of_the_write_in_hand_are_not_settled() {
+fn slots_of_the_current_write_are_not_settled() {
     let mut tables = merging();
     write(&mut tables, 0, 7, false);
     assert!(tables.is_settled(0));
@@ -194,7 +195,7 @@ fn slots_of_the_write_in_hand_are_not_settled() {
 }
 
 #[test]
-fn merging_hands_all_pages_over() {
+fn merge_redirects_all_pages() {
     let mut tables = merging();
     (0..4).for_each(|page| drop(write(&mut tables, page, 10 + u64::from(page), false)));
     tables.to_verify = vec![Lpn(3), Lpn(1), Lpn(0)];
@@ -205,31 +206,31 @@ fn merging_hands_all_pages_over() {
     assert_eq!((tables.report.merged_pages, tables.report.map_log_records), (1, 1));
     assert_eq!(tables.find(Content(11)), None);
     assert_eq!(tables.to_verify, [Lpn(3), Lpn(0), Lpn(0)], "one that holds the same is compared instead");
-    // Two pages at once, a record for each.
+    // Two pages are redirected at once, with one record each.
     tables.merge(0, 3);
     tables.check().unwrap();
     assert_eq!(map(&tables), [Some(3), Some(3), Some(2), Some(3)]);
     assert_eq!((tables.references(3), tables.report.merged_pages, tables.report.map_log_records), (3, 2, 3));
     assert_eq!((tables.live_by_references(), tables.mapped_pages()), ([1, 0, 1, 0], 4));
     assert_eq!(tables.report.died_by_references, [0; 4], "the content lives on");
-    // The peak is that of all together.
+    // The peak includes all merged references.
     [0, 1, 3].iter().for_each(|&page| drop(trim(&mut tables, page)));
     assert_eq!(tables.report.died_by_references, [0, 0, 1, 0]);
 }
 
 #[test]
-fn a_slot_left_by_a_record_in_ram_is_kept() {
-    // 3 records to a page, 9 slots to a page of the checkpoint, of which there is one.
+fn slot_left_by_a_record_in_ram_is_retained() {
+    // 3 records per page; 9 slots per page of the checkpoint, which has one page.
     let mut tables = tables(Detect::EveryPage, Some(3));
     assert_eq!((tables.first_of_log(), tables.log.as_ref().unwrap().pages()), (6, 1 + 4));
     write(&mut tables, 0, 7, true);
     write(&mut tables, 1, 8, true);
     assert!(tables.log.as_ref().unwrap().is_settled(), "the spare areas tell of both");
-    // A hit: page 1 leaves slot 1, which it alone referred to.
+    // A hit: page 1 leaves slot 1, which no other page refers to.
     assert_eq!(write(&mut tables, 1, 7, true), NOBODY);
     assert_eq!(tables.log.as_ref().unwrap().dead, [Lpn(1)]);
     assert_eq!(tables.report.died_by_references, [1, 0, 0, 0]);
-    // Page 1 leaves slot 0, too; it stays page 0's alone, but is not written over.
+    // Page 1 leaves slot 0 as well; only page 0 refers to it now, but it is not overwritten.
     assert_eq!(trim(&mut tables, 1), NOBODY);
     assert_eq!((tables.references(0), tables.log.as_ref().unwrap().left.clone()), (1, vec![1, 0]));
     let planned = tables.plan_storing(Lpn(0), true);
@@ -238,7 +239,7 @@ fn a_slot_left_by_a_record_in_ram_is_kept() {
     let mut dead = Vec::new();
     tables.commit(&[planned], &mut dead);
     assert_eq!((dead.len(), tables.log.as_ref().unwrap().dead.clone()), (0, vec![Lpn(1), Lpn(0)]));
-    // Not before the records are on flash.
+    // Slots are not released before the records are on flash.
     tables.give_up(&mut dead);
     assert_eq!(dead, []);
     assert_eq!(tables.log.as_mut().unwrap().begin_page(), Some(1));
@@ -249,13 +250,13 @@ fn a_slot_left_by_a_record_in_ram_is_kept() {
     assert_eq!(dead, [Lpn(1), Lpn(0)]);
     tables.release(&dead);
     tables.check().unwrap();
-    // Now a page alone in its slot is stored there again.
+    // Now an unshared slot is overwritten in place again.
     let planned = tables.plan_storing(Lpn(0), true);
     assert_eq!((planned.slot, planned.way), (2, Way::InPlace));
 }
 
 #[test]
-fn a_slot_is_left_once_however_many_pages_leave_it() {
+fn slot_is_left_once_regardless_of_the_number_of_pages() {
     let mut tables = tables(Detect::EveryPage, Some(9));
     (0..3).for_each(|page| drop(write(&mut tables, page, 7, true)));
     (0..3).for_each(|page| assert_eq!(trim(&mut tables, page), NOBODY));
@@ -265,7 +266,7 @@ fn a_slot_is_left_once_however_many_pages_leave_it() {
 }
 
 #[test]
-fn a_slot_whose_records_do_not_fit_is_not_merged() {
+fn slot_whose_records_do_not_fit_is_not_merged() {
     let plain = merging();
     assert!(plain.may_merge(0), "without a log there is always room");
     let mut tables = tables(CLEANING, Some(3));
@@ -273,7 +274,7 @@ fn a_slot_whose_records_do_not_fit_is_not_merged() {
     tables.merge(1, 0);
     let log = tables.log.as_ref().unwrap();
     assert!(log.urgent && !log.is_settled());
-    // One of three records is taken: slot 0 has two references, slot 2 one.
+    // One of three records is used: slot 0 has two references, slot 2 one.
     assert!(tables.may_merge(0) && tables.may_merge(2));
     tables.merge(2, 3);
     assert_eq!(tables.log.as_ref().unwrap().room(), 1);
@@ -281,36 +282,36 @@ fn a_slot_whose_records_do_not_fit_is_not_merged() {
 }
 
 #[test]
-fn the_pages_of_an_index_in_flash_lie_before_the_log() {
+fn pages_of_an_index_in_flash_lie_before_the_log() {
     let paged = Some(Paged { page_entries: 1, cached_pages: 1 });
     let index = Index::new(&IndexSettings { paged, ..IndexSettings::default() }, 6, None);
     let mut tables = Tables::new(Detect::EveryPage, false, index, None, 4, 6);
-    // 6 entries of which three quarters fill a page of 1.
+    // 6 entries that fill three quarters of pages of 1 entry.
     assert_eq!((tables.first_of_log(), tables.cache().unwrap().pages()), (6 + 8, 8));
 }
 
 #[test]
-fn what_is_found_after_a_cut_is_restored() {
+fn recovery_restores_map_and_index() {
     for detect in [Detect::EveryPage, CLEANING] {
         let mut tables = tables(detect, None);
         tables.restore(Lpn(0), 2);
         tables.restore(Lpn(3), 2);
         tables.restore(Lpn(1), 4);
-        // Slot 5 is nobody's; slots 2 and 4 hold the same, and 4 was stored first.
+        // Slot 5 is unreferenced; slots 2 and 4 have equal contents, and 4 was stored first.
         tables.restore_index([(5, Content(6)), (4, Content(8)), (2, Content(8))].into_iter());
         tables.check().unwrap();
         assert_eq!(map(&tables), [Some(2), Some(4), None, Some(2)]);
         assert_eq!((tables.mapped_pages(), tables.references(2), tables.references(4)), (3, 2, 1));
         assert_eq!((tables.find(Content(8)), tables.find(Content(6))), (Some(4), None));
-        // The slots that are free are taken as ever: 0, 1, 3, 5.
+        // Free slots are taken in the usual order: 0, 1, 3, 5.
         let taken: Vec<u32> = (0..4).map(|_| tables.plan_storing(Lpn(2), true).slot).collect();
         assert_eq!(taken, [0, 1, 3, 5]);
     }
 }
 
 #[test]
-fn memory_is_that_of_its_parts() {
-    // Of each page 4 bytes in the map; of each slot 16, and 4 to be free; the index is a bucket of 64.
+fn memory_is_the_sum_of_the_parts() {
+    // 4 bytes in the map per page; 16 bytes per slot, and 4 in the free list; the index is a bucket of 64.
     let maps = 4 * (4 + 6) + 16 * 6;
     assert_eq!((inline().memory_bytes(), inline().index_memory_bytes()), (maps + 64, 64 + 8 * 6));
     assert_eq!(merging().memory_bytes(), maps + 64 + 8 * 4 + 4 * 6, "and the lists");
@@ -320,11 +321,11 @@ fn memory_is_that_of_its_parts() {
     assert!(log > 0);
 }
 
-/// What makes tables wrong.
+/// A change that makes tables inconsistent.
 type Breach = fn(&mut Tables);
 
 #[test]
-fn what_does_not_add_up_is_found() {
+fn inconsistent_tables_are_detected() {
     let sound = || {
         let mut tables = merging();
         (0..3).for_each(|page| drop(write(&mut tables, page, 10 + u64::from(page), false)));

@@ -1,11 +1,12 @@
-//! What cleaning is told of a victim's live pages, page by page (CAGC, sec. III.B and Figure 5).
+//! Decisions about a victim's live pages, page by page (CAGC, sec. III.B and Figure 5).
 
 use super::super::*;
 use crate::log::Verdict;
 use crate::timing::Step;
 use serde_json::{Value, json};
 
-/// Tables of which each of the first `pages` pages is stored in the slot of its number, which the index does not know.
+/// Creates tables in which each of the first `pages` pages is stored in the slot of its number, without index
+/// entries.
 fn stored(dedup: Value, logical_pages: u32, pages: u32) -> Sharing {
     let config: DedupConfig = serde_json::from_value(dedup).unwrap();
     let sharing = Sharing::new(&config, logical_pages, 0).unwrap();
@@ -24,7 +25,7 @@ fn cagc(more: Value) -> Value {
     value
 }
 
-/// What becomes of these pages of a victim, given with their contents.
+/// Returns the decisions for these pages of a victim, given with their contents.
 fn judge(sharing: &Sharing, pages: &[(u32, u64)]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let (owners, data): (Vec<Lpn>, Vec<Content>) =
@@ -51,21 +52,21 @@ fn report(sharing: &Sharing) -> crate::layer::DedupReport {
 }
 
 #[test]
-fn what_is_new_is_learnt_and_moved() {
+fn new_contents_are_indexed_and_moved() {
     let sharing = stored(cagc(json!({})), 4, 4);
     assert_eq!(judge(&sharing, &[(0, 5), (1, 6)]), [moved(1); 2]);
     assert_eq!([0, 1, 2].map(|page| sharing.lock().content(page)), [5, 6, 0].map(Content));
     assert_eq!((report(&sharing).cleaning_hashed_pages, report(&sharing).merged_pages), (2, 0));
     assert!(!sharing.lock().is_cold(0));
-    // Content that is like no other's is hashed, and that is all.
+    // Unique content is only hashed.
     assert_eq!(judge(&sharing, &[(2, 0), (3, 0)]), [moved(1); 2]);
     assert_eq!((report(&sharing).cleaning_hashed_pages, sharing.lock().index().len()), (4, 2));
 }
 
 #[test]
-fn equal_pages_of_a_victim_become_one_that_goes_where_it_belongs() {
+fn equal_pages_of_a_victim_are_merged_and_placed_by_the_total_count() {
     let sharing = stored(cagc(json!({})), 4, 4);
-    // Three of a kind: the first is moved, with the references of all.
+    // Three equal pages: the first is moved, with the references of all.
     assert_eq!(
         judge(&sharing, &[(2, 5), (0, 5), (3, 6), (1, 5)]),
         [moved(3), Verdict::Drop, moved(1), Verdict::Drop]
@@ -76,17 +77,17 @@ fn equal_pages_of_a_victim_become_one_that_goes_where_it_belongs() {
 }
 
 #[test]
-fn the_stored_page_that_others_equal_is_promoted_once() {
+fn stored_duplicate_is_promoted_once() {
     let sharing = stored(cagc(json!({})), 5, 5);
     assert_eq!(judge(&sharing, &[(0, 5)]), [moved(1)]);
-    // Page 0 lies elsewhere, and has one reference more than the threshold: it is written anew, in the cold region.
+    // Page 0 is not in the victim, and has one reference more than the threshold: it is rewritten in the cold region.
     assert_eq!(judge(&sharing, &[(1, 5), (2, 6)]), [replaced(0, 2), moved(1)]);
     assert!(sharing.lock().is_cold(0));
-    // It is there already.
+    // It is in the cold region already.
     assert_eq!(judge(&sharing, &[(3, 5)]), [Verdict::Drop]);
     assert_eq!((report(&sharing).merged_pages, report(&sharing).promoted_pages), (2, 1));
     assert_eq!(sharing.slot_of(Lpn(3)), Some((0, 3, Content(5))));
-    // Moved with three references it stays cold; with one it would not be.
+    // Moved with three references, it stays cold; with one reference it becomes hot.
     assert_eq!(judge(&sharing, &[(0, 5)]), [moved(3)]);
     assert!(sharing.lock().is_cold(0));
     for page in [1, 3] {
@@ -97,7 +98,7 @@ fn the_stored_page_that_others_equal_is_promoted_once() {
 }
 
 #[test]
-fn a_promotion_knows_the_references_of_the_whole_victim() {
+fn promotion_counts_the_references_of_the_whole_victim() {
     let sharing = stored(cagc(json!({})), 4, 4);
     judge(&sharing, &[(0, 5)]);
     assert_eq!(judge(&sharing, &[(1, 5), (2, 5), (3, 5)]), [replaced(0, 4), Verdict::Drop, Verdict::Drop]);
@@ -119,7 +120,7 @@ fn fewer_references_than_the_threshold_promote_nothing() {
 }
 
 #[test]
-fn known_pages_are_hashed_again_only_if_asked_for() {
+fn indexed_pages_are_hashed_again_only_with_rehash() {
     for rehash in [true, false] {
         let sharing = stored(cagc(json!({"rehash": rehash})), 3, 3);
         judge(&sharing, &[(0, 5), (1, 6)]);
@@ -129,7 +130,7 @@ fn known_pages_are_hashed_again_only_if_asked_for() {
 }
 
 #[test]
-fn pages_in_hand_and_pages_of_the_index_are_moved_unseen() {
+fn pages_of_the_current_write_and_of_the_index_are_moved_without_lookup() {
     let paged = json!({"index": {"paged": {"page_entries": 1, "cached_pages": 1}}});
     let sharing = stored(cagc(paged), 4, 4);
     judge(&sharing, &[(0, 5)]);
@@ -137,7 +138,7 @@ fn pages_in_hand_and_pages_of_the_index_are_moved_unseen() {
     let mut verdicts = Vec::new();
     let pages = [1, 4, 2].map(Lpn);
     sharing.migration(None, false).unwrap().judge(&pages, &[Content(5); 3], &mut verdicts);
-    // Page 1 is being replaced, 4 is the first page of the index; page 2 equals page 0.
+    // Page 1 is being replaced, page 4 is the first page of the index, page 2 equals page 0.
     assert_eq!(verdicts, [moved(1), moved(1), replaced(0, 2)]);
     assert_eq!(report(&sharing).cleaning_hashed_pages, 2);
     sharing.lock().commit(&[planned], &mut Vec::new());
@@ -145,7 +146,7 @@ fn pages_in_hand_and_pages_of_the_index_are_moved_unseen() {
 }
 
 #[test]
-fn without_looking_only_references_are_told() {
+fn without_detection_only_references_are_reported() {
     let sharing = stored(json!("inline"), 4, 2);
     let shared = sharing.lock().plan_sharing(Lpn(2), 1);
     sharing.lock().commit(&[shared], &mut Vec::new());
@@ -154,9 +155,9 @@ fn without_looking_only_references_are_told() {
     assert!(!sharing.lock().is_cold(1), "nothing is cold where nobody asks");
 }
 
-/// 1 and 14 have the same fingerprint of 4 bits.
+/// 1 and 14 have the same 4-bit fingerprint.
 #[test]
-fn fingerprints_that_collide_corrupt_unless_they_are_verified() {
+fn fingerprint_collisions_corrupt_data_unless_verified() {
     let sharing = stored(cagc(json!({"index": {"fingerprint_bits": 4}})), 3, 3);
     judge(&sharing, &[(0, 1)]);
     assert_eq!(judge(&sharing, &[(1, 14)]), [replaced(0, 2)]);
@@ -169,16 +170,16 @@ fn fingerprints_that_collide_corrupt_unless_they_are_verified() {
     assert_eq!(sharing.lock().to_verify, [Lpn(0), Lpn(0)], "read for each comparison");
 }
 
-/// 3 records to a page of the log.
+/// 3 records per page of the log.
 #[test]
-fn what_was_merged_is_written_in_place_of_a_page_saved() {
+fn merge_records_are_written_in_place_of_a_saved_page() {
     let logged = |more: Value| {
         let mut value = cagc(more);
         value["map_log"] = json!(true);
         value["map_log_page_records"] = json!(3);
         value
     };
-    // No page of the victim is dropped but for the log: the promotion gives way.
+    // No other page of the victim is dropped to make room for the log, so the promotion is given up.
     let sharing = stored(logged(json!({})), 4, 4);
     judge(&sharing, &[(0, 5)]);
     assert_eq!(judge(&sharing, &[(1, 5), (2, 6)]), [Verdict::Drop, moved(1)]);
@@ -191,7 +192,7 @@ fn what_was_merged_is_written_in_place_of_a_page_saved() {
     assert_eq!((report(&sharing).map_log_pages, report(&sharing).map_log_records), (1, 1));
     assert_eq!(sharing.map_image().records().count(), 1);
     assert_eq!(migration.last_page(), None, "once is enough");
-    // Of two promotions the later gives way; of one beside a page that is dropped, none.
+    // Of two promotions the later is given up; a promotion next to a dropped page is kept.
     let sharing = stored(logged(json!({})), 6, 6);
     judge(&sharing, &[(0, 5), (1, 6)]);
     assert_eq!(judge(&sharing, &[(2, 5), (3, 6)]), [replaced(0, 2), Verdict::Drop]);
@@ -203,10 +204,10 @@ fn what_was_merged_is_written_in_place_of_a_page_saved() {
 }
 
 #[test]
-fn a_page_whose_records_do_not_fit_is_moved_as_it_is() {
+fn page_whose_records_do_not_fit_is_moved_unmerged() {
     let log = json!({"map_log": true, "map_log_page_records": 3});
     let sharing = stored(cagc(log), 4, 4);
-    // Page 3 shares slot 2 by a record; two more fit.
+    // Page 3 shares slot 2 by a record; two more records fit.
     let shared = sharing.lock().plan_sharing(Lpn(3), 2);
     sharing.lock().commit(&[shared], &mut Vec::new());
     judge(&sharing, &[(0, 5)]);
@@ -225,7 +226,7 @@ fn without_a_merge_no_page_of_the_log_is_due() {
 }
 
 #[test]
-fn each_hash_is_written_down_as_its_page_is_reached() {
+fn each_hash_is_recorded_when_its_page_is_reached() {
     let sharing = stored(cagc(json!({"rehash": false})), 3, 3);
     judge(&sharing, &[(1, 6)]);
     let journal = Journal::default();
@@ -243,7 +244,7 @@ fn each_hash_is_written_down_as_its_page_is_reached() {
         taken()
     });
     assert_eq!(steps, [vec![hash], vec![], vec![hash]]);
-    // The next victim's pages are others.
+    // The next victim has different pages.
     migration.judge(&[1].map(Lpn), &[6].map(Content), &mut Vec::new());
     migration.reached(0);
     assert_eq!(taken(), []);

@@ -1,4 +1,4 @@
-//! Power lost at every moment of a short history, over every FTL: whatever was flushed is there, and all tables add up.
+//! Power cuts at every moment of a short run, over every FTL: flushed data survive, and all tables are consistent.
 
 use super::super::*;
 use super::ftls::{FTLS, PAGES, Use, draw, kinds, with};
@@ -13,16 +13,16 @@ use crate::units::BlockId;
 use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Requests of a history, and of what comes before power may be lost.
+/// Requests of a run, and of the warm-up before power may be cut.
 const STEPS: u32 = 130;
 
-/// Half the requests of a history that is cut at every operation: enough to fill the drive and to clean some blocks. A drive
-/// that also writes a log of what is valid is larger.
+/// Half the requests of a run that is cut at every operation: enough to fill the drive and to clean some blocks. A
+/// drive that also writes a validity log is larger.
 fn few_steps(ftl: &str) -> u32 {
     if ftl == "ib_ftl" { 85 } else { 48 }
 }
 
-/// A history under cuts. After each cut all pages are read back, and the tables recounted; so they are in the end.
+/// A run with power cuts. After each cut, and at the end, all pages are read back and the tables recounted.
 struct History {
     name: String,
     steps: u32,
@@ -31,10 +31,10 @@ struct History {
     again: f64,
     outages: Outages,
     erases: u64,
-    /// Programs and erases, as the layer and as the flash counted them.
+    /// Programs and erases, as counted by the layer and by the flash.
     sent: [u64; 2],
     flash: Option<(u64, u64)>,
-    /// The report of recovery from a last cut.
+    /// Recovery report of a final cut.
     last: Option<RecoveryReport>,
     dedup: Option<DedupReport>,
 }
@@ -52,7 +52,7 @@ impl Use for History {
 }
 
 impl History {
-    /// The history of whatever comes back.
+    /// Runs any layer that can restart.
     fn of<D>(&mut self, layer: D, settings: D::Settings, supply: Supply)
     where
         D: Restart<Flash = Chips>,
@@ -120,7 +120,7 @@ fn history(ftl: &str, kind: &Value, cuts: Cuts, recovery: f64) -> History {
     history
 }
 
-/// Cuts at many operations of the history, alone and in rows, recoveries being cut as well.
+/// Cuts power at many operations of the run, singly and in series, with cuts during recovery.
 fn exercise(ftl: &str, kind: &Value, step: usize) {
     let battery = matches!(ftl, "dftl" | "mu_ftl");
     let (mut met, mut torn) = (0, 0);
@@ -140,14 +140,14 @@ fn exercise(ftl: &str, kind: &Value, step: usize) {
         assert_eq!(outages.pages_verified, outages.cuts * u64::from(PAGES));
         assert_eq!(outages.recoveries.len() as u64, outages.cuts);
     }
-    // In rows, between which nobody looks.
+    // Series of cuts, without verification between them.
     let mut history = History { again: 0.8, ..History::new(ftl, kind, Cuts::Every(60), 0.4) };
     with(ftl, kind, &mut history);
     let outages = &history.outages;
     assert!(outages.pages_verified < outages.cuts * u64::from(PAGES), "{ftl} {kind}: {outages:?}");
 }
 
-/// The history of layers that come back from the bytes of their flash.
+/// Runs layers that restart from the bytes of their flash.
 struct OnBytes(History);
 
 impl Use for OnBytes {
@@ -164,7 +164,7 @@ impl Use for OnBytes {
 }
 
 #[test]
-fn every_kind_comes_back_from_bytes_on_every_ftl() {
+fn every_kind_restarts_from_bytes_on_every_ftl() {
     for (ftl, cleaning) in FTLS {
         for kind in kinds(cleaning, &json!({ "map_log": true, "map_log_page_records": 5 })) {
             let mut met = 0;
@@ -187,7 +187,7 @@ fn every_kind_comes_back_from_bytes_on_every_ftl() {
 }
 
 #[test]
-fn every_kind_comes_back_on_every_ftl() {
+fn every_kind_restarts_on_every_ftl() {
     for (ftl, cleaning) in FTLS {
         for kind in kinds(cleaning, &json!({ "map_log": true, "map_log_page_records": 5 })) {
             let step = if matches!(kind["kind"].as_str(), Some("inline" | "cagc")) { 3 } else { 17 };
@@ -196,9 +196,9 @@ fn every_kind_comes_back_on_every_ftl() {
     }
 }
 
-/// Cut before each operation of a short history, and in the middle of each.
+/// Power is cut before each operation of a short run, and in the middle of each.
 #[test]
-fn every_operation_may_be_the_last() {
+fn power_cut_at_any_operation_is_survived() {
     let mut combinations = 0;
     for (ftl, cleaning) in FTLS {
         let battery = matches!(ftl, "dftl" | "mu_ftl");
@@ -206,7 +206,7 @@ fn every_operation_may_be_the_last() {
             let (mut cuts, mut erases) = (0, 0);
             for after in 0.. {
                 let mut met = 0;
-                // A battery lets the operation end.
+                // A battery completes the operation.
                 for torn in [false, true].into_iter().filter(|torn| !(*torn && battery)) {
                     let cut = Cuts::At(vec![Cut { after, torn }]);
                     let mut history = History { steps: few_steps(ftl), ..History::new(ftl, &kind, cut, 0.0) };
@@ -220,7 +220,7 @@ fn every_operation_may_be_the_last() {
             }
             combinations += 1;
             assert!(cuts > 100, "{ftl} {kind}: {cuts} cuts");
-            // What was done without a cut.
+            // The run without a cut.
             assert!(erases > 2, "{ftl} {kind}: {erases} blocks were erased");
         }
     }
@@ -228,7 +228,7 @@ fn every_operation_may_be_the_last() {
 }
 
 #[test]
-fn an_index_in_flash_comes_back() {
+fn index_in_flash_is_rebuilt() {
     let index = json!({
         "map_log": true,
         "map_log_page_records": 3,
@@ -239,9 +239,9 @@ fn an_index_in_flash_comes_back() {
     }
 }
 
-/// What comes back has been read, and is counted.
+/// Recovery reads are counted.
 #[test]
-fn coming_back_takes_the_spare_areas_and_the_log_of_the_map() {
+fn recovery_reads_the_spare_areas_and_the_map_log() {
     for (ftl, _) in FTLS {
         let kind = json!({ "kind": "inline", "map_log": true, "map_log_page_records": 5 });
         let history = history(ftl, &kind, Cuts::At(Vec::new()), 0.0);
@@ -249,14 +249,14 @@ fn coming_back_takes_the_spare_areas_and_the_log_of_the_map() {
         let find = |name: &str| steps.iter().find(|step| step.name == name);
         let log = find("log of the map").expect("it was read");
         assert!(log.page_reads > 0, "{ftl}: {log:?}");
-        // The log in RAM has read all spare areas for itself.
+        // The log in RAM has read all spare areas for its own recovery.
         assert_eq!(find("spare areas of slots").is_none(), ftl == "log", "{ftl}");
         assert!(find("spare areas of slots").is_none_or(|step| step.spare_reads > u64::from(PAGES)), "{ftl}");
         assert!(history.dedup.unwrap().hits > 20, "{ftl}: counts go on through all lives");
     }
 }
 
-/// Spare areas of which now and then one says nothing.
+/// Spare areas of which some lack their note.
 struct Lying {
     notes: SpareNotes,
     runs: u32,
@@ -279,7 +279,7 @@ impl SpareKeeper<Content> for Lying {
     }
 }
 
-/// The history on such flash.
+/// Runs on flash with missing notes.
 struct OnLies(History);
 
 impl Use for OnLies {
@@ -296,9 +296,9 @@ impl Use for OnLies {
     }
 }
 
-/// Tests of power cuts are worth something only if they find what is lost.
+/// Verifies the tests of power cuts: they must detect lost data.
 #[test]
-fn spare_areas_that_lie_are_found_out() {
+fn missing_notes_are_detected() {
     for (ftl, _) in FTLS {
         let kind = json!({ "kind": "inline", "map_log": true, "map_log_page_records": 5 });
         let history = History::new(ftl, &kind, Cuts::Every(60), 0.0);

@@ -1,4 +1,4 @@
-//! A small drive that stores equal pages once, and what it must hold.
+//! A small deduplicating drive, and its expected contents.
 
 use super::super::*;
 use crate::config::StoreSize;
@@ -11,22 +11,22 @@ use crate::timing::Step;
 use crate::victim::VictimConfig;
 use serde_json::{Value, json};
 
-/// What a drive is made of; blocks of 4 pages.
+/// Configuration of a drive with blocks of 4 pages.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub dedup: Value,
     pub placement: &'static str,
     pub victim: &'static str,
     pub logical_pages: u32,
-    /// Pages of the longest group.
+    /// Pages of the longest atomic group.
     pub atomic_pages: u32,
-    /// Blocks beyond those that the store cannot do without.
+    /// Blocks in addition to those that the store requires.
     pub room: u32,
 }
 
 pub const PAGES_PER_BLOCK: u32 = 4;
 
-/// A drive of so many pages with room for everything that a short test writes, so that nothing is cleaned.
+/// Returns a drive with so much room that a short test never cleans.
 pub fn roomy(dedup: Value, logical_pages: u32) -> Shape {
     Shape { dedup, placement: "single", victim: "greedy", logical_pages, atomic_pages: 0, room: 200 }
 }
@@ -117,12 +117,12 @@ impl Drive {
         self.reports().0.dedup.unwrap()
     }
 
-    /// Slot and references of the page.
+    /// Returns slot and reference count of the page.
     pub fn slot(&self, page: u32) -> Option<(u32, u32)> {
         self.layer.sharing().slot_of(Lpn(page)).map(|(slot, references, _)| (slot, references))
     }
 
-    /// Steps written down since this was asked last.
+    /// Returns the steps recorded since the last call.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         self.journal.take(&mut steps);

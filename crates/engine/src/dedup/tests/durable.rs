@@ -1,4 +1,4 @@
-//! The log of the map on a small drive: when its pages are written, and that nothing flushed is lost.
+//! The log of the map on a small drive: its pages are written in time, and nothing flushed is lost.
 
 use super::super::*;
 use super::drive::{Drive, Shape, roomy};
@@ -11,15 +11,16 @@ fn logged(kind: &str, records: u32) -> Shape {
     roomy(json!({"kind": kind, "map_log": true, "map_log_page_records": records}), 8)
 }
 
-/// Pages of the log and of the checkpoint that were written.
+/// Returns the number of log and checkpoint pages written.
 fn written(drive: &Drive) -> (u64, u64) {
     let report = drive.dedup();
     (report.map_log_pages, report.map_checkpoint_pages)
 }
 
-/// Two records to a page of the log, 6 slots to a page of the checkpoint: it has two, as has half the ring.
+/// Two records per page of the log, 6 slots per page of the checkpoint: the checkpoint and half the ring have two
+/// pages each.
 #[test]
-fn a_page_of_the_log_is_written_when_it_is_full() {
+fn log_page_is_written_when_full() {
     let mut drive = logged("inline", 2).build();
     drive.write(&[0, 1, 2], &[5, 6, 7]);
     drive.write(&[3], &[5]);
@@ -33,13 +34,13 @@ fn a_page_of_the_log_is_written_when_it_is_full() {
         "and one of the checkpoint with it"
     );
     drive.check();
-    // A full page is written as soon as it is full, in the middle of a call.
+    // A page is written as soon as it is full, even during a call.
     drive.trim(&[0, 2, 3]);
     assert_eq!((written(&drive), drive.dedup().map_log_records), ((2, 2), 5));
     let (own, nand) = drive.reports();
     assert_eq!(own.counters.outgoing(Cause::Dedup, Operation::Write), 4);
     assert_eq!((own.counters.outgoing(Cause::Host, Operation::Write), nand.programs), (3, 7));
-    // A flush writes what is there, full or not, and nothing if nothing is.
+    // A flush writes all records, even less than a page, and nothing without records.
     drive.layer.flush().unwrap();
     assert_eq!(written(&drive), (3, 3));
     drive.layer.flush().unwrap();
@@ -48,7 +49,7 @@ fn a_page_of_the_log_is_written_when_it_is_full() {
 }
 
 #[test]
-fn slots_kept_for_a_record_are_given_up_with_its_page() {
+fn retained_slots_are_released_when_their_record_is_written() {
     let mut drive = logged("inline", 2).build();
     let stored = |drive: &Drive| {
         let mut reports = crate::layer::Reports::default();
@@ -60,13 +61,13 @@ fn slots_kept_for_a_record_are_given_up_with_its_page() {
     assert_eq!((stored(&drive), drive.reports().0.mapped_pages), (2, 1), "its content may be needed again");
     drive.check();
     drive.layer.flush().unwrap();
-    // Page 1, and a page each of the log and of the checkpoint.
+    // The data page of page 1, one page of the log and one of the checkpoint.
     assert_eq!(stored(&drive), 3);
     drive.check();
 }
 
 #[test]
-fn the_spare_area_names_the_page_and_its_change() {
+fn spare_area_names_the_page_and_the_change_number() {
     let drive = &mut logged("inline", 2).build();
     let note = |drive: &Drive, slot: u32| drive.layer.sharing().note(Lpn(slot), Cause::Host).unwrap();
     drive.write(&[3], &[5]);
@@ -80,7 +81,7 @@ fn the_spare_area_names_the_page_and_its_change() {
     assert_eq!(roomy(json!("inline"), 8).build().layer.sharing().map_image(), MapImage::default());
 }
 
-/// What the spare areas of the newest copies say, from which the map is rebuilt.
+/// Rebuilds the map from the spare areas of the newest copies.
 fn rebuilt(shape: &Shape, drive: &Drive) -> Recovered {
     let sharing = drive.layer.sharing();
     let mut holders: Vec<Option<Content>> = vec![None; sharing.lock().slots() as usize];
@@ -97,7 +98,7 @@ fn rebuilt(shape: &Shape, drive: &Drive) -> Recovered {
 }
 
 #[test]
-fn what_was_flushed_is_rebuilt() {
+fn flushed_data_are_rebuilt() {
     for (kind, records, room) in
         [("inline", 1, 2), ("inline", 7, 2), ("cagc", 3, 1), ("cagc", 5, 0), ("sampled", 2, 1)]
     {

@@ -1,4 +1,4 @@
-//! Over every FTL: what is found, stored and read back is what plain maps say, and all counts add up.
+//! Deduplication over every FTL, compared with plain maps; all counts are consistent.
 
 use super::super::*;
 use crate::counters::Operation;
@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 
 pub const PAGES: u32 = 44;
 
-/// Blocks beyond those that an FTL cannot do without.
+/// Blocks in addition to those that an FTL requires.
 const ROOM: u32 = 1;
 
-/// The FTLs, and whether cleaning can look at pages there.
+/// The FTLs, with true if cleaning can examine pages there.
 pub const FTLS: [(&str, bool); 8] = [
     ("log", true),
     ("dftl", true),
@@ -32,9 +32,9 @@ pub const FTLS: [(&str, bool); 8] = [
     ("fast", false),
 ];
 
-/// What is done with a layer over an FTL of whatever type.
+/// An action on a layer over an FTL of any type.
 pub trait Use {
-    /// Who keeps what is noted in spare areas.
+    /// Returns the keeper of the notes in spare areas.
     fn keeper(&self, notes: &SpareNotes) -> Box<dyn SpareKeeper<Content>> {
         Box::new(notes.clone())
     }
@@ -45,7 +45,7 @@ pub trait Use {
         F::Settings: Send;
 }
 
-/// An FTL of as little flash as it takes, and a little more, with the layer over it.
+/// Builds an FTL on little more flash than it requires, with the layer over it.
 fn over<F: Restart<Flash = Chips>>(
     dedup: &Value,
     (supply, seen): (&Supply, &impl Use),
@@ -70,7 +70,7 @@ fn over<F: Restart<Flash = Chips>>(
     (Dedup::new(sharing, ftl, None).unwrap(), settings)
 }
 
-/// Builds the FTL of that name with the layer over it.
+/// Builds the FTL of that name with the layer over it, and passes both to `seen`.
 pub fn with(ftl: &str, dedup: &Value, seen: &mut impl Use) {
     let supply = Supply::new(matches!(ftl, "dftl" | "mu_ftl"));
     let placement = if dedup["kind"] == "cagc" { "references" } else { "double" };
@@ -81,7 +81,7 @@ pub fn with(ftl: &str, dedup: &Value, seen: &mut impl Use) {
         seen.on(layer, settings, supply);
     } else if DESIGNS.contains(&ftl) {
         let settings = |pages| PagedSettings {
-            // Greedy finds empty blocks enough on so small a drive.
+            // On such a small drive, greedy would always find empty blocks.
             victim: serde_json::from_value(json!("random")).unwrap(),
             placement: serde_json::from_value(json!(placement)).unwrap(),
             ..paged(ftl, pages, 7)
@@ -98,7 +98,7 @@ pub fn with(ftl: &str, dedup: &Value, seen: &mut impl Use) {
     }
 }
 
-/// The kinds that can be on an FTL, each with these settings besides.
+/// Returns the kinds that are possible on an FTL, each with these additional settings.
 pub fn kinds(cleaning: bool, more: &Value) -> Vec<Value> {
     let names = ["inline", "sampled", "pre_hashed", "cagc"];
     let names = names.iter().filter(|name| cleaning || **name != "cagc");
@@ -110,7 +110,7 @@ pub fn kinds(cleaning: bool, more: &Value) -> Vec<Value> {
     names.map(kind).collect()
 }
 
-/// What pages hold, by plain maps. 0 is what is like nothing else.
+/// Expected contents of pages, in plain maps. Content 0 is unique.
 struct Naive {
     pages: Vec<Option<u64>>,
     hits: u64,
@@ -128,7 +128,7 @@ impl Naive {
         self.pages.iter().flatten().count() as u64
     }
 
-    /// Contents that must be stored.
+    /// Returns the number of contents that must be stored.
     fn stored(&self) -> u64 {
         let known: BTreeSet<u64> =
             self.pages.iter().flatten().copied().filter(|&content| content != 0).collect();
@@ -136,7 +136,7 @@ impl Naive {
     }
 }
 
-/// A random history beside plain maps.
+/// A random run compared with plain maps.
 struct Beside {
     name: String,
     merged: u64,
@@ -176,7 +176,7 @@ impl Beside {
     }
 }
 
-/// One page a call, now and then several, and contents of which a few are everywhere.
+/// Returns a write of one page, sometimes of several, with contents of which a few are frequent.
 pub fn draw(random: &mut Random) -> (Vec<Lpn>, Vec<Content>) {
     let count = if below(random, 6) == 0 { 1 + below(random, 5) } else { 1 };
     let draw = |_| {
@@ -203,7 +203,7 @@ impl Use for Beside {
                     layer.trim(&pages).unwrap();
                     pages.iter().for_each(|page| naive.pages[page.index()] = None);
                 }
-                // A request of one page is sampled there.
+                // With one page per request, that page is the sample.
                 _ if self.name.contains("sampled") => {
                     layer.write(&pages[..1], &data[..1], 0).unwrap();
                     naive.write(pages[0].0, data[0].0);
@@ -219,7 +219,7 @@ impl Use for Beside {
 }
 
 #[test]
-fn every_kind_on_every_ftl_does_what_plain_maps_say() {
+fn every_kind_on_every_ftl_matches_plain_maps() {
     let indexes = [
         json!({}),
         json!({ "map_log": true, "map_log_page_records": 5 }),
@@ -241,7 +241,7 @@ fn every_kind_on_every_ftl_does_what_plain_maps_say() {
     assert!(promoted > 20, "{promoted}");
 }
 
-/// Writes pages of which none is like another, and says what the flash did.
+/// Writes pages with unique contents, and records the work of the flash.
 struct Unique {
     programs_and_erases: (u64, Vec<u32>),
 }
@@ -266,9 +266,9 @@ impl Use for Unique {
     }
 }
 
-/// Where nothing is equal all kinds do the same, each page being in a slot of its own for good.
+/// Without equal pages, all kinds behave alike, because each page keeps its own slot.
 #[test]
-fn where_nothing_is_equal_all_kinds_do_the_same() {
+fn all_kinds_behave_alike_without_equal_pages() {
     for (ftl, cleaning) in FTLS {
         let done = |kind: &Value| {
             let mut unique = Unique { programs_and_erases: (0, Vec::new()) };
@@ -276,7 +276,7 @@ fn where_nothing_is_equal_all_kinds_do_the_same() {
             unique.programs_and_erases
         };
         let expected = done(&json!({ "kind": "none" }));
-        // Cleaning places by references, of which each page has one.
+        // Placement by references: each page has one.
         for kind in kinds(cleaning, &json!({})).into_iter().filter(|kind| kind["kind"] != "cagc") {
             assert_eq!(done(&kind), expected, "{ftl} {kind}");
         }
@@ -284,7 +284,7 @@ fn where_nothing_is_equal_all_kinds_do_the_same() {
 }
 
 #[test]
-fn merges_keep_places_so_that_hybrids_cannot_be_asked() {
+fn hybrid_ftls_do_not_support_merging() {
     let config = serde_json::from_value(json!("cagc")).unwrap();
     let sharing = Sharing::new(&config, PAGES, 0).unwrap();
     let migration = sharing.migration(None, false).unwrap();

@@ -1,4 +1,4 @@
-//! The layer on a small drive: what each write, read and trim does and costs, and that pages read back.
+//! The layer on a small drive: effects and costs of writes, reads and trims, and correct contents.
 
 use super::super::*;
 use super::drive::{Drive, Shape, contents, lpns, roomy};
@@ -39,7 +39,7 @@ fn equal_pages_are_stored_once_and_counted() {
     assert_eq!((dedup.verify_reads, dedup.index_reads, dedup.index_writes, dedup.collisions), (0, 0, 0, 0));
     assert_eq!((own.logical_pages, own.mapped_pages), (8, 5));
     assert_eq!(own.map_bytes, Some(4 * 8 + 4 * 8), "of a page and of a slot 4 bytes each");
-    // Written were 6 pages and 4 of them stored; read were the 8 of the check, of which 5 hold anything.
+    // 6 pages were written and 4 of them stored; the check read 8 pages, of which 5 hold data.
     assert_eq!([Operation::Write, Operation::Read].map(|operation| own.counters.incoming(operation)), [6, 8]);
     assert_eq!(own.counters.outgoing(Cause::Host, Operation::Write), 4);
     assert_eq!((nand.programs, nand.reads), (4, 5));
@@ -47,7 +47,7 @@ fn equal_pages_are_stored_once_and_counted() {
 }
 
 #[test]
-fn memory_is_that_of_store_and_tables() {
+fn memory_is_the_sum_of_store_and_tables() {
     let bytes = |dedup: Value| roomy(dedup, 8).build().reports().0.memory_bytes;
     let tables = |dedup: Value| {
         let config: DedupConfig = serde_json::from_value(dedup).unwrap();
@@ -61,7 +61,7 @@ fn memory_is_that_of_store_and_tables() {
 }
 
 #[test]
-fn reading_tells_stored_pages_from_others() {
+fn reads_distinguish_stored_pages_from_empty_ones() {
     let mut drive = roomy(json!("inline"), 8).build();
     drive.write(&[1, 2, 5], &[7, 8, 7]);
     assert_eq!(drive.read(&[0, 1, 2, 3, 4, 5, 5, 7]), [0, 7, 8, 0, 0, 7, 7, 0]);
@@ -74,7 +74,7 @@ fn reading_tells_stored_pages_from_others() {
 }
 
 #[test]
-fn trimmed_pages_hold_nothing_and_the_last_gives_up_the_slot() {
+fn trimmed_pages_are_empty_and_the_last_one_frees_the_slot() {
     let mut drive = roomy(json!("inline"), 8).build();
     drive.write(&[0, 1, 2], &[7, 7, 8]);
     drive.trim(&[0, 3]);
@@ -90,7 +90,7 @@ fn trimmed_pages_hold_nothing_and_the_last_gives_up_the_slot() {
 }
 
 #[test]
-fn pages_that_are_not_there_are_refused_whole() {
+fn request_with_an_invalid_page_is_refused_completely() {
     let mut drive = roomy(json!("inline"), 4).build();
     drive.write(&[0], &[7]);
     let refused = LayerError::OutOfRange { page: 4, pages: 4 };
@@ -106,38 +106,38 @@ fn pages_that_are_not_there_are_refused_whole() {
 }
 
 #[test]
-fn a_store_of_another_size_is_refused() {
+fn store_of_the_wrong_size_is_refused() {
     let shape = roomy(json!("inline"), 4);
     let other = Sharing::new(&shape.config(), 5, 0).unwrap();
     let error = Dedup::new(other, shape.build().layer.lower, None).err().unwrap();
     assert!(error.to_string().contains("needs 5 pages below, and 4 are there"), "{error}");
 }
 
-/// The mixed names of 1, 4, 2 and 3 fall: 1 is the highest of them.
+/// The mixed names of 1, 4, 2 and 3 are in descending order: 1 has the highest.
 #[test]
-fn a_sample_decides_for_its_request() {
+fn sampled_page_decides_for_its_request() {
     assert!([1, 4, 2, 3, 0].map(index::mix).is_sorted_by(|one, other| one > other));
     let mut drive = roomy(json!("sampled"), 16).build();
     assert!(drive.layer.wants_requests());
-    // 1 is hashed and not there; 2 is stored without a look, and not known.
+    // 1 is hashed and not found; 2 is stored without a lookup, and not indexed.
     drive.write(&[0, 1], &[2, 1]);
     assert_eq!((found_and_stored(&drive), drive.dedup().host_hashed_pages), ((0, 2), 1));
-    // 1 is found, so 2 and 3 are hashed, too, and known from now on.
+    // 1 is found, so 2 and 3 are also hashed, and indexed from now on.
     drive.write(&[2, 3, 4], &[2, 1, 3]);
     assert_eq!((found_and_stored(&drive), drive.dedup().host_hashed_pages), ((1, 4), 4));
     drive.write(&[5, 6], &[1, 2]);
     assert_eq!((found_and_stored(&drive), drive.dedup().host_hashed_pages), ((3, 4), 6));
-    // The sample, 4, is not there; 3 would be.
+    // The sample, 4, is not found; 3 would be.
     drive.write(&[7, 8], &[4, 3]);
     assert_eq!(found_and_stored(&drive), (3, 6));
-    // Nothing is known of unknown content.
+    // Unknown content is never found.
     let hashed = drive.dedup().host_hashed_pages;
     drive.write(&[9, 10], &[0, 0]);
     drive.write(&[], &[]);
     assert_eq!(drive.dedup().host_hashed_pages, hashed + 1, "one of a request, none of an empty one");
     drive.check();
     assert_eq!(drive.steps().len() as u64, hashed + 1);
-    // Of equal pages the first is the sample, and the second is found behind it.
+    // Of equal pages the first is the sample, and the second is found after it.
     let mut drive = roomy(json!("sampled"), 16).build();
     drive.write(&[0], &[1]);
     drive.write(&[1, 2, 3], &[1, 1, 2]);
@@ -146,9 +146,9 @@ fn a_sample_decides_for_its_request() {
 }
 
 #[test]
-fn a_weak_hash_spares_the_full_one() {
+fn weak_hash_saves_the_full_hash() {
     let mut drive = roomy(json!({"kind": "pre_hashed", "pre_hash_bits": 1}), 16).build();
-    // 2 and 3 have the weak hash 1, 1 and 7 the other.
+    // 2 and 3 have the weak hash 1; 1 and 7 have the weak hash 0.
     drive.write(&[0], &[2]);
     assert_eq!(drive.steps(), [hash(10)]);
     drive.write(&[1], &[1]);
@@ -163,7 +163,7 @@ fn a_weak_hash_spares_the_full_one() {
     drive.check();
 }
 
-/// 1 and 14 have the same fingerprint of 4 bits.
+/// 1 and 14 have the same 4-bit fingerprint.
 #[test]
 fn verified_pages_are_read_and_compared() {
     let index = json!({"fingerprint_bits": 4, "verify": true});
@@ -194,7 +194,7 @@ fn verified_pages_are_read_and_compared() {
 }
 
 #[test]
-fn groups_are_written_whole() {
+fn groups_are_written_atomically() {
     let index = json!({"fingerprint_bits": 4, "verify": true});
     let dedup = json!({"kind": "inline", "index": index});
     let mut drive = Shape { atomic_pages: 3, ..roomy(dedup, 8) }.build();
@@ -202,7 +202,7 @@ fn groups_are_written_whole() {
     drive.write_group(&[0, 1], &[5, 5]).unwrap();
     assert_eq!((drive.slot(0), drive.slot(1)), (Some((0, 2)), Some((0, 2))));
     assert_eq!(drive.dedup().verify_reads, 0, "what it equals is still in RAM");
-    // Old content stays until the end: nothing is written over.
+    // Old content stays until the end: no slot is overwritten.
     drive.write_group(&[0, 1, 2], &[6, 7, 5]).unwrap();
     assert_eq!([0, 1, 2].map(|page| drive.slot(page)), [Some((1, 1)), Some((2, 1)), Some((0, 1))]);
     drive.write_group(&[0], &[8]).unwrap();
@@ -212,14 +212,14 @@ fn groups_are_written_whole() {
     drive.check();
     let none = roomy(json!("inline"), 8).build();
     assert_eq!(none.layer.atomic_pages(), 0);
-    // With a log of the map there are more slots than pages, and still no groups.
+    // With a log of the map there are more slots than pages, but still no atomic groups.
     let logged = roomy(json!({"kind": "inline", "map_log": true}), 8).build();
     assert_eq!(logged.layer.atomic_pages(), 0);
 }
 
-/// One page of the index in RAM and each entry on a page of its own, more or less.
+/// One cached page of the index, and roughly one entry per page.
 #[test]
-fn an_index_in_flash_is_read_and_written_there() {
+fn index_in_flash_is_read_and_written() {
     let paged = json!({"page_entries": 1, "cached_pages": 1});
     let mut drive = roomy(json!({"kind": "inline", "index": {"paged": paged}}), 32).build();
     for round in 0..3 {
@@ -243,7 +243,7 @@ fn an_index_in_flash_is_read_and_written_there() {
 }
 
 #[test]
-fn pages_stored_behind_its_back_are_found() {
+fn pages_stored_directly_in_the_store_are_detected() {
     let mut drive = roomy(json!("inline"), 8).build();
     drive.write(&[0, 1], &[5, 6]);
     drive.layer.lower.trim(&[Lpn(1)]).unwrap();
@@ -258,7 +258,7 @@ fn pages_stored_behind_its_back_are_found() {
     assert!(drive.layer.check().is_err(), "a page in two slots");
 }
 
-/// Whatever is merged, moved, evicted or looked up: each page reads back what was written last.
+/// Each page reads back its last write, whatever is merged, moved, evicted or looked up.
 #[test]
 fn each_page_reads_back_what_was_written() {
     let kinds = [
@@ -320,11 +320,11 @@ fn each_page_reads_back_what_was_written() {
     }
 }
 
-/// A slot that several pages share dies with the last of them, and until then its block keeps it.
+/// A shared slot becomes invalid with the last of its pages; until then it is valid in its block.
 #[test]
-fn trims_leave_what_other_pages_share() {
+fn trims_keep_slots_shared_with_other_pages() {
     let mut drive = roomy(json!("inline"), 8).build();
-    // Pages 0 and 2 share a slot; all three lie in one block.
+    // Pages 0 and 2 share a slot; all three slots lie in one block.
     drive.write(&[0, 1, 2, 3], &[5, 6, 5, 0]);
     let left = |pages: &[u32]| drive.layer.query(Query::LeftValid(&lpns(pages)));
     for (pages, valid_pages) in [(&[0][..], 3), (&[0, 2], 2), (&[1], 2), (&[0, 1], 2), (&[0, 1, 2, 3], 0)] {
@@ -334,7 +334,7 @@ fn trims_leave_what_other_pages_share() {
 }
 
 #[test]
-fn sharing_leaves_some_abilities_of_the_store() {
+fn deduplication_keeps_some_abilities_of_the_store() {
     use Ability::{AtomicGroups, LeftValid, MoveCounts, Requests};
     for (kind, atomic_pages, can) in [
         ("inline", 0, &[MoveCounts, LeftValid][..]),

@@ -1,4 +1,4 @@
-//! Lists through tables against plain vectors: who shares a slot, what was used last, which pages are at hand.
+//! Linked lists in tables, compared with plain vectors: sharers, order of use, and cached pages.
 
 use super::super::lru::Lru;
 use super::super::pages::{Access, PageCache};
@@ -8,7 +8,7 @@ use crate::seed::{Seed, below};
 use std::collections::VecDeque;
 
 #[test]
-fn the_order_of_use_is_that_of_a_queue() {
+fn order_of_use_matches_a_queue() {
     for bound in [1, 2, 9] {
         let (mut lru, mut queue) = (Lru::new(bound), VecDeque::new());
         let mut random = Seed(u64::from(bound)).random();
@@ -37,12 +37,12 @@ fn the_order_of_use_is_that_of_a_queue() {
             lru.remove(oldest);
         }
         assert_eq!(lru.oldest(), None);
-        // Two tables of 4 bytes a number, with one place more for the end.
+        // Two tables of 4 bytes per number, with one extra entry for the end.
         assert_eq!(lru.memory_bytes(), 2 * 4 * (bound as usize + 1));
     }
 }
 
-/// The pages of a slot, from the first on.
+/// Returns the pages of a slot, from the first.
 fn pages_of(sharers: &mut Sharers, slot: u32) -> Vec<u32> {
     let mut pages = Vec::new();
     while let Some(page) = sharers.first(slot) {
@@ -64,7 +64,7 @@ fn sharers_agree_with_lists() {
     let mut map = vec![NOTHING; PAGES as usize];
     let mut lists: Vec<Vec<u32>> = vec![Vec::new(); SLOTS as usize];
     let mut random = Seed(5).random();
-    // 8 bytes a page and 4 a slot.
+    // 8 bytes per page and 4 per slot.
     assert_eq!(sharers.memory_bytes(), 8 * 20 + 4 * 5);
     for step in 0..3000 {
         let (page, slot) = (below(&mut random, PAGES.into()) as u32, below(&mut random, SLOTS.into()) as u32);
@@ -119,9 +119,9 @@ fn lists_that_disagree_with_the_map_are_found() {
     }
 }
 
-/// Which pages of an index are at hand, with lists.
+/// Naive page cache with lists.
 struct NaiveCache {
-    /// Pages in RAM, that used last at the end, and whether each changed.
+    /// Pages in RAM, the most recently used last, with true if changed.
     resident: Vec<(u32, bool)>,
     stored: Vec<bool>,
     /// Pages that wait to be written.
@@ -158,7 +158,7 @@ impl NaiveCache {
 }
 
 #[test]
-fn pages_at_hand_agree_with_lists() {
+fn cached_pages_match_lists() {
     for capacity in [1, 2, 5] {
         let pages = 7;
         let mut cache = PageCache::new(pages, capacity, 100);
@@ -175,7 +175,7 @@ fn pages_at_hand_agree_with_lists() {
             cache.touch(hash, changes);
             expected.extend(naive.touch((hash % u64::from(pages)) as u32, changes));
             assert_eq!(cache.resident_bytes(), 100 * naive.resident.len() as u64);
-            // Several lookups may come before anything is done below.
+            // Several lookups may precede the next access to flash.
             if below(&mut random, 4) == 0 {
                 cache.take_due(&mut due);
                 naive.settle();
@@ -191,7 +191,7 @@ fn pages_at_hand_agree_with_lists() {
 }
 
 #[test]
-fn a_page_that_waits_is_written_once_and_not_read() {
+fn page_with_a_pending_write_is_written_once_and_not_read() {
     let mut cache = PageCache::new(3, 1, 4096);
     let mut due = Vec::new();
     cache.touch(0, true);

@@ -1,4 +1,4 @@
-//! The room as a whole: its lists, what cleaning is told, what a power cut leaves, and the layer on a small drive.
+//! Tests of the whole module: lists, decisions while cleaning, power cuts, and the layer on a small drive.
 
 mod cleaner;
 mod cuts;

@@ -1,4 +1,4 @@
-//! The map after a power cut, from spare areas and records made by hand.
+//! Recovery of the map from spare areas and records made by hand.
 
 use super::super::maplog::MapLog;
 use super::super::*;
@@ -10,12 +10,12 @@ fn config(kind: &str) -> DedupConfig {
     serde_json::from_value(json!({"kind": kind, "map_log": true, "map_log_page_records": 4})).unwrap()
 }
 
-/// A slot's page, written for `page` by the change of that number.
+/// Returns a slot's page, written for `page` by change `number`.
 fn found(slot: u32, sequence: u64, page: u32, number: u64, content: u64) -> Found {
     Found { slot, sequence, note: Note { page: Lpn(page), number }, content: Content(content) }
 }
 
-/// Slot and references of each page, and how many pages are lost.
+/// Returns slot and reference count of each page, and the number of lost pages.
 fn recovered(found: &[Found], image: &MapImage) -> (Vec<Option<(u32, u32)>>, u32) {
     let mut answers = Vec::new();
     for kind in ["inline", "cagc"] {
@@ -30,7 +30,7 @@ fn recovered(found: &[Found], image: &MapImage) -> (Vec<Option<(u32, u32)>>, u32
     all
 }
 
-/// What the log says after these changes: a stored slot and its page, or a record.
+/// Returns the log after these changes: records of a page and its new slot.
 fn image(changes: &[(u32, Option<u32>)]) -> MapImage {
     let mut log = MapLog::new(4, PAGES, 8);
     changes.iter().for_each(|&(page, slot)| log.push(Lpn(page), slot));
@@ -45,8 +45,8 @@ fn nothing_is_found_on_erased_flash() {
 }
 
 #[test]
-fn of_copies_of_a_slot_the_newest_holds() {
-    // Slot 2 was written for page 0, and written over for page 3; cleaning copied the latter.
+fn newest_copy_of_a_slot_is_valid() {
+    // Slot 2 was written for page 0, and overwritten for page 3; cleaning copied the page written for page 3.
     let pages = [found(2, 10, 0, 1, 5), found(2, 12, 3, 2, 6), found(2, 11, 3, 2, 6)];
     let image = MapImage::default();
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
@@ -56,18 +56,19 @@ fn of_copies_of_a_slot_the_newest_holds() {
 }
 
 #[test]
-fn of_a_pages_changes_the_last_holds() {
-    // Change 1: page 0 goes to slot 1 by a record. Stored as change 2 it is in slot 0; as change 1 it is not newer.
+fn last_change_of_a_page_is_valid() {
+    // By change 1, a record, page 0 goes to slot 1. If stored as change 2, it is in slot 0; as change 1 it is not
+    // newer.
     let stored = found(1, 20, 2, 0, 5);
     let image = image(&[(0, Some(1))]);
     let of = |number: u64| recovered(&[stored, found(0, 21, 0, number, 6)], &image).0[0];
     assert_eq!(of(2), Some((0, 1)));
-    // A change of number 0 was never one.
+    // Change number 0 stands for no change.
     assert_eq!(of(0), Some((1, 1)));
 }
 
 #[test]
-fn trimmed_pages_stay_so() {
+fn trimmed_pages_stay_trimmed() {
     // Page 1 was stored by change 1, then trimmed by change 2; page 2 shares slot 0 by change 3.
     let mut log = MapLog::new(4, PAGES, 8);
     log.begin_store(0, Lpn(1));
@@ -89,7 +90,7 @@ fn trimmed_pages_stay_so() {
 }
 
 #[test]
-fn sharers_are_found_by_records_and_by_the_checkpoint() {
+fn sharers_are_recovered_from_records_and_checkpoint() {
     let mut log = MapLog::new(1, PAGES, 8);
     log.begin_store(3, Lpn(0));
     log.end_store(true);
@@ -104,19 +105,19 @@ fn sharers_are_found_by_records_and_by_the_checkpoint() {
 }
 
 #[test]
-fn a_page_whose_slot_holds_something_newer_is_lost() {
-    // By change 1 page 0 points to slot 0, of which only what change 2 wrote is there.
+fn page_whose_slot_was_overwritten_is_lost() {
+    // By change 1, page 0 points to slot 0, but slot 0 contains only the write of change 2.
     let image = image(&[(0, Some(0))]);
     assert_eq!(recovered(&[found(0, 5, 3, 2, 6)], &image), (vec![None, None, None, Some((0, 1))], 1));
-    // What is as old as the record is what it means.
+    // With change number 1, the page found is the one that the record refers to.
     assert_eq!(recovered(&[found(0, 5, 3, 1, 6)], &image).1, 0);
-    // And a slot that is not there at all.
+    // The slot is not on flash at all.
     assert_eq!(recovered(&[], &image), (vec![None; 4], 1));
 }
 
 #[test]
-fn pages_of_the_store_that_are_no_slots_are_passed_over() {
-    // 4 pages and 4 more for the records that wait.
+fn pages_of_the_store_that_are_not_slots_are_skipped() {
+    // 4 slots for pages, and 4 more for waiting records.
     let beyond = found(8, 5, 0, 1, 6);
     assert_eq!(recovered(&[beyond], &MapImage::default()), (vec![None; 4], 0));
     let last = found(7, 5, 0, 1, 6);
@@ -124,7 +125,7 @@ fn pages_of_the_store_that_are_no_slots_are_passed_over() {
 }
 
 #[test]
-fn of_equal_pages_the_index_knows_the_one_stored_first() {
+fn index_contains_the_equal_page_stored_first() {
     for kind in ["inline", "cagc"] {
         for order in [[0, 1, 2], [2, 1, 0]] {
             let pages = [found(0, 9, 0, 3, 5), found(1, 8, 1, 2, 5), found(2, 7, 2, 1, 6)];
@@ -137,7 +138,7 @@ fn of_equal_pages_the_index_knows_the_one_stored_first() {
 }
 
 #[test]
-fn settings_that_mean_nothing_recover_nothing() {
+fn invalid_settings_fail_recovery() {
     let wrong: DedupConfig = serde_json::from_value(json!({"kind": "cagc", "threshold": 0})).unwrap();
     assert_eq!(recover(&wrong, PAGES, [], &MapImage::default()).err().unwrap().key, "threshold");
 }

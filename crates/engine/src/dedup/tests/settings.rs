@@ -1,4 +1,4 @@
-//! What settings mean, and which mean nothing.
+//! Meaning of settings, and rejection of invalid ones.
 
 use super::super::*;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn refusal(value: Value) -> Option<String> {
 }
 
 #[test]
-fn the_smallest_and_largest_of_each_setting_work() {
+fn smallest_and_largest_value_of_each_setting_work() {
     for (accepted, refused, key) in [
         (
             json!({"kind": "inline", "index": {"entries": 1}}),
@@ -57,12 +57,12 @@ fn the_smallest_and_largest_of_each_setting_work() {
     }
     let endless = DedupConfig::Inline(Inline { hash_us: f64::INFINITY, ..Inline::default() });
     assert_eq!(endless.check().unwrap_err().key, "hash_us");
-    // The records of a log that is not written do not matter.
+    // Records per page do not matter without a log.
     assert_eq!(refusal(json!({"kind": "inline", "map_log_page_records": 0})), None);
 }
 
 #[test]
-fn each_kind_looks_at_what_it_says() {
+fn each_kind_detects_as_configured() {
     let detect = |value: Value| config(value).detect();
     assert_eq!(detect(json!("none")), Detect::Nothing);
     assert_eq!(detect(json!("inline")), Detect::EveryPage);
@@ -79,7 +79,7 @@ fn each_kind_looks_at_what_it_says() {
 }
 
 #[test]
-fn only_cleaning_knows_a_cold_region() {
+fn only_cleaning_has_a_cold_region() {
     let mut cagc = config(json!({"kind": "cagc", "threshold": 5}));
     assert_eq!(cagc.threshold(), Some(5));
     cagc.promote_when_moved();
@@ -93,7 +93,7 @@ fn only_cleaning_knows_a_cold_region() {
 }
 
 #[test]
-fn a_log_is_only_there_where_it_is_asked_for() {
+fn log_exists_only_if_configured() {
     assert_eq!(config(json!("inline")).map_log_page_records(), None);
     let log = json!({"kind": "inline", "map_log": true});
     assert_eq!(config(log).map_log_page_records(), Some(341), "of 12 bytes in 4096");
@@ -101,7 +101,7 @@ fn a_log_is_only_there_where_it_is_asked_for() {
 }
 
 #[test]
-fn a_quarter_of_an_index_in_flash_is_free() {
+fn index_in_flash_reserves_a_quarter() {
     let pages = |entries: Option<u32>, page_entries: u32, slots: u32| {
         let paged = Some(Paged { page_entries, cached_pages: 1 });
         IndexSettings { entries, paged, ..IndexSettings::default() }.pages(slots)
@@ -115,14 +115,14 @@ fn a_quarter_of_an_index_in_flash_is_free() {
 }
 
 #[test]
-fn slots_suffice_for_pages_groups_and_records_that_wait() {
+fn slots_suffice_for_pages_groups_and_waiting_records() {
     let slots = |value: Value, pages: u32, atomic: u32| {
         let sharing = Sharing::new(&config(value), pages, atomic);
         sharing.map(|sharing| sharing.store_pages()).map_err(|error| error.key)
     };
     assert_eq!(slots(json!("inline"), 100, 0), Ok(100));
     assert_eq!(slots(json!("inline"), 100, 8), Ok(108));
-    // 5 records a page, 15 slots a page of the checkpoint: 7 of these, and a ring of twice as many.
+    // 5 records per page, 15 slots per page of the checkpoint: 7 checkpoint pages, and a ring of twice as many.
     let log = json!({"kind": "inline", "map_log": true, "map_log_page_records": 5});
     assert_eq!(slots(log.clone(), 100, 0), Ok(100 + 5 + 7 + 14));
     assert_eq!(slots(log, 100, 8), Err("map_log".to_owned()));
@@ -135,7 +135,7 @@ fn slots_suffice_for_pages_groups_and_records_that_wait() {
 }
 
 #[test]
-fn the_store_asks_only_where_somebody_looks() {
+fn migration_policy_exists_only_for_detection_or_references() {
     let asks = |kind: &str, wants_references: bool| {
         let sharing = Sharing::new(&config(json!(kind)), 4, 0).unwrap();
         sharing.migration(None, wants_references).is_some()

@@ -1,19 +1,19 @@
-//! What stands between the host and the flash in the drives that presets are modelled on.
+//! Link and controller of the drives on which presets are modelled.
 
-/// Link and controller of a product, for a preset of this name.
+/// Link and controller of a product, for a preset.
 #[derive(Clone, Copy, Debug)]
 pub struct Front {
-    /// The preset.
+    /// Name of the preset.
     pub preset: &'static str,
-    /// The drive whose data sheet it is.
+    /// Drive that the data sheet describes.
     pub product: &'static str,
     /// Rate of the link in each direction, in megabytes (10^6 bytes) per second.
     pub host_mb_per_s: f64,
     /// Microseconds of the controller for each read, one request after the other.
     pub controller_read_us: f64,
-    /// The same for each write.
+    /// Microseconds of the controller for each write, one request after the other.
     pub controller_write_us: f64,
-    /// Field name and the source of its figure, for the three above.
+    /// Field name and source of its value, for the three values above.
     pub notes: &'static [(&'static str, &'static str)],
 }
 
@@ -21,7 +21,7 @@ const AS_READ: &str = "assumed: as a read; the sheet has no random writes that t
 const P300: &str = "Micron's figures at storage-switzerland.com, 15 November 2010";
 const READ_97K: &str = "derived: 97,000 random reads a second, Samsung 860 QVO, as listed at gamingpc2020.blogspot.com, March 2020";
 
-/// Every preset that is modelled on a drive; the others are flash for counting, from papers.
+/// All presets that model a drive; the other presets, from papers, serve for counting only.
 pub static FRONTS: &[Front] = &[
     Front {
         preset: "slc",

@@ -1,4 +1,4 @@
-//! The devices.
+//! Table of the devices.
 
 use super::{Preset, x25_e::X25_E};
 use crate::config::Entry;
@@ -28,7 +28,7 @@ const NVMFS: &str = "NVMFS (Qiu and Reddy), section IV-C";
 const NVMFS_COUNTS: &str = "assumed: 1; NVMFS counts erases and never says how the flash is organised";
 const NVMFS_TIME: &str = "assumed: as in slc, because the drive NVMFS measured (Intel X25-E) is SLC; its simulated flash has no times";
 
-/// Every preset.
+/// All presets.
 pub static PRESETS: &[Preset] = &[SLC, MLC, TLC, QLC, Z_NAND, XL_FLASH, X25_E, GECKO_2TB, NVMFS_24GB];
 
 const SLC: Preset = Preset {

@@ -3,13 +3,13 @@ use std::collections::BTreeSet;
 
 const DOC: &str = include_str!("../../../../../docs/devices.md");
 
-/// A figure as the document prints it: at most four decimals, no trailing zeros.
+/// Formats a value as in the document: at most four decimals, no trailing zeros.
 fn printed(figure: f64) -> String {
     let text = format!("{figure:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Every field that needs a source, in the document's order.
+/// Returns every field that needs a source, in the document's order.
 fn figures(preset: &Preset) -> Vec<(&'static str, String)> {
     let mut figures = flash_figures(preset);
     if let Some(front) = preset.front() {
@@ -22,13 +22,13 @@ fn figures(preset: &Preset) -> Vec<(&'static str, String)> {
     figures
 }
 
-/// The sources of these.
+/// Returns the sources of all fields.
 fn notes(preset: &Preset) -> Vec<(&'static str, &'static str)> {
     let front = preset.front().map_or(&[][..], |front| front.notes);
     preset.notes.iter().chain(front).copied().collect()
 }
 
-/// Those of the flash and its shape.
+/// Returns the fields of the flash and its geometry.
 fn flash_figures(preset: &Preset) -> Vec<(&'static str, String)> {
     vec![
         ("cell", preset.cell.to_owned()),
@@ -86,14 +86,14 @@ fn figures_are_plausible() {
 }
 
 #[test]
-fn fronts_are_of_presets_and_as_fast_as_their_flash_needs() {
+fn fronts_have_a_preset_and_are_as_fast_as_their_flash() {
     let names: BTreeSet<_> = FRONTS.iter().map(|front| front.preset).collect();
     assert_eq!(names.len(), FRONTS.len());
     let found = PRESETS.iter().filter_map(Preset::front);
     assert_eq!(found.map(|front| front.preset).collect::<BTreeSet<_>>(), names);
     for front in FRONTS {
         assert!(front.host_mb_per_s > 0.0 && !front.product.is_empty(), "{}", front.preset);
-        // Writes are never easier than reads.
+        // Writes take at least as long as reads.
         assert!(0.0 < front.controller_read_us && front.controller_read_us <= front.controller_write_us);
     }
 }
@@ -114,7 +114,7 @@ fn geometry_holds_the_capacity_and_is_valid() {
 }
 
 #[test]
-fn the_papers_devices_have_the_papers_sizes() {
+fn devices_of_papers_have_the_published_sizes() {
     let gecko = Preset::find("gecko").unwrap().geometry(2 << 40).unwrap();
     assert_eq!((gecko.blocks(), gecko.pages_per_block, gecko.page_bytes), (1 << 22, 128, 4096));
     let logical = gecko.pages() as f64 / (1.0 + Preset::find("gecko").unwrap().over_provisioning);
@@ -126,7 +126,7 @@ fn the_papers_devices_have_the_papers_sizes() {
 }
 
 #[test]
-fn the_document_agrees() {
+fn presets_agree_with_the_document() {
     let mut expected = String::from("| preset |");
     for (field, _) in flash_figures(&PRESETS[0]) {
         expected += &format!(" {field} |");

@@ -1,4 +1,4 @@
-//! The drive that the NVMFS paper measured: Intel's X25-E.
+//! Intel's X25-E, the drive measured in the NVMFS paper.
 
 use super::Preset;
 use crate::config::Entry;

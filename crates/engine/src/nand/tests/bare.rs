@@ -1,9 +1,9 @@
-//! Flash without content beside flash with it: what it spares itself must not show.
+//! Flash without content, compared with flash with content: its shortcuts must not change results.
 
 use super::*;
 use crate::seed::below;
 
-/// The same flash with pages of content and without.
+/// Flash with content and flash without, of the same geometry.
 struct Both {
     full: Nand<Content>,
     empty: Nand<()>,
@@ -59,13 +59,13 @@ impl Both {
 }
 
 #[test]
-fn flash_without_content_does_and_refuses_the_same() {
+fn flash_without_content_behaves_like_flash_with_content() {
     for has_spare_area in [false, true] {
         let mut both = Both::new(has_spare_area);
         let mut random = Seed(2).random();
         let mut draw = |end: u64| below(&mut random, end) as u32;
         for _ in 0..3000 {
-            // There is no block 4, and no page 4 of any.
+            // Includes block 4 and page 4, which do not exist.
             let (block, page, pages) = (BlockId(draw(5)), draw(6), 1 + draw(3));
             match draw(8) {
                 0 => {

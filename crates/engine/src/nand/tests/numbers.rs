@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Numbers of pages are kept as offsets from the first page's of the block, where these are small.
+/// Sequence numbers are stored as 16-bit offsets from the number of the block's first page, if possible.
 #[test]
 fn pages_of_a_block_may_be_written_long_after_each_other() {
     let mut flash = steady(3).with_spare_area();
@@ -12,7 +12,7 @@ fn pages_of_a_block_may_be_written_long_after_each_other() {
         let spares = flash.spare_area().unwrap().block(BlockId(block));
         spares.iter().map(|spare| spare.sequence).collect()
     };
-    // The last that is near and the first that is far are of one run.
+    // The last small offset and the first large one are in the same run.
     program_run(&mut flash, (0, 0), 1, (first, Group::None, 0)).unwrap();
     program_run(&mut flash, (0, 1), 2, (far - 1, Group::None, 0)).unwrap();
     program_run(&mut flash, (1, 0), 1, (5, Group::None, 0)).unwrap();
@@ -23,7 +23,7 @@ fn pages_of_a_block_may_be_written_long_after_each_other() {
     assert_eq!(flash.spare(BlockId(1), 1), PageState::Unreadable);
     program_run(&mut flash, (1, 3), 1, (first + 9, Group::None, 0)).unwrap();
     assert_eq!(sequences(&flash, 1), [5, first, first + 9]);
-    // A block that is erased begins anew, and leaves its room to another.
+    // After an erase a block starts again, and its entry is free for another block.
     erase(&mut flash, 0).unwrap();
     program_run(&mut flash, (0, 0), 2, (far, Group::None, 0)).unwrap();
     program_run(&mut flash, (2, 0), 3, (7, Group::None, 0)).unwrap();

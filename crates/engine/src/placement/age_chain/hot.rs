@@ -1,35 +1,35 @@
-//! Which pages are rewritten before a block of hot pages is reclaimed.
+//! The hot filter: finds pages that are rewritten before a block of hot pages is reclaimed.
 
-/// Highest value of a page's counter, from which the page is hot.
+/// Highest value of a page's counter; a page with this value is hot.
 pub(super) const HOT_FROM: u8 = 3;
-/// Windows over which traffic, size and valid share are averaged.
+/// Number of windows over which traffic, size and valid fraction are averaged.
 const WINDOWS: usize = 10;
 
-/// What hot blocks were like in a window.
+/// Statistics of the hot blocks in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct HotShape {
-    /// Share of the host's pages that went to hot blocks.
+    /// Fraction of the host's pages that went to hot blocks.
     pub(super) traffic: f64,
-    /// Share of valid pages in hot blocks that were reclaimed.
+    /// Fraction of valid pages in reclaimed hot blocks.
     pub(super) valid: f64,
-    /// Hot blocks.
+    /// Number of hot blocks.
     pub(super) blocks: f64,
 }
 
-/// The hot filter: a counter of two bits a page, raised when the page is rewritten in the first group of the chain
-/// while it is younger than hot blocks become, lowered when it is older, or moved.
+/// The hot filter: a two-bit counter per page. The counter rises when the page is rewritten in the first group of the
+/// chain at an age that hot blocks reach. It falls when the page is rewritten at a higher age, or moved.
 ///
-/// How old hot blocks become is learnt from those that are reclaimed: after each window, which is as long in host
-/// pages as that age, it becomes the mean of what it was and of the mean age in the window.
+/// The age of hot blocks is learnt from those that are reclaimed. A window lasts as many host pages as the current
+/// age. After each window, the age becomes the mean of its old value and of the mean age in the window.
 pub(super) struct HotFilter {
-    /// Host pages before which nothing is counted, for the first drive write fills the drive.
+    /// Remaining host pages of the first drive write, which fills the drive and is not counted.
     cold: u64,
-    /// Age up to which a rewrite is that of a hot page, and length of a window, host pages.
+    /// Largest age at which a rewrite makes a page hotter, and length of a window, host pages.
     age: f64,
-    /// Host pages in this window, and those that went to hot blocks.
+    /// Host pages in this window, and those of them that went to hot blocks.
     written: u64,
     hot_written: u64,
-    /// Hot blocks reclaimed in this window, their ages and shares of valid pages.
+    /// Hot blocks reclaimed in this window, with the sums of their ages and of their fractions of valid pages.
     reclaimed: u64,
     ages: u64,
     valid: f64,
@@ -38,7 +38,7 @@ pub(super) struct HotFilter {
 }
 
 impl HotFilter {
-    /// A filter for a drive of so many pages, of which none is hot yet.
+    /// Creates a filter for a drive of `pages` pages, none of them hot.
     pub(super) fn new(pages: u32) -> Self {
         HotFilter {
             cold: pages.into(),
@@ -53,7 +53,7 @@ impl HotFilter {
         }
     }
 
-    /// The host writes a page, to a hot block or not; `blocks` hot blocks there are.
+    /// Counts a page that the host writes, to a hot block or not; `blocks` is the current number of hot blocks.
     pub(super) fn written(&mut self, is_hot: bool, blocks: f64) {
         if self.cold > 0 {
             self.cold -= 1;
@@ -77,7 +77,7 @@ impl HotFilter {
         (self.written, self.hot_written, self.reclaimed, self.ages, self.valid) = (0, 0, 0, 0, 0.0);
     }
 
-    /// The counter of a page that the host wrote again at such an age in the first group of the chain.
+    /// Returns the new counter of a page that the host rewrote at age `age` in the first group of the chain.
     pub(super) fn rewritten(&self, counter: u8, age: u64) -> u8 {
         if self.cold > 0 {
             return counter;
@@ -85,14 +85,14 @@ impl HotFilter {
         if age as f64 <= self.age { (counter + 1).min(HOT_FROM) } else { counter.saturating_sub(1) }
     }
 
-    /// A hot block was reclaimed, so old and with this share of valid pages.
+    /// Counts a reclaimed hot block with its age and its fraction of valid pages.
     pub(super) fn reclaimed(&mut self, age: u64, valid: f64) {
         self.reclaimed += 1;
         self.ages += age;
         self.valid += valid;
     }
 
-    /// The mean of the last windows; `None` if none is over.
+    /// Returns the mean of the last windows, or `None` if no window is complete.
     pub(super) fn shape(&self) -> Option<HotShape> {
         let known = self.shapes.iter().filter(|shape| shape.traffic > 0.0);
         let count = known.clone().count() as f64;
@@ -114,10 +114,10 @@ mod tests {
         let mut filter = HotFilter::new(100);
         assert_eq!(filter.rewritten(1, 5), 1, "nothing counts in the first drive write");
         (0..100).for_each(|_| filter.written(false, 0.0));
-        // Hot blocks are taken to become as old as a drive write.
+        // At first, hot blocks are assumed to become as old as a drive write.
         assert_eq!([filter.rewritten(0, 100), filter.rewritten(3, 100), filter.rewritten(2, 101)], [1, 3, 1]);
         assert_eq!(filter.rewritten(0, 101), 0);
-        // Two became 20 and 40 pages old: 100 and 30 make 65.
+        // Two hot blocks became 20 and 40 pages old: the mean of 100 and 30 is 65.
         filter.reclaimed(20, 0.5);
         filter.reclaimed(40, 0.0);
         (0..99).for_each(|at| filter.written(at % 3 == 0, 2.0));
@@ -125,7 +125,7 @@ mod tests {
         filter.written(false, 4.0);
         assert_eq!(filter.shape(), Some(HotShape { traffic: 0.33, valid: 0.25, blocks: 4.0 }));
         assert_eq!([filter.rewritten(0, 65), filter.rewritten(1, 66)], [1, 0]);
-        // The next window, of 65 pages, goes on until a hot block is reclaimed.
+        // The next window, of 65 pages, continues until a hot block is reclaimed.
         (0..80).for_each(|_| filter.written(true, 2.0));
         filter.reclaimed(65, 0.75);
         filter.written(true, 2.0);

@@ -1,41 +1,43 @@
-//! The distribution of intervals between two writes of a page (UID).
+//! Distribution of intervals between two writes of a page (UID).
 
-/// Most entries of a distribution; on larger drives an entry is several blocks long.
+/// Largest number of entries of a distribution; on larger drives an entry spans several blocks.
 const MOST_ENTRIES: u64 = 1 << 16;
 
-/// Intervals seen in an epoch, by their length in units of at least a block.
+/// Histogram of the intervals in an epoch, in units of at least a block.
 pub(super) struct Intervals {
     unit: u64,
     counts: Vec<u32>,
 }
 
-/// Sums over a distribution up to each of its entries.
+/// Cumulative sums of a distribution at each of its entries.
 pub(super) struct Distribution {
-    /// Host pages to an entry.
+    /// Host pages per entry.
     pub(super) unit: f64,
-    /// Share of the intervals that are shorter than each entry begins.
+    /// Fraction of the intervals shorter than the start of each entry.
     shorter: Vec<f64>,
-    /// Pages, for each page that the host writes in its time, that are younger than each entry begins and valid.
+    /// Valid pages younger than the start of each entry, per page that the host writes in that time.
     valid: Vec<f64>,
-    /// Mean over all intervals of the length of those that are shorter, host pages.
+    /// Sum of the lengths of the intervals shorter than the start of each entry, divided by the number of all
+    /// intervals, host pages.
     lengths: Vec<f64>,
 }
 
 impl Intervals {
-    /// No interval was seen; those of `longest` host pages and more are all in the last entry.
+    /// Creates an empty histogram. The last entry holds all intervals of `longest` host pages and more.
     pub(super) fn new(block_pages: u32, longest: u64) -> Self {
         let unit = u64::from(block_pages).max(longest.div_ceil(MOST_ENTRIES));
         Intervals { unit, counts: vec![0; longest.div_ceil(unit).max(1) as usize] }
     }
 
-    /// A page was written again after so many host pages.
+    /// Counts a page that was rewritten after `interval` host pages.
     #[inline]
     pub(super) fn add(&mut self, interval: u64) {
         let entry = (interval / self.unit).min(self.counts.len() as u64 - 1);
         self.counts[entry as usize] += 1;
     }
 
-    /// What was seen, and forgets it; `None` if nothing was. `unfinished` pages are still waiting for their second write.
+    /// Returns the distribution and clears the histogram; `None` if it is empty. `unfinished` pages still wait for
+    /// their second write.
     pub(super) fn take(&mut self, unfinished: u64) -> Option<Distribution> {
         let all = self.counts.iter().map(|&count| u64::from(count)).sum::<u64>();
         if all == 0 {
@@ -80,27 +82,29 @@ impl Distribution {
         }
     }
 
-    /// Share of the intervals that are shorter than `age` host pages.
+    /// Returns the fraction of the intervals that are shorter than `age` host pages.
     pub(super) fn shorter(&self, age: f64) -> f64 {
         self.at(&self.shorter, age)
     }
 
-    /// Pages younger than `age` that are valid, for each host page in its time: the integral of what survives.
+    /// Returns the valid pages younger than `age`, per host page written in that time: the integral of the survival
+    /// function.
     pub(super) fn valid(&self, age: f64) -> f64 {
         self.at(&self.valid, age)
     }
 
-    /// Mean over all intervals of the length of those shorter than `age`, the others counting as 0.
+    /// Returns the sum of the lengths of intervals shorter than `age`, divided by the number of all intervals.
     pub(super) fn lengths(&self, age: f64) -> f64 {
         self.at(&self.lengths, age)
     }
 
-    /// The longest age that is told apart.
+    /// Returns the longest age that the histogram can distinguish.
     pub(super) fn longest(&self) -> f64 {
         (self.shorter.len() - 1) as f64 * self.unit
     }
 
-    /// The age that a share of the intervals is shorter than; the longest if there is no such age.
+    /// Returns the age that a fraction `share` of the intervals is shorter than, or the longest age if there is no
+    /// such age.
     pub(super) fn age_of(&self, share: f64) -> f64 {
         let above = self.shorter.partition_point(|&shorter| shorter < share);
         let (Some(&most), Some(below)) = (self.shorter.get(above), above.checked_sub(1)) else {
@@ -116,10 +120,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_a_distribution_worked_out_by_hand() {
+    fn sums_match_a_distribution_worked_out_by_hand() {
         let mut intervals = Intervals::new(10, 40);
         assert!(intervals.take(5).is_none());
-        // Two in 0 to 9, one in 10 to 19, and one beyond 40, in the last entry; four pages were written once: all are 8.
+        // Two intervals in 0 to 9, one in 10 to 19, and one above 40, in the last entry; four pages were written only
+        // once: 8 in total.
         [0, 9, 10, 500].into_iter().for_each(|interval| intervals.add(interval));
         let seen = intervals.take(4).unwrap();
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
@@ -127,10 +132,11 @@ mod tests {
         near(seen.shorter(15.0), 0.25 + 0.0625);
         near(seen.shorter(40.0), 0.5);
         near(seen.shorter(1e9), 0.5);
-        // 10 pages of which a quarter dies meanwhile: 8.75; 10 more of three quarters, an eighth dying: 6.875.
+        // A quarter of 10 pages is invalidated meanwhile: 8.75. Of 10 more, three quarters are left and an eighth is
+        // invalidated: 6.875.
         near(seen.valid(10.0), 8.75);
         near(seen.valid(20.0), 15.625);
-        // Two of mean length 5, one of 15: (10 + 15) / 8.
+        // Two intervals of mean length 5 and one of 15: (10 + 15) / 8.
         near(seen.lengths(20.0), 25.0 / 8.0);
         near(seen.age_of(0.25), 10.0);
         near(seen.age_of(0.3), 14.0);

@@ -1,4 +1,4 @@
-//! A chain of groups that pages move along as they are cleaned, and a group for hot pages; their number and sizes
+//! A chain of groups that cleaning moves pages along, and a group for hot pages; number and sizes of the groups
 //! follow the workload.
 
 mod hot;
@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Groups at most, hence streams, that of hot pages among them: 3 to 30.
+    /// Maximum number of groups, and thus streams, including the group of hot pages: 3 to 30.
     #[schemars(range(min = 3, max = 30))]
     pub groups: u8,
-    /// Drive writes for which intervals are collected before groups are sized anew, above 0.
+    /// Drive writes over which intervals are collected before groups are resized, above 0.
     pub epoch_drive_writes: f64,
 }
 
@@ -78,19 +78,19 @@ impl PlacementKind for Config {
 
 /// The stream of hot pages.
 const HOT: u8 = 0;
-/// The stream of what else the host writes.
+/// The stream of all other host writes.
 const FIRST: u8 = 1;
-/// How far a group may be from what the model says of it: the share of valid pages in what is reclaimed of it.
+/// Allowed difference between the model's and the actual fraction of valid pages in reclaimed blocks of a group.
 const TOLERANCE: f64 = 0.1;
-/// Shares of valid pages in reclaimed hot blocks beyond which the hot filter sizes no groups, or its own group is
-/// taken as it is.
+/// If hot blocks are reclaimed with a larger fraction of valid pages than `HOPELESS`, groups are not resized. Above
+/// `INACCURATE`, the hot group keeps its actual size.
 const HOPELESS: f64 = 0.3;
 const INACCURATE: f64 = 0.2;
-/// Share of the host's pages below which the hot group is taken as it is.
+/// Below this fraction of the host's pages, the hot group keeps its actual size.
 const LITTLE: f64 = 0.15;
 
-/// What is known of a page: two bits of its counter, a bit that says whether it was written first in this epoch and
-/// not again, and its group plus one; 0 in all for a page that holds nothing.
+/// State of a page: a two-bit counter, a bit that is set if the page was written exactly once in this epoch, and its
+/// group plus one. All zero for a page without data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Page(u8);
 
@@ -98,61 +98,62 @@ const COUNTER: u8 = 0b11;
 const ONCE: u8 = 0b100;
 const GROUP_SHIFT: u32 = 3;
 
-/// Five bits are left for a group.
+/// Five bits remain for the group.
 const _: () = assert!((MOST_GROUPS as u32) < 1 << 5);
 
-/// How the groups that the model sized turn out.
+/// Comparison of the groups with the model's predictions.
 #[derive(Default)]
 struct Check {
-    /// Host pages until it begins, and until it ends.
+    /// Host pages until the comparison begins and ends.
     begins: u64,
     ends: u64,
-    /// Blocks reclaimed of each group, and the sum of their shares of valid pages.
+    /// Number of reclaimed blocks of each group, and the sum of their fractions of valid pages.
     seen: Vec<(u32, f64)>,
 }
 
-/// MiDAS. The host writes hot pages to group 0 and others to group 1; a page that cleaning moves goes one group
-/// further, from the last one back to it, so that groups hold pages by age. Group `g` is stream `g`.
+/// MiDAS. The host writes hot pages to group 0 and other pages to group 1. A page that cleaning moves goes one group
+/// further; from the last group it stays in the last group. Groups thus hold pages by age. Group `g` is stream `g`.
 ///
-/// Hot is a page whose counter of two bits is full: it rises when the page is rewritten in group 1 at an age that hot
-/// blocks reach, falls when it is rewritten later, by one when it is moved out of group 1, and by two out of group 0.
+/// A page is hot if its two-bit counter is full. The counter rises when the page is rewritten in group 1 at an age
+/// that hot blocks reach, and falls when it is rewritten later. It falls by one when the page is moved out of group
+/// 1, and by two when it is moved out of group 0.
 ///
-/// After each epoch the distribution of intervals between writes, with a model of a page's way through the groups,
-/// says which number and sizes of groups amplify least ([`Model`]). They are kept to where the victim policy is
-/// `stream_queues`, which takes the oldest block of the first group that is too long; with any other policy the
-/// number of groups follows the model, and that policy decides how long they become. From a drive write later, for a
-/// drive write, each group is compared with what the model says; from the first that is off by more than a tenth of
-/// its pages on, groups are sized no more until the next epoch. Until the first epoch is over no group is sized and
-/// the chain has all its groups, as pages have in Kim et al., APSys 2021.
+/// After each epoch, the distribution of intervals between writes and a model of a page's path through the groups
+/// give the number and sizes of groups with the least write amplification ([`Model`]). The victim policy
+/// `stream_queues` enforces these sizes: it takes the oldest block of the first group that is too long. With any
+/// other policy only the number of groups follows the model. One drive write later, and for a drive write, each group
+/// is compared with the model. From the first group that is off by more than a tenth of its pages, groups are not
+/// sized until the next epoch. Before the end of the first epoch no group is sized and the chain has all its groups,
+/// as in Kim et al., APSys 2021.
 ///
-/// Differences: times, and the group of a page, are in tables of 4 bytes and of one, because the layer's own map may
-/// be in flash; the authors look the group up there, and sample intervals of one page in a hundred, where here all
-/// count. That a page has the age of its last write, not that of its block, and intervals begun before the epoch
-/// count, needs no correction for intervals cut off. The age of a page in group 1 begins with its write, hot pages
-/// being left out, where the authors' code begins with that at which hot ones are dead. What they take from one group
-/// at once is limited; here it is what `stream_queues` does.
+/// Differences: the write time and the group of each page are in tables of 4 bytes and 1 byte per page, because the
+/// layer's own map may be in flash. The authors look the group up in the map, and sample intervals of one page in a
+/// hundred; here all pages count. No correction for truncated intervals is needed: the age of a page is that of its
+/// last write, not that of its block, and intervals begun before the epoch count. The age of a page in group 1 begins
+/// with its write, excluding hot pages; in the authors' code it begins with the age at which hot pages are invalid.
+/// The authors limit what is taken from one group at once; here `stream_queues` decides this.
 pub struct AgeChain {
     groups: u8,
     /// The last group of the chain.
     last: u8,
     blocks: u32,
     block_pages: u32,
-    /// Host pages written; trims come without a time.
+    /// Host pages written; trims carry no time.
     now: u64,
     last_writes: LastWrites,
     pages: Vec<Page>,
-    /// Pages that hold something.
+    /// Number of pages that hold data.
     holding: u32,
-    /// Pages written to hot blocks that were not reclaimed.
+    /// Pages in hot blocks that have not been reclaimed.
     hot_pages: u64,
     hot: HotFilter,
     intervals: Intervals,
     epoch: u64,
-    /// Host pages left of the epoch.
+    /// Remaining host pages of the epoch.
     left: u64,
-    /// Blocks of each sized group.
+    /// Target number of blocks of each sized group.
     wanted: Vec<u32>,
-    /// Shares of valid pages in blocks reclaimed of them, by the model.
+    /// Fraction of valid pages in reclaimed blocks of these groups, according to the model.
     expected: Vec<f64>,
     check: Check,
 }
@@ -192,7 +193,7 @@ impl AgeChain {
     fn place_cleaned(&mut self, page: Lpn) -> u8 {
         let known = self.pages[page.index()];
         let Some(from) = known.group() else {
-            // Of a page from before a power cut nothing is known: it is as old as can be.
+            // Nothing is known of a page written before a power cut: it counts as oldest.
             return self.last;
         };
         let fall = match from {
@@ -205,7 +206,7 @@ impl AgeChain {
         to
     }
 
-    /// The epoch is over: sizes the groups by what it has shown.
+    /// Resizes the groups after an epoch, based on its intervals.
     fn resize(&mut self) {
         let once = self.pages.iter_mut().map(Page::take_once);
         let unfinished = once.map(u64::from).sum();
@@ -216,7 +217,7 @@ impl AgeChain {
         }
         let is_inaccurate = |shape: &hot::HotShape| shape.valid > INACCURATE || shape.traffic < LITTLE;
         let drive = Drive {
-            // A block is open in each group, and one is erased.
+            // Each group has an open block, and one block is erased.
             blocks: self.blocks.saturating_sub(u32::from(self.groups) + 1),
             block_pages: self.block_pages.into(),
             valid_pages: self.holding.into(),
@@ -272,7 +273,7 @@ impl Page {
         self.0 & ONCE > 0
     }
 
-    /// Whether the page was written first in this epoch and not again; the next one begins.
+    /// Returns true if the page was written exactly once in this epoch, and clears the bit for the next epoch.
     fn take_once(&mut self) -> bool {
         let once = self.is_once();
         self.0 &= !ONCE;

@@ -1,18 +1,19 @@
-//! How many groups, and how large: the Markov chain of a page through its groups (MCAM), and the search for the best sizes.
+//! Number and sizes of the groups: a Markov chain of a page's path through its groups (MCAM), and a search for the
+//! best sizes.
 
 use super::hot::HotShape;
 use super::intervals::Distribution;
 
-/// Hot blocks at most.
+/// Maximum number of hot blocks.
 const MOST_HOT: u32 = 30;
-/// Sizes tried for a group in one round, at most.
+/// Maximum number of sizes tried for a group in one round.
 const MOST_SIZES: u32 = 512;
-/// Rounds in which all sizes are tried again.
+/// Number of rounds in which all sizes are tried again.
 const ROUNDS: u32 = 4;
-/// A larger hot group must win so much write amplification.
+/// Reduction of write amplification that justifies a larger hot group.
 const WORTH_A_HOT_BLOCK: f64 = 0.05;
 
-/// The drive that groups are made for.
+/// The drive for which groups are sized.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drive {
     /// Blocks of all groups together.
@@ -20,31 +21,31 @@ pub(super) struct Drive {
     pub(super) block_pages: f64,
     /// Pages that hold data.
     pub(super) valid_pages: f64,
-    /// Groups at most, without the hot one.
+    /// Maximum number of groups without the hot group.
     pub(super) most_groups: usize,
 }
 
-/// Sizes of the groups, and what comes of them.
+/// Sizes of the groups, and the resulting write amplification.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Chain {
     /// Blocks of the hot group.
     pub(super) hot: u32,
-    /// Blocks of the groups of the chain but the last, which has the rest.
+    /// Blocks of each group of the chain except the last, which has the rest.
     pub(super) sizes: Vec<u32>,
-    /// Share of valid pages in reclaimed blocks of each of them.
+    /// Fraction of valid pages in reclaimed blocks of each group.
     pub(super) valid: Vec<f64>,
     pub(super) write_amplification: f64,
 }
 
-/// What enters the hot group.
+/// Pages that enter the hot group.
 #[derive(Clone, Copy, Debug)]
 struct Hot {
     blocks: u32,
-    /// Share of the host's pages.
+    /// Fraction of the host's pages.
     traffic: f64,
-    /// Share of them that leaves it valid.
+    /// Fraction of these pages that leaves the hot group valid.
     valid: f64,
-    /// Intervals below this age die in it.
+    /// Pages with intervals below this age are invalidated in the hot group.
     age: f64,
 }
 
@@ -52,12 +53,13 @@ struct Hot {
 pub(super) struct Model<'a> {
     pub(super) intervals: &'a Distribution,
     pub(super) drive: Drive,
-    /// The hot group as it was seen, if its filter is too inaccurate to size it.
+    /// Observed hot group, if its filter is too inaccurate to size the group.
     pub(super) seen_hot: Option<HotShape>,
 }
 
 impl Model<'_> {
-    /// A hot group of at least so many blocks: intervals up to some age go to it, where a page stays for that age.
+    /// Returns a hot group of at least `blocks` blocks: it receives the pages with intervals up to some age, and
+    /// keeps a page for that age.
     fn hot_of(&self, blocks: u32) -> Option<Hot> {
         if let Some(HotShape { traffic, valid, blocks }) = self.seen_hot {
             let age = self.intervals.age_of(traffic * (1.0 - valid));
@@ -76,19 +78,19 @@ impl Model<'_> {
         Some(Hot { blocks, traffic: self.intervals.shorter(age), valid: 0.0, age })
     }
 
-    /// What comes of a hot group and these sizes; `None` if the last group has no room or the distribution does not
-    /// reach so far.
+    /// Returns the result of a hot group and these sizes; `None` if the last group has no room or the distribution is
+    /// too short.
     fn judge(&self, hot: Hot, sizes: &[u32]) -> Option<Chain> {
         let Drive { blocks, block_pages, valid_pages, .. } = self.drive;
         let died_hot = self.intervals.shorter(hot.age);
         let traffic = 1.0 - hot.traffic * (1.0 - hot.valid);
-        // What survives, of the host's pages, to an age outside the hot group; up to the hot age all of it does.
+        // Fraction of the host's pages that survives to an age outside the hot group; up to the hot age all survive.
         let alive = |age: f64| traffic - (self.intervals.shorter(age) - died_hot).max(0.0);
         let valid_below = |age: f64| {
             let early = age.min(hot.age);
             let late = (age - hot.age).max(0.0);
             let beyond = self.intervals.valid(age) - self.intervals.valid(hot.age);
-            // `valid` counts what is left of all intervals, of which the hot ones are over by then.
+            // `valid` includes the pages with hot intervals, which are invalid by then.
             early * traffic + if late > 0.0 { beyond + late * (traffic - (1.0 - died_hot)) } else { 0.0 }
         };
         let mut valid = Vec::with_capacity(sizes.len() + 1);
@@ -113,9 +115,8 @@ impl Model<'_> {
         Some(Chain { hot: hot.blocks, sizes: sizes.to_vec(), valid, write_amplification })
     }
 
-    /// Write amplification of the last group by itself, a queue with hot and cold pages: those whose intervals are
-    /// below 0.7 of the mean, and the others (Desnoyers, ACM TOS 10(2), 2014). `spread` is its pages over its valid
-    /// ones.
+    /// Returns the write amplification of the last group alone: a queue of hot pages, with intervals below 0.7 of the
+    /// mean, and cold pages (Desnoyers, ACM TOS 10(2), 2014). `spread` is the ratio of its pages to its valid pages.
     fn last_group(&self, age: f64, spread: f64) -> Option<f64> {
         if spread <= 1.0 {
             return None;
@@ -132,8 +133,8 @@ impl Model<'_> {
         cyclic(hot_writes, hot_space, spread)
     }
 
-    /// The best of the chains tried: groups are added one by one as long as there may be more, each with the best
-    /// size for what is there; the best of these is then improved, size by size, some rounds.
+    /// Returns the best chain found. Groups are added one by one up to the maximum, each with the best size at that
+    /// point. The best of these chains is then improved, size by size, for some rounds.
     pub(super) fn best(&self) -> Option<Chain> {
         let mut best = self.best_hot()?;
         let mut grown = best.clone();
@@ -162,7 +163,7 @@ impl Model<'_> {
         Some(best)
     }
 
-    /// One group, and a hot one as large as is worth it.
+    /// Returns a chain of one group, and a hot group as large as pays off.
     fn best_hot(&self) -> Option<Chain> {
         let one = |blocks: u32| self.hot_of(blocks).and_then(|hot| self.judge(hot, &[]));
         let mut best = one(0)?;
@@ -180,7 +181,7 @@ impl Model<'_> {
         Some(best)
     }
 
-    /// The chain with the best of all sizes of group `at`, which may be a new one at its end.
+    /// Returns the chain with the best size of group `at`, which may be a new one at its end.
     fn with_best_size(&self, chain: &Chain, at: usize) -> Option<Chain> {
         let hot = self.hot_of(chain.hot)?;
         let mut sizes = chain.sizes.clone();
@@ -195,7 +196,7 @@ impl Model<'_> {
     }
 }
 
-/// The chain that amplifies less; among equals the first.
+/// Returns the chain with less write amplification; among equals the first.
 fn better(chain: Chain, other: Option<Chain>) -> Chain {
     match other {
         Some(other) if other.write_amplification < chain.write_amplification => other,
@@ -203,9 +204,9 @@ fn better(chain: Chain, other: Option<Chain>) -> Chain {
     }
 }
 
-/// Write amplification `A` of cyclic cleaning with a share `r` of the writes to a share `f` of the valid pages, of
-/// which there are one in `spread`: `A = 1 + r / (exp(r spread / (f A)) - 1) + (1 - r) / (exp((1 - r) spread / ((1 -
-/// f) A)) - 1)`.
+/// Returns the write amplification `A` of cyclic cleaning if a fraction `r` of the writes goes to a fraction `f` of
+/// the valid pages, and there are `spread` pages for each valid one: `A = 1 + r / (exp(r spread / (f A)) - 1) + (1 -
+/// r) / (exp((1 - r) spread / ((1 - f) A)) - 1)`.
 fn cyclic(r: f64, f: f64, spread: f64) -> Option<f64> {
     let term = |writes: f64, space: f64, a: f64| {
         if writes <= 0.0 || space <= 0.0 { 0.0 } else { writes / (writes * spread / (space * a)).exp_m1() }
@@ -238,12 +239,12 @@ mod tests {
     fn cyclic_cleaning_of_equal_pages_has_the_known_closed_form() {
         // A = 1 / (1 - exp(-spread / A)): for A = 2 spread is 2 ln 2.
         near(cyclic(1.0, 1.0, 2.0 * 2.0_f64.ln()).unwrap(), 2.0, 1e-6);
-        // Hot and cold pages that are written alike are equal pages.
+        // Hot and cold pages with the same write rate are equal pages.
         near(cyclic(0.3, 0.3, 2.0 * 2.0_f64.ln()).unwrap(), 2.0, 1e-6);
         assert!(cyclic(0.9, 0.1, 1.3).unwrap() > cyclic(1.0, 1.0, 1.3).unwrap(), "a queue suffers from skew");
     }
 
-    /// Every fifth interval is `short` pages, the others are around `long`.
+    /// Returns a distribution in which half of the intervals are `short` pages and the others around `long`.
     fn two_kinds(short: u64, long: u64, epoch: u64) -> Distribution {
         let mut intervals = Intervals::new(10, epoch);
         for at in 0..1000 {
@@ -253,16 +254,16 @@ mod tests {
     }
 
     #[test]
-    fn a_group_keeps_what_outlives_it() {
+    fn group_keeps_pages_that_outlive_it() {
         let intervals = two_kinds(95, 2000, 6000);
         let drive = Drive { blocks: 150, block_pages: 10.0, valid_pages: 1050.0, most_groups: 4 };
         let model = Model { intervals: &intervals, drive, seen_hot: None };
         let none = model.hot_of(0).unwrap();
-        // 10.5 blocks of 10 pages hold each page for 100 host pages: half of the pages, which live 95, are dead by then.
+        // 10.5 blocks of 10 pages hold each page for 100 host pages: half of the pages, with a life of 95, are
+        // invalid by then.
         let chain = model.judge(none, &[11]).unwrap();
         near(chain.valid[0], 0.5, 0.02);
-        // Half of what the host writes is moved once, and then as often as the last group does it, with what is left
-        // of the blocks.
+        // Half of the host's pages are moved once, and then by the last group, with the remaining blocks.
         let moved = chain.write_amplification - 1.0;
         let last = 1.0 / (1.0 - chain.valid[1]);
         near(moved, 0.5 + 0.5 * (last - 1.0), 1e-9);
@@ -271,11 +272,11 @@ mod tests {
     }
 
     #[test]
-    fn a_hot_group_holds_what_dies_in_it() {
+    fn hot_group_holds_pages_that_die_in_it() {
         let intervals = two_kinds(95, 2000, 6000);
         let drive = Drive { blocks: 150, block_pages: 10.0, valid_pages: 1050.0, most_groups: 4 };
         let model = Model { intervals: &intervals, drive, seen_hot: None };
-        // Half of the writes die within 100 pages: they stay for 100 each, 5 blocks of 10.
+        // Half of the writes are invalidated within 100 pages and stay for 100 pages each: 5 blocks of 10 pages.
         let hot = model.hot_of(5).unwrap();
         assert_eq!((hot.blocks, hot.age), (5, 100.0));
         near(hot.traffic, 0.5, 1e-9);
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_finds_groups_that_are_better_than_one() {
+    fn search_finds_groups_that_are_better_than_one() {
         let intervals = two_kinds(95, 2000, 6000);
         let drive = Drive { blocks: 150, block_pages: 10.0, valid_pages: 1050.0, most_groups: 4 };
         let seen = HotShape { traffic: 0.001, valid: 0.9, blocks: 1.0 };

@@ -4,7 +4,7 @@ use crate::config::StoreSize;
 use crate::seed::{Seed, below};
 use serde_json::json;
 
-/// A drive of 200 blocks of 32 pages.
+/// Builds a drive of 200 blocks of 32 pages.
 fn chain(config: &Config, logical_pages: u32) -> AgeChain {
     let size = StoreSize { blocks: 200, pages_per_block: 32, logical_pages, seed: Seed(1) };
     config.build(PlacementContext { size: &size, temperature: None, foresight: None }).unwrap()
@@ -23,7 +23,7 @@ fn cleaning_moves_a_page_one_group_further() {
         "of an unknown page nothing young is believed"
     );
     assert!(placement.wanted_blocks().is_empty(), "no epoch is over");
-    // 4 bytes and 1 for each page; an epoch of 400 pages has 13 entries of a block of 32.
+    // 4 + 1 bytes per page; an epoch of 400 pages has 13 entries of one block (32 pages).
     assert_eq!((placement.streams(), placement.memory_bytes()), (4, 500 + 4 * 13));
 }
 
@@ -39,14 +39,14 @@ fn pages_rewritten_young_become_hot() {
         "a hot page that is cleaned joins the chain"
     );
     assert_eq!(placement.pages[3].counter(), 1, "and loses two");
-    // Older than hot blocks become, which is ten pages here: one less.
+    // Older than hot blocks become, which is ten pages here: the counter falls by one.
     placement.place(&host(3, 40));
     assert_eq!(placement.pages[3].counter(), 0);
     placement.trimmed(Lpn(3));
     assert_eq!((placement.pages[3], placement.holding), (Page(0), 9));
 }
 
-/// Half of the writes go round 100 pages, the others to any page.
+/// Half of the writes go round 100 pages, the others to random pages.
 fn write_some(placement: &mut AgeChain, from: u64, to: u64) {
     let mut random = Seed(from).random();
     for now in from..to {
@@ -56,7 +56,7 @@ fn write_some(placement: &mut AgeChain, from: u64, to: u64) {
 }
 
 #[test]
-fn groups_are_sized_after_an_epoch_and_given_up_where_they_turn_out_otherwise() {
+fn groups_are_sized_after_an_epoch_and_released_if_the_model_was_wrong() {
     let mut placement = chain(&Config::default(), 5000);
     for page in 0..5000 {
         assert_eq!(placement.place(&host(page, u64::from(page))), StreamId(1));
@@ -68,11 +68,11 @@ fn groups_are_sized_after_an_epoch_and_given_up_where_they_turn_out_otherwise() 
     assert!((2..8).contains(&wanted.len()), "{wanted:?}");
     assert!(wanted.iter().sum::<u32>() < 200, "{wanted:?}");
     assert_eq!(usize::from(placement.last), wanted.len(), "the last group has the rest");
-    // What is reclaimed in the first drive write after that does not count.
+    // Blocks reclaimed in the first drive write after resizing do not count.
     placement.reclaimed(StreamId(1), 20_000, 20_100, 32);
     write_some(&mut placement, 20_000, 25_000);
     assert_eq!(placement.check.seen[1], (0, 0.0));
-    // Then group 1 turns out full of valid pages, which is not what it was sized for.
+    // Then group 1 turns out to be full of valid pages, contrary to the model.
     assert!(placement.expected[1] < 0.9, "{:?}", placement.expected);
     placement.reclaimed(StreamId(1), 20_000, 25_000, 32);
     write_some(&mut placement, 25_000, 30_000);

@@ -1,15 +1,15 @@
-//! Where one class of lifetimes ends and the next begins.
+//! Bounds between classes of lifetimes.
 
-/// Steps in which lifetimes are told apart, from one page to more than a drive of 2^32 pages lives to see.
+/// Number of steps of lifetimes, from one page to more than the life of a drive of 2^32 pages.
 const STEPS: usize = 128;
-/// Steps to an octave.
+/// Steps per octave.
 const TO_AN_OCTAVE: f64 = 3.0;
 
-/// Bounds of `classes` classes of lifetimes, rising: class `c` begins at bound `c - 1`.
+/// Returns the bounds of `classes` classes of lifetimes, rising: class `c` begins at bound `c - 1`.
 ///
 /// The bounds minimise the sum of squared differences between the logarithm of a written page's lifetime and the mean
-/// of its class: one-dimensional k-means, found exactly by dynamic programming (Fisher, JASA 53(284), 1958) over
-/// steps of a third of an octave. Where fewer lifetimes occur than there are classes, some stay empty.
+/// of its class. This one-dimensional k-means is solved exactly by dynamic programming (Fisher, JASA 53(284), 1958)
+/// over steps of a third of an octave. If fewer lifetimes than classes occur, some classes stay empty.
 pub(super) fn class_bounds(lifetimes: &[f32], written: &[f32], classes: u8) -> Vec<f32> {
     let mut sums = Sums::default();
     let mut weights = [0.0; STEPS];
@@ -30,7 +30,7 @@ fn begin_of(step: usize) -> f32 {
     (step as f64 / TO_AN_OCTAVE).exp2() as f32
 }
 
-/// Sums over the steps below each: of the weights, of the steps, and of their squares.
+/// Cumulative sums below each step: of the weights, of the weighted steps, and of their weighted squares.
 struct Sums([[f64; 3]; STEPS + 1]);
 
 impl Default for Sums {
@@ -45,14 +45,14 @@ impl Sums {
         self.0[step + 1] = [weights + weight, steps + weight * place, squares + weight * place * place];
     }
 
-    /// Squared differences from the mean of steps `from` to below `to`.
+    /// Returns the sum of squared differences from the mean for the steps from `from` to below `to`.
     fn spread(&self, from: usize, to: usize) -> f64 {
         let [weights, steps, squares] = std::array::from_fn(|at| self.0[to][at] - self.0[from][at]);
         if weights > 0.0 { (squares - steps * steps / weights).max(0.0) } else { 0.0 }
     }
 }
 
-/// The first step of each class but the first.
+/// Returns the first step of each class except the first.
 fn best_cuts(sums: &Sums, classes: usize) -> Vec<usize> {
     let mut costs: Vec<f64> = (0..=STEPS).map(|to| sums.spread(0, to)).collect();
     let mut begins = Vec::with_capacity(classes);
@@ -80,22 +80,23 @@ mod tests {
 
     #[test]
     fn bounds_lie_between_lifetimes_that_differ() {
-        // Two close together, one far away: with two classes the bound lies between the pair and the third.
+        // Two lifetimes are close together, one is far away: with two classes the bound lies between the pair and the
+        // third.
         let bounds = class_bounds(&[8.0, 16.0, 4096.0], &[10.0, 10.0, 10.0], 2);
         assert!(bounds.len() == 1 && bounds[0] > 16.0 && bounds[0] <= 4096.0, "{bounds:?}");
-        // With three, each has its own; weights move nothing then.
+        // With three classes, each lifetime has its own; weights have no effect.
         let bounds = class_bounds(&[8.0, 16.0, 4096.0], &[1.0, 50.0, 1.0], 3);
         assert!(
             bounds[0] > 8.0 && bounds[0] <= 16.0 && bounds[1] > 16.0 && bounds[1] <= 4096.0,
             "{bounds:?}"
         );
-        // What is written much is told apart first: here the pair is, and the rare page shares a class.
+        // Frequently written lifetimes are separated first: here the pair is, and the rare page shares a class.
         let bounds = class_bounds(&[8.0, 32.0, 64.0], &[1000.0, 1000.0, 1.0], 2);
         assert!(bounds[0] > 8.0 && bounds[0] <= 32.0, "{bounds:?}");
     }
 
     #[test]
-    fn one_class_and_no_traffic_are_no_trouble() {
+    fn one_class_or_no_traffic_gives_valid_bounds() {
         assert!(class_bounds(&[8.0, 16.0], &[1.0, 1.0], 1).is_empty());
         let none = class_bounds(&[8.0, 16.0], &[0.0, 0.0], 4);
         assert_eq!(none.len(), 3);

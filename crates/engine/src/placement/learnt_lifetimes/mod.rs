@@ -1,4 +1,4 @@
-//! Pages by how long they will live, as the drive has learnt from pages with the same past.
+//! Placement by expected lifetime, learnt from pages with a similar history.
 
 mod bounds;
 mod survival;
@@ -17,12 +17,12 @@ use survival::{AGES, STATES, Survival};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Classes of lifetime, hence streams, 1 or more.
+    /// Classes of lifetime, and thus streams, 1 or more.
     #[schemars(range(min = 1))]
     pub classes: u8,
-    /// Drive writes after which classes are drawn up anew from what was learnt, above 0.
+    /// Drive writes after which the classes are recomputed from what was learnt, above 0.
     pub epoch_drive_writes: f64,
-    /// Weight that what was learnt keeps from one epoch to the next, 0 to below 1.
+    /// Weight of the old counts at the start of a new epoch, 0 to below 1.
     pub memory: f64,
 }
 
@@ -72,63 +72,63 @@ impl PlacementKind for Config {
     }
 }
 
-/// Drawing up classes costs as much as some hundred thousand additions: on a small drive it waits for so many pages.
+/// Minimum length of an epoch in pages: recomputing classes costs some hundred thousand additions.
 const SHORTEST_EPOCH: u64 = 1024;
-/// Ages below the drive's pages over this are all the same.
+/// Ages below the drive's pages divided by this number are not distinguished.
 const UNITS: u64 = 4096;
-/// One page in so many is looked at in each epoch to see how many of each past and age there are, others each time.
+/// One page in this many is sampled in each epoch, different ones each time, to count pages by history and age.
 const LOOKED_AT: usize = 4;
-/// The last interval of a page that was never written before.
+/// Value of the last interval for a page written for the first time.
 const NEW: u8 = 15;
-/// Pages that are neighbours, and what is known of those that were never written.
+/// Number of pages in a neighbourhood, and value of a neighbourhood that was never written.
 const NEIGHBOURS: u32 = 64;
 const NO_NEIGHBOUR: u8 = 7;
-/// The mark of a past with two intervals.
+/// Flag of a history with two intervals.
 const TWO_INTERVALS: u8 = 0b1000;
 
-/// Streams by the remaining life of a page: its *past* says of what kind it is, pages of the same kind that lived
-/// before say how long it will live.
+/// Streams by the remaining life of a page. The *past* of a page (its write history) selects a group of similar
+/// pages; their lifetimes predict its lifetime.
 ///
-/// The past of a page is its last interval between writes in octaves, with the one before in steps of two octaves;
-/// where it has no such, with the time since another write came to its 64 neighbours, in the same steps (a run of
-/// consecutive pages counts as one write, with what its first page found). These are 8 bits, beside 4 bytes for its
-/// last write. For each past and each octave of age the placement knows how many pages died (were written again or
-/// trimmed) and how many lived there, hence the rate at which they die ([`Survival`]). From these rates follows, for
-/// any past and age, the time until a third of such pages are dead, which is the lifetime that it goes by: a page
-/// that the host writes has an age of 0, a page that is cleaned is as old as it is, so what is left of its life is
-/// asked for with what its survival tells. Host writes and cleaned pages of the same expected life share a stream.
-/// After each epoch, classes are drawn up ([`bounds`](bounds::class_bounds)) so that lifetimes within one are as
-/// alike as can be. The rule for a page is then an entry of a table of 5 KiB, by its past and age.
+/// The past of a page is its last interval between writes in octaves, with the previous interval in steps of two
+/// octaves. Without a previous interval, the second part is the time since another write to its 64 neighbours, in the
+/// same steps; a run of consecutive pages counts as one write, with the value of its first page. The past takes 8
+/// bits, in addition to 4 bytes for the last write. For each past and each octave of age, the placement counts the
+/// pages that died (were rewritten or trimmed) and those that lived there, which gives the death rate ([`Survival`]).
+/// From these rates follows, for any past and age, the expected lifetime: the time until a third of such pages are
+/// dead. A page that the host writes has age 0; a cleaned page has its actual age, so that its remaining life is
+/// used. Host writes and cleaned pages with the same expected life share a stream. After each epoch, the classes are
+/// recomputed ([`bounds`](bounds::class_bounds)) to make lifetimes within a class as similar as possible. The class
+/// of a page is then looked up in a table of 5 KiB, by its past and age.
 ///
-/// Until the first epoch is over, pages go by their last interval alone. Pages whose past is not known, which is all
-/// of them after a power cut, are of the longest-lived class until they are written.
+/// Until the end of the first epoch, pages are placed by their last interval alone. Pages without a known past, as
+/// all are after a power cut, are in the longest-lived class until they are written.
 pub struct LearntLifetimes {
     streams: ClassStreams,
     classes: u8,
-    /// Host pages to an epoch, and those after which the current one ends.
+    /// Host pages per epoch, and host pages after which the current epoch ends.
     epoch: u64,
     next_epoch: u64,
-    /// Host pages written by the last write; trims come without a time.
+    /// Host pages written up to the last write; trims carry no time.
     now: u64,
-    /// Which pages are looked at next.
+    /// Selects the pages that are sampled next.
     phase: usize,
-    /// The last page that the host wrote.
+    /// The page that the host wrote last.
     previous: Option<Lpn>,
-    /// When each group of neighbours was written to.
+    /// Time of the last write to each neighbourhood.
     neighbours: LastWrites,
-    /// What the first page of this run found of its neighbours.
+    /// Neighbourhood part of the past for the pages of the current run.
     neighbourhood: u8,
-    /// Host pages to the first octave of age.
+    /// Host pages of the first octave of age.
     unit: u64,
     last_writes: LastWrites,
-    /// The past of each page that holds something.
+    /// The past of each page that holds data.
     states: Vec<u8>,
     survival: Survival,
-    /// The class of each past and age.
+    /// The class for each past and age.
     class_of: Vec<u8>,
 }
 
-/// Classes by the last interval alone.
+/// Returns classes by the last interval alone.
 fn first_classes(classes: u8) -> Vec<u8> {
     let class = |state: usize| {
         let interval = (state >> 4) * usize::from(classes) / usize::from(NEW);
@@ -138,14 +138,14 @@ fn first_classes(classes: u8) -> Vec<u8> {
 }
 
 impl LearntLifetimes {
-    /// The octave of an age: 0 below a unit, then one for each doubling.
+    /// Returns the octave of an age: 0 below a unit, then one for each doubling.
     #[inline]
     fn octave(&self, age: u64) -> usize {
         let units = age / self.unit;
         ((u64::BITS - units.leading_zeros()) as usize).min(AGES - 1)
     }
 
-    /// The past of a page that is written now, after an interval of so many pages.
+    /// Returns the past of a page that is written now, after an interval of `age` pages.
     #[inline]
     fn next_state(&mut self, page: Lpn, age: Option<u64>, now: u64) -> u8 {
         let follows = self.previous.is_some_and(|previous| previous.0.wrapping_add(1) == page.0);
@@ -161,7 +161,7 @@ impl LearntLifetimes {
         self.interval(age) << 4 | second
     }
 
-    /// An interval in octaves, below [`NEW`].
+    /// Returns an interval in octaves, below [`NEW`].
     #[inline]
     fn interval(&self, pages: u64) -> u8 {
         self.octave(pages).min(usize::from(NEW) - 1) as u8
@@ -183,7 +183,7 @@ impl LearntLifetimes {
         Survival::at(state, 0)
     }
 
-    /// The epoch is over: looks at some of the pages, and draws up the classes.
+    /// Ends an epoch: samples pages and recomputes the classes.
     fn learn(&mut self, now: u64) {
         self.phase = (self.phase + 1) % LOOKED_AT;
         for at in (self.phase..self.states.len()).step_by(LOOKED_AT) {

@@ -1,23 +1,22 @@
-//! How long pages live, by their past and age.
+//! Survival statistics of pages, by their past and age.
 
-/// Pasts that a page may have.
+/// Number of possible pasts.
 pub(super) const STATES: usize = 256;
-/// Octaves of age.
+/// Number of octaves of age.
 pub(super) const AGES: usize = 20;
 
-/// Deaths with which a rate is believed half: what is seen of a past and age counts beside what is seen of all pasts
-/// with the same last interval, and this beside what is seen of all pages of the age.
+/// Weight of the prior in deaths. The prior of a past and age is the rate of all pasts with the same last interval;
+/// the prior of that rate is the rate of all pages of the age.
 const BELIEF: f64 = 4.0;
 
-/// Expected deaths of a page until the time that counts as its lifetime: a third of such pages is dead by then, `1 -
-/// exp(-0.4)`.
+/// Expected deaths of a page within its lifetime: a third of such pages is dead by then, `1 - exp(-0.4)`.
 const DEATHS_OF_A_LIFE: f64 = 0.4;
 
-/// Counts of pages by past and age, fading from epoch to epoch.
+/// Counts of pages by past and age, which decay from epoch to epoch.
 ///
-/// The rate at which pages of a past and age die is their deaths over their exposure, the pages that live there times
-/// the time they are watched (an occurrence-exposure rate). A page that lives on counts as much as one that dies,
-/// which a mean over intervals seen would leave out.
+/// Death means invalidation of a page (rewrite or trim). The death rate for a past and age is the number of deaths
+/// divided by the exposure: the pages that live there times the observation time (an occurrence-exposure rate).
+/// Surviving pages count as much as those that die; a mean over observed intervals would leave them out.
 pub(super) struct Survival {
     memory: f64,
     pages: f64,
@@ -27,42 +26,42 @@ pub(super) struct Survival {
 }
 
 impl Survival {
-    /// Nothing is known of the pages of a drive of so many.
+    /// Creates empty statistics for a drive of `pages` pages.
     pub(super) fn new(memory: f64, pages: f64) -> Self {
         let table = || vec![0.0; STATES * AGES];
         Survival { memory, pages, deaths: table(), living: table(), traffic: table() }
     }
 
-    /// Where the tables hold a past and age.
+    /// Returns the table index of a past and age.
     #[inline]
     pub(super) fn at(state: u8, age: usize) -> usize {
         usize::from(state) * AGES + age
     }
 
-    /// A page of this past and age died.
+    /// Counts the death of a page of this past and age.
     #[inline]
     pub(super) fn died(&mut self, state: u8, age: usize) {
         self.deaths[Self::at(state, age)] += 1.0;
     }
 
-    /// A page of this past and age was found alive at the end of the epoch.
+    /// Counts a page of this past and age that is alive at the end of the epoch.
     #[inline]
     pub(super) fn lives(&mut self, state: u8, age: usize) {
         self.living[Self::at(state, age)] += 1.0;
     }
 
-    /// A page was written by host or cleaning while it had the past and age of this place.
+    /// Counts a write, by host or cleaning, of a page with the past and age of index `at`.
     #[inline]
     pub(super) fn written(&mut self, at: usize) {
         self.traffic[at] += 1.0;
     }
 
-    /// Pages written by past and age.
+    /// Returns the pages written by past and age.
     pub(super) fn traffic(&self) -> &[f32] {
         &self.traffic
     }
 
-    /// What was seen loses weight.
+    /// Decays all counts.
     pub(super) fn fade(&mut self) {
         let memory = self.memory as f32;
         for table in [&mut self.deaths, &mut self.living, &mut self.traffic] {
@@ -70,8 +69,8 @@ impl Survival {
         }
     }
 
-    /// The remaining lifetime of each past and age, host pages. Octave 0 is `unit` long; each page found alive stands for an
-    /// exposure of `exposure` pages times host pages.
+    /// Returns the remaining lifetime of each past and age, host pages. Octave 0 is `unit` long; each page found
+    /// alive stands for an exposure of `exposure`, in pages times host pages.
     pub(super) fn lifetimes(&self, unit: f64, exposure: f64) -> Vec<f32> {
         let deaths_and_exposure =
             |at: usize| (f64::from(self.deaths[at]), f64::from(self.living[at]) * exposure);
@@ -85,7 +84,7 @@ impl Survival {
                 }
             }
         }
-        // Before anything is seen, a page dies once in four drive writes.
+        // Prior without observations: a page dies once in four drive writes.
         let rate_of_age = of_age.map(|(deaths, exposed)| (deaths + 1.0) / (exposed + 4.0 * self.pages));
         let mut lifetimes = vec![0.0; STATES * AGES];
         for (interval, seen) in of_interval.iter().enumerate() {
@@ -112,14 +111,16 @@ impl Survival {
     }
 }
 
-/// A rate seen, drawn towards one that is expected.
+/// Returns an observed rate, shrunk towards the expected one.
 fn believed((deaths, exposed): (f64, f64), expected: f64) -> f64 {
     (deaths + BELIEF) / (exposed + BELIEF / expected)
 }
 
-/// For each age, the time in which as many deaths are expected as make a lifetime, for a page that dies at these rates.
+/// Returns, for each age, the time until [`DEATHS_OF_A_LIFE`] deaths are expected for a page that dies at these
+/// rates.
 ///
-/// A page is taken to be in the middle of its octave, but at the beginning of the first one; it stays in the last for good.
+/// A page is assumed to be in the middle of its octave, but at the start of the first octave; it stays in the last
+/// one for ever.
 fn remaining(rates: &[f64; AGES], unit: f64) -> [f32; AGES] {
     let width = |age: usize| if age == 0 { unit } else { unit * (1_u64 << (age - 1)) as f64 };
     std::array::from_fn(|from| {
@@ -142,21 +143,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_constant_rate_leaves_the_same_life_at_every_age() {
+    fn constant_rate_leaves_the_same_life_at_every_age() {
         let lives = remaining(&[0.001; AGES], 10.0);
         assert!(lives.iter().all(|life| (life - 400.0).abs() < 0.01), "{lives:?}");
     }
 
     #[test]
-    fn what_outlived_a_mortal_age_lives_longer() {
-        // Of a unit of 10 pages: 0.03 deaths a page in the first unit, 0.001 from there on.
+    fn pages_that_outlive_a_deadly_age_live_longer() {
+        // With a unit of 10 pages: 0.03 deaths per page in the first unit, 0.001 after it.
         let mut rates = [0.001; AGES];
         rates[0] = 0.03;
         let lives = remaining(&rates, 10.0);
-        // 0.3 deaths in the first 10 pages, and 0.1 in 100 more; later 400.
+        // 0.3 deaths in the first 10 pages, and 0.1 in 100 more; at higher ages 400.
         assert!((lives[0] - 110.0).abs() < 0.01, "{lives:?}");
         assert!((lives[1] - 400.0).abs() < 0.01, "{lives:?}");
-        // The other way round: a page in the middle of the second octave, 10 to 20, has 5 pages left of the safe time.
+        // The reverse: a page in the middle of the second octave, 10 to 20, has 5 pages of the safe time left.
         let mut rates = [0.04; AGES];
         (rates[0], rates[1]) = (0.0001, 0.0001);
         let lives = remaining(&rates, 10.0);
@@ -165,17 +166,18 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_deaths_over_exposure_and_fade_to_what_is_expected() {
+    fn rates_are_deaths_over_exposure_shrunk_towards_the_prior() {
         let mut survival = Survival::new(0.5, 1000.0);
-        // Of past 0x20 and age 3: 900 pages found alive, of which each stands for 40, and 3,600 deaths: one in ten.
+        // Past 0x20 at age 3: 900 pages found alive, each with an exposure of 40, and 3,600 deaths: a rate of one in
+        // ten.
         (0..900).for_each(|_| survival.lives(0x20, 3));
         (0..3600).for_each(|_| survival.died(0x20, 3));
         let at = Survival::at(0x20, 3);
         let life = |survival: &Survival, at: usize| f64::from(survival.lifetimes(1.0, 40.0)[at]);
-        // 0.2 deaths in the rest of the octave, 2 pages; the other 0.2 are in octaves where one in 4,000 dies.
+        // 0.2 deaths in the rest of the octave, 2 pages; the other 0.2 fall in octaves with a rate of one in 4,000.
         let expected = 2.0 + 0.2 / (1.0 / 4000.0);
         assert!((life(&survival, at) / expected - 1.0).abs() < 0.02, "{}", life(&survival, at));
-        // Of another past with the same last interval nothing was seen: it is expected to live as long.
+        // Another past with the same last interval has no observations: it is expected to live as long.
         assert!((life(&survival, Survival::at(0x2f, 3)) / life(&survival, at) - 1.0).abs() < 0.02);
         survival.fade();
         assert!((life(&survival, at) / expected - 1.0).abs() < 0.02, "half of both");

@@ -10,35 +10,36 @@ fn learnt(config: &Config, logical_pages: u32) -> LearntLifetimes {
 }
 
 #[test]
-fn the_past_is_two_intervals_or_one_and_the_neighbours() {
+fn past_is_two_intervals_or_one_and_the_neighbourhood() {
     // 4,096 units of one page.
     let mut placement = learnt(&Config::default(), 4096);
     placement.place(&host(7, 0));
     assert_eq!(placement.states[7], 0b1111_0111, "new, and so are its neighbours");
     placement.place(&host(8, 1));
     assert_eq!(placement.states[8], 0b1111_0111, "of the same run");
-    // An interval of 5 pages is in octave 3 (4 to 7); it has no other, and its neighbours were last written to 5
-    // pages ago, in the second pair of octaves.
+    // An interval of 5 pages is in octave 3 (4 to 7). The page has no other interval, and its neighbours were last
+    // written 5 pages ago, in the second pair of octaves.
     placement.place(&host(7, 5));
     assert_eq!(placement.states[7], 0b0011_0001);
-    // One of 100 is in octave 7 (64 to 127), after octave 3: the second pair.
+    // An interval of 100 is in octave 7 (64 to 127), after octave 3: the second pair.
     placement.place(&host(7, 105));
     assert_eq!(placement.states[7], 0b0111_1001);
-    // A run that goes on beyond its neighbours keeps what its first page found: a write 200 pages ago, octave 8.
+    // A run that continues into other neighbourhoods keeps the value of its first page: a write 200 pages ago, octave
+    // 8.
     placement.place(&host(63, 305));
     placement.place(&host(64, 306));
     assert_eq!([placement.states[63], placement.states[64]], [0b1111_0100; 2]);
-    // And it was a write to the next ones too.
+    // The run also counts as a write to the next neighbourhood.
     placement.place(&host(70, 307));
     assert_eq!(placement.states[70], 0b1111_0000);
     assert_eq!(placement.octave(0), 0);
     assert_eq!([1, 2, 4095, 4096].map(|age| placement.octave(age)), [1, 2, 12, 13]);
-    // 4 bytes and 1 for each page, 4 for 64 of them; three tables of 5,120 numbers of 4 bytes, and one of bytes.
+    // 4 + 1 bytes per page, 4 per 64 pages; three tables of 5,120 numbers of 4 bytes, and one table of bytes.
     assert_eq!(placement.memory_bytes(), 5 * 4096 + 4 * 64 + 5120 * 13);
 }
 
 #[test]
-fn before_anything_is_learnt_the_last_interval_decides() {
+fn first_epoch_places_pages_by_their_last_interval() {
     let mut placement = learnt(&Config { classes: 5, ..Config::default() }, 4096);
     assert_eq!(placement.place(&host(1, 0)), StreamId(4), "new");
     assert_eq!(placement.place(&host(1, 2)), StreamId(0), "octave 2 of 15: class 0 of 5");
@@ -46,7 +47,7 @@ fn before_anything_is_learnt_the_last_interval_decides() {
     assert_eq!(placement.place(&cleaned(2, 1003, 0)), StreamId(4), "nothing is known of it");
 }
 
-/// Half of the writes go round 64 pages, the others to any page.
+/// Half of the writes go round 64 pages, the others to random pages.
 fn write_some(placement: &mut LearntLifetimes, from: u64, to: u64) {
     let mut random = Seed(3).random();
     for now in from..to {
@@ -63,12 +64,12 @@ fn pages_that_die_soon_are_told_from_pages_that_do_not() {
     assert_eq!(placement.place(&cleaned(1, 40_000, 0)), StreamId(0), "the same while it is cleaned");
     assert_eq!(placement.place(&host(4000, 40_001)), StreamId(1), "dies in some 8,000");
     assert_eq!(placement.place(&cleaned(4001, 40_001, 0)), StreamId(1));
-    // Page 2 was left alone far longer than its like ever were: what lives so long is not like them.
+    // Page 2 has lived far longer than similar pages did: its remaining life is long.
     assert_eq!(placement.place(&cleaned(2, 60_000, 0)), StreamId(1));
 }
 
 #[test]
-fn a_trim_is_a_death_and_leaves_no_past() {
+fn trim_counts_as_a_death_and_clears_the_past() {
     let mut placement = learnt(&Config::default(), 4096);
     placement.place(&host(3, 0));
     placement.place(&host(5, 100));

@@ -1,4 +1,4 @@
-//! What the flash has done is taken from it, and the host is answered.
+//! Collects finished work from the flash and answers the host.
 
 use super::Clock;
 use crate::request::Op;
@@ -9,7 +9,7 @@ use crate::timing::parts::Parts;
 use std::cmp::Reverse;
 
 impl Clock {
-    /// Takes what the flash has to tell.
+    /// Collects all finished requests from the flash.
     #[inline(always)]
     pub(super) fn collect(&mut self) {
         if !self.flash.ended.is_empty() {
@@ -37,7 +37,7 @@ impl Clock {
         }
     }
 
-    /// Ends the requests that were one operation, in one function without calls: most are.
+    /// Ends the requests that were a single operation, as most are, in one function without calls.
     #[inline(never)]
     fn collect_ended(&mut self) {
         for nth in 0..self.flash.ended.len() {
@@ -48,10 +48,10 @@ impl Clock {
         self.release_flushes();
     }
 
-    /// Ends the others.
+    /// Ends the requests of several operations.
     #[inline(never)]
     fn collect_finished(&mut self) {
-        // Not copied, as they are large.
+        // Swapped and not copied, because the entries are large.
         let mut finished = std::mem::replace(&mut self.flash.finished, std::mem::take(&mut self.finished));
         finished.iter().for_each(|finished| self.end(finished));
         finished.clear();
@@ -59,8 +59,8 @@ impl Clock {
         self.release_flushes();
     }
 
-    /// Answers a request that the flash has done or is known to end, but for a read that needs the link: nobody else has to be
-    /// answered in order of time.
+    /// Answers a request that the flash has done or is known to end. A read that needs the link is only queued: reads
+    /// on the link must be answered in order of time.
     #[inline(always)]
     fn end(&mut self, &Finished { tag, done_ns, ref parts }: &Finished) {
         if tag == NONE {
@@ -89,7 +89,7 @@ impl Clock {
         }
     }
 
-    /// Answers flushes that only waited for writes.
+    /// Answers flushes that had only to wait for writes.
     pub(super) fn release_flushes(&mut self) {
         while let Some((tag, ended_ns)) = self.writes.released.pop() {
             let pending = &mut self.pending[tag as usize];
@@ -124,12 +124,12 @@ impl Clock {
         }
     }
 
-    /// The host has its answer, at a time that is settled.
+    /// Answers the host at a time that is settled.
     pub(super) fn answer(&mut self, tag: u32, parts: &Parts) {
         self.answer_now(tag, parts);
     }
 
-    /// The same, compiled into those who answer most.
+    /// Inlined version of [`Clock::answer`], for its most frequent callers.
     #[inline(always)]
     fn answer_now(&mut self, tag: u32, parts: &Parts) {
         let Pending { op, pages, ticket, arrival_ns, is_answered, is_measured, .. } =

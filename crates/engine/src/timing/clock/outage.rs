@@ -1,4 +1,4 @@
-//! Power that is lost: what was begun ends, then recovery has the flash for itself, step by step.
+//! Power cuts: operations that were begun end, then recovery has the flash to itself, step by step.
 
 use super::Clock;
 use crate::counters::Cause;
@@ -9,13 +9,14 @@ use crate::timing::node::NONE;
 #[derive(Clone, Copy)]
 struct Outage {
     lost_ns: u64,
-    /// How long of it power was off.
+    /// The part of the outage without power.
     off_ns: u64,
 }
 
 impl Clock {
-    /// Puts on the flash what the journal holds up to its last event, of a request that was taken at `now_ns` and begins at
-    /// `start_ns`: when the drive serves again. What it did for the host since then stays in the journal.
+    /// Runs on the flash the steps in the journal up to its last event, for a request that was taken at `now_ns` and
+    /// begins at `start_ns`. Returns the time at which the drive serves again. Steps done for the host after that
+    /// event stay in the journal.
     pub(super) fn live_through_outages(&mut self, now_ns: u64, start_ns: u64) -> u64 {
         let mut steps = Vec::new();
         self.journal.take(&mut steps);
@@ -49,7 +50,7 @@ impl Clock {
         start_ns
     }
 
-    /// Has the flash do steps of recovery, which wait for each other as those of a request that is neither the host's nor
+    /// Runs steps of recovery. They wait for each other like the steps of a request that is neither the host's nor
     /// cleaning.
     fn recover(&mut self, steps: &mut [Step], start_ns: u64) {
         for step in steps.iter_mut() {
@@ -64,7 +65,7 @@ impl Clock {
         self.submit_steps(NONE, start_ns, start_ns, steps);
     }
 
-    /// Lets everything end that was begun.
+    /// Completes everything that was begun.
     fn settle(&mut self) {
         while self.flash.step() {}
         self.collect();

@@ -1,4 +1,4 @@
-//! What the clock knows of a request.
+//! Requests in the device, as the clock sees them.
 
 use crate::request::Op;
 use crate::timing::parts::Parts;
@@ -11,17 +11,17 @@ pub(super) struct Pending {
     pub arrival_ns: u64,
     pub before: Before,
     pub done_ns: u64,
-    /// Of a write, its number.
+    /// Number of the write, if the request is a write.
     pub number: u64,
-    /// Its number among all requests.
+    /// Number among all requests.
     pub ticket: u64,
-    /// Of a flush, when the last write before it ended, if that is known.
+    /// For a flush: the end of the last write before it, if known.
     pub writes_ended_ns: Option<u64>,
-    /// Of a flush, whether the flash has done its own steps.
+    /// For a flush: true if the flash has done its own steps.
     pub is_done: bool,
-    /// Whether the host has its answer already.
+    /// True if the host has the answer already.
     pub is_answered: bool,
-    /// Whether it came after the measurement began.
+    /// True if the request came after the measurement began.
     pub is_measured: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// With what the flash did.
+    /// Combines the parts before the flash began with those of the flash.
     pub fn and(self, flash: &Parts) -> Parts {
         Parts {
             queue_ns: self.queue_ns,

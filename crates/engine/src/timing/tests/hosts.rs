@@ -1,5 +1,5 @@
-//! The host's side beside an obvious one: for each request all before it are run anew, to the end, and it is looked when a
-//! place and room become free.
+//! The host's side, compared with a naive model: for each request, the model reruns all earlier requests to the end
+//! and finds the time at which a place and room become free.
 
 use super::naive::{Naive, Request};
 use super::queues::{HOST, ONE_DIE, Rig, program, read};
@@ -7,7 +7,7 @@ use crate::timing::{Arrivals, Contention, FlashTiming, HostTiming, Layout};
 use proptest::prelude::*;
 use wearwell_base::request::Op;
 
-/// A page that is read or written, asked for so long after the one before.
+/// A read or write of one page, and the time since the previous request.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     gap_ns: u64,
@@ -15,7 +15,7 @@ struct Wish {
     block: u32,
 }
 
-/// A request as the obvious host has it.
+/// A request in the naive model.
 struct Taken {
     wish: Wish,
     arrival_ns: u64,
@@ -28,7 +28,7 @@ struct Obvious {
     requests: Vec<Taken>,
 }
 
-/// The first moment from `begin_ns` on at which fewer than `most` of `ends` lie ahead.
+/// Returns the first time from `begin_ns` on at which fewer than `most` of `ends` lie ahead.
 fn first_with_fewer(begin_ns: u64, ends: &[u64], most: usize) -> u64 {
     let moments = ends.iter().copied().chain([begin_ns]).filter(|&moment| moment >= begin_ns);
     let is_free = |moment: &u64| ends.iter().filter(|&end| end > moment).count() < most;
@@ -36,13 +36,13 @@ fn first_with_fewer(begin_ns: u64, ends: &[u64], most: usize) -> u64 {
 }
 
 impl Obvious {
-    /// When the flash has done each request, if no other comes.
+    /// Returns the time at which the flash has done each request, if no other request comes.
     fn done(&self) -> Vec<u64> {
         let requests: Vec<Request> = self.requests.iter().map(|taken| taken.request.clone()).collect();
         Naive::new(self.flash, false).run(&requests)
     }
 
-    /// When the host has its answers.
+    /// Returns the times at which the host gets its answers.
     fn answers(&self) -> Vec<u64> {
         let mut answers = self.done();
         let is_read = |at: &usize| self.requests[*at].wish.op == Op::Read;
@@ -65,7 +65,7 @@ impl Obvious {
         answers
     }
 
-    /// When the drive begins with each of the requests.
+    /// Returns the time at which the drive begins each request.
     fn run(&mut self, wishes: &[Wish]) -> Vec<u64> {
         let (mut due_ns, mut taken_ns, mut controller_ns, mut link_ns) = (0, 0, 0, 0);
         for (number, &wish) in wishes.iter().enumerate() {
@@ -132,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn requests_are_taken_as_the_obvious_host_has_it(
+    fn requests_are_taken_as_by_the_naive_host(
         wishes in wishes(), host in hosts(), dies in 1..4u32, is_exact in any::<bool>(),
     ) {
         let contention = if is_exact { Contention::Channel } else { Contention::Die };
@@ -155,7 +155,7 @@ proptest! {
 }
 
 #[test]
-fn a_controller_works_on_one_request_after_the_other() {
+fn controller_works_on_one_request_after_the_other() {
     let host = HostTiming { controller_read_ns: 7_000, controller_write_ns: 30_000, ..HOST };
     let layout = Layout { channels: 4, ..ONE_DIE.layout };
     let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });
@@ -169,7 +169,7 @@ fn a_controller_works_on_one_request_after_the_other() {
     let report = rig.end();
     let part = |kind: &str, name: &str| report.requests[kind].parts_ns[name];
     assert_eq!((part("write", "controller_ns"), part("trim", "controller_ns")), (30_000.0, 37_000.0));
-    // The one waits for the write's turn, the other for its own alone.
+    // The first read waits for the write's turn, the second only for its own.
     assert_eq!(part("read", "controller_ns"), (37_000.0 + 7_000.0) / 2.0);
     assert_eq!(report.requests["write"].max_ns, 30_000 + 410_000);
     let error = HostTiming { controller_write_ns: u64::MAX, ..host }.check().unwrap_err();

@@ -1,4 +1,4 @@
-//! The obvious device: all operations of all requests written down at first, then one heap of events.
+//! Naive model of the device: plans all operations of all requests first, then runs one heap of events.
 
 use crate::counters::Cause;
 use crate::timing::{Contention, FlashTiming, Priority, Step};
@@ -31,22 +31,22 @@ struct Op {
     array_ns: u64,
     pages: u32,
     after: BTreeSet<usize>,
-    /// The program of the same block and die that this one must not overtake on the way there, until it has arrived.
+    /// Earlier program of the same block and die, which must arrive before this one.
     behind: Option<usize>,
     release_ns: u64,
     done_ns: Option<u64>,
 }
 
-/// In this order at equal times.
+/// Events, in the order in which they happen at equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A die has ended its transfer or array operation, unless something came between.
+    /// A die ends its transfer or array operation, unless the operation was suspended.
     Die(u32, u64),
     /// An operation may go to its die or engine.
     Arrive(usize),
-    /// A die chooses what it does next.
+    /// A die chooses its next operation.
     Choose(u32),
-    /// An operation wants the channel.
+    /// An operation requests the channel.
     Ready(usize),
 }
 
@@ -58,7 +58,7 @@ enum State {
     Array {
         end_ns: u64,
     },
-    /// Between two operations, or making one step back.
+    /// Between two operations, or suspending one.
     Between,
 }
 
@@ -69,26 +69,26 @@ struct Die {
     suspended: Option<(usize, u64)>,
     hurry: bool,
     left_ns: u64,
-    /// Counts interruptions, so that an event that was overtaken is known.
+    /// Number of suspensions, to recognise outdated events.
     version: u64,
     /// In order of arrival.
     queue: Vec<usize>,
 }
 
-/// What has been planned of a request.
+/// Planning state of a request.
 #[derive(Default)]
 struct Plan {
     number: usize,
     request: Request,
     reads: BTreeSet<usize>,
-    /// The last spare area that was read: its operation and page.
+    /// Last spare area read: its operation and page.
     spare: Option<(usize, BlockId, u32)>,
     hash: Option<usize>,
     moved: VecDeque<usize>,
     moved_hashes: BTreeSet<usize>,
-    /// Pages hashed that no program has taken yet.
+    /// Hashed pages that no program has taken yet.
     hashed_pages: u32,
-    /// Since the last erase.
+    /// Cleaning since the last erase.
     cleaning: BTreeSet<usize>,
     all_cleaning: BTreeSet<usize>,
 }
@@ -142,12 +142,12 @@ impl Naive {
         }
     }
 
-    /// When each request ends.
+    /// Returns the end of each request.
     pub fn run(self, requests: &[Request]) -> Vec<u64> {
         self.run_to_end(requests).0
     }
 
-    /// The same, and when the last operation of all ends; 0 without any.
+    /// Returns the end of each request, and the end of the last operation of all, or 0 without any.
     pub fn run_to_end(mut self, requests: &[Request]) -> (Vec<u64>, u64) {
         let mut erases = BTreeMap::new();
         for (number, request) in requests.iter().enumerate() {
@@ -242,7 +242,7 @@ impl Naive {
         let mut op = plan.op(Kind::Program, cause, die, page_ns, self.timing.program_ns);
         op.after.extend(erases.into_iter().flatten());
         if cause == Cause::Cleaning {
-            // A page that was hashed has been read for that.
+            // A hashed page has been read for its hash.
             if plan.hashed_pages > 0 {
                 plan.hashed_pages -= 1;
                 op.after.extend(&plan.moved_hashes);

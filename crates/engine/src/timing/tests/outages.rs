@@ -1,4 +1,4 @@
-//! Power that is lost in the middle of a request, beside devices that are begun anew each time.
+//! Power cuts during a request, compared with devices that start anew each time.
 
 use super::naive::{Naive, Request};
 use super::queues::{HOST, ONE_DIE, Rig, program, read};
@@ -14,7 +14,7 @@ fn spare(block: u32) -> Step {
 }
 
 impl Rig {
-    /// A request during which power is lost once: what was done before, each step of recovery, and what is done after it.
+    /// Runs a request with one power cut: the steps before the cut, the steps of recovery, and the steps after it.
     fn interrupted(
         &mut self,
         op: Op,
@@ -37,12 +37,12 @@ impl Rig {
 }
 
 #[test]
-fn a_request_waits_until_the_drive_is_back() {
+fn request_waits_until_the_drive_has_recovered() {
     let layout = Layout { channels: 3, ..ONE_DIE.layout };
     let host = HostTiming { power_off_ns: 7_000_000, ..HOST };
     let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });
     rig.request(Op::Read, 1, 0, &[read(1)]);
-    // Three spare areas at once, on a die each, and then two pages of one die.
+    // Three spare areas in parallel, one on each die, and then two pages of one die.
     let recovery = [(0..3).map(spare).collect(), vec![read(0), read(3)]];
     rig.interrupted(Op::Write, 100_000, &[program(0, 0, 1)], &recovery, &[program(0, 1, 1)]);
     let taken_ns = rig.request(Op::Read, 1, 200_000, &[read(2)]);
@@ -54,7 +54,7 @@ fn a_request_waits_until_the_drive_is_back() {
     let (reads, writes) = (&report.requests["read"], &report.requests["write"]);
     assert_eq!(writes.max_ns, back_ns + 410_000 - 100_000);
     assert_eq!(writes.parts_ns["outage_ns"], (back_ns - 100_000) as f64);
-    // Who comes meanwhile waits for a place.
+    // A request that arrives meanwhile waits for a place.
     assert_eq!(reads.max_ns, back_ns + 60_000 - 200_000);
     assert_eq!(reads.parts_ns["queue_ns"] * 2.0, (back_ns - 200_000) as f64);
     let outages = report.outages.unwrap();
@@ -81,7 +81,7 @@ fn recovery_may_lose_power_again_and_answered_writes_do_not_wait() {
     assert_eq!(report.requests["write"].max_ns, 0);
 }
 
-/// Times of the requests, by devices of which each knows nothing of what was before it lost power.
+/// Expected times of the requests, from devices that know nothing of the time before the power cut.
 struct Expected {
     responses_ns: u64,
     outage_ns: u64,
@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn an_outage_is_a_device_begun_anew(timing in timing(), case in cases(), foreground in any::<bool>()) {
+    fn outage_behaves_like_a_new_device(timing in timing(), case in cases(), foreground in any::<bool>()) {
         let report = clocked(timing, &case, foreground);
         let expected = expected(timing, &case, foreground);
         let times = &report.requests["trim"];

@@ -1,4 +1,4 @@
-//! The small parts, each by itself.
+//! Unit tests of the small parts.
 
 use super::super::backlog::Backlog;
 use super::super::channel::{Channel, NEVER, Turn, key, time_of};
@@ -17,7 +17,7 @@ use crate::counters::Cause;
 use crate::seed::{Seed, below};
 use crate::units::BlockId;
 
-/// The n-th part is the n-th power of two, times `unit`.
+/// Returns parts of which the n-th is 2 to the power of n, times `unit`.
 fn parts(unit: u64) -> Parts {
     let power = |at: u32| unit << at;
     Parts {
@@ -64,7 +64,7 @@ fn shares_are_rounded_down() {
     assert_eq!(share(0, 5).of(1000), 0);
     assert_eq!(share(5, 0).of(1000), 1000, "all of it");
     assert_eq!(share(1, 1).of(1001), 500);
-    // A third is 21845 of 65536, a little less than it should be.
+    // A third is 21845 of 65536, rounded down.
     assert_eq!((share(1, 2).of(3), share(1, 2).of(3 << 20)), (0, (21845 * (3u64 << 20)) >> 16));
     assert_eq!(share(u64::MAX / 4, u64::MAX / 4).of(u64::MAX), u64::MAX / 2);
 }
@@ -81,7 +81,7 @@ fn busy_times_are_sums_and_differences() {
 }
 
 #[test]
-fn only_what_lies_ahead_counts() {
+fn only_future_intervals_count() {
     let mut backlog = Backlog::default();
     assert!(backlog.is_empty());
     assert_eq!(backlog.ahead(0), 0);
@@ -112,13 +112,13 @@ fn events_are_ordered_by_time_turn_and_number() {
 }
 
 #[test]
-fn a_channel_is_granted_in_order() {
+fn channel_is_granted_in_order() {
     let mut channel = Channel::default();
     assert_eq!(channel.grant(100, 10, Class::Host), (100, 0));
     assert_eq!(channel.grant(105, 20, Class::Cleaning), (110, 0), "behind a page of the host");
-    // Behind 5 of the host and 20 of cleaning.
+    // Waits for 5 of the host and 20 of cleaning.
     assert_eq!(channel.grant(105, 7, Class::Other), (130, 20));
-    // Half of cleaning is over.
+    // Half of the cleaning is over.
     assert_eq!(channel.grant(120, 1, Class::Host), (137, 10));
     assert_eq!(channel.grant(200, 5, Class::Cleaning), (200, 0));
     assert_eq!((channel.free_ns, channel.busy_ns), (205, [11, 25, 7, 0]));
@@ -139,14 +139,14 @@ fn waiting_operations_stand_in_line() {
 }
 
 #[test]
-fn a_die_knows_where_its_time_went() {
+fn busy_time_of_a_die_is_kept_by_class() {
     let mut die = Die::new(0);
     die.begin(Class::Cleaning, 10);
-    // Under way, its end not yet known.
+    // The interval is open, its end not yet known.
     assert_eq!((die.busy_until(Class::Cleaning, 15), die.busy_until(Class::Host, 15)), (5, 0));
     assert_eq!(die.busy_until(Class::Cleaning, 9), 0);
     die.end(30);
-    // Ended in the future.
+    // The interval ends in the future.
     assert_eq!([10, 15, 30, 99].map(|now_ns| die.busy_until(Class::Cleaning, now_ns)), [0, 5, 20, 20]);
     die.spend(Class::Host, 30, 33);
     assert_eq!((die.busy_until(Class::Host, 31), die.busy_until(Class::Cleaning, 31)), (1, 20));
@@ -175,7 +175,7 @@ fn nodes_and_edges_are_used_again() {
         (nodes.take_waiting(third), nodes.take_waiting(second), nodes.take_waiting(second)),
         (Some(again), Some(third), None)
     );
-    // What it waited for is remembered only if it was told.
+    // Parts before the release exist only after `set_before`.
     assert_eq!(nodes.before(again), Parts::default());
     nodes.set_before(again, parts(1));
     assert_eq!((nodes.before(again), nodes.before(third)), (parts(1), Parts::default()));
@@ -196,7 +196,7 @@ fn programs_wait_for_the_last_erase_of_their_block() {
     erased.begin(block, 11);
     assert_eq!((erased.wait(block, 0), erased.wait(BlockId(2), 0)), (Wait::For(11), Wait::Nothing));
     assert_eq!(erased.wait(BlockId(9), 0), Wait::Nothing, "a block that was never erased");
-    // Erased once more before the first erase has ended.
+    // The block is erased again before the first erase has ended.
     erased.begin(block, 12);
     erased.end(block, 11, 50);
     assert_eq!(erased.wait(block, 0), Wait::For(12));
@@ -223,7 +223,7 @@ fn flushes_wait_for_all_earlier_writes() {
     writes.end(1, 500);
     writes.end(2, 100);
     assert_eq!(writes.released, []);
-    // The first write was the one that the others waited for; the last to end was another.
+    // The other flushes waited for the first write; the last write to end was another.
     writes.end(0, 300);
     assert_eq!(std::mem::take(&mut writes.released), [(91, 500), (92, 500)]);
     writes.wait(93);
@@ -235,7 +235,7 @@ fn flushes_wait_for_all_earlier_writes() {
 }
 
 #[test]
-fn flushes_are_released_as_looking_at_every_write_says() {
+fn flushes_are_released_like_in_a_linear_scan_of_writes() {
     let mut random = Seed(2).random();
     let (mut writes, mut ends, mut under_way) = (Writes::default(), Vec::new(), Vec::new());
     let mut flushes: Vec<(u32, usize)> = Vec::new();
@@ -271,7 +271,7 @@ fn flushes_are_released_as_looking_at_every_write_says() {
 }
 
 #[test]
-fn the_placer_agrees_with_the_layout() {
+fn placer_agrees_with_the_layout() {
     let mut random = Seed(1).random();
     for (channels, ways, dies, planes) in [(1, 1, 1, 1), (2, 2, 1, 2), (3, 1, 2, 4)] {
         let all = channels * ways * dies * planes;
@@ -354,7 +354,7 @@ fn times_of_more_than_an_hour_are_refused() {
 }
 
 #[test]
-fn ends_are_known_at_once_only_where_nobody_is_overtaken() {
+fn ends_are_known_at_once_only_without_suspension_and_priorities() {
     let first = TIMING.suspend;
     for (timing, is_eager, is_folded) in [
         (TIMING, true, true),
@@ -367,7 +367,7 @@ fn ends_are_known_at_once_only_where_nobody_is_overtaken() {
     }
 }
 
-/// The operations of a device and the time of its dies and channels are counted apart, and compared.
+/// Times of operations and busy times of dies and channels are counted separately, and compared.
 #[test]
 fn time_that_does_not_add_up_is_found() {
     type Change = fn(&mut Flash);
@@ -396,7 +396,7 @@ fn time_that_does_not_add_up_is_found() {
 }
 
 #[test]
-fn the_host_is_checked_and_its_link_takes_time() {
+fn host_is_checked_and_its_link_takes_time() {
     let host = HostTiming {
         queue_depth: 1,
         arrivals: Arrivals::Open,
@@ -427,7 +427,7 @@ fn the_host_is_checked_and_its_link_takes_time() {
 }
 
 #[test]
-fn a_journal_keeps_steps_in_order_unless_it_is_paused() {
+fn journal_keeps_steps_in_order_unless_it_is_paused() {
     let erase = |block: u32| Step::Erase { block: BlockId(block), cause: Cause::Host };
     let journal = Journal::default();
     let other = journal.clone();

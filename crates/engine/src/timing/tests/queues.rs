@@ -1,4 +1,4 @@
-//! The device beside queueing theory, and the host's side of it.
+//! The device compared with queueing theory, and tests of its host side.
 
 use crate::counters::Cause;
 use crate::seed::{Random, Seed};
@@ -94,7 +94,7 @@ fn gap_ns(random: &mut Random, mean_ns: f64) -> u64 {
     (-mean_ns * libm::log(1.0 - random.random::<f64>())) as u64
 }
 
-/// Mean waiting times of batches of requests that come at random, a share of them programs.
+/// Returns the mean waiting times of batches of requests with random arrivals, a fraction of them programs.
 fn waits(flash: FlashTiming, load: f64, programs: f64, batches: usize) -> Vec<f64> {
     let mut random = Seed(7).of("timing").random();
     let service_ns = |is_program: bool| if is_program { flash.program_ns } else { flash.read_ns };
@@ -131,19 +131,19 @@ fn assert_mean(values: &[f64], expected: f64) {
 }
 
 #[test]
-fn one_die_of_reads_is_m_d_1() {
+fn one_die_with_reads_matches_the_m_d_1_queue() {
     for load in [0.3, 0.7] {
         let service_ns = 60_000.0;
         assert_mean(&waits(ONE_DIE, load, 0.0, 21), load * service_ns / (2.0 * (1.0 - load)));
     }
-    // The same by events instead of arithmetic.
+    // Simulation by events gives the same as arithmetic.
     let by_events = FlashTiming { contention: Contention::Channel, priority: Priority::ReadFirst, ..ONE_DIE };
     assert_eq!(waits(by_events, 0.7, 0.0, 2), waits(ONE_DIE, 0.7, 0.0, 2));
 }
 
-/// Pollaczek and Khinchine: `W = lambda E[S²] / (2 (1 - rho))`.
+/// Pollaczek–Khinchine formula: `W = lambda E[S²] / (2 (1 - rho))`.
 #[test]
-fn one_die_of_reads_and_programs_is_m_g_1() {
+fn one_die_with_reads_and_programs_matches_the_m_g_1_queue() {
     let (read_ns, program_ns, share, load) = (60_000.0f64, 410_000.0f64, 0.3, 0.6);
     let mean_ns = share * program_ns + (1.0 - share) * read_ns;
     let square = share * program_ns.powi(2) + (1.0 - share) * read_ns.powi(2);
@@ -151,7 +151,7 @@ fn one_die_of_reads_and_programs_is_m_g_1() {
 }
 
 #[test]
-fn a_closed_loop_saturates_all_dies_and_keeps_littles_law() {
+fn closed_loop_saturates_all_dies_and_keeps_littles_law() {
     let layout = Layout { channels: 4, ways: 2, ..ONE_DIE.layout };
     let flash = FlashTiming { layout, contention: Contention::Channel, unit_transfer_ns: 0, ..ONE_DIE };
     let host = HostTiming { queue_depth: 8, arrivals: Arrivals::Closed, ..HOST };
@@ -162,7 +162,7 @@ fn a_closed_loop_saturates_all_dies_and_keeps_littles_law() {
     let report = rig.end();
     assert_eq!(report.elapsed_ns, 1000 * 50_000);
     assert!((report.requests_per_s - 8.0 * 1e9 / 50_000.0).abs() < 1e-3);
-    // Dies drawn at random: some are idle, but the number of requests in the device stays the depth of the queue.
+    // With random dies, some are idle, but the number of requests in the device stays at the queue depth.
     let mut random = Seed(3).random();
     let mut rig =
         Rig::new(HostTiming { queue_depth: 16, ..host }, FlashTiming { unit_transfer_ns: 9000, ..flash });
@@ -175,7 +175,7 @@ fn a_closed_loop_saturates_all_dies_and_keeps_littles_law() {
 }
 
 #[test]
-fn the_queue_makes_requests_wait_outside() {
+fn full_queue_makes_requests_wait_outside() {
     let mut rig = Rig::new(HostTiming { queue_depth: 2, ..HOST }, ONE_DIE);
     let taken: Vec<u64> = (0..4).map(|number| rig.request(Op::Read, 1, number, &[read(0)])).collect();
     assert_eq!(taken, [0, 1, 60_000, 120_000]);
@@ -183,9 +183,9 @@ fn the_queue_makes_requests_wait_outside() {
     assert_eq!((reads.max_ns, reads.requests), (240_000 - 3, 4));
 }
 
-/// A read that the flash has done long ago is on the link still; the trim behind it ends sooner, and leaves its place.
+/// A read that the flash finished long ago still uses the link; the trim behind it ends sooner and frees its place.
 #[test]
-fn a_place_is_taken_from_whoever_ends_first() {
+fn place_is_freed_by_the_request_that_ends_first() {
     let layout = Layout { channels: 2, ..ONE_DIE.layout };
     let flash = FlashTiming { layout, priority: Priority::ReadFirst, ..ONE_DIE };
     let host = HostTiming { queue_depth: 2, link_bytes_per_us: Some(40.96), ..HOST };
@@ -199,7 +199,7 @@ fn a_place_is_taken_from_whoever_ends_first() {
 }
 
 #[test]
-fn a_write_buffer_answers_early_until_it_is_full() {
+fn write_buffer_answers_early_until_it_is_full() {
     let host = HostTiming { write_buffer_pages: 2, link_bytes_per_us: Some(4096.0), ..HOST };
     let mut rig = Rig::new(host, ONE_DIE);
     let taken: Vec<u64> = (0..4).map(|page| rig.request(Op::Write, 1, 0, &[program(0, page, 1)])).collect();
@@ -241,7 +241,7 @@ fn writes_wait_for_cleaning_in_the_foreground_only() {
     for (kind, other, response_ns, waited) in [
         (Cleaning::Foreground, 2, 60_000 + 410_000 + 3_000_000 + 410_000, 3_470_000.0),
         (Cleaning::Background, 2, 410_000, 0.0),
-        // To the block that is erased.
+        // The program goes to the block that is erased.
         (Cleaning::Background, 0, 60_000 + 410_000 + 3_000_000 + 410_000, 3_470_000.0),
     ] {
         let mut rig = Rig::new(HostTiming { cleaning: kind, ..HOST }, flash);
@@ -252,7 +252,7 @@ fn writes_wait_for_cleaning_in_the_foreground_only() {
         let report = rig.end();
         let writes = &report.requests["write"];
         assert_eq!((writes.max_ns, writes.parts_ns["cleaning_ns"]), (response_ns, waited));
-        // The read waits for the read of cleaning on its die.
+        // The read waits for cleaning's read on its die.
         assert_eq!(report.requests["read"].parts_ns["die_wait_of_which_cleaning_ns"], 60_000.0);
         assert_eq!(report.timeline.bins.iter().map(|bin| bin.victims).sum::<u64>(), 1);
         let busy: u64 = report.timeline.bins.iter().map(|bin| bin.cleaning_busy_ns).sum();
@@ -260,8 +260,8 @@ fn writes_wait_for_cleaning_in_the_foreground_only() {
     }
 }
 
-/// A write that cleans first, and ten reads that come at the same time: the sums over the reads of their waits for a place,
-/// and of what cleaning caused of these.
+/// Runs a write that cleans first, and ten reads that arrive at the same time. Returns the sums over the reads of the
+/// waits for a place, and of the parts that cleaning caused.
 fn reads_behind_cleaning(kind: Cleaning) -> (f64, f64, TimingReport) {
     let layout = Layout { channels: 3, ..ONE_DIE.layout };
     let host = HostTiming { cleaning: kind, queue_depth: 1, ..HOST };
@@ -282,7 +282,7 @@ fn one_cleaning_makes_ten_requests_wait_for_a_place() {
     let (write_ns, waited_ns, read_ns) = (3_880_000u64, 3_470_000u64, 60_000u64);
     let (mut response_ns, mut cleaning_ns, mut sums_ns) = (write_ns, waited_ns, (0, 0));
     for _ in 0..10 {
-        // The wait is as long as the response of the request before, which waited for all before that.
+        // Each wait is as long as the response of the previous request, which waited for all requests before it.
         let share = (cleaning_ns << 16) / response_ns;
         cleaning_ns = (response_ns * share) >> 16;
         sums_ns = (sums_ns.0 + response_ns, sums_ns.1 + cleaning_ns);
@@ -293,7 +293,7 @@ fn one_cleaning_makes_ten_requests_wait_for_a_place() {
     assert_eq!((queue_ns, of_which_ns), (sums_ns.0 as f64, sums_ns.1 as f64));
     let reads = &report.requests["read"];
     assert!(reads.percentiles.iter().all(|percentile| percentile.cleaning_share > 0.7), "{reads:?}");
-    // In the background nobody waits for it, and shares of nothing are no negative zeros.
+    // With background cleaning no request waits for cleaning, and shares of zero must not become negative zeros.
     let (queue_ns, of_which_ns, report) = reads_behind_cleaning(Cleaning::Background);
     assert!(queue_ns > 0.0 && of_which_ns == 0.0);
     let percentiles = &report.requests["read"].percentiles;
@@ -301,7 +301,7 @@ fn one_cleaning_makes_ten_requests_wait_for_a_place() {
 }
 
 #[test]
-fn a_buffer_kept_full_by_cleaning_makes_writes_wait() {
+fn buffer_kept_full_by_cleaning_makes_writes_wait() {
     let host = HostTiming { write_buffer_pages: 1, cleaning: Cleaning::Foreground, ..HOST };
     let layout = Layout { channels: 3, ..ONE_DIE.layout };
     let mut rig = Rig::new(host, FlashTiming { layout, ..ONE_DIE });
@@ -317,17 +317,17 @@ fn a_buffer_kept_full_by_cleaning_makes_writes_wait() {
 
 #[test]
 fn host_reads_wait_for_the_last_read_of_the_mapping_table_before_them() {
-    // Each on a die and a channel of its own.
+    // Each page is on its own die and channel.
     let layout = Layout { channels: 5, ..ONE_DIE.layout };
     let map = |block: u32| Step::Read { block: BlockId(block), page: 0, cause: Cause::Translation };
     for (steps, response_ns) in [
         (vec![map(0), read(1)], 120_000),
         (vec![read(1), map(0)], 60_000),
-        // Reads of the mapping table do not wait for each other, nor do later reads wait for the host's.
+        // Reads of the mapping table do not wait for each other, nor do they wait for earlier reads of the host.
         (vec![map(0), map(2), read(1), read(3)], 120_000),
-        // The last one's die is busy with the one before.
+        // The die of the last map read is busy with the previous one.
         (vec![map(0), map(5), read(1)], 180_000),
-        // The last one ends first.
+        // The last map read ends first.
         (vec![map(0), map(5), map(10), map(2), read(1)], 180_000),
         (vec![map(0), read(1), map(2), read(3)], 120_000),
     ] {
@@ -338,7 +338,7 @@ fn host_reads_wait_for_the_last_read_of_the_mapping_table_before_them() {
 }
 
 #[test]
-fn idle_time_is_found_and_used() {
+fn idle_time_is_reported_and_used_for_cleaning() {
     let mut rig = Rig::new(HOST, ONE_DIE);
     rig.request(Op::Read, 1, 0, &[read(0)]);
     assert_eq!(rig.clock.idle(60_000), None);
@@ -348,7 +348,7 @@ fn idle_time_is_found_and_used() {
     assert_eq!(rig.clock.idle(200_000), None);
     rig.request(Op::Read, 1, 200_000, &[read(0)]);
     let report = rig.end();
-    // The read waits for the program under way; the erase comes after it.
+    // The read waits for the program under way; the erase comes after the read.
     let reads = &report.requests["read"];
     assert_eq!(reads.max_ns, 60_000 + 60_000 + 410_000 - 200_000 + 60_000);
     let share = reads.percentiles[5].cleaning_share;
@@ -364,10 +364,10 @@ fn planes_work_together_and_copies_stay_on_the_die() {
         rig.request(Op::Write, 1, 0, steps);
         rig.end().requests["write"].max_ns
     };
-    // Four units are a row of both planes; of the fifth and sixth only one page is programmed.
+    // Four units are a row of both planes; units five and six are one page only.
     assert_eq!(response_ns(both, &[program(0, 0, 4)]), 40_000 + 400_000);
     assert_eq!(response_ns(both, &[program(0, 0, 6)]), 40_000 + 400_000 + 20_000 + 400_000);
-    // The page is programmed when its second unit comes.
+    // The page is programmed when its second unit arrives.
     assert_eq!(response_ns(both, &[program(0, 0, 1)]), 10_000);
     assert_eq!(response_ns(both, &[program(0, 0, 1), program(0, 1, 1)]), 20_000 + 400_000);
     let single = FlashTiming { multi_plane: false, ..both };
@@ -384,7 +384,7 @@ fn planes_work_together_and_copies_stay_on_the_die() {
 }
 
 #[test]
-fn a_read_interrupts_an_erase() {
+fn read_interrupts_an_erase() {
     let suspend = Suspend { erase: true, program: false, suspend_ns: 5000, resume_ns: 7000 };
     let mut rig = Rig::new(HOST, FlashTiming { suspend, ..ONE_DIE });
     rig.request(Op::Trim, 1, 0, &[Step::Erase { block: BlockId(0), cause: Cause::Host }]);

@@ -1,4 +1,4 @@
-//! Flash that writes down what it does is the same flash, and what it writes down is what it did.
+//! Flash that records its operations behaves like plain flash, and the record is complete.
 
 use crate::counters::Cause;
 use crate::layer::{Content, Group, Medium, MediumError, NandReport, Pages, Reports, Run};
@@ -26,7 +26,7 @@ fn program(
     flash.program(BlockId(block), page, run)
 }
 
-/// What the flash answers to one thing after another, all of it as text.
+/// Returns the answers of the flash to a series of calls, as text.
 fn answers<F: Flash<Payload = Content>>(flash: &mut F) -> Vec<String> {
     let mut answers = Vec::new();
     let mut note = |answer: &dyn std::fmt::Debug| answers.push(format!("{answer:?}"));
@@ -58,7 +58,7 @@ fn answers<F: Flash<Payload = Content>>(flash: &mut F) -> Vec<String> {
 }
 
 #[test]
-fn flash_that_writes_down_what_it_does_is_the_same_flash() {
+fn recording_flash_behaves_like_plain_flash() {
     let journal = Journal::default();
     let mut timed = Timed::new(nand(), journal.clone());
     assert_eq!(answers(&mut timed), answers(&mut nand()));
@@ -75,9 +75,9 @@ fn flash_that_writes_down_what_it_does_is_the_same_flash() {
     assert_eq!(journal.take_events(), [(expected.len(), Event::RecoveryStepEnded)]);
 }
 
-/// The attempt takes its time, and so does a page that went well before it.
+/// The failed attempt takes time, and so does a successful page before it.
 #[test]
-fn a_program_that_fails_is_written_down_up_to_the_page_that_failed() {
+fn failed_program_is_recorded_up_to_the_failed_page() {
     let faults = Faults { program_failure_rate: 0.4, read_disturb_limit: Some(1) };
     let journal = Journal::default();
     let nand = Nand::new(Geometry::flat(64, 4, 4096), Wear::default(), Seed(1)).with_spare_area();

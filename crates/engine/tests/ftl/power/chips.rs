@@ -4,7 +4,7 @@ use crate::power::harness::Chips;
 use wearwell_base::seed::{Random, Seed, below};
 use wearwell_engine::nand::{Faults, Fragile, Geometry, Nand, Supply, Wear};
 
-/// Flash of a shape and with faults that the seed decides, for so many logical pages and blocks beside those that they fill.
+/// Creates flash of the given shape, with random faults and wear, for the FTL under test.
 pub fn chips(supply: Supply, (blocks, pages_per_block): (u32, u32), random: &mut Random, seed: u64) -> Chips {
     let bad = below(random, 3) as u32;
     let endurance_cycles = (below(random, 4) == 0).then(|| 8 + below(random, 30) as u32);

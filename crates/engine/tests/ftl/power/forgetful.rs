@@ -1,11 +1,11 @@
-//! The harness finds drives that lie.
+//! Verifies the harness: it must detect a faulty drive.
 
 use crate::forgetful::Forgetful;
 use crate::power::harness::{Subject, try_all};
 use crate::power::hybrid;
 
 #[test]
-fn a_drive_that_forgets_what_it_acknowledged_is_found_out() {
+fn drive_that_loses_acknowledged_pages_is_detected() {
     if std::env::var("WEARWELL_CUT").is_ok() {
         return;
     }

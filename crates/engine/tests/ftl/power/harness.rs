@@ -1,8 +1,8 @@
-//! Power cuts: a random history is cut at an operation of the flash, the FTL is put together again, and every page is compared
-//! with what was acknowledged.
+//! Power cuts: a random run is cut at an operation of the flash, the FTL is restarted, and every page is compared
+//! with the acknowledged writes.
 //!
-//! A failure names its case as `KIND:seed:k`, with a `t` behind it if the operation `k` was begun; the environment variable
-//! `WEARWELL_CUT` set to that replays exactly this case. `WEARWELL_CUTS` multiplies the number of cases.
+//! A failure names its case as `KIND:seed:k`, followed by `t` if operation `k` was torn. Setting the environment
+//! variable `WEARWELL_CUT` to this name replays exactly this case. `WEARWELL_CUTS` multiplies the number of cases.
 
 use rand::RngCore;
 use std::fmt;
@@ -12,18 +12,18 @@ use wearwell_engine::ftl::Restart;
 use wearwell_engine::layer::{Content, LayerError};
 use wearwell_engine::nand::{Cut, Fragile, Nand, Supply};
 
-/// The flash under test.
+/// Flash of the FTLs under test.
 pub type Chips = Fragile<Nand<Content>>;
 
-/// A kind of FTL and how to build one, in a size and with faults that the seed decides.
+/// A kind of FTL and its builder, in a size and with faults determined by the seed.
 pub struct Subject<F: Restart> {
     pub kind: &'static str,
     pub build: fn(Supply, u64) -> (F, F::Settings),
-    /// Whether it has a battery, which lets it save its RAM.
+    /// True if the FTL has a battery, which lets it save its RAM.
     pub battery: bool,
 }
 
-/// One case: a history by its seed, and where it is cut first.
+/// One case: the seed of the run, and its first cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub seed: u64,
@@ -31,7 +31,7 @@ pub struct Case {
     pub torn: bool,
 }
 
-/// What happened in some cases.
+/// Counts of events over some cases.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub cuts: u64,
@@ -51,28 +51,28 @@ impl Tally {
     }
 }
 
-/// What is known of a logical page.
+/// Expected state of a logical page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// Its content, 0 if it has none.
+    /// Its content, or 0.
     holds: u64,
-    /// It was trimmed, and the trim may be lost.
+    /// True if it was trimmed, and the trim may be lost.
     trimmed: bool,
-    /// Content on its way when power was lost.
+    /// Content being written when power was lost.
     in_flight: Option<u64>,
-    /// The last content that it was ever given.
+    /// The last content ever written.
     last: u64,
 }
 
 impl Page {
-    /// Whether a power cut may leave `found` there.
+    /// True if `found` is possible after a power cut.
     fn allows(&self, found: u64) -> bool {
         let earlier = found >> 32 == self.last >> 32 && found <= self.last;
         found == self.holds || Some(found) == self.in_flight || self.trimmed && (found == 0 || earlier)
     }
 }
 
-/// A drive with its power, and what it should hold.
+/// A drive with its power source, and its expected contents.
 struct Rig<'a, F: Restart> {
     subject: &'a Subject<F>,
     settings: F::Settings,
@@ -84,7 +84,7 @@ struct Rig<'a, F: Restart> {
     tally: Tally,
 }
 
-/// How an operation of the host ended.
+/// Result of a host operation.
 enum Ended {
     Done,
     PowerLost,
@@ -104,10 +104,10 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
         below(&mut self.random, bound)
     }
 
-    /// Ends the operation as `answer` says; any other error is a defect.
+    /// Ends the operation according to `answer`; any other error is a defect.
     fn end(&mut self, answer: Result<(), LayerError>) -> Result<Ended, String> {
         match answer {
-            // The last operation may also have failed otherwise.
+            // The last operation may also have failed for another reason.
             Err(_) if self.supply.is_off() => Ok(Ended::PowerLost),
             Err(error) if error.is_end_of_life() => Ok(Ended::EndOfLife),
             Err(error) => Err(format!("refused: {error}")),
@@ -119,7 +119,7 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
         }
     }
 
-    /// Some pages: one, a stretch, or now and then very many of them in order.
+    /// Draws some pages: one, a stretch, or occasionally very many in order.
     fn draw_pages(&mut self) -> Vec<Lpn> {
         let count = self.pages.len() as u64;
         let first = match self.below(4) {
@@ -199,7 +199,7 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
         }
     }
 
-    /// Every page reads as a cut may have left it, and holds that from now on.
+    /// Checks that every page has a content that is possible after a cut, and expects that content from now on.
     fn settle(&mut self) -> Result<(), String> {
         self.ftl.check()?;
         for (number, page) in (0..).map(Lpn).zip(&mut self.pages) {
@@ -215,7 +215,7 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
         self.ftl.check()
     }
 
-    /// Power is back; it may be lost again before the FTL is.
+    /// Restores power and restarts the FTL; power may be cut again during recovery.
     fn restart(self) -> Result<Self, String> {
         let Rig { subject, settings, ftl, supply, mut random, pages, versions, mut tally } = self;
         let mut remains = ftl.into_flash();
@@ -239,7 +239,7 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
         }
     }
 
-    /// So many operations of the host, or until power is lost; whether the drive lives on.
+    /// Runs `steps` host operations, or until power is lost; returns false if the drive's life has ended.
     fn run(mut self, steps: u64, cut: Cut) -> Result<(Self, bool), String> {
         self.supply.cut(Some(cut));
         for _ in 0..steps {
@@ -266,11 +266,11 @@ impl<'a, F: Restart<Flash = Chips>> Rig<'a, F> {
     }
 }
 
-/// Rounds of a history: each ends with a cut, or after some steps.
+/// Rounds of a run: each ends with a cut, or after some steps.
 const ROUNDS: u64 = 4;
 
-/// Plays a history of `steps` operations of the host that is cut as the case says, and goes on with some more of them and more
-/// cuts; what happened, or what went wrong.
+/// Runs `steps` host operations with the cut of the case, then further operations and cuts. Returns the counts, or
+/// the error.
 pub fn cut_and_check<F: Restart<Flash = Chips>>(
     subject: &Subject<F>,
     case: Case,
@@ -300,7 +300,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// The case called `id`, if it is one of this kind.
+/// Parses the case name `id`, if it is of this kind.
 fn parse(kind: &str, id: &str) -> Option<Case> {
     let (seed, after) = id.strip_prefix(kind)?.strip_prefix(':')?.split_once(':')?;
     let torn = after.ends_with('t');
@@ -308,19 +308,20 @@ fn parse(kind: &str, id: &str) -> Option<Case> {
     Some(Case { seed: seed.parse().ok()?, after, torn })
 }
 
-/// How many times as many cases are asked for.
+/// Returns the factor for the number of cases.
 fn multiplier() -> u64 {
     std::env::var("WEARWELL_CUTS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
-/// Seeds from here on have long histories.
+/// Seeds from this number on have long runs.
 const LONG_SEEDS: u64 = 1_000_000;
 
 fn steps(seed: u64) -> u64 {
     if seed < LONG_SEEDS { 24 } else { 200 }
 }
 
-/// The first case that goes wrong, or what happened in all: `small` histories cut at each operation, `long` ones anywhere.
+/// Tries `small` runs cut at each operation, and `long` runs cut anywhere. Returns the counts of all cases, or the
+/// first error.
 pub fn try_all<F: Restart<Flash = Chips>>(
     subject: &Subject<F>,
     small: u64,
@@ -353,7 +354,7 @@ pub fn try_all<F: Restart<Flash = Chips>>(
     Ok(tally)
 }
 
-/// As [`try_all`]; panics with the case that goes wrong, and if there were fewer cuts than `at_least`.
+/// Like [`try_all`], but panics with the failing case, or if there were fewer cuts than `at_least`.
 pub fn check_all<F: Restart<Flash = Chips>>(
     subject: &Subject<F>,
     small: u64,
@@ -370,7 +371,7 @@ pub fn check_all<F: Restart<Flash = Chips>>(
 }
 
 #[test]
-fn a_case_is_read_from_its_name() {
+fn case_is_parsed_from_its_name() {
     for (after, torn) in [(0, false), (17, true)] {
         let case = Case { seed: 3, after, torn };
         let read = parse("bast", &format!("bast:{case}")).unwrap();

@@ -1,4 +1,4 @@
-//! BAST and FAST under power cuts, on flash that fails besides.
+//! BAST and FAST under power cuts, on faulty flash.
 
 use super::paged::random_wear;
 use crate::power::chips::chips;
@@ -12,7 +12,7 @@ fn build(kind: HybridKind, supply: Supply, seed: u64) -> (Hybrid<Chips>, HybridS
     let mut random = Seed(seed).of("shape").random();
     let pages_per_block = [1, 2, 3, 4, 4, 7, 8][below(&mut random, 7) as usize];
     let logical_blocks = 2 + below(&mut random, 6) as u32;
-    // The last logical block may be short.
+    // The last logical block may be incomplete.
     let logical_pages =
         logical_blocks * pages_per_block - below(&mut random, u64::from(pages_per_block)) as u32;
     let log_blocks = 2 + below(&mut random, 3) as u32;

@@ -1,4 +1,4 @@
-//! FTLs that lose their power at every moment, beside a list of what was acknowledged.
+//! FTLs with power cuts at every moment, compared with the acknowledged writes.
 
 mod chips;
 mod forgetful;

@@ -1,4 +1,4 @@
-//! The page-mapped FTL under power cuts, on flash that fails besides.
+//! The page-mapped FTL under power cuts, on faulty flash.
 
 use super::paged::random_wear;
 use crate::power::chips::chips;
@@ -47,7 +47,7 @@ fn page_survives_power_cuts() {
 
 const LOGICAL_PAGES: u32 = 160;
 
-/// A drive of 32 blocks of 8 pages.
+/// Creates a drive of 32 blocks of 8 pages.
 fn drive(faults: Faults) -> (PageFtl<Nand<Content>>, PageConfig) {
     let config = PageConfig {
         store: StoreConfig::new(LOGICAL_PAGES, Reclaim::FreePool { low: 1, high: 2 }, Seed(5)),
@@ -69,7 +69,7 @@ fn reports(ftl: &impl Layer<Content>) -> (LayerReport, NandReport) {
     (layer, nand)
 }
 
-/// So many writes of scattered pages, or fewer if the drive ends; what each page holds then.
+/// Writes `writes` scattered pages, or fewer if the drive's life ends; returns the content of each page.
 fn scatter(ftl: &mut impl Layer<Content>, writes: u64) -> (Vec<Content>, Option<LayerError>) {
     let mut newest = vec![Content(0); LOGICAL_PAGES as usize];
     for version in 1..=writes {
@@ -89,7 +89,7 @@ fn contents(ftl: &mut impl Layer<Content>) -> Vec<Content> {
 }
 
 #[test]
-fn blocks_that_fail_are_retired_and_lose_nothing() {
+fn failed_blocks_are_retired_and_lose_nothing() {
     let (mut ftl, _) = drive(Faults { program_failure_rate: 0.001, read_disturb_limit: None });
     let (newest, end) = scatter(&mut ftl, 100_000);
     assert!(matches!(end, Some(LayerError::EndOfLife { .. })), "{end:?}");
@@ -100,7 +100,7 @@ fn blocks_that_fail_are_retired_and_lose_nothing() {
 }
 
 #[test]
-fn faults_that_never_strike_change_nothing() {
+fn faults_that_never_occur_change_nothing() {
     let none = Faults { program_failure_rate: 0.0, read_disturb_limit: Some(u32::MAX) };
     let (mut ftl, _) = drive(none);
     let (mut plain, _) = drive(Faults::default());
@@ -110,7 +110,7 @@ fn faults_that_never_strike_change_nothing() {
 }
 
 #[test]
-fn a_block_that_was_read_too_often_is_written_anew() {
+fn disturbed_block_is_rewritten() {
     let (mut ftl, _) = drive(Faults { program_failure_rate: 0.0, read_disturb_limit: Some(50) });
     let all: Vec<Lpn> = (0..LOGICAL_PAGES).map(Lpn).collect();
     let stamps: Vec<Content> = (1..=u64::from(LOGICAL_PAGES)).map(Content).collect();

@@ -1,4 +1,4 @@
-//! FTLs with flash-resident tables under power cuts, on flash that fails besides.
+//! FTLs with flash-resident tables under power cuts, on faulty flash.
 
 use crate::power::chips::chips;
 use crate::power::harness::{Chips, Subject, check_all, try_all};
@@ -11,12 +11,12 @@ use wearwell_engine::nand::Supply;
 use wearwell_engine::validity::ValidityConfig;
 use wearwell_engine::wear::WearConfig;
 
-/// One of the choices.
+/// Returns one of the choices.
 fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
     choices[below(random, choices.len() as u64) as usize]
 }
 
-/// Wear levelling that has something to do in a short history.
+/// Returns wear levelling with settings that act even in a short run.
 pub fn random_wear(random: &mut Random) -> WearConfig {
     let scan = json!({ "kind": "scan", "scans_per_write": 3, "threshold": 0 });
     let kinds = [json!("none"), scan, json!({ "kind": "start_gap", "interval": 3 })];
@@ -27,7 +27,7 @@ fn validity(settings: serde_json::Value) -> ValidityConfig {
     serde_json::from_value(settings).unwrap()
 }
 
-/// A small FTL of a kind, in a shape that the seed decides.
+/// Builds a small FTL of a kind, in a shape determined by the seed.
 fn build(
     supply: Supply,
     seed: u64,
@@ -63,7 +63,7 @@ fn build(
         victim: serde_json::from_str(victim).unwrap(),
         placement: serde_json::from_str(placement).unwrap(),
     };
-    // As much flash as it takes, and some more.
+    // As little flash as the FTL accepts, with a small surplus.
     let mut blocks = logical_pages / pages_per_block + 8;
     loop {
         let flash =
@@ -149,7 +149,7 @@ fn gecko_survives_power_cuts() {
     check_all(&Subject { kind: "gecko", build: build_gecko, battery: false }, 12, 600, 1000);
 }
 
-/// Counters of valid pages of a sample, or of none.
+/// Returns settings with counters of valid pages for a sample of blocks, or for none.
 fn partial(random: &mut Random) -> BlockCounters {
     match one_of(random, &[false, true]) {
         false => BlockCounters::None { choices: one_of(random, &[2, 3, 10]) },
@@ -184,14 +184,14 @@ fn build_uncounted_mixture(supply: Supply, seed: u64) -> (PagedFtl<Chips>, Paged
 }
 
 #[test]
-fn ftls_without_counters_of_all_blocks_survive_power_cuts() {
+fn ftls_without_counters_for_all_blocks_survive_power_cuts() {
     let gecko = Subject { kind: "uncounted gecko", build: build_uncounted_gecko, battery: false };
     check_all(&gecko, 8, 600, 1000);
     let mixture = Subject { kind: "uncounted mixture", build: build_uncounted_mixture, battery: false };
     check_all(&mixture, 8, 600, 1000);
 }
 
-/// The negative control: what a battery is for.
+/// Negative control: without the battery, pages must be lost.
 #[test]
 fn dftl_without_its_battery_loses_pages() {
     if std::env::var("WEARWELL_CUT").is_err() {

@@ -32,14 +32,14 @@ pub(super) fn bare_nand<P: Payload>(seed: u64) -> Nand<P> {
     Nand::new(Geometry::flat(BLOCKS, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(seed)).with_spare_area()
 }
 
-/// Flash that holds what writes on it to the contract, too.
+/// Flash that also checks the contract of the layer that writes on it.
 pub(super) type Chips<P> = CheckedMedium<Nand<P>>;
 
 fn nand<P: Payload>(seed: u64) -> Chips<P> {
     CheckedMedium::new(bare_nand(seed))
 }
 
-/// A store with every ability that a store may have.
+/// Returns the configuration of a store with every possible ability.
 fn store_config(seed: u64) -> StoreConfig {
     StoreConfig {
         prefetch: Some(true),
@@ -71,7 +71,7 @@ fn victim(name: &str, size: &StoreSize) -> Box<dyn VictimPolicy> {
     config.build_boxed(size).unwrap()
 }
 
-/// A log on segments of the FTL, which looks at what its victims leave there.
+/// Creates a log on segments of the FTL, with a policy that considers pages left valid below.
 fn stacked_log(seed: u64) -> BoxedLayer<Content> {
     let segments = Segments::new(boxed_ftl(seed), 16, Some(TrimRule::default()));
     let size = StoreSize { blocks: 20, pages_per_block: 16, logical_pages: 200, seed: Seed(seed) };
@@ -81,7 +81,7 @@ fn stacked_log(seed: u64) -> BoxedLayer<Content> {
     Box::new(store.unwrap())
 }
 
-/// A store that keeps no page identities.
+/// Creates a store without page identities.
 fn block_log(seed: u64) -> BoxedLayer<()> {
     let nand = Nand::new(Geometry::flat(BLOCKS, PAGES_PER_BLOCK, 4096), Wear::default(), Seed(seed));
     let size = StoreSize {
@@ -149,14 +149,14 @@ fn tree(seed: u64) -> BoxedLayer<Content> {
     Box::new(LsmTree::new(config, boxed_ftl(seed)).unwrap())
 }
 
-/// Deduplication over a store of as many pages as it needs; groups of up to `atomic` pages.
+/// Creates deduplication over a store of the required size; atomic groups of up to `atomic` pages.
 pub(super) fn dedup(seed: u64, atomic: u32) -> BoxedLayer<Content> {
     let config = serde_json::from_value(json!("inline")).unwrap();
     let sharing = Sharing::new(&config, PAGES - atomic, atomic).unwrap();
     Box::new(Dedup::new(sharing, boxed_ftl(seed), None).unwrap())
 }
 
-/// Deduplication over an FTL that need not be a log, and that asks where the kind looks at pages while they are moved.
+/// Creates deduplication over any FTL, with a migration policy if the kind needs one.
 fn dedup_on<F: Restart<Flash = Chips<Content>> + 'static>(mut ftl: F, kind: &str) -> BoxedLayer<Content> {
     let config = serde_json::from_value(json!(kind)).unwrap();
     let sharing = Sharing::new(&config, ftl.logical_pages(), 0).unwrap();
@@ -170,7 +170,7 @@ pub(super) fn cycled(seed: u64) -> Switched<Cycled<PageFtl<Chips<Content>>>> {
     Switched::new(Cycled::new(ftl(seed), page_config(seed)))
 }
 
-/// The FTL on a supply that is cut at these operations.
+/// Creates the FTL on a power source that is cut at these operations.
 pub(super) fn interrupted(seed: u64, cuts: &str) -> BoxedLayer<()> {
     let supply = Supply::new(false);
     let config = page_config(seed);
@@ -183,7 +183,7 @@ pub(super) fn interrupted(seed: u64, cuts: &str) -> BoxedLayer<()> {
     Box::new(interrupted)
 }
 
-/// Two halves of the FTL; the first stays empty.
+/// Splits the FTL into two halves; the first stays empty.
 pub(super) fn second_half(seed: u64) -> (Shared<Content>, Partition<Content>) {
     let (shared, mut partitions) = Shared::new(boxed_ftl(seed), &[PAGES / 2, PAGES / 2]);
     (shared, partitions.pop().expect("the second half"))
@@ -194,14 +194,15 @@ pub(super) const TRIM_LOG: TrimLog = TrimLog { records_per_page: 4, trims_per_wr
 pub(super) const OBJECTS: ObjectLayout =
     ObjectLayout { object_pages: 5, classes: 3, decay_drive_writes: 0.5 };
 
-/// Drives a layer with so many different contents; whether each of its pages stands for one valid page of a block.
+/// Drives a layer with `contents` different contents; `is_exact` if each page corresponds to one valid page of a
+/// block.
 fn drive<P: Stamp>(name: &'static str, build: impl Fn(u64) -> BoxedLayer<P>, contents: u64, is_exact: bool) {
     for seed in 0..4 {
         Drive::new(name, build(seed), contents, seed).run(1500, is_exact);
     }
 }
 
-/// The types that the tests below build.
+/// Types built by the tests below.
 pub(super) const DRIVEN: &[&str] = &[
     "Box",
     "Checked",
@@ -227,7 +228,7 @@ fn stores_keep_the_contract() {
     drive("stacked log", stacked_log, u64::MAX, true);
     drive("log of blocks", block_log, u64::MAX, true);
     drive("tree", tree, u64::MAX, true);
-    // A page that shares its slot does not stand for a page of a block.
+    // A page that shares its slot does not correspond to a page of a block.
     drive("deduplication", |seed| dedup(seed, 0), 40, false);
     drive("deduplication in groups", |seed| dedup(seed, 8), 40, false);
     drive("deduplication on gecko", |seed| dedup_on(paged(seed, "gecko"), "cagc"), 40, false);
@@ -239,7 +240,7 @@ fn stores_keep_the_contract() {
 
 #[test]
 fn ftls_keep_the_contract() {
-    // What died and was not reported yet counts as valid.
+    // Invalidations not reported yet count as valid pages.
     drive("gecko", |seed| Box::new(paged(seed, "gecko")) as _, u64::MAX, false);
     drive("dftl", |seed| Box::new(paged(seed, "dftl")) as _, u64::MAX, false);
     drive("fast", |seed| hybrid(seed, HybridKind::Fast), u64::MAX, true);

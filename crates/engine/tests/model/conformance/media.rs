@@ -1,4 +1,4 @@
-//! All media, each driven at random within the rules of flash, and beside what it wraps.
+//! All media, each driven at random within the rules of flash, and compared with the medium that it wraps.
 
 use super::layers::{bare_nand, boxed_ftl};
 use wearwell_base::seed::{Random, Seed, below};
@@ -10,10 +10,10 @@ use wearwell_engine::log::{Segments, TrimRule};
 use wearwell_engine::nand::{Fragile, Nand, Supply};
 use wearwell_engine::timing::{Journal, Timed};
 
-/// The types that the tests below build.
+/// Types built by the tests below.
 pub(super) const DRIVEN: &[&str] = &["CheckedMedium", "Fragile", "Nand", "Segments", "Timed"];
 
-/// What one medium is asked to do, and another beside it.
+/// Random operations for one or several media.
 struct Drive {
     next: Vec<u32>,
     pages_per_block: u32,
@@ -21,7 +21,7 @@ struct Drive {
     random: Random,
 }
 
-/// What a medium says, as text.
+/// Returns the state of a medium as text.
 fn state<M: Medium<Payload = Content>>(medium: &M, block: BlockId) -> String {
     let mut reports = Reports::default();
     medium.describe(&mut reports);
@@ -45,7 +45,7 @@ impl Drive {
         Drive { next, pages_per_block, sequence: 0, random: Seed(seed).random() }
     }
 
-    /// Does the same to all `media`, whose answers must be equal.
+    /// Executes the same operation on all `media`, whose answers must be equal.
     fn step(&mut self, media: &mut [&mut dyn Driven]) {
         let block = BlockId(below(&mut self.random, self.next.len() as u64) as u32);
         let (next, left) = (self.next[block.index()], self.pages_per_block - self.next[block.index()]);
@@ -142,7 +142,7 @@ fn media_keep_the_contract_and_wrappers_change_nothing() {
 }
 
 #[test]
-fn what_a_kind_of_medium_is_goes_through_wrappers() {
+fn constants_of_media_pass_through_wrappers() {
     let is = |reads_by_page: bool, keeps_groups: bool| (reads_by_page, keeps_groups);
     let nand = is(Nand::<()>::READS_BY_PAGE, Nand::<()>::KEEPS_GROUPS);
     assert_eq!(is(Fragile::<Nand<()>>::READS_BY_PAGE, Fragile::<Nand<()>>::KEEPS_GROUPS), nand);

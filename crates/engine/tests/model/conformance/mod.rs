@@ -1,6 +1,7 @@
-//! Every layer, medium and wrapper that there is answers the whole contract, and a wrapper answers as what it wraps.
+//! Conformance tests: every layer, medium and wrapper implements the whole contract, and a wrapper answers like the
+//! wrapped object.
 //!
-//! The tables here are compared with the sources, so that nothing that is added later can be left out.
+//! The tables here are compared with the sources, so that no later addition can be missed.
 
 mod layers;
 mod media;
@@ -14,7 +15,7 @@ use wearwell_engine::checked::Checked;
 use wearwell_engine::layer::{Ability, Answer, Command, Layer, LayerError, LayerExt, Payload, Query};
 use wearwell_engine::log::BoxedLayer;
 
-/// What a page of the test holds: the number of the write, or nothing.
+/// Content of a test page: the number of the write, or nothing.
 trait Stamp: Payload {
     fn stamp(number: u64) -> Self;
 }
@@ -29,7 +30,8 @@ impl Stamp for wearwell_engine::layer::Content {
     }
 }
 
-/// The question that belongs to an ability, if any does. Without a wildcard: who adds an ability says here how it is asked.
+/// Returns the query that belongs to an ability, if any. Without a wildcard, so that a new ability must be added
+/// here.
 fn question(ability: Ability, pages: &[Lpn]) -> Option<Query<'_>> {
     match ability {
         Ability::AtomicGroups => Some(Query::AtomicPages),
@@ -45,7 +47,7 @@ fn question(ability: Ability, pages: &[Lpn]) -> Option<Query<'_>> {
     }
 }
 
-/// Different pages of a layer, at most `most` of them.
+/// Returns different pages of a layer, at most `most`.
 fn some_pages(random: &mut Random, pages: u32, most: u32) -> Vec<Lpn> {
     let count = below(random, u64::from(most)) as usize;
     let mut list: Vec<Lpn> = (0..count).map(|_| Lpn(below(random, u64::from(pages)) as u32)).collect();
@@ -54,23 +56,23 @@ fn some_pages(random: &mut Random, pages: u32, most: u32) -> Vec<Lpn> {
     list
 }
 
-/// Consecutive pages of a layer, at least one.
+/// Returns consecutive pages of a layer, at least one.
 fn a_run(random: &mut Random, pages: u32, most: u32) -> Vec<Lpn> {
     let first = below(random, u64::from(pages)) as u32;
     let count = 1 + below(random, u64::from(most.min(pages - first))) as u32;
     (first..first + count).map(Lpn).collect()
 }
 
-/// Random operations on a layer that is held to the contract, beside a list of what it must hold.
+/// Random operations on a layer whose contract is checked, with its expected contents.
 struct Drive<P> {
     layer: Checked<P>,
     name: &'static str,
     holds: Vec<P>,
     random: Random,
     writes: u64,
-    /// Writes with as many different contents.
+    /// Number of different contents written.
     contents: u64,
-    /// Pages of a zone, where pages are written in the order of zones and trimmed by zones.
+    /// Pages per zone, if pages must be written in zone order and trimmed by zones.
     zone_pages: Option<u32>,
 }
 
@@ -96,12 +98,12 @@ impl<P: Stamp> Drive<P> {
         pages.iter().zip(data).for_each(|(page, &data)| self.holds[page.index()] = data);
     }
 
-    /// Pages that may be written now.
+    /// Returns pages that may be written now.
     fn next_to_write(&mut self) -> Vec<Lpn> {
         let Some(zone_pages) = self.zone_pages else {
             return a_run(&mut self.random, self.holds.len() as u32, 6);
         };
-        // Zone after zone, each reset before it is written again.
+        // Zones are written in turn, and each is reset before it is rewritten.
         let at = self.writes as u32 % self.pages();
         let left = zone_pages - at % zone_pages;
         if left == zone_pages {
@@ -162,7 +164,7 @@ impl<P: Stamp> Drive<P> {
         pages.iter().for_each(|page| self.holds[page.index()] = P::default());
     }
 
-    /// Everything that can be asked; [`Checked`] looks at the answers.
+    /// Sends all queries; [`Checked`] verifies the answers.
     fn ask(&mut self) {
         let pages = some_pages(&mut self.random, self.holds.len() as u32, 30);
         for query in Ability::ALL.into_iter().filter_map(|ability| question(ability, &pages)) {
@@ -176,7 +178,7 @@ impl<P: Stamp> Drive<P> {
         );
     }
 
-    /// What lies outside is refused, and changes nothing.
+    /// Checks that requests out of range are refused without effect.
     fn refuse(&mut self) {
         let outside = [Lpn(0), Lpn(self.pages())];
         let is_refusal = |done: Result<(), LayerError>| matches!(done, Err(LayerError::OutOfRange { .. }));
@@ -184,7 +186,7 @@ impl<P: Stamp> Drive<P> {
         assert!(is_refusal(self.layer.write(&outside, &data, 0)), "{}", self.name);
         assert!(is_refusal(self.layer.read(&outside, &mut Vec::new())), "{}", self.name);
         assert!(is_refusal(self.layer.trim(&outside)), "{}", self.name);
-        // By the first of them and their number, too, which a layer without runs refuses altogether.
+        // Also as runs; a layer without runs refuses these in any case.
         let has_runs = self.layer.abilities().has(Ability::Runs);
         let first = Lpn(if has_runs { self.pages() - 1 } else { 0 });
         for command in
@@ -220,7 +222,8 @@ impl<P: Stamp> Drive<P> {
         }
     }
 
-    /// Each block is seen alike from each page in it: a page of a block with `v` valid pages stands for `1 / v` of it.
+    /// Checks that all pages of a block give the same answer: a page of a block with `v` valid pages stands for `1 /
+    /// v` of it.
     fn check_left_valid(&self) {
         let all: Vec<Lpn> = (0..self.pages()).map(Lpn).collect();
         let Answer::Left { held_pages, .. } = self.layer.query(Query::LeftValid(&all)) else { return };
@@ -251,7 +254,7 @@ impl<P: Stamp> Drive<P> {
     }
 }
 
-/// What a layer answers to a command, as text: errors are compared as well.
+/// Returns the layer's answer to a command as text, including errors.
 fn told<P: Payload>(layer: &mut dyn Layer<P>, command: Command<'_, P>) -> String {
     format!("{:?}", layer.command(command))
 }

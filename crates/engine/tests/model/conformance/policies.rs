@@ -1,4 +1,4 @@
-//! What victim policies and placements are told by every engine that asks them.
+//! Notifications that victim policies and placements get from every engine.
 
 use super::layers::{self, Chips, PAGES, bare_nand};
 use serde_json::json;
@@ -16,7 +16,7 @@ use wearwell_engine::nand::Faults;
 use wearwell_engine::placement::{PageContext, Placement, PlacementConfig, PlacementContext};
 use wearwell_engine::victim::{Below, Blocks, Needs, VictimConfig, VictimPolicy};
 
-/// How often a policy heard something.
+/// Counts of notifications to a policy.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     closed: u64,
@@ -25,7 +25,8 @@ struct Heard {
     selected: u64,
 }
 
-/// Keeps its own list of candidates and their scores from what it hears, and compares it with the table before each choice.
+/// Wrapper that tracks candidates and their scores from the notifications, and compares them with the table before
+/// each selection.
 struct Mirror {
     policy: Box<dyn VictimPolicy>,
     candidates: BTreeMap<BlockId, u32>,
@@ -94,7 +95,7 @@ fn size(seed: u64) -> StoreSize {
     StoreSize { blocks: 64, pages_per_block: 8, logical_pages: PAGES, seed: Seed(seed) }
 }
 
-/// A placement that counts what it hears.
+/// A placement that counts its notifications.
 struct Listening {
     placement: Box<dyn Placement>,
     heard: Arc<Mutex<Counted>>,
@@ -156,7 +157,7 @@ impl Placement for Listening {
     }
 }
 
-/// What both heard, from their engine.
+/// Notifications that both received from their engine.
 struct Told {
     victim: Arc<Mutex<Heard>>,
     placement: Arc<Mutex<Counted>>,
@@ -174,13 +175,14 @@ fn parts(seed: u64, victim: &str, placement: &str) -> (Policies, Told) {
     (Policies { victim: Box::new(victim), placement: Box::new(placement) }, told)
 }
 
-/// Flash on which programs fail and reads disturb, so that blocks are taken that no policy picked.
+/// Creates flash with failing programs and read disturb, so that the engine also takes blocks that no policy
+/// selected.
 fn bad_nand(seed: u64) -> Chips<Content> {
     let faults = Faults { program_failure_rate: 0.0005, read_disturb_limit: Some(60) };
     CheckedMedium::new(bare_nand(seed).with_faults(faults, Seed(seed)))
 }
 
-/// Writes, reads and trims; the layer's report, and pages trimmed that held something.
+/// Writes, reads and trims; returns the layer's report, and the number of trimmed pages that held data.
 fn drive(layer: &mut dyn Layer<Content>, seed: u64) -> (LayerReport, u64) {
     let mut random = Seed(seed).random();
     let (mut trimmed, pages) = (0, u64::from(layer.logical_pages()));
@@ -218,7 +220,7 @@ fn check_victim(heard: Heard, report: &LayerReport, name: &str) {
 }
 
 #[test]
-fn a_log_tells_its_policies_everything() {
+fn log_notifies_its_policies_of_everything() {
     for (seed, (victim, placement)) in (1..).zip(CASES) {
         let (Policies { victim: policy, placement: streams }, told) = parts(seed, victim, placement);
         let low = u32::from(streams.streams()) + 1;
@@ -240,7 +242,7 @@ fn a_log_tells_its_policies_everything() {
 }
 
 #[test]
-fn an_ftl_with_its_map_in_flash_tells_its_policies_everything() {
+fn ftl_with_its_map_in_flash_notifies_its_policies_of_everything() {
     for kind in ["dftl", "gecko"] {
         let mut taken = 0;
         for (seed, (victim, placement)) in (1..).zip(CASES) {

@@ -1,11 +1,11 @@
-//! Nothing that implements the seams is left out of the tests here.
+//! Checks that no implementation of the layer and medium traits is missing from these tests.
 
 use super::{layers, media};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What implements a seam and is driven elsewhere, with the reason.
+/// Implementations that are tested elsewhere, with the reason.
 const ELSEWHERE: &[(&str, &str)] =
     &[("Probe", "an experiment's flash, which compares validity stores with each other")];
 
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     crates.parent().expect("which lies in the repository").to_owned()
 }
 
-/// All sources of libraries and programs, tests beside the code left out.
+/// Returns all sources of libraries and programs, without tests.
 fn sources() -> Vec<String> {
     fn walk(folder: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(folder).expect("a folder of sources") {
@@ -37,7 +37,7 @@ fn sources() -> Vec<String> {
     found
 }
 
-/// The end of the angle brackets that `text` begins with, or its beginning if it begins with none.
+/// Returns `text` after its leading angle brackets, or all of it without such brackets.
 fn after_brackets(text: &str) -> &str {
     let mut depth = 0;
     for (at, letter) in text.char_indices() {
@@ -53,7 +53,7 @@ fn after_brackets(text: &str) -> &str {
     text
 }
 
-/// The names of the types for which `text` implements the trait `wanted`.
+/// Returns the names of the types for which `text` implements the trait `wanted`.
 fn implementers(text: &str, wanted: &str) -> Vec<String> {
     let heads = text.split("\nimpl").skip(1).filter_map(|rest| rest.split_once('{'));
     let named = heads.filter_map(|(head, _)| {

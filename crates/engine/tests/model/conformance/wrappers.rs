@@ -1,4 +1,4 @@
-//! A wrapper and what it wraps do the same, and answer alike.
+//! A wrapper behaves like the wrapped layer, and gives the same answers.
 
 use super::layers::{
     OBJECTS, PAGES, TRIM_LOG, boxed_ftl, cycled, dedup, interrupted, page_config, second_half,
@@ -11,16 +11,16 @@ use wearwell_engine::ftl::PowerCycle;
 use wearwell_engine::layer::{Abilities, Ability, Answer, Command, Content, Layer, LayerExt, Query, Reports};
 use wearwell_engine::log::{BoxedLayer, Objects, Observed, PassThrough, Sparse};
 
-/// A layer, and the same in a wrapper.
+/// A layer, and an equal one in a wrapper.
 struct Twins<W> {
     name: &'static str,
     bare: BoxedLayer<Content>,
     wrapped: Box<dyn Layer<W>>,
-    /// Where the wrapper's first page is.
+    /// Position of the wrapper's first page.
     first: u32,
-    /// Abilities that the wrapper says it has not.
+    /// Abilities that the wrapper does not declare.
     lacks: &'static [Ability],
-    /// Each write of the wrapper is a group of the bare layer.
+    /// True if each write of the wrapper is an atomic group of the bare layer.
     writes_groups: bool,
     random: Random,
     writes: u64,
@@ -66,7 +66,7 @@ impl<W: Stamp> Twins<W> {
         }
     }
 
-    /// A run is the same as the list of its pages.
+    /// Writes a list of pages, or the equivalent run.
     fn write_wrapped(&mut self, pages: &[Lpn], data: &[W]) {
         match below(&mut self.random, 2) {
             0 if self.has(Ability::Runs) => {
@@ -89,7 +89,8 @@ impl<W: Stamp> Twins<W> {
         }
     }
 
-    /// Both are told the same, which each must answer alike; what the wrapper has not it refuses, and the bare layer is spared.
+    /// Sends a command to both and compares the answers. A command that the wrapper does not support is not sent to
+    /// the bare layer.
     fn tell(&mut self, command: Command<'_, Content>) {
         let content_free = command.without_content().expect("only commands without content");
         let wrapped = told(&mut *self.wrapped, content_free);
@@ -126,7 +127,7 @@ impl<W: Stamp> Twins<W> {
     fn check_abilities(&self) {
         let mut left = self.bare.abilities();
         self.lacks.iter().for_each(|&lacking| left = left.without(lacking));
-        // What writes groups does its user's requests one by one.
+        // A layer that writes groups executes its user's requests one by one.
         assert_eq!(
             self.wrapped.abilities(),
             left.with(Ability::Requests, self.writes_groups),
@@ -162,15 +163,15 @@ impl<W: Stamp> Twins<W> {
     }
 }
 
-/// So that nothing is handed on only because nobody has it.
+/// Ensures that no ability passes through only because no layer has it.
 #[test]
-fn the_bare_layer_has_all_but_what_only_wrappers_and_zoned_drives_have() {
+fn bare_layer_has_all_abilities_except_those_of_wrappers_and_zoned_drives() {
     let all = Abilities::of(&Ability::ALL.map(|ability| (ability, true)));
     assert_eq!(boxed_ftl(1).abilities(), all.without(Ability::Requests).without(Ability::Zones));
 }
 
 #[test]
-fn wrappers_hand_on_what_they_do_not_say_they_lack() {
+fn wrappers_pass_on_all_abilities_that_they_do_not_exclude() {
     for seed in 0..3 {
         let pass_through = Box::new(PassThrough::new(boxed_ftl(seed), PAGES));
         Twins::new("pass-through", seed, pass_through).lacking(&[Ability::Runs]).run();
@@ -187,9 +188,9 @@ fn wrappers_hand_on_what_they_do_not_say_they_lack() {
     }
 }
 
-/// Trim records, which a sparse address space writes for itself, are left out: they would lie between the pages compared.
+/// Without trim records, which a sparse address space writes itself: they would lie between the compared pages.
 #[test]
-fn a_sparse_address_space_writes_groups() {
+fn sparse_address_space_writes_groups() {
     for seed in 0..3 {
         let sparse = Sparse::new(boxed_ftl(seed), TRIM_LOG).unwrap();
         let mut twins = Twins::new("sparse", seed, Box::new(sparse));
@@ -205,7 +206,7 @@ fn a_sparse_address_space_writes_groups() {
 }
 
 #[test]
-fn a_partition_hands_on_with_its_own_numbers() {
+fn partition_passes_on_with_its_own_page_numbers() {
     for seed in 0..3 {
         let (shared, half) = second_half(seed);
         let mut twins = Twins::new("partition", seed, Box::new(half)).lacking(&[Ability::Attribution]);
@@ -217,7 +218,7 @@ fn a_partition_hands_on_with_its_own_numbers() {
 }
 
 #[test]
-fn a_stored_page_dies_with_the_last_that_shares_it() {
+fn stored_page_dies_with_its_last_sharer() {
     let mut layer = dedup(1, 0);
     let all: Vec<Lpn> = (0..PAGES).map(Lpn).collect();
     let contents: Vec<Content> = (0..u64::from(PAGES)).map(|number| Content(1 + number / 2)).collect();
@@ -228,15 +229,15 @@ fn a_stored_page_dies_with_the_last_that_shares_it() {
     };
     let (one, held) = left(&[Lpn(6)]);
     assert_eq!(left(&[Lpn(6), Lpn(7)]), (one - 1, held));
-    // Half of the pages leave all slots in use, the others none.
+    // Trimming half of the pages leaves all slots in use; trimming all leaves none.
     let even: Vec<Lpn> = all.iter().copied().filter(|page| page.0 % 2 == 0).collect();
     assert_eq!(left(&even).0, u64::from(PAGES) / 2);
     assert_eq!(left(&all).0, 0);
 }
 
-/// What an FTL was told holds in its next life, and what it counted is not lost.
+/// Settings of an FTL and its counters survive a restart.
 #[test]
-fn a_power_cut_forgets_nothing_that_was_said_or_counted() {
+fn power_cut_preserves_settings_and_counters() {
     let mut drive = cycled(5);
     let config = page_config(5);
     drive.count_moves();
@@ -262,7 +263,7 @@ fn a_power_cut_forgets_nothing_that_was_said_or_counted() {
     assert_eq!((before.deferrals, before.moved_pages), (after.deferrals, after.moved_pages.clone()));
     assert_eq!(before.victim_valid_pages, after.victim_valid_pages);
     assert_eq!(before.counters.since(&after.counters), Default::default());
-    // The log above ends and begins again, so that the pool fills in between and there is something to put off.
+    // The log above ends and restarts cleaning, so that the pool refills in between and cleaning can be deferred.
     drive.cleaning_above(false);
     write(&mut drive, 1000);
     drive.cleaning_above(true);

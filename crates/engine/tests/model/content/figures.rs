@@ -13,7 +13,7 @@ use wearwell_engine::log::BoxedLayer;
 use wearwell_engine::timing::Journal;
 use wearwell_engine::victim::{Blocks, VictimPolicy};
 
-/// Takes victims in an order that is given, and notes in which blocks pages die.
+/// Takes victims in a given order, and records the blocks in which pages become invalid.
 struct Scripted {
     order: VecDeque<u32>,
     died_in: Arc<Mutex<BTreeSet<u32>>>,
@@ -29,14 +29,15 @@ impl VictimPolicy for Scripted {
     }
 }
 
-/// Pages that cleaning writes, and blocks that hold dead pages once files 2 and 4 are deleted.
+/// Returns the pages that cleaning writes, and the number of blocks with invalid pages after files 2 and 4 are
+/// deleted.
 ///
-/// The paper's "2 flash block erase operations" and "1" are read as these blocks: those that the deletion makes worth
-/// erasing. Reading them as the erases of the cleaning that writes the 12 or 7 pages does not add up, as both clean the
-/// same blocks. 18 pages are three blocks of 6; 12 live ones leave 6 of them free, 7 leave 11.
+/// The paper's "2 flash block erase operations" and "1" are interpreted as these blocks: those that become worth
+/// erasing by the deletion. They cannot be the erases of the cleaning that writes the 12 or 7 pages, because both
+/// clean the same blocks. 18 pages are three blocks of 6; 12 live pages leave 6 free, 7 leave 11.
 fn figure_8(dedup: bool) -> (u64, usize) {
     const DEAD: [u64; 2] = [100, 101];
-    // Four files in the order in which they were written, two pages of each block being dead by now.
+    // Four files in the order in which they were written; two pages of each block are invalid by now.
     let files: [&[u8]; 4] = [b"ABCD", b"EBF", b"DAB", b"BG"];
     let pages: Vec<u8> = files.concat();
     let drive = Drive {
@@ -49,7 +50,7 @@ fn figure_8(dedup: bool) -> (u64, usize) {
         ..Drive::default()
     };
     let died_in = Arc::new(Mutex::new(BTreeSet::new()));
-    // Blocks 0 to 4 only hold what was overwritten, so that erased blocks run low; the files are in 5, 6 and 7.
+    // Blocks 0 to 4 hold only overwritten pages, so that erased blocks run low; the files are in blocks 5, 6 and 7.
     let victim = Box::new(Scripted { order: [7, 5, 6].into(), died_in: died_in.clone() });
     let mut layer: BoxedLayer<Content> = if dedup {
         Box::new(drive.build_with(Some(victim)).0)
@@ -73,7 +74,7 @@ fn figure_8(dedup: bool) -> (u64, usize) {
     let counters = reports(&*layer).layers[0].counters;
     assert_eq!(counters.outgoing(Cause::Cleaning, Operation::Erase), 3);
     died_in.lock().unwrap().clear();
-    // Files 2 and 4 are the 5th to 7th and the last two of the twelve pages, of which a block holds four.
+    // Files 2 and 4 are the 5th to 7th and the last two of the twelve pages; a block holds four of them.
     let deleted: Vec<Lpn> = [4, 5, 6, 10, 11].map(|at| Lpn(at / 4 * 6 + at % 4)).into();
     layer.trim(&deleted).unwrap();
     let mut read = Vec::new();
@@ -86,14 +87,14 @@ fn figure_8(dedup: bool) -> (u64, usize) {
 }
 
 #[test]
-fn cagc_cleans_as_in_its_figure_8() {
+fn cagc_cleans_as_in_figure_8() {
     let ((plain, plain_erases), (merged, merged_erases)) = (figure_8(false), figure_8(true));
     assert_eq!((plain, plain_erases, 18 - plain), (12, 2, 6));
     assert_eq!((merged, merged_erases, 18 - merged), (7, 1, 11));
 }
 
 #[test]
-fn stores_that_cannot_ask_refuse() {
+fn stores_without_migration_support_are_refused() {
     let sharing = Sharing::new(&Drive::default().config(), 80, 0).unwrap();
     let setup = crate::naive::rig::Setup::default();
     let store = setup.engine_on(setup.nand::<Content>()).unwrap();

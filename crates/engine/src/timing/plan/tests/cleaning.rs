@@ -1,9 +1,9 @@
-//! What cleaning moves and erases, and who waits for it.
+//! Moves and erases by cleaning, and the operations that wait for them.
 
 use super::*;
 
 #[test]
-fn a_moved_page_waits_for_its_own_read() {
+fn moved_page_waits_for_its_own_read() {
     // Units 0 and 1 are one read, 2 another. The first program takes three units of two flash pages.
     let mut steps = reads(0, 0..3, CLEANING);
     steps.extend([read(0, 6, CLEANING), program(1, 0, 3, CLEANING), program(1, 3, 2, CLEANING)]);
@@ -16,12 +16,12 @@ fn a_moved_page_waits_for_its_own_read() {
             "read cleaning die 0 11+100 u1",
             "program cleaning die 1 21+1000 u2 after 0",
             "program cleaning die 1 11+0 u1 after 1",
-            // The page read fourth; what comes after it was not read.
+            // The page read fourth; no page was read for the units after it.
             "program cleaning die 1 11+1000 u1 after 2",
             "program cleaning die 1 11+0 u1",
         ],
     );
-    // The first page of two from one read, and each waits for it.
+    // Both pages come from one read, and each waits for that read.
     let mut steps = reads(0, 0..2, CLEANING);
     steps.extend([program(1, 0, 1, CLEANING), program(1, 1, 1, CLEANING)]);
     planned(
@@ -39,7 +39,7 @@ fn a_moved_page_waits_for_its_own_read() {
 fn cleaning_erases_after_everything_it_did() {
     let mut steps =
         vec![read(0, 0, HOST), read(0, 4, CLEANING), program(1, 0, 1, CLEANING), erase(0, CLEANING)];
-    // Nothing since: the next one waits for nobody, and one after a read for that alone.
+    // Nothing happened since: the next erase waits for nothing, and an erase after a read only for that read.
     steps.extend([erase(4, CLEANING), read(8, 0, CLEANING), erase(8, CLEANING)]);
     planned(
         TIMING,
@@ -58,8 +58,8 @@ fn cleaning_erases_after_everything_it_did() {
 }
 
 #[test]
-fn erases_of_other_causes() {
-    // The host's wait for nothing; those of the map for what all such causes did.
+fn erases_of_other_causes_wait_only_for_such_causes() {
+    // The host's erases wait for nothing; those of the map for everything that such causes did.
     let steps = [
         read(0, 0, HOST),
         read(1, 0, TRANSLATION),
@@ -79,7 +79,7 @@ fn erases_of_other_causes() {
             "erase host die 0 1+10000 u1 erases 4",
             "gate other after 1,3",
             "erase other die 1 1+10000 u1 erases 5 after 5",
-            // The erase itself is such a thing by now.
+            // The previous erase counts as well.
             "erase other die 1 1+10000 u1 erases 9",
         ],
     );
@@ -96,7 +96,7 @@ fn all_planes_of_a_superblock_are_erased() {
     planned(wide, &[erase(0, HOST)], &[one, other, "gate host erases 0 after 0,1"]);
     let wide = FlashTiming { multi_plane: false, ..wide };
     planned(wide, &[erase(0, HOST)], &[one, one, other, other, "gate host erases 0 after 0,1,2,3"]);
-    // Each plane waits for what was done before.
+    // The erase of each plane waits for everything before.
     planned(
         single,
         &[read(0, 0, CLEANING), erase(0, CLEANING)],
@@ -110,7 +110,7 @@ fn all_planes_of_a_superblock_are_erased() {
 }
 
 #[test]
-fn a_program_waits_for_the_erase_of_its_block() {
+fn program_waits_for_the_erase_of_its_block() {
     planned(
         TIMING,
         &[erase(4, HOST), program(4, 0, 2, HOST), program(0, 0, 2, HOST), program(4, 2, 2, CLEANING)],
@@ -121,7 +121,7 @@ fn a_program_waits_for_the_erase_of_its_block() {
             "program cleaning die 0 21+1000 u2 after 0",
         ],
     );
-    // One of an earlier request, that ends at 50: the wait is cleaning's doing.
+    // The erase of an earlier request ends at `end_ns`: the wait counts as caused by cleaning.
     for (end_ns, waits_ns) in [(50, 43), (8, 1), (7, 0), (2, 0)] {
         let mut bench = Bench::new(TIMING);
         bench.erased.begin(BlockId(4), 99);
@@ -156,7 +156,7 @@ fn cleaning_in_the_foreground_holds_up_the_hosts_programs() {
         "program host die 1 21+1000 u2 after 4",
         "program host die 1 21+1000 u2 after 4",
         "read cleaning die 0 11+100 u1",
-        // All before it, the gate included.
+        // All cleaning before it, including the gate.
         "gate cleaning after 4,7",
         "program host die 1 21+1000 u2 after 8",
     ]);
@@ -165,7 +165,7 @@ fn cleaning_in_the_foreground_holds_up_the_hosts_programs() {
     let free = "program host die 1 21+1000 u2";
     expected.extend([free, free, "read cleaning die 0 11+100 u1", free]);
     planned(TIMING, &steps, &expected);
-    // Reads and cleaning's own programs do not wait.
+    // Reads and the programs of cleaning do not wait.
     let steps = [read(0, 0, CLEANING), read(1, 0, HOST), program(5, 0, 1, HOST)];
     in_foreground(
         &steps,
@@ -179,7 +179,7 @@ fn cleaning_in_the_foreground_holds_up_the_hosts_programs() {
 
 #[test]
 fn hashed_pages_go_before_those_only_read() {
-    // Of three pages read two are hashed, each after its read; the program takes them, and then the third.
+    // Of three pages read, two are hashed, each after its read; the program takes first these two, then the third.
     let mut steps = vec![read(0, 0, CLEANING), read(4, 0, CLEANING), read(8, 0, CLEANING)];
     steps.extend([hash(2, CLEANING), program(1, 0, 1, CLEANING), program(1, 1, 2, CLEANING)]);
     let one = "read cleaning die 0 11+100 u1";
@@ -203,14 +203,14 @@ fn hashed_pages_go_before_those_only_read() {
     steps.extend([hash(1, CLEANING), program(1, 0, 2, CLEANING)]);
     let expected = [one, one, "hash cleaning 1 a 200 after 0", "program cleaning die 1 21+1000 u2 after 1,2"];
     planned(TIMING, &steps, &expected);
-    // No pages are no hash.
+    // A hash of no pages is no operation.
     planned(TIMING, &[hash(0, CLEANING), program(1, 0, 1, CLEANING)], &["program cleaning die 1 11+0 u1"]);
 }
 
 #[test]
-fn what_was_hashed_and_not_written_is_forgotten() {
+fn hashed_pages_not_written_are_forgotten() {
     let one = "read cleaning die 0 11+100 u1";
-    // The second hash is another page's: the first page is stored elsewhere.
+    // The second hash is of another page: the first page was a duplicate.
     let steps = [read(0, 0, CLEANING), hash(1, CLEANING), read(4, 0, CLEANING), hash(1, CLEANING)];
     let mut all = steps.to_vec();
     all.extend([program(1, 0, 1, CLEANING), program(1, 1, 1, CLEANING)]);
@@ -219,7 +219,7 @@ fn what_was_hashed_and_not_written_is_forgotten() {
     let mut expected = vec![one, &first, one, &second, "program cleaning die 1 11+0 u1 after 3"];
     expected.push("program cleaning die 1 11+1000 u1");
     planned(TIMING, &all, &expected);
-    // With the erase the next victim begins.
+    // After an erase the next victim begins.
     let all = [
         read(0, 0, CLEANING),
         hash(1, CLEANING),

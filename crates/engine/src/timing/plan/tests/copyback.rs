@@ -1,4 +1,4 @@
-//! Pages that stay on their die.
+//! Pages moved within their die by copyback.
 
 use super::*;
 
@@ -7,7 +7,7 @@ use super::*;
 fn whole_pages_are_copied_within_their_plane() {
     let timing = FlashTiming { copyback: true, ..TIMING };
     let moved = |to: Step| [reads(0, 2..4, CLEANING), vec![to]].concat();
-    // The read becomes a gate; one operation reads and programs, and takes the channel for its command.
+    // The read becomes a gate; one operation reads and programs, and takes the channel only for its command.
     let copied = ["gate cleaning", "program cleaning die 0 1+1100 u2 after 0"];
     planned(timing, &moved(program(4, 6, 2, CLEANING)), &copied);
     let read = "read cleaning die 0 21+100 u2";
@@ -15,17 +15,17 @@ fn whole_pages_are_copied_within_their_plane() {
     planned(timing, &moved(program(2, 6, 2, CLEANING)), &[read, &far(0)]);
     planned(timing, &moved(program(1, 6, 2, CLEANING)), &[read, &far(1)]);
     planned(TIMING, &moved(program(4, 6, 2, CLEANING)), &[read, &far(0)]);
-    // Of a page that is not full, or not all that is there to be read, nothing is copied.
+    // A page is not copied back if it is not full or not all of the read.
     let half = "program cleaning die 0 11+0 u1 after 0";
     let rest = "program cleaning die 0 11+1000 u1 after 0";
     planned(timing, &moved(program(4, 6, 1, CLEANING)), &[read, half]);
     planned(timing, &moved(program(4, 5, 2, CLEANING)), &[read, rest, half]);
-    // What the host writes is not cleaning's to move.
+    // Pages that the host writes are not moved by cleaning.
     planned(timing, &moved(program(4, 6, 2, HOST)), &[read, "program host die 0 21+1000 u2"]);
 }
 
 #[test]
-fn only_what_was_read_whole_and_alone_is_copied() {
+fn only_pages_read_whole_and_alone_are_copied() {
     let timing = FlashTiming { copyback: true, ..TIMING };
     let one = "read cleaning die 0 11+100 u1";
     // Two halves of other pages.
@@ -34,9 +34,9 @@ fn only_what_was_read_whole_and_alone_is_copied() {
     // Only one unit was read.
     let steps = [read(0, 1, CLEANING), program(4, 0, 2, CLEANING)];
     planned(timing, &steps, &[one, "program cleaning die 0 21+1000 u2 after 0"]);
-    // Nothing was.
+    // No page was read.
     planned(timing, &[program(4, 0, 2, CLEANING)], &["program cleaning die 0 21+1000 u2"]);
-    // It was hashed.
+    // The page was hashed.
     let steps = [reads(0, 0..2, CLEANING), vec![hash(1, CLEANING), program(4, 0, 2, CLEANING)]].concat();
     let expected = [
         "read cleaning die 0 21+100 u2",
@@ -44,7 +44,7 @@ fn only_what_was_read_whole_and_alone_is_copied() {
         "program cleaning die 0 21+1000 u2 after 0,1",
     ];
     planned(timing, &steps, &expected);
-    // The second page is copied, the first is not: its place is on the other die.
+    // The second page is copied back; the first is not, because its destination is on the other die.
     let steps =
         [reads(0, 0..4, CLEANING), vec![program(1, 0, 2, CLEANING), program(4, 0, 2, CLEANING)]].concat();
     let expected = [
@@ -68,7 +68,7 @@ fn only_what_was_read_whole_and_alone_is_copied() {
 #[test]
 fn copied_pages_of_planes_go_one_by_one() {
     let timing = FlashTiming { copyback: true, ..SUPERBLOCKS };
-    // Pages that are to be copied back are read alone, though the planes could work together; those of the host are not.
+    // Pages to be copied back are read alone, even if the planes could work together; host reads are not.
     planned(timing, &reads(0, 0..4, HOST), &["read host die 0 41+100 u4"]);
     let steps = [reads(0, 0..4, CLEANING), vec![program(2, 0, 4, CLEANING), erase(0, CLEANING)]].concat();
     planned(
@@ -79,19 +79,19 @@ fn copied_pages_of_planes_go_one_by_one() {
             "gate cleaning",
             "program cleaning die 0 1+1100 u2 after 0",
             "program cleaning die 0 1+1100 u2 after 1",
-            // After all of it, reads that became gates included.
+            // The erase waits for all of these, including reads that became gates.
             "gate cleaning after 0,1,2,3",
             "erase cleaning die 0 1+10000 u1 erases 0 after 4",
         ],
     );
-    // A copied page is no operation that the next one could join.
+    // The next program cannot join a copyback.
     let steps = [reads(0, 0..2, CLEANING), vec![program(2, 0, 4, CLEANING)]].concat();
     planned(
         timing,
         &steps,
         &["gate cleaning", "program cleaning die 0 1+1100 u2 after 0", "program cleaning die 0 21+1000 u2"],
     );
-    // Nor does it join one before it.
+    // A copyback does not join an earlier program.
     let steps = [read(0, 1, CLEANING), read(0, 4, CLEANING), read(0, 5, CLEANING)];
     let steps = [steps.to_vec(), vec![program(2, 1, 1, CLEANING), program(2, 4, 2, CLEANING)]].concat();
     planned(
@@ -107,7 +107,7 @@ fn copied_pages_of_planes_go_one_by_one() {
 }
 
 #[test]
-fn a_copy_waits_for_the_erase_of_its_block_and_no_gate() {
+fn copy_waits_for_the_erase_of_its_block_and_no_gate() {
     let timing = FlashTiming { copyback: true, ..TIMING };
     let steps =
         [vec![read(1, 0, HOST), erase(4, HOST)], reads(0, 0..2, CLEANING), vec![program(4, 0, 2, CLEANING)]];

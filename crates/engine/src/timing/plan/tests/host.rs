@@ -1,9 +1,9 @@
-//! What the host reads, programs and hashes.
+//! Reads, programs and hashes of the host.
 
 use super::*;
 
 #[test]
-fn no_steps_are_no_operations() {
+fn no_steps_make_no_operations() {
     planned(TIMING, &[], &[]);
 }
 
@@ -11,7 +11,7 @@ fn no_steps_are_no_operations() {
 fn units_of_a_flash_page_are_read_together() {
     let steps = reads(4, 0..3, HOST);
     planned(TIMING, &steps, &["read host die 0 21+100 u2", "read host die 0 11+100 u1"]);
-    // In any order; the same unit twice is transferred twice.
+    // The units may come in any order; a unit read twice is transferred twice.
     let steps = [read(1, 3, HOST), read(1, 2, HOST), read(1, 2, HOST)];
     planned(TIMING, &steps, &["read host die 1 31+100 u3"]);
 }
@@ -19,13 +19,13 @@ fn units_of_a_flash_page_are_read_together() {
 #[test]
 fn reads_apart_are_operations_of_their_own() {
     let one = "read host die 0 11+100 u1";
-    // Of another block on the same die, of another page, and after something else.
+    // Pages of another block on the same die, of another flash page, and after another operation.
     planned(TIMING, &[read(0, 0, HOST), read(4, 1, HOST)], &[one, one]);
     planned(TIMING, &[read(0, 1, HOST), read(0, 2, HOST)], &[one, one]);
     planned(TIMING, &[read(0, 0, HOST), read(0, 2, HOST), read(0, 1, HOST)], &[one, one, one]);
     let steps = [read(0, 0, HOST), hash(1, HOST), read(0, 1, HOST)];
     planned(TIMING, &steps, &[one, "hash host 1 a 200", one]);
-    // For another cause.
+    // Reads of another cause.
     let steps = [read(0, 0, HOST), read(0, 1, Cause::Dedup)];
     planned(TIMING, &steps, &[one, "read other die 0 11+100 u1"]);
 }
@@ -38,14 +38,14 @@ fn planes_read_a_row_together() {
     planned(SUPERBLOCKS, &reads(0, 2..4, HOST), &rows[1..]);
     let single = FlashTiming { multi_plane: false, ..SUPERBLOCKS };
     planned(single, &reads(0, 0..6, HOST), &[rows[1]; 3]);
-    // Other dies work by themselves, though the row is the same.
+    // Dies work independently, even in the same row.
     let wide = FlashTiming { layout: Layout { superblock_blocks: 4, ..LAYOUT }, ..SUPERBLOCKS };
     planned(wide, &reads(0, 0..8, HOST), &[rows[0], "read host die 1 41+100 u4"]);
 }
 
 #[test]
-fn a_flash_page_is_programmed_with_its_last_unit() {
-    // Unit 1 is the last of flash page 0, 2 and 3 are page 1, and of page 2 only the first is there.
+fn flash_page_is_programmed_with_its_last_unit() {
+    // Unit 1 is the last of flash page 0; units 2 and 3 are page 1; of page 2 only the first unit is there.
     planned(
         TIMING,
         &[program(1, 1, 4, HOST)],
@@ -62,13 +62,13 @@ fn planes_program_a_row_together() {
     let two_planes = "program host die 0 41+1000 u4";
     planned(SUPERBLOCKS, &[program(0, 0, 4, HOST)], &[two_planes]);
     planned(SUPERBLOCKS, &[program(0, 0, 8, HOST)], &[two_planes, two_planes]);
-    // From the second page of a row on, pages 2 and 3 are the next row.
+    // The write begins with the second page of a row; pages 2 and 3 are the next row.
     planned(SUPERBLOCKS, &[program(0, 2, 6, HOST)], &["program host die 0 21+1000 u2", two_planes]);
-    // The page begun before is full with this unit; a page that is not full stays in the buffer.
+    // This unit completes a page begun earlier; an incomplete page stays in the buffer.
     planned(SUPERBLOCKS, &[program(0, 1, 3, HOST)], &["program host die 0 31+1000 u3"]);
     let buffered = "program host die 0 11+0 u1";
     planned(SUPERBLOCKS, &[program(0, 0, 3, HOST)], &["program host die 0 21+1000 u2", buffered]);
-    // Two steps are two operations, and so is what one plane does after the other.
+    // Two steps are two operations, and so are two programs of one plane.
     let one = "program host die 0 21+1000 u2";
     planned(SUPERBLOCKS, &[program(0, 0, 2, HOST), program(0, 2, 2, HOST)], &[one, one]);
     let single = FlashTiming { multi_plane: false, ..SUPERBLOCKS };
@@ -78,10 +78,10 @@ fn planes_program_a_row_together() {
 }
 
 #[test]
-fn a_striped_die_gathers_the_pages_of_its_planes() {
+fn striped_die_gathers_the_pages_of_its_planes() {
     let striping = Striping::Drive;
     let striped = FlashTiming { layout: Layout { striping, ..LAYOUT }, multi_plane: true, ..TIMING };
-    // Flash pages 0 and 1 are a row of die 0, 2 and 3 one of die 1: four units each.
+    // Flash pages 0 and 1 are a row of die 0, pages 2 and 3 a row of die 1: four units each.
     let row = "program host die 0 41+1000 u4";
     planned(striped, &[program(0, 0, 8, HOST)], &[row, "program host die 1 41+1000 u4"]);
     planned(striped, &[program(0, 0, 2, HOST)], &["program host die 0 21+0 u2"]);
@@ -92,7 +92,7 @@ fn a_striped_die_gathers_the_pages_of_its_planes() {
         &[program(0, 2, 4, HOST)],
         &["program host die 0 21+1000 u2", "program host die 1 21+0 u2"],
     );
-    // Block 1 goes on where block 0 ended; erases stay where they were.
+    // Block 1 continues where block 0 ended; erases go to the same dies as without striping.
     planned(striped, &[program(1, 0, 4, HOST)], &[row]);
     planned(striped, &[erase(1, CLEANING)], &["erase cleaning die 1 1+10000 u1 erases 1"]);
     let single = FlashTiming { multi_plane: false, ..striped };
@@ -109,7 +109,7 @@ fn programs_of_a_block_follow_each_other_on_each_die() {
         .iter()
         .map(|&id| created.iter().position(|&other| other == bench.nodes[id].follower))
         .collect();
-    // Two pages of block 0, the one of block 1, and the third of block 0.
+    // Two pages of block 0, the page of block 1, and the third page of block 0.
     assert_eq!(followers, [Some(1), Some(3), None, None]);
 }
 
@@ -136,12 +136,12 @@ fn programs_wait_for_the_reads_before_them() {
             "program host die 1 21+1000 u2 after 2",
             "program host die 1 21+1000 u2 after 2",
             one,
-            // For those before, too.
+            // The gate includes the earlier reads.
             "gate host after 2,5",
             "program other die 1 21+1000 u2 after 6",
         ],
     );
-    // What cleaning reads is none of theirs.
+    // The host's programs do not wait for reads by cleaning.
     let steps = [read(0, 0, CLEANING), program(1, 0, 2, HOST)];
     planned(TIMING, &steps, &["read cleaning die 0 11+100 u1", "program host die 1 21+1000 u2"]);
 }
@@ -156,11 +156,11 @@ fn spare_areas_are_read_one_by_one_before_their_pages() {
         &steps,
         &[one, one, page, "gate host after 0,1,2", "program host die 1 21+1000 u2 after 3"],
     );
-    // Another page waits for nothing, and the map's spare area is read as the map is.
+    // A read of another page does not wait, and a read of the map's spare area counts as a read of the map.
     let steps = [spare(0, 0, HOST), read(0, 4, HOST), spare(0, 2, TRANSLATION), read(1, 0, HOST)];
     let after_map = "read host die 1 11+100 u1 after 2";
     planned(TIMING, &steps, &[one, "read host die 0 11+100 u1", "read other die 0 2+3 u0", after_map]);
-    // A victim is erased when its spare areas were read; what is moved from it is none of them.
+    // A victim is erased after the reads of its spare areas; these are not pages to be moved.
     let steps = [spare(0, 0, CLEANING), read(0, 0, CLEANING), program(1, 0, 1, CLEANING), erase(0, CLEANING)];
     planned(
         TIMING,
@@ -176,7 +176,7 @@ fn spare_areas_are_read_one_by_one_before_their_pages() {
 }
 
 #[test]
-fn a_spare_area_is_where_its_page_is() {
+fn spare_area_is_read_on_the_die_of_its_page() {
     // Rows of superblocks over both dies: the first two flash pages of two units lie on die 0, the next two on die 1.
     let wide = FlashTiming { layout: Layout { superblock_blocks: 4, ..LAYOUT }, ..SUPERBLOCKS };
     for (page, die) in [(0, 0), (3, 0), (4, 1), (7, 1), (8, 0), (12, 1)] {
@@ -205,13 +205,13 @@ fn host_reads_wait_for_the_map() {
             map,
             "read host die 1 11+100 u1 after 1",
             map,
-            // The last one of the map, and once for both units.
+            // Waits for the last read of the map, once for both units.
             "read host die 1 21+100 u2 after 3",
             "gate host after 0,1,2,3,4",
             "program host die 1 21+1000 u2 after 5",
         ],
     );
-    // Other causes do not ask the map, and host reads do not wait for them.
+    // Other causes do not use the map, and host reads do not wait for them.
     let steps =
         [read(0, 0, Cause::Validity), read(1, 0, HOST), read(0, 2, TRANSLATION), read(1, 2, Cause::Dedup)];
     planned(TIMING, &steps, &[map, "read host die 1 11+100 u1", map, "read other die 1 11+100 u1"]);

@@ -1,4 +1,4 @@
-//! From steps to operations, by hand: each operation with what it takes and whom it waits for.
+//! Plans checked against operations written by hand, with their times and dependencies.
 
 mod cleaning;
 mod copyback;
@@ -8,8 +8,8 @@ use super::*;
 use crate::timing::layout::{Layout, Striping};
 use crate::timing::parameters::{Contention, HashEngine, Priority, Suspend};
 
-/// Two dies on channels of their own, each of two planes; flash pages of two units. Consecutive blocks go to die 0, die 1,
-/// and then to their second planes: blocks 0, 4, 8, … lie on plane 0 of die 0, blocks 2, 6, … on its plane 1.
+/// Two dies, each on its own channel and with two planes; flash pages of two units. Consecutive blocks go to die 0,
+/// die 1, and then to their second planes: blocks 0, 4, 8, … lie on plane 0 of die 0, blocks 2, 6, … on its plane 1.
 const LAYOUT: Layout = Layout {
     channels: 2,
     ways: 1,
@@ -38,7 +38,7 @@ const TIMING: FlashTiming = FlashTiming {
     hash: HashEngine { engines: 1, hash_ns: 200 },
 };
 
-/// A block is all planes of a die: even flash pages on plane 0, odd ones on plane 1.
+/// Blocks that span both planes of a die: even flash pages on plane 0, odd ones on plane 1.
 const SUPERBLOCKS: FlashTiming =
     FlashTiming { layout: Layout { superblock_blocks: 2, ..LAYOUT }, multi_plane: true, ..TIMING };
 
@@ -70,7 +70,7 @@ fn hash(pages: u32, cause: Cause) -> Step {
     Step::Hash { pages, cause, percent: 100 }
 }
 
-/// The steps of a request that is submitted at 5 and may start at 7, planned on an idle device.
+/// Plans the steps of a request that is submitted at 5 and may start at 7, on an idle device.
 struct Bench {
     planner: Planner,
     nodes: Nodes,
@@ -86,12 +86,12 @@ impl Bench {
         Bench { planner, nodes, erased, timing, foreground: false }
     }
 
-    /// Each node as a line: what it does, its die, the time on the channel and in the array, its units, and the lines, from 0
-    /// on, of those that it waits for.
+    /// Returns one line per node: its kind, class, die, times on the channel and in the array, units, and the
+    /// numbers, from 0, of the lines that it waits for.
     fn plan(&mut self, steps: &[Step]) -> Vec<String> {
         let order = Order { request: 3, now_ns: 5, start_ns: 7, foreground: self.foreground };
         let Bench { planner, nodes, erased, timing, .. } = self;
-        // Whatever was planned before has reached its die.
+        // All programs planned before have reached their dies.
         let programs = &mut Programs::new(timing.layout.all_dies());
         planner.plan(&mut Desk { nodes, erased, programs, timing, order }, steps);
         let created = planner.created.clone();
@@ -125,7 +125,7 @@ fn line(node: &crate::timing::node::Node, waits: &[usize]) -> String {
     let begin_ns = if node.class == Class::Cleaning { 5 } else { 7 };
     assert!(node.release_ns >= begin_ns && (node.has_before || node.release_ns == begin_ns));
     let is_own = node.kind != Kind::Gate && node.class != Class::Cleaning;
-    // A read that became part of another operation is a gate by now, and belongs to nobody all the same.
+    // A read that became part of a copyback is a gate now, and still belongs to no request.
     assert_eq!(node.request == 3, is_own);
     let mut line = match node.kind {
         Kind::Gate => format!("gate {class}"),
@@ -156,7 +156,7 @@ fn in_foreground(steps: &[Step], expected: &[&str]) {
 }
 
 #[test]
-fn a_plan_knows_nothing_of_the_one_before() {
+fn plans_are_independent_of_earlier_plans() {
     let mut bench = Bench { foreground: true, ..Bench::new(TIMING) };
     let mut all = reads(0, 0..3, CLEANING);
     all.extend([
