@@ -1,8 +1,9 @@
 //! Sampling errors measured on the sample itself.
 //!
 //! Method of random groups (Wolter, Introduction to Variance Estimation, 2nd edition, 2007, chapter 2): the sampled pages fall
-//! into groups by their hash, and the differences between the groups tell how much the sum over all of them depends on which
-//! pages were sampled. It needs no assumption about how writes are spread over pages.
+//! into groups by their hash, and the differences between the groups show how much the sum over all groups depends on the
+//! choice
+//! of pages. The method needs no assumption about the distribution of writes over pages.
 
 /// Groups of sampled pages.
 pub const GROUPS: usize = 32;
@@ -59,7 +60,7 @@ fn bucket(value: u64) -> usize {
 }
 
 impl Spread {
-    /// Counts `value` as often as `times` says, for `group`.
+    /// Counts `value`, `times` times, for `group`.
     #[inline]
     pub fn record(&mut self, group: usize, value: u64, times: u64) {
         let bucket = bucket(value);
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn standard_error_of_equal_pages_is_binomial() {
         let mut groups = Groups::default();
-        // As many pages in each group as if they were drawn: 100 and 10 more or fewer.
+        // Group sizes vary like random draws of pages: 100, plus or minus 10.
         (0..GROUPS).for_each(|group| groups.add(group, if group % 2 == 0 { 110 } else { 90 }));
         let expected = (0.9 * 32.0 * 100.0 * 32.0 / 31.0_f64).sqrt();
         assert!((groups.standard_error(0.1) - expected).abs() < 1e-9);

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// The bit of the flags that means a read.
+/// Bit of the flags that marks a read.
 const READ_FLAG: u64 = 1;
 
 /// `disksim`.

@@ -3,10 +3,10 @@
 use super::prelude::*;
 use crate::volumes::VolumeNames;
 
-/// Waits below this are passed over by fio, us.
+/// Waits below this are ignored by fio, us.
 const SHORTEST_WAIT_US: u64 = 100;
 
-/// What our own logs call volume n, and what is read back as volume n.
+/// Name prefix of volume n, in logs that are written, and in logs that are read.
 const VOLUME_PREFIX: &str = "volume";
 
 /// `fio-iolog-v2`.
@@ -60,9 +60,9 @@ struct Fio {
     version: Version,
     header_seen: bool,
     files: VolumeNames,
-    /// Version 2: the sum of the waits, us.
+    /// Version 2: sum of the waits, us.
     clock_us: u64,
-    /// Writing: volumes that have been added and opened.
+    /// Volumes that have been added and opened in the written log.
     opened: Vec<u32>,
 }
 
@@ -87,7 +87,7 @@ impl Fio {
         Ok(())
     }
 
-    /// Appends what a line begins with.
+    /// Appends the beginning of a line.
     fn put_start(&self, time_ns: u64, volume: u32, out: &mut Vec<u8>) {
         if self.version == Version::V3 {
             put!(out, "{} ", time_ns / 1000);

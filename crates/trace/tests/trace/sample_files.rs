@@ -1,4 +1,4 @@
-//! The sample traces of `traces/samples`, which nobody reads but in tests and tutorials.
+//! The sample traces of `traces/samples`, which are only used by tests and tutorials.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ fn path(sample: &Sample) -> PathBuf {
     directory.join(sample.file)
 }
 
-/// What the sample of `format` has to be read as.
+/// Returns the requests that the sample of `format` must contain.
 fn expected(format: &Format) -> Vec<Request> {
     let mut requests = crate::samples::requests();
     requests.retain(|request| crate::samples::holds(format.name, request.op));
@@ -45,7 +45,7 @@ fn samples_are_read_as_described() {
         let format = find_format(sample.format).unwrap();
         let found = read_all(&mut open(path(&sample), &read_options(format)).unwrap(), 7).unwrap();
         let mut requests: Vec<_> = (0..found.len()).map(|index| found.get(index)).collect();
-        // Where the format has whole seconds, the reader may have spread the requests over them.
+        // If the format has whole seconds, the reader may have spread the requests over them.
         let step_ns = if format.time_step_ns == SECOND_NS { SECOND_NS } else { 1 };
         requests.iter_mut().for_each(|request| request.time_ns -= request.time_ns % step_ns);
         assert_eq!(requests, expected(format), "{}", sample.format);
@@ -77,7 +77,7 @@ fn digests_are_read_as_described() {
 }
 
 #[test]
-fn unmistakable_samples_are_recognised() {
+fn samples_with_identifying_content_are_recognised() {
     for sample in samples() {
         let detected = detect_format(&sample.content).map(|format| format.name);
         let certain = find_format(sample.format).unwrap().detect.is_some();
@@ -86,7 +86,7 @@ fn unmistakable_samples_are_recognised() {
 }
 
 #[test]
-fn samples_survive_conversion_to_their_own_format_and_to_ours() {
+fn samples_survive_conversion_to_their_own_format_and_to_wearwell_csv() {
     for sample in samples() {
         let format = find_format(sample.format).unwrap();
         let first = decode(&sample.content, &read_options(format)).unwrap();
