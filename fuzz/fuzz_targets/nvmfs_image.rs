@@ -1,6 +1,8 @@
-//! Any damage to an image of NVMFS: refused or borne, and put right by fsck; never a panic, always an end.
+//! Arbitrary damage to an image of NVMFS: refused or tolerated, and repaired by fsck; never a panic, and always
+//! terminates.
 //!
-//! The first byte chooses the image, the second the number of edits, of 13 bytes each: piece, byte within it, how, value.
+//! The first byte chooses the image, the second the number of edits, of 13 bytes each: piece, byte within it, kind of
+//! edit, value.
 //! The rest are operations.
 #![no_main]
 
@@ -35,7 +37,7 @@ fn images() -> &'static [Whole] {
     IMAGES.get_or_init(|| {
         let with = [Checksums::None, Checksums::All];
         let kinds = PlacementKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]);
-        // Without checksums nothing but what it says stands between damage and those who use it.
+        // Without checksums only plausibility checks protect users from damage.
         let kinds =
             with.into_iter().flat_map(|with| kinds.clone().map(move |(kind, closed)| (kind, closed, with)));
         kinds
