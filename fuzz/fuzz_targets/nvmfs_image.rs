@@ -29,7 +29,7 @@ use wearwell_nvmfs::placement::PlacementKind;
 const EDIT_BYTES: usize = 13;
 const MOST_OPS: usize = 50;
 
-/// An image, the first bytes of its pieces, and the pointers in it.
+/// An image, the first bytes of its pieces, and its pointers.
 type Whole = (image::Image, Vec<usize>, Vec<u64>);
 
 fn images() -> &'static [Whole] {

@@ -53,9 +53,9 @@ impl Live {
         Live::build(resolved(scenario, false)?, None)
     }
 
-    /// Like [`Live::new`], with a clock that [`Live::start_clock`] starts. Operations then take the times given by `timing` of the
-    /// scenario,
-    /// or by the device's preset without `timing`.
+    /// Builds a stack like [`Live::new`], with a clock that [`Live::start_clock`] starts. Operations take the times given by `timing` of
+    /// the
+    /// scenario, or else by the device's preset.
     ///
     /// # Errors
     /// As [`Live::new`]; times that are missing.
@@ -63,8 +63,9 @@ impl Live {
         Live::build(resolved(scenario, true)?, None)
     }
 
-    /// Like [`Live::new`], on flash that is stored outside of the simulation: a new drive, or one that recovers from that flash. If
-    /// recovery fails, `medium` is told the reason.
+    /// Builds a stack like [`Live::new`], on flash that is stored outside of the simulation: a new drive, or one that recovers from that
+    /// flash.
+    /// If recovery fails, `medium` receives the reason.
     ///
     /// # Errors
     /// As [`Live::new`]; a scenario with a [`refusal`](KeptPlan::refusal), and flash that was not written by such a drive.

@@ -81,7 +81,7 @@ pub fn cut(reader: &mut TraceReader, writer: &mut TraceWriter, cut: &Cut) -> Res
     cut_while(reader, writer, cut, || true)
 }
 
-/// Like [`cut()`], but calls `goes_on` before each batch and stops when it returns false.
+/// Writes the selected requests like [`cut()`], but calls `goes_on` before each batch and stops when it returns false.
 pub fn cut_while(
     reader: &mut TraceReader,
     writer: &mut TraceWriter,

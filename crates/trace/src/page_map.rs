@@ -28,7 +28,8 @@ struct Leaf<T>([T; LEAF_PAGES as usize]);
 
 /// Maps page numbers to values of type `T`; a page that was never set has the vacant value.
 ///
-/// Pages are grouped into leaves of 16. A leaf exists once one of its pages is set, so memory is 4 to 64 bytes a page for values
+/// Pages are grouped into leaves of 16. A leaf is created when one of its pages is set. Memory is 4 to 64 bytes per page for
+/// values
 /// of four bytes, depending on how scattered the pages are.
 pub struct PageMap<T> {
     vacant: T,

@@ -18,7 +18,7 @@ pub trait LineFormat: Send {
         0
     }
 
-    /// Called at the end of the input; returns an error if a complete trace would have more.
+    /// Ends the input; returns an error if a complete trace would have more.
     fn finish(&mut self) -> Result<(), Bad> {
         Ok(())
     }

@@ -78,8 +78,8 @@ const F2FS: MetadataConfig = MetadataConfig {
 };
 
 /// Linux, `include/uapi/linux/nilfs2_ondisk.h` and `Documentation/filesystems/nilfs2.rst`, "NILFS2 disk layout":
-/// - Each partial segment begins with its summary: `struct nilfs_binfo_v`, 16 bytes a block. How long one is depends on
-///   how much is written at once; 512 KiB is assumed.
+/// - Each partial segment begins with its summary: `struct nilfs_binfo_v`, 16 bytes a block. Its size depends on
+///   the amount written at once; 512 KiB is assumed.
 /// - DAT: `struct nilfs_dat_entry`, 32 bytes a block; a file in the log. The entry of an invalid block is freed when its
 ///   segment is cleaned (`fs/nilfs2/ioctl.c`, `nilfs_clean_segments`).
 /// - Trees from files to DAT entries: a key and a pointer of 8 bytes each for each block (`struct nilfs_btree_node`). Cleaning does

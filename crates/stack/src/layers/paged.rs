@@ -58,7 +58,7 @@ pub enum DirtyEntries {
     Battery,
     /// Recovery finds them and writes them before any other operation.
     Synchronised,
-    /// Recovery finds them and leaves them dirty.
+    /// Recovery finds them but leaves them dirty.
     Deferred,
 }
 
@@ -96,7 +96,7 @@ pub struct Published {
     pub durability: DirtyEntries,
     /// True if metadata blocks are cleaned like all others.
     pub cleans_metadata: bool,
-    /// Whether checkpoints are taken.
+    /// True if checkpoints are taken.
     pub checkpoints: bool,
 }
 

@@ -41,7 +41,7 @@ pub struct TrimTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrimUnitKind {
-    /// A segment, when it is erased.
+    /// A segment when it is erased.
     #[default]
     Segment,
     /// A page, when it is invalidated.

@@ -242,7 +242,7 @@ pub struct LayerResult {
     /// defer cleaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deferrals: Option<u64>,
-    /// Metadata of the log; only where it writes any.
+    /// Metadata of the log; only if the log writes any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<MetadataResult>,
     /// Results specific to a merge tree (LSM tree).

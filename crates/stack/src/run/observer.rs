@@ -18,10 +18,11 @@ pub struct Progress {
 
 /// Receives progress reports of a run, and may stop it.
 pub trait Observer {
-    /// Called about once for every million pages.
+    /// Receives the progress, about once for every million pages.
     fn progress(&mut self, progress: &Progress) -> ControlFlow<()>;
 
-    /// Called after every few thousand pages, so that a part which has failed can end the run at once.
+    /// Returns `Break` to end the run. Called after every few thousand pages, so that a failed part can end the run at
+    /// once.
     fn keep_going(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -41,7 +41,7 @@ pub struct ResolvedScenario {
     pub tree: Tree,
     /// The FTL.
     pub(crate) ftl: LayerPlan<ResolvedFtl>,
-    /// The layers on it, in the order of the scenario.
+    /// The layers above the FTL, in the order of the scenario.
     pub(crate) layers: Vec<LayerPlan<ResolvedLayer>>,
     /// Times of all operations, in timed mode.
     pub(crate) timing: Option<ResolvedTiming>,

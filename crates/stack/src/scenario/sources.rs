@@ -57,7 +57,7 @@ pub struct TraceConfig {
     /// columns` suggests values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
-    /// Count lines that cannot be read and go on, instead of stopping at the first.
+    /// True to count unreadable lines and continue, instead of stopping at the first.
     #[serde(default)]
     pub skip_bad: bool,
     /// Volumes to replay; default all.
@@ -122,7 +122,7 @@ pub enum VolumeRule {
     /// Volumes lie side by side in the order of their numbers, each as large as its highest address; their
     /// requests stay interleaved as in the trace. Reads the trace one extra time beforehand.
     SideBySide,
-    /// All volumes share the same addresses.
+    /// All volumes use the same addresses.
     Overlay,
 }
 

@@ -234,7 +234,7 @@ impl TimingConfig {
         }
     }
 
-    /// The host's side; every choice is written back. Errors name the key within the table.
+    /// Returns the timing of the host side and writes every choice back. Errors name the key within the table.
     pub(crate) fn host(
         &mut self,
         device: &Device,
@@ -269,7 +269,7 @@ impl TimingConfig {
         Ok(host)
     }
 
-    /// Returns the timing of the host side and writes every choice back. Errors name the key within the table.
+    /// Returns the link and controller of the preset's drive, if `controller` is `drive`; fills in link rate and write buffer.
     fn front(&mut self, device: &Device, geometry: &Geometry) -> Result<Option<&'static Front>, ConfigError> {
         let preset = device.preset.as_deref().and_then(Preset::find);
         if self.controller(preset) == Controller::Ideal {

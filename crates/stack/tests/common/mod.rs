@@ -37,10 +37,11 @@ pub fn root() -> PathBuf {
         .expect("the crate lies two levels down")
 }
 
-/// Compares a generated text with the file that holds it, from the root of the repository; with `WEARWELL_BLESS=1`,
+/// Compares a generated text with a file, whose path is relative to the root of the repository; with
+/// `WEARWELL_BLESS=1`,
 /// writes the file instead.
 ///
-/// Renewing a golden file is a commit of its own, which says why the results changed.
+/// Renewing a golden file is a separate commit that explains the changed results.
 pub fn assert_holds(file: &str, generated: &str) {
     let path = root().join(file);
     if std::env::var_os("WEARWELL_BLESS").is_some_and(|value| value == "1") {

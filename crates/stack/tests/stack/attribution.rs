@@ -52,7 +52,7 @@ warm_up = 2.0
 drive_writes = 2.0
 "#;
 
-/// The moved pages of a shared layer, by owner and by cause, each add up to what its cleaning wrote.
+/// Checks that the moved pages of a shared layer, by owner and by cause, add up to the pages that its cleaning wrote.
 fn adds_up(what: &str, layer: &LayerResult) {
     let moved = &layer.moved_pages;
     let users = layer.partitions.len();

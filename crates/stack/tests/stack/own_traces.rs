@@ -95,9 +95,9 @@ fn layers_above_and_large_planes_make_a_larger_drive() {
     assert!(preset.lifetime.is_none() || preset.lifetime.unwrap().years.is_some());
 }
 
-/// On a drive of two tenants each trace gets as many pages as it touches, by its share, and the drive is at most a block larger
+/// With two tenants, each trace gets as many pages as it touches, by its tenant's share. The drive is at most one block larger
 /// than
-/// that takes.
+/// necessary.
 #[test]
 fn traces_of_several_tenants_each_fit_their_partition() {
     let traces = [Trace::new(1), Trace::new(1000)];

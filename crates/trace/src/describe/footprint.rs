@@ -65,7 +65,7 @@ struct Volume {
     counts: PageCounts,
 }
 
-/// The pages of all volumes, or a sample of them.
+/// All pages of all volumes, or a sample of the pages.
 pub struct Footprint {
     page_size: PageSize,
     rate: Option<SampleRate>,

@@ -108,9 +108,10 @@ fn decode(
 
 /// Collects requests in batches and returns their description at the end.
 ///
-/// Memory grows with the trace's footprint, not with its length: 5 bytes for each distinct page touched and 9 to 17 more for
-/// each page written if pages are contiguous, up to 150 if they are scattered, and 20 to 40 for each distinct digest. A
-/// sample takes 40 to 100 bytes for each sampled page.
+/// Memory grows with the trace's footprint, not with its length. A distinct touched page takes 5 bytes, a written page 9 to 17
+/// more if
+/// pages are contiguous, up to 150 if they are scattered, and a distinct digest 20 to 40. A sample takes 40 to 100 bytes for each
+/// sampled page.
 pub struct Describer {
     page_size: PageSize,
     rate: Option<SampleRate>,

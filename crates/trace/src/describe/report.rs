@@ -138,7 +138,7 @@ pub struct ReuseDescription {
     pub rewrites: u64,
     /// Page writes from one write of a page to its next, including the latter: 1 if it follows at once.
     pub interval_pages: Option<Distribution>,
-    /// Distinct other pages written between two writes of a page (the LRU stack distance of writes): 0 if it
+    /// Distinct other pages written between two writes of a page (the LRU stack distance of writes): 0 if the second write
     /// follows at once.
     pub stack_distance_pages: Option<Distribution>,
 }
@@ -172,7 +172,7 @@ pub struct DiscardDescription {
 pub struct DuplicationDescription {
     /// Written pages whose content is known.
     pub pages: u64,
-    /// Distinct contents among them.
+    /// Distinct contents of these pages.
     pub unique: u64,
     /// `unique / pages`.
     pub unique_ratio: f64,

@@ -20,7 +20,7 @@ const SLOTS_PER_PAGE: usize = 4;
 /// their last writes. The stack distance of a page is the number of used slots above its own. When the slots run out, the used
 /// slots are renumbered without gaps, which limits memory to the size of the footprint.
 pub struct LastWrites {
-    /// Slots whose page was written again.
+    /// Slots of pages that have been rewritten.
     free: RankedBits,
     /// Clock of each renumbered slot; of all slots if clocks are not consecutive.
     clocks: Vec<u64>,

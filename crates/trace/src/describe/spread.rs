@@ -70,7 +70,7 @@ impl Spread {
         self.buckets[bucket].add(group, times);
     }
 
-    /// Returns how many values of each group are not below the bucket of `value`.
+    /// Returns the number of values of each group in the bucket of `value` and above.
     pub fn from(&self, value: u64) -> Groups {
         let mut sum = Groups::default();
         self.buckets.iter().skip(bucket(value)).for_each(|groups| sum = sum.plus(1.0, groups));

@@ -1,4 +1,4 @@
-//! Storage Performance Council traces, as the UMass repository has them.
+//! Storage Performance Council traces, in the form of the UMass repository.
 
 use super::prelude::*;
 
@@ -18,7 +18,7 @@ pub static FORMAT: Format = Format {
         text: None,
         default: Some("512"),
     }],
-    detect: None, // four numbers and a letter: other formats have them in other units
+    detect: None, // four numbers and a letter: other formats have the same columns in other units
     read: |settings| Lines::boxed(Spc { block_bytes: settings.number("block_bytes") }),
     write: Some(|settings| Box::new(Spc { block_bytes: settings.number("block_bytes") })),
 };

@@ -38,7 +38,7 @@ pub type Contents<'a> = Option<&'a mut dyn FnMut(u64) -> Content>;
 /// Map from pages of the trace to pages of the drive.
 pub struct Addresses {
     rule: AddressRule,
-    /// True if each write and read becomes a request of the batch; else they are joined.
+    /// True if each write and read becomes a separate request of the batch; otherwise consecutive ones are joined.
     by_request: bool,
     logical_pages: u32,
     page_bytes: u64,
@@ -50,7 +50,7 @@ pub struct Addresses {
     numbered_pages: u32,
     /// One past the last page of the trace so far.
     end_page: u64,
-    /// Pages of discards that were passed over, because they had no number.
+    /// Pages of discards that were skipped because they had no number.
     unnumbered_trims: u64,
 }
 
@@ -246,8 +246,9 @@ impl Addresses {
 
     /// Appends a discard of those of the trace's `pages` that have a number.
     ///
-    /// A discard of pages that were neither read nor written gives them no numbers: one of a whole disk, before a file system is made
-    /// on it, would use up the drive's pages.
+    /// Pages that were neither read nor written get no number from a discard. Otherwise the discard of a whole disk before a file
+    /// system
+    /// is created on it would use up the drive's pages.
     fn append_numbered_trim(&mut self, batch: &mut PageBatch, hint: u16, pages: Range<u64>) {
         let mut runs = Runs::default();
         let mut numbered = 0;

@@ -103,7 +103,7 @@ pub(crate) trait Source: Send {
         None
     }
 
-    /// Called when measuring begins.
+    /// Notifies the source that measuring begins.
     fn begin_measure(&mut self) {}
 
     /// Returns the source's own report for the result, if it has one.

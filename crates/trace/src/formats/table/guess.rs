@@ -57,7 +57,7 @@ pub struct ColumnGuess {
 pub fn guess_table(beginning: &[u8]) -> Option<TableGuess> {
     let mut lines: Vec<&[u8]> = beginning.split(|&byte| byte == b'\n').take(LOOKED_AT + 1).collect();
     if lines.len() > 1 {
-        lines.pop(); // it may be cut off
+        lines.pop(); // the last line may be incomplete
     }
     let is_row = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.trim_ascii_start().starts_with(b"#");
     let comments = lines.iter().take_while(|line| !is_row(line)).filter(|line| !line.trim_ascii().is_empty());
@@ -144,7 +144,7 @@ impl Values<'_> {
 
     /// Returns the unit in which the values are dates of our time, if there is one; such a unit is certain.
     fn date_unit(&self) -> Option<&'static str> {
-        // From 2001 to 2286 since 1970; Windows file times of the same years.
+        // From 2001 to 2286, in units since 1970; Windows file times of similar years.
         const DATES: [(&str, u64, u64); 5] = [
             ("s", 1_000_000_000, 9_999_999_999),
             ("ms", 1_000_000_000_000, 9_999_999_999_999),

@@ -7,14 +7,14 @@ use crate::fields::{decimal, hexadecimal, whole};
 /// All are powers of ten, so that a decimal number is truncated and never rounded.
 const TIME_UNITS: [(&str, i32); 5] = [("s", 9), ("ms", 6), ("us", 3), ("ns", 0), ("filetime", 2)];
 
-/// The units of time as a sentence lists them.
+/// Units of time, listed for a sentence.
 pub const TIME_UNIT_NAMES: &str = "s, ms, us, ns or filetime (100 ns)";
 
 /// Named units of offsets and lengths.
 const BYTE_UNITS: [(&str, u64); 6] =
     [("bytes", 1), ("sectors", 512), ("pages", 4096), ("KiB", 1 << 10), ("MiB", 1 << 20), ("kB", 1000)];
 
-/// The units of offsets and lengths as a sentence lists them.
+/// Units of offsets and lengths, listed for a sentence.
 pub const BYTE_UNIT_NAMES: &str = "bytes, sectors (512), pages (4096), kB, KiB, MiB or a number of bytes";
 
 /// A unit of time.
