@@ -1,6 +1,5 @@
 //! Arbitrary input of an NBD client, negotiation and requests: the server answers or disconnects, never panics, and allocates nothing
-//! for
-//! a length that the client only claims. The drive is intact afterwards.
+//! for a length that the client only claims. The drive is intact afterwards.
 #![no_main]
 
 #[path = "../../crates/serve/tests/serve/conversation.rs"]

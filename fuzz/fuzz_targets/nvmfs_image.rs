@@ -2,8 +2,7 @@
 //! terminates.
 //!
 //! The first byte chooses the image, the second the number of edits, of 13 bytes each: piece, byte within it, kind of
-//! edit, value.
-//! The rest are operations.
+//! edit, value. The rest are operations.
 #![no_main]
 
 #[allow(dead_code, unused_imports)]

@@ -2,8 +2,8 @@
 //!
 //!     cargo bench --bench replay -- [--quick] [NAME…]
 //!
-//! Runs the cases whose name contains one of the words. The bench generates the trace: 70 % writes; requests of 1, 2, 4 and 16 pages
-//! in equal shares, at uniformly random addresses. The synthetic workload has the same distribution. Each case is run several times in
+//! Runs the cases whose name contains one of the words. The bench generates the trace: 70 % writes; requests of 1, 2, 4 and 16 pages in
+//! equal shares, at uniformly random addresses. The synthetic workload has the same distribution. Each case is run several times in
 //! turn with its synthetic workload; the medians are printed:
 //!
 //! - `ns/page` CPU time of the thread over the page programs of the flash.

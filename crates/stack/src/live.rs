@@ -54,8 +54,7 @@ impl Live {
     }
 
     /// Builds a stack like [`Live::new`], with a clock that [`Live::start_clock`] starts. Operations take the times given by `timing` of
-    /// the
-    /// scenario, or else by the device's preset.
+    /// the scenario, or else by the device's preset.
     ///
     /// # Errors
     /// As [`Live::new`]; times that are missing.
@@ -64,8 +63,7 @@ impl Live {
     }
 
     /// Builds a stack like [`Live::new`], on flash that is stored outside of the simulation: a new drive, or one that recovers from that
-    /// flash.
-    /// If recovery fails, `medium` receives the reason.
+    /// flash. If recovery fails, `medium` receives the reason.
     ///
     /// # Errors
     /// As [`Live::new`]; a scenario with a [`refusal`](KeptPlan::refusal), and flash that was not written by such a drive.
@@ -267,8 +265,7 @@ impl Live {
     }
 
     /// Appends to `ended` the numbers of requests whose end became known since the last call, with their end times, ns; a time may lie in
-    /// the
-    /// future. Returns the time at which more may be known, if requests are in flight.
+    /// the future. Returns the time at which more may be known, if requests are in flight.
     pub fn settle(&mut self, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
         self.clock.as_mut().and_then(|clock| clock.settle(ended))
     }

@@ -24,15 +24,13 @@ use wearwell_engine::timing::Journal;
 ///
 /// # Errors
 /// A scenario that cannot be built, a trace that cannot be read or does not fit, a drive that reaches its end of life
-/// before the
-/// end of the run, or an observer that stops the run.
+/// before the end of the run, or an observer that stops the run.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
     run_with(scenario, Parts::default(), observer)
 }
 
 /// Runs `scenario` with some of its parts replaced. A workload supplied by the program replaces the scenario's
-/// `workload` and `trace`,
-/// which are then left out of the result.
+/// `workload` and `trace`, which are then left out of the result.
 ///
 /// # Errors
 /// As [`run`].

@@ -16,8 +16,7 @@ use wearwell_engine::layer::{Content, Watch};
 use wearwell_workload::PageBatch;
 
 /// Runs `scenario` until `looker` stops it. `looker` sees every page that is programmed or invalidated on the flash, with any FTL, and
-/// in the
-/// segments of each log. A workload supplied by the program replaces the scenario's.
+/// in the segments of each log. A workload supplied by the program replaces the scenario's.
 ///
 /// # Errors
 /// As [`crate::run()`]; also features that cannot be observed page by page: a clock, power cuts, and layers above the FTL other than

@@ -1,8 +1,8 @@
 //! Speed of reading traces, including decompression, and of describing requests in memory: requests per second on one
 //! core.
 //!
-//! `cargo bench --bench trace [requests]` writes traces of synthetic requests (2 million by default)
-//! to a temporary directory and reads them back.
+//! `cargo bench --bench trace [requests]` writes traces of synthetic requests (2 million by default) to a temporary
+//! directory and reads them back.
 
 use std::path::Path;
 use std::time::Instant;

@@ -27,8 +27,8 @@ const MOST_WAITING: usize = 32 << 20;
 
 /// A trace in `wearwell-csv` that is written while its requests happen.
 ///
-/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its recording.
-/// If the name ends in `.zst`, each piece is a separate frame, which can be read without later ones.
+/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its recording. If
+/// the name ends in `.zst`, each piece is a separate frame, which can be read without later ones.
 pub struct Recorder {
     path: PathBuf,
     encoder: Box<dyn Encode>,
@@ -88,8 +88,8 @@ impl Recorder {
         Ok(Recorder { path: path.to_owned(), encoder, digest_bytes, sheet, writer, requests: 0 })
     }
 
-    /// Records a request, with the digests of its written data. After a write error nothing more is recorded;
-    /// [`Recorder::finish`] returns that error.
+    /// Records a request, with the digests of its written data. After a write error nothing more is recorded; [`Recorder::finish`]
+    /// returns that error.
     ///
     /// # Errors
     /// A request that the format cannot hold: one with more digests than fit into a line.

@@ -9,8 +9,8 @@ use super::request::{Digest, Request};
 pub trait LineFormat: Send {
     /// Returns the request on `line`, or `None` if the line has none (a header, an event of another kind).
     ///
-    /// Digests of the request's content are appended to `digests`. The caller checks what all formats share:
-    /// that lengths are positive and bounded, and that no request reaches beyond 2^64 bytes.
+    /// Digests of the request's content are appended to `digests`. The caller checks what all formats share: that
+    /// lengths are positive and bounded, and that no request reaches beyond 2^64 bytes.
     fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, Bad>;
 
     /// Returns the bytes of content covered by each digest; 0 for formats without digests.

@@ -60,8 +60,8 @@ pub struct VolumeNames {
 }
 
 impl VolumeNames {
-    /// Returns the number of the volume `name`: its existing number, else `preferred` if that is free, else the
-    /// lowest free number.
+    /// Returns the number of the volume `name`: its existing number, else `preferred` if that is free, else the lowest
+    /// free number.
     #[inline]
     pub fn number(&mut self, name: &[u8], preferred: Option<u32>) -> u32 {
         if self.last.0 == name && !name.is_empty() {

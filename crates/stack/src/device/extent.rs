@@ -171,8 +171,7 @@ impl Sizes {
     }
 
     /// Computes the size from the two given values out of physical size, logical size and spare space. Also returns the spare
-    /// pages that
-    /// these values ask for.
+    /// pages that these values ask for.
     fn solve(&self, device: &Device, spare: Option<f64>) -> Result<(Extent, u64), ConfigError> {
         if let Some(capacity) = device.capacity.filter(|capacity| !capacity.0.is_multiple_of(self.unit)) {
             let problem = format!(

@@ -13,9 +13,9 @@ use wearwell_engine::nand::{Faults, Geometry, PRESETS, Preset, Wear};
 
 /// The drive: a preset, a size, and all settings that differ from the preset.
 ///
-/// Give two of these three: the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the
-/// spare space between them (`spare_factor`, `over_provisioning`, `alpha` or `load`). A preset supplies the spare space
-/// if it is not given.
+/// Give two of these three: the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the spare
+/// space between them (`spare_factor`, `over_provisioning`, `alpha` or `load`). A preset supplies the spare space if it is not
+/// given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
@@ -32,23 +32,22 @@ pub struct Device {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_plane: Option<u32>,
     /// Number of planes with one block less than `blocks_per_plane`. Computed from the configured size if that is no whole number of
-    /// blocks on
-    /// every plane; default 0.
+    /// blocks on every plane; default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unused_blocks: Option<u32>,
     /// Sizes the logical capacity to fit the replayed trace, which is read through once beforehand.
     #[serde(default, skip_serializing_if = "Fit::is_unwanted")]
     pub fit: Fit,
-    /// (T - U) / T, for T physical and U logical pages.
+    /// Spare space as (T - U) / T, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
-    /// (T - U) / U.
+    /// Spare space as (T - U) / U, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_provisioning: Option<f64>,
-    /// T / U.
+    /// Spare space as T / U, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// U / T.
+    /// Spare space as U / T, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// Channels.
@@ -63,9 +62,9 @@ pub struct Device {
     /// Planes of each die.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planes: Option<u32>,
-    /// Erase blocks of different planes that are filled and erased together as one superblock, which all other settings and
-    /// results call a block; default 1. A divisor of `planes`, or all planes of several dies. Pages of a superblock on one die
-    /// are programmed one after another; those of a superblock on many dies are programmed in parallel.
+    /// Erase blocks of different planes that are filled and erased together as one superblock, which all other settings and results
+    /// call a block; default 1. A divisor of `planes`, or all planes of several dies. Pages of a superblock on one die are
+    /// programmed one after another; those of a superblock on many dies are programmed in parallel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superblock_blocks: Option<u32>,
     /// Flash pages of each block.
@@ -77,8 +76,8 @@ pub struct Device {
     /// Spare bytes of a flash page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_size: Option<ByteSize>,
-    /// The unit in which the drive maps data, at most a flash page; default 4 KiB. Results call this unit a page: a 16 KiB
-    /// flash page holds four.
+    /// The unit in which the drive maps data, at most a flash page; default 4 KiB. Results call this unit a page: a 16 KiB flash
+    /// page holds four.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping_unit: Option<ByteSize>,
     /// Program/erase cycles that a block endures; default from the preset.
@@ -192,8 +191,7 @@ const SMALLEST_UNIT_BYTES: u64 = 512;
 /// Resolves the drive and writes every choice back into `device`, so that a run can be repeated.
 ///
 /// A zoned drive has zones of `zone_blocks` blocks, shows all its pages and needs no setting but its size. Drive writes per day are
-/// over
-/// `warranty_years`.
+/// over `warranty_years`.
 pub(crate) fn resolve(
     device: &mut Device,
     zone_blocks: Option<u32>,

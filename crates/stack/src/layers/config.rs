@@ -21,12 +21,10 @@ pub struct FtlKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Deduplication, which stores pages with equal contents once: a name (see `wearwell list dedups`), or a table with `kind`
-    /// and its
-    /// settings. Needs `content`, or a trace with digests.
+    /// and its settings. Needs `content`, or a trace with digests.
     #[serde(skip_serializing_if = "DedupConfig::is_none")]
     pub dedup: DedupConfig,
-    /// Wear levelling: a name (see docs/wear-levelling.md), or a table with `kind` and its settings; default
-    /// none.
+    /// Wear levelling: a name (see docs/wear-levelling.md), or a table with `kind` and its settings; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear: Option<WearConfig>,
 }
@@ -201,8 +199,7 @@ fn unknown_structure<C: Common>(name: &str) -> ConfigError {
 }
 
 /// True if a key only repeats a default. Results of other versions, and programs that write out every setting, have the store's
-/// keys in all
-/// layers.
+/// keys in all layers.
 fn goes_without_saying(key: &str, value: &Value) -> bool {
     fn is_default<T: Keys>(key: &str, value: &Value) -> bool {
         let mut table = Map::from_iter([(key.to_owned(), value.clone())]);

@@ -27,8 +27,7 @@ pub(super) fn stored_pages(equal: &Option<EqualPages>, logical_pages: u32) -> u3
 }
 
 /// Adds the features that `dedup` requires of an FTL with victim and placement policies. Returns an error if a setting
-/// that both have
-/// differs between them.
+/// that both have differs between them.
 pub(super) fn add_features(
     dedup: &DedupConfig,
     placement: &PlacementConfig,

@@ -143,8 +143,7 @@ impl Features {
     }
 
     /// Drops optional features that conflict with others, and refuses conflicts between required features. Errors name the
-    /// key of the layer
-    /// at `layer_key`.
+    /// key of the layer at `layer_key`.
     pub fn check(&mut self, layer_key: &str) -> Result<(), ConfigError> {
         let refused = |feature: &str| refusals::between(feature, |other| self.has(other));
         let impossible: Vec<&str> = self

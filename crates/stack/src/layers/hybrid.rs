@@ -55,8 +55,7 @@ pub struct LogBlockKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_deferred: Option<u32>,
     /// Timed mode: in idle time log blocks are merged until this many are free, above `free_blocks_low`. By default idle
-    /// time is not
-    /// used.
+    /// time is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_idle: Option<u32>,
 }

@@ -55,8 +55,7 @@ pub struct SegmentKeys {
     /// 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_hint: Option<u16>,
-    /// Fraction of the layer below that this log keeps in reserve, (T - U)
-    /// T; default 0.1.
+    /// Fraction of the layer below that this log keeps in reserve, (T - U) / T; default 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
     /// Trims of cleaned segments on the layer below; default true.

@@ -15,8 +15,7 @@ use wearwell_engine::log::{BoxedLayer, LsmConfig};
 #[serde(default)]
 pub struct TreeKeys {
     /// Fraction of the layer below that is kept for overlapping runs and for merging; default: the smallest with which the tree
-    /// never runs
-    /// out of space.
+    /// never runs out of space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
     /// Trims of merged tables on the layer below; default true.

@@ -1,6 +1,5 @@
 //! Common parts of FTLs that map pages and keep their tables in flash. Each FTL is a preset of the same settings, and any setting
-//! may be
-//! overridden.
+//! may be overridden.
 
 use super::equal_pages;
 use super::features::Features;
@@ -100,7 +99,7 @@ pub struct Published {
     pub checkpoints: bool,
 }
 
-/// Variant of the FTL.
+/// Variant of an FTL with its mapping table in flash.
 pub trait PagedDesign: Clone + Debug + Default + PartialEq {
     /// Name, help and source.
     const ENTRY: Entry;
@@ -124,8 +123,7 @@ pub struct Paged<D> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_share: Option<f64>,
     /// True if a write to a page that is not cached first reads its translation page, so that the page's old copy is known to be
-    /// invalid at
-    /// once; default true for dftl and mu_ftl.
+    /// invalid at once; default true for dftl and mu_ftl.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eager: Option<bool>,
     /// Directory of translation pages; default `tree` for mu_ftl and ib_ftl, else `global`.
@@ -140,10 +138,8 @@ pub struct Paged<D> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validity: Option<ValidityConfig>,
     /// Blocks whose number of valid pages is held in RAM (block validity counters, BVC, in the paper): `full`, all blocks
-    /// (default);
-    /// `sampled`, a fraction of them; `none`. With `sampled` and `none` the validity store, which must be in flash, is queried for
-    /// some
-    /// random blocks for each victim, and the victim policy sees only blocks with known numbers.
+    /// (default); `sampled`, a fraction of them; `none`. With `sampled` and `none` the validity store, which must be in flash, is
+    /// queried for some random blocks for each victim, and the victim policy sees only blocks with known numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<HeldCounters>,
     /// counters = "sampled": fraction of the blocks whose number is held, above 0 and at most 1; default 0.05.
@@ -168,8 +164,7 @@ pub struct Paged<D> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<DirtyEntries>,
     /// durability = "deferred": true if recovery ignores pages that are older than their translation page, so that trimmed data
-    /// does not
-    /// reappear; default true. The paper does not do this.
+    /// does not reappear; default true. The paper does not do this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dated: Option<bool>,
     #[serde(skip)]
@@ -191,8 +186,7 @@ pub struct PolicyKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_share_low: Option<f64>,
     /// While a log above cleans, cleaning starts only at this many erased blocks; below `free_blocks_low`. By default cleaning is
-    /// not
-    /// deferred.
+    /// not deferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_deferred: Option<u32>,
     /// Timed mode: in idle time blocks are cleaned until this many are erased, above `free_blocks_low`. By default idle time is not
@@ -397,8 +391,7 @@ impl<D: PagedDesign> Paged<D> {
 }
 
 /// Returns the bytes that simulating an FTL takes in addition to the tables of a log, to refuse drives that would not fit:
-/// spare-area
-/// records, the table in flash, block states, and cached entries with their lists.
+/// spare-area records, the table in flash, block states, and cached entries with their lists.
 pub(super) fn memory_bytes(device: &ResolvedDevice, cache_entries: u32) -> u64 {
     let geometry = &device.geometry;
     let (pages, blocks) = (geometry.pages(), u64::from(geometry.blocks()));

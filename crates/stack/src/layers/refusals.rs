@@ -15,8 +15,7 @@ pub struct Refusal {
 }
 
 /// Defines a row against a block directory. A block directory is exact only under two conditions: a page's block is the
-/// one that was open
-/// when the page was last written or moved, and no feature needs the position or the owner of a page.
+/// one that was open when the page was last written or moved, and no feature needs the position or the owner of a page.
 macro_rules! only_page {
     ($with:literal, $called:literal) => {
         Refusal {

@@ -34,8 +34,7 @@ pub struct StoreKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_share_low: Option<f64>,
     /// free_pool: cleaning stops at this many erased blocks. Default `free_blocks_low`; cleaning then stops after any victim as soon
-    /// as
-    /// the host has room again.
+    /// as the host has room again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_high: Option<u32>,
     /// free_pool: while a log above cleans, cleaning starts only at this many erased blocks, one victim at a time; below
@@ -43,8 +42,7 @@ pub struct StoreKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_deferred: Option<u32>,
     /// free_pool, timed mode: in idle time blocks are cleaned until this many are erased, at least `free_blocks_high`. By default idle
-    /// time
-    /// is not used.
+    /// time is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_idle: Option<u32>,
     /// Order in which the live pages of a victim are copied, if the open block has no room for all of them.

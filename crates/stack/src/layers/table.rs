@@ -40,8 +40,7 @@ struct Tagged<'a, K: Serialize> {
 }
 
 /// Writes a layer: the keys before those of its kind, the keys of its kind, and the keys after them. The name of the
-/// log-structured
-/// store, the default, is left out.
+/// log-structured store, the default, is left out.
 pub(super) fn write<K: Kind, S: Serializer>(
     before: impl Serialize,
     kind: &KindConfig<K>,

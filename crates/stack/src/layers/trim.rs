@@ -25,8 +25,7 @@ pub struct TrimTable {
     #[serde(default)]
     pub unit: TrimUnitKind,
     /// Trims are delayed until this much more was written to the layer below; trims of segments that were rewritten by
-    /// then are
-    /// dropped.
+    /// then are dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<ByteSize>,
     /// Trims are collected until this many are pending, and then sent together; default 1.

@@ -27,8 +27,7 @@ pub struct FtlResult {
     pub spare_reads: BTreeMap<String, u64>,
     /// Pages that the FTL read for itself: all reads except those that the host requested.
     pub internal_reads: u64,
-    /// (pages written + internal reads
-    /// delta) over incoming pages (GeckoFTL, section 5); `None` without writes.
+    /// (pages written + internal reads / delta) over incoming pages (GeckoFTL, section 5); `None` without writes.
     pub write_amplification_with_reads: Option<f64>,
     /// Ratio of the time to program a page to the time to read a page.
     pub delta: f64,

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use wearwell_engine::layer::Reports;
 
 /// Snapshot of what the layers and the flash reported at one moment. Results are computed from the snapshot only on request, so
-/// that
-/// the stack need not wait for the computation.
+/// that the stack need not wait for the computation.
 #[derive(Clone)]
 pub struct Look {
     about: Arc<About>,

@@ -67,8 +67,7 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerResult>,
     /// Results of the part named by `top`, if the program that ran the scenario put one on the stack and it did the
-    /// writing.
-    /// Their form depends on that part.
+    /// writing. Their form depends on that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<Value>,
     /// The time series, from the fresh drive on.
@@ -448,8 +447,7 @@ fn is_zero(count: &u64) -> bool {
 pub struct Lifetime {
     /// Program/erase cycles that a block endures.
     pub endurance_cycles: u32,
-    /// Bytes the host can write with even wear, `physical bytes x cycles
-    /// write amplification`, in units of 10^12 bytes.
+    /// Bytes the host can write with even wear, `physical bytes x cycles / write amplification`, in units of 10^12 bytes.
     pub tbw: f64,
     /// Bytes the host can write until the first block wears out, if wear stays as uneven as it was since the drive was new.
     pub tbw_first_block: Option<f64>,

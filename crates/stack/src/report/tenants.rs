@@ -19,8 +19,7 @@ pub(super) fn moved_pages(before: &LayerReport, after: &LayerReport) -> Vec<Vec<
 }
 
 /// Returns the layer that moves the pages of the users of `at` and distinguishes the users. This is `at` itself or, if `at` does not
-/// clean,
-/// the layer below if it has no other users.
+/// clean, the layer below if it has no other users.
 fn mover(tree: &Tree, at: usize, layers: &[LayerReport]) -> Option<usize> {
     let mut at = at;
     while layers[at].moved_pages.is_empty() {

@@ -8,8 +8,7 @@ use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, PageRun};
 
 /// Applies a batch to a layer and counts the pages. The layer gets the writes of consecutive runs in one call if `may_join`, unless the
-/// layer
-/// needs the boundaries of requests.
+/// layer needs the boundaries of requests.
 pub(super) fn apply<P: RunPayload>(
     layer: &mut dyn Layer<P>,
     batch: &PageBatch,

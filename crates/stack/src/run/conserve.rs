@@ -15,8 +15,7 @@ struct Boundary<'a> {
 }
 
 /// Compares what each log and each tenant sent with what its layer or partition received, and what the FTL sent with
-/// what the flash
-/// received.
+/// what the flash received.
 ///
 /// A drive that fails in the middle of a run of pages may have received pages that the layer above does not count as
 /// sent.

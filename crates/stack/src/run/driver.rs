@@ -216,8 +216,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     }
 
     /// True if each of several tenants has overwritten its space once. Before that, a tenant with a low rate still has the layout
-    /// of
-    /// the fill, and the other tenants may look steady without it.
+    /// of the fill, and the other tenants may look steady without it.
     fn all_have_overwritten(&self) -> bool {
         self.tenants.len() == 1 || self.tenants.iter().all(Tenant::has_overwritten)
     }
@@ -381,8 +380,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     }
 
     /// Handles an error of tenant `at`, which had written `before` pages. At the end of the drive's life, counts the pages that
-    /// the stack accepted;
-    /// otherwise returns the error.
+    /// the stack accepted; otherwise returns the error.
     #[cold]
     fn outlive(&mut self, at: usize, before: u64, error: LayerError) -> Result<(), RunError> {
         if !error.is_end_of_life() {

@@ -28,8 +28,7 @@ const LARGE_DRIVE_PAGES: u64 = 1 << 24;
 const HALVINGS: u32 = 5;
 
 /// Sizes the drive of `scenario` to fit its traces, if `device.fit` asks for it: computes the capacity, and the address
-/// rules that go
-/// with it. With several tenants, each tenant with a trace gets as many pages as its trace touches.
+/// rules that go with it. With several tenants, each tenant with a trace gets as many pages as its trace touches.
 ///
 /// Reads each trace once. The extent is stored in `device.fit`, so that the scenario needs no second search.
 ///
@@ -156,8 +155,7 @@ impl Fitting<'_> {
     }
 
     /// Resolves the scenario with a drive of `pages` logical pages. Also returns the trace with the largest relative
-    /// shortage of pages, if
-    /// any trace does not fit. Fails if the drive cannot be built.
+    /// shortage of pages, if any trace does not fit. Fails if the drive cannot be built.
     fn tried(&self, pages: u64) -> Result<(Option<Short>, Scenario), RunError> {
         let mut scenario = self.scenario.clone();
         let end_page = self.extents.iter().flatten().map(|extent| extent.end_page).max().unwrap_or(0);

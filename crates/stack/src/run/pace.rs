@@ -71,8 +71,7 @@ impl Pace {
     }
 
     /// Puts the next request of the only tenant into `batch`, which is left empty at the end of a pass, and returns its arrival time.
-    /// Draws
-    /// later requests before their turn, but only requests that the next `pages` pages would draw anyway, and none of the next
+    /// Draws later requests before their turn, but only requests that the next `pages` pages would draw anyway, and none of the next
     /// pass.
     pub fn next_of_many<P: RunPayload>(
         &mut self,
@@ -140,8 +139,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Dispatches the write of a page in a closed loop; the caller then has the layer execute it, and calls
-    /// [`Self::serve_write`].
+    /// Dispatches the write of a page in a closed loop; the caller then has the layer execute it, and calls [`Self::serve_write`].
     #[inline]
     pub fn take_write(&mut self) {
         self.clock.next_dispatch(Op::Write, 1, 0);
@@ -185,8 +183,8 @@ impl Pace {
         Ok((at, due_ns))
     }
 
-    /// Dispatches the request of `batch`, which arrives at `due_ns`; until then the layer may use idle time. The caller then
-    /// has the layer execute it, and calls [`Self::serve`].
+    /// Dispatches the request of `batch`, which arrives at `due_ns`; until then the layer may use idle time. The caller then has the
+    /// layer execute it, and calls [`Self::serve`].
     pub fn take<P: RunPayload>(
         &mut self,
         layer: &mut dyn Layer<P>,

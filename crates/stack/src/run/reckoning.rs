@@ -12,9 +12,8 @@ const HARDLY: u64 = 100;
 /// Page counts that measure the length of a run.
 ///
 /// The length of a run is normally its written pages, because writes wear the drive and determine amplification. A run that
-/// only reads
-/// would never end. In timed mode its length is the requested pages, because it still has response times; otherwise it is an
-/// error.
+/// only reads would never end. In timed mode its length is the requested pages, because it still has response times; otherwise
+/// it is an error.
 #[derive(Debug, Default)]
 pub(super) struct Reckoning {
     /// Pages written before the workload began.

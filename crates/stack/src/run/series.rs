@@ -21,8 +21,7 @@ impl Series {
     }
 
     /// Ends the current window and begins the next. In the window the host wrote `window_host_pages`, at least one, out of
-    /// `host_pages` since
-    /// the drive was new.
+    /// `host_pages` since the drive was new.
     pub fn end_window(
         &mut self,
         phase: Phase,

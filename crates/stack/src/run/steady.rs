@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Number of batches into which the measured windows are grouped. Twenty is the usual compromise between
-/// independent batches and a usable number of them (Law and Kelton, Simulation Modeling and Analysis, 9.5.3).
+/// Number of batches into which the measured windows are grouped. Twenty is the usual compromise between independent
+/// batches and a usable number of them (Law and Kelton, Simulation Modeling and Analysis, 9.5.3).
 const BATCHES: usize = 20;
 
 /// Fewest windows in the second half of the warm-up for the steady-state test.
@@ -55,8 +55,8 @@ pub fn ci95_half_width(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of
-/// their mean; `None` with too few windows.
+/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of their
+/// mean; `None` with too few windows.
 pub fn drift(windows: &[f64]) -> Option<f64> {
     if windows.len() < FEWEST_WINDOWS {
         return None;
@@ -74,8 +74,7 @@ pub fn drift(windows: &[f64]) -> Option<f64> {
 /// True if the warm-up is long enough: the second half of `windows` drifts by at most `tolerance`.
 ///
 /// Half of the whole history, not a fixed number of windows: a slow approach to the steady state, as with cold data that
-/// is
-/// rarely overwritten, drifts little over any fixed interval but not over half of its own length.
+/// is rarely overwritten, drifts little over any fixed interval but not over half of its own length.
 pub fn is_steady(windows: &[f64], tolerance: f64) -> bool {
     drift(&windows[windows.len() / 2..]).is_some_and(|drift| drift.abs() <= tolerance)
 }

@@ -47,8 +47,7 @@ impl Tenant {
 /// Returns the tenant that is furthest behind its rate; the first one of equals.
 ///
 /// The choice depends on the pages written so far and not on the boundaries of batches. A turn is one request, so no
-/// tenant
-/// gets ahead of its rate by more than its longest request.
+/// tenant gets ahead of its rate by more than its longest request.
 pub(super) fn next(tenants: &[Tenant]) -> usize {
     let served = tenants.iter().map(Tenant::served).enumerate();
     served.min_by(|(_, a), (_, b)| a.total_cmp(b)).expect("a run has a tenant").0

@@ -21,8 +21,7 @@ pub trait Looker {
     fn begin(&mut self, resolved: &ResolvedScenario) -> Result<(), ConfigError>;
 
     /// Receives the effects of a request (during the fill: of a batch of them) on the media, each with the number of its layer
-    /// in
-    /// [`ResolvedScenario::tree`]; returns whether to continue.
+    /// in [`ResolvedScenario::tree`]; returns whether to continue.
     fn look(&mut self, phase: Phase, seen: Vec<(usize, Seen)>) -> ControlFlow<()>;
 }
 

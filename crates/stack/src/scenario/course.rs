@@ -38,16 +38,14 @@ pub enum Fill {
 #[serde(deny_unknown_fields)]
 pub struct Measure {
     /// Drive writes before measuring, rounded up to whole windows; for a trace, to whole passes. If not given, the run warms
-    /// up until it is
-    /// steady.
+    /// up until it is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<f64>,
     /// Limit of the warm-up, in drive writes: a run that is still unsteady is then measured anyway, with a warning.
     #[serde(default = "default_max_warm_up")]
     pub max_warm_up: f64,
     /// Tolerance of the steady-state test. A run is steady if the fitted line of write amplification changes by at most this
-    /// fraction
-    /// over the second half of the warm-up so far; a trace, if its last three passes differ by at most this fraction.
+    /// fraction over the second half of the warm-up so far; a trace, if its last three passes differ by at most this fraction.
     #[serde(default = "default_tolerance")]
     pub tolerance: f64,
     /// Drive writes to measure, rounded up to whole windows; for a trace, to whole passes as well.
@@ -141,8 +139,7 @@ pub(crate) fn check(
 const MOST_PAGES: f64 = 1e15;
 
 /// Refuses lengths that do not suit a drive with `logical_pages` pages: phases longer than any feasible run, and windows of
-/// less than a
-/// page.
+/// less than a page.
 pub(crate) fn check_pages(
     measure: &Measure,
     precondition: &Precondition,

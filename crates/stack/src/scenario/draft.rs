@@ -51,8 +51,7 @@ struct Source {
 }
 
 /// Gives the scenario of an old result the meaning that it had when the result was written. A result names every choice, so a choice
-/// that is
-/// not named did not exist then, and every run behaved alike.
+/// that is not named did not exist then, and every run behaved alike.
 fn as_it_was(scenario: &mut Value) {
     if let Some(timing) = scenario.get_mut("timing").and_then(Value::as_object_mut) {
         timing.entry("striping").or_insert("block".into());
@@ -159,8 +158,7 @@ impl Draft {
     /// Sets `key`, a path such as `ftl.victim.choices` or `log[0].segment_size`.
     ///
     /// Removes keys of the file that express the same setting, such as another measure of spare space. If one kind of policy or
-    /// workload
-    /// replaces another, the settings of the replaced kind are removed too.
+    /// workload replaces another, the settings of the replaced kind are removed too.
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), DraftError> {
         let key = Key::parse(key).map_err(|problem| by_hand(key, problem))?;
         self.drop_rivals(&key);
@@ -185,8 +183,7 @@ impl Draft {
     }
 
     /// Takes over from `fitted`, the same scenario, the size of a drive that fits its traces, so that later steps need not read the
-    /// traces
-    /// for it.
+    /// traces for it.
     ///
     /// # Errors
     /// None, if `fitted` is the same scenario.

@@ -18,26 +18,22 @@ pub struct PowerConfig {
     /// True to cut the power at the end of the run and recover the FTL from its flash.
     pub at_end: bool,
     /// Power is cut each time this many operations (programs of pages and erases of blocks) have run while measuring. After each
-    /// cut
-    /// all acknowledged data is read back. Give one of `every`, `random` and `at_operation`.
+    /// cut all acknowledged data is read back. Give one of `every`, `random` and `at_operation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub every: Option<u64>,
     /// Maximum number of power cuts at random operations. Their positions are drawn from a range as long as the number of host
-    /// pages written
-    /// while measuring.
+    /// pages written while measuring.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub random: Option<u64>,
     /// Operations at which power is cut, counted from 0 since the drive was new, separated by commas: `"4711"` cuts before
-    /// operation
-    /// 4711, `"4711t"` in the middle of it.
+    /// operation 4711, `"4711t"` in the middle of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_operation: Option<String>,
     /// Probability that a recovery is itself cut, 0 to below 1.
     pub recovery_cut_probability: f64,
-    /// Probability that power is cut again within 64 operations after a recovery, with nothing read back in between, 0 to below
-    /// 1.
+    /// Probability that power is cut again within 64 operations after a recovery, with nothing read back in between, 0 to below 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut_again_probability: f64,
     /// Microseconds to read a page; default from `timing` or the preset, else 100.

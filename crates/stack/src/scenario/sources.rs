@@ -53,8 +53,7 @@ pub struct TraceConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// Options of the format, see `wearwell trace formats`. With the option `columns` the trace is read as a table: `wearwell
-    /// trace
-    /// columns` suggests values.
+    /// trace columns` suggests values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// True to count unreadable lines and continue, instead of stopping at the first.
@@ -119,8 +118,8 @@ pub enum VolumeRule {
     /// A second volume is an error.
     #[default]
     Single,
-    /// Volumes lie side by side in the order of their numbers, each as large as its highest address; their
-    /// requests stay interleaved as in the trace. Reads the trace one extra time beforehand.
+    /// Volumes lie side by side in the order of their numbers, each as large as its highest address; their requests stay
+    /// interleaved as in the trace. Reads the trace one extra time beforehand.
     SideBySide,
     /// All volumes use the same addresses.
     Overlay,
@@ -135,8 +134,7 @@ pub enum AddressRule {
     Direct,
     /// Addresses modulo the device's size.
     Wrap,
-    /// Addresses scaled linearly from the trace's address span to the device. Reads the trace one extra time
-    /// beforehand.
+    /// Addresses scaled linearly from the trace's address span to the device. Reads the trace one extra time beforehand.
     Scale,
     /// Pages are numbered in the order in which they are first read or written; more pages than the device has is an error.
     /// Discards of pages without a number are skipped.

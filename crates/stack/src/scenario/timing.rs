@@ -43,8 +43,8 @@ pub struct TimingConfig {
     /// Microseconds from a page of cells to the die's register; default from the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_us: Option<f64>,
-    /// Microseconds to read the spare area of a page alone; default 1/32 of `read_us` (GeckoFTL, section 2). Flash that has to
-    /// sense the whole page for it takes `read_us`.
+    /// Microseconds to read the spare area of a page alone; default 1/32 of `read_us` (GeckoFTL, section 2). Flash that has to sense the
+    /// whole page for it takes `read_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_read_us: Option<f64>,
     /// Microseconds from the register to a page of cells; default from the preset.
@@ -79,48 +79,41 @@ pub struct TimingConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_us: Option<f64>,
     /// Planes on which the pages of a block lie: `block`, the planes of the block or superblock; or `drive`, page by page, all planes of
-    /// the
-    /// drive: first the planes of a die, then the next channel, way and die. Default `drive` with a preset and no explicit
+    /// the drive: first the planes of a die, then the next channel, way and die. Default `drive` with a preset and no explicit
     /// `superblock_blocks`, else `block`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub striping: Option<Striping>,
-    /// True if consecutive pages on different planes of a die are programmed, read and erased at once; default
-    /// true.
+    /// True if consecutive pages on different planes of a die are programmed, read and erased at once; default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multi_plane: Option<bool>,
     /// True if cleaning moves a page within its plane without a transfer over the channel; default false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copyback: Option<bool>,
     /// True if enough blocks are kept erased that no page waits for the erase of its own block, as in drives whose superblocks span all
-    /// dies;
-    /// erases then only keep their dies busy. Default true with `controller` as `drive`, else false.
+    /// dies; erases then only keep their dies busy. Default true with `controller` as `drive`, else false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erase_ahead: Option<bool>,
     /// Effect of cleaning on the write that triggers it: `foreground`, the write waits until cleaning has ended; `background`, cleaning
-    /// only
-    /// keeps dies and channels busy. Default `background` with `controller` as `drive`, else `foreground`.
+    /// only keeps dies and channels busy. Default `background` with `controller` as `drive`, else `foreground`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleaning: Option<Cleaning>,
     /// Model of the controller between the host and the flash: `ideal` takes no time except for the settings given below; `drive` has the
-    /// link,
-    /// controller and write buffer of the drive that the preset is modelled on. Default `drive` with such a preset, else `ideal`.
+    /// link, controller and write buffer of the drive that the preset is modelled on. Default `drive` with such a preset, else `ideal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
     /// Microseconds that the drive's controller works on each read, one request after another; default from the preset with `controller`
-    /// as
-    /// `drive`, else 0.
+    /// as `drive`, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller_read_us: Option<f64>,
     /// Microseconds that the drive's controller works on each write; default as for `controller_read_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller_write_us: Option<f64>,
     /// Capacity of the drive's RAM for written pages: a write completes once its pages are buffered. Default with `controller` as
-    /// `drive`: four
-    /// rows of flash pages on all planes, else no buffer.
+    /// `drive`: four rows of flash pages on all planes, else no buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_buffer: Option<ByteSize>,
-    /// Rate of the link to the host in megabytes (10^6 bytes) per second; default from the preset with `controller`
-    /// as `drive`, else the link takes no time.
+    /// Rate of the link to the host in megabytes (10^6 bytes) per second; default from the preset with `controller` as `drive`, else the
+    /// link takes no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_mb_per_s: Option<f64>,
     /// Number of hash engines, for deduplication; default 1.

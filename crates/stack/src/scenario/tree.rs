@@ -298,8 +298,7 @@ fn attach_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), Config
 /// Sets the pages of each user of the layer.
 ///
 /// A partition ends on a whole block (segment) of the layer if it is at least as large as one. If the shares add up to
-/// 1, the last
-/// partition ends with the layer.
+/// 1, the last partition ends with the layer.
 fn divide(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigError> {
     let TreeLayer { name, users, logical_pages, block_pages, .. } = tree.layers[at].clone();
     let wishes: Vec<(Option<f64>, Option<bool>)> = users

@@ -44,8 +44,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantConfig>,
     /// The part at the top of the stack that does the writing, in place of `workload`, `trace` and `tenant`: a file
-    /// system with its own
-    /// workload. Its form is defined by the program that runs the scenario, not by the engine.
+    /// system with its own workload. Its form is defined by the program that runs the scenario, not by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<serde_json::Map<String, serde_json::Value>>,
     /// Timed mode; without this table a run only counts pages.

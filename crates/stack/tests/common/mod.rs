@@ -38,8 +38,7 @@ pub fn root() -> PathBuf {
 }
 
 /// Compares a generated text with a file, whose path is relative to the root of the repository; with
-/// `WEARWELL_BLESS=1`,
-/// writes the file instead.
+/// `WEARWELL_BLESS=1`, writes the file instead.
 ///
 /// Renewing a golden file is a separate commit that explains the changed results.
 pub fn assert_holds(file: &str, generated: &str) {

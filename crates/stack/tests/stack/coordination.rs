@@ -1,5 +1,5 @@
-//! Coordination of layers: a setting has an effect on every drive or is refused, and a power cut at the end
-//! of a run does not change earlier counts.
+//! Coordination of layers: a setting has an effect on every drive or is refused, and a power cut at the end of a run does not
+//! change earlier counts.
 
 use crate::common::{root, run_text, scenario, try_run};
 use wearwell_stack::{LayerResult, RunResult, TenantResult};

@@ -75,10 +75,8 @@ fn written(metadata: &str, placement: &str, trace: &str) -> (f64, MetadataResult
 }
 
 /// Sectors that F2FS of Linux 6.1 wrote for such a file, from mount to sync, measured with User-mode Linux, `mkfs.f2fs` 1.15
-/// and fio.
-/// The only options are `active_logs` and, in the last three, `fastboot`: a checkpoint at each fsync with any number of logs,
-/// which
-/// contains the summaries of the three node segments.
+/// and fio. The only options are `active_logs` and, in the last three, `fastboot`: a checkpoint at each fsync with any number
+/// of logs, which contains the summaries of the three node segments.
 #[test]
 fn f2fs_model_writes_as_many_sectors_as_linux() {
     let fastboot = "{ preset = 'f2fs', own_streams = 1, on_flush = 'checkpoint', checkpoint_pages = 5 }";

@@ -10,8 +10,7 @@ use wearwell_stack::{Fit, RunResult, Scenario, TraceExtent, resolve};
 const PAGES: u64 = 300;
 
 /// A trace in Wearwell's CSV format that writes each of [`PAGES`] pages several times, with addresses `gap` pages apart and 1 ms
-/// between
-/// writes.
+/// between writes.
 struct Trace {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -96,8 +95,7 @@ fn layers_above_and_large_planes_make_a_larger_drive() {
 }
 
 /// With two tenants, each trace gets as many pages as it touches, by its tenant's share. The drive is at most one block larger
-/// than
-/// necessary.
+/// than necessary.
 #[test]
 fn traces_of_several_tenants_each_fit_their_partition() {
     let traces = [Trace::new(1), Trace::new(1000)];

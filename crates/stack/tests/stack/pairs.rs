@@ -1,6 +1,5 @@
 //! Every feature with every other: each pair runs, or is refused by a row of the table of refusals. The matrix in the
-//! documentation
-//! shows the outcomes.
+//! documentation shows the outcomes.
 
 mod asks;
 mod stacks;

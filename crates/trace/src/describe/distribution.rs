@@ -76,8 +76,8 @@ impl Values {
     /// Returns the distribution over all pages and the bounds of its percentiles, each value times `unit`; `None` without a value.
     ///
     /// Applies the adjustment called SHARDS-adj in the SHARDS paper: a surplus or lack of values in the sample comes from a few
-    /// pages that
-    /// are written very often, and therefore with small values. The lower end of the distribution is corrected by the difference.
+    /// pages that are written very often, and therefore with small values. The lower end of the distribution is corrected by the
+    /// difference.
     pub fn estimate(&self, expected: &Expected, unit: f64) -> Option<(Distribution, Vec<PercentileBounds>)> {
         if self.len() == 0 || expected.values < 1.0 {
             return None;

@@ -47,8 +47,7 @@ impl PageCounts {
     }
 
     /// Returns the counts of all pages, given counts of a sample at `rate`, or of all pages if `rate` is `None`. Reads and
-    /// writes touched
-    /// `read_pages` and `written_pages`, with repetitions, which are upper bounds.
+    /// writes touched `read_pages` and `written_pages`, with repetitions, which are upper bounds.
     pub fn of_all(self, rate: Option<SampleRate>, read_pages: u64, written_pages: u64) -> PageCounts {
         let Some(rate) = rate else { return self };
         let scaled = |pages: u64| rate.scaled(pages as f64);

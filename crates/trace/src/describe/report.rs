@@ -138,8 +138,8 @@ pub struct ReuseDescription {
     pub rewrites: u64,
     /// Page writes from one write of a page to its next, including the latter: 1 if it follows at once.
     pub interval_pages: Option<Distribution>,
-    /// Distinct other pages written between two writes of a page (the LRU stack distance of writes): 0 if the second write
-    /// follows at once.
+    /// Distinct other pages written between two writes of a page (the LRU stack distance of writes): 0 if the second write follows
+    /// at once.
     pub stack_distance_pages: Option<Distribution>,
 }
 
@@ -176,7 +176,7 @@ pub struct DuplicationDescription {
     pub unique: u64,
     /// `unique / pages`.
     pub unique_ratio: f64,
-    /// Fraction of these pages that are full of zeros.
+    /// Fraction of these pages that are full of zeros, `zero / pages`.
     pub zero_ratio: f64,
     /// Unit in which content was compared, bytes: the page size, or the digests' granularity if that is coarser.
     pub granularity_bytes: u64,

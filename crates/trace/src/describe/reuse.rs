@@ -53,8 +53,8 @@ impl LastWrites {
         self.next_slot + pages <= self.free.len().min(MAX_SLOTS)
     }
 
-    /// Records that `pages`, all of `group`, were written one after another, the first one after `clock` page writes;
-    /// returns the number of pages that had never been written.
+    /// Records that `pages`, all of `group`, were written one after another, the first one after `clock` page writes; returns the
+    /// number of pages that had never been written.
     #[inline]
     pub fn write(&mut self, clock: u64, group: usize, pages: &mut [Page]) -> usize {
         let first_slot = self.next_slot as Slot;
@@ -111,8 +111,8 @@ impl LastWrites {
         }
     }
 
-    /// Renumbers the used slots from 0 in their order, with room for `pages` more, after `clock` page writes;
-    /// returns a function from old to new slots.
+    /// Renumbers the used slots from 0 in their order, with room for `pages` more, after `clock` page writes; returns a function
+    /// from old to new slots.
     ///
     /// # Panics
     /// If the number of distinct pages written exceeds the number of slots.
@@ -133,8 +133,8 @@ impl LastWrites {
         move |slot| used_below(slot as usize) as Slot
     }
 
-    /// Returns distributions over all pages, estimated from a sample at `rate`, and the bounds of their percentiles;
-    /// `clock` counts the writes of all pages, sampled or not.
+    /// Returns distributions over all pages, estimated from a sample at `rate`, and the bounds of their percentiles; `clock`
+    /// counts the writes of all pages, sampled or not.
     pub fn estimate(
         &self,
         rate: SampleRate,

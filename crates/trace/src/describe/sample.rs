@@ -31,8 +31,7 @@ impl SampleRate {
     }
 
     /// Returns the relative standard error of an estimated number of pages, of which `count` were sampled. Each page is
-    /// sampled
-    /// independently, so their number is binomially distributed. `None` without a sampled page.
+    /// sampled independently, so their number is binomially distributed. `None` without a sampled page.
     pub fn relative_error(self, count: u64) -> Option<f64> {
         (count > 0).then(|| ((1.0 - self.0) / count as f64).sqrt())
     }

@@ -2,8 +2,7 @@
 //!
 //! Method of random groups (Wolter, Introduction to Variance Estimation, 2nd edition, 2007, chapter 2): the sampled pages fall
 //! into groups by their hash, and the differences between the groups show how much the sum over all groups depends on the
-//! choice
-//! of pages. The method needs no assumption about the distribution of writes over pages.
+//! choice of pages. The method needs no assumption about the distribution of writes over pages.
 
 /// Groups of sampled pages.
 pub const GROUPS: usize = 32;

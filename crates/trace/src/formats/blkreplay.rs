@@ -66,8 +66,7 @@ impl Blkreplay {
     }
 
     /// True if the text of the head begins again at `line`. Some published files contain the head twice, and so do
-    /// concatenated
-    /// loads.
+    /// concatenated loads.
     #[cold]
     fn begins_again(&mut self, line: &[u8]) -> bool {
         if is_header(line) {

@@ -247,8 +247,7 @@ impl Addresses {
     /// Appends a discard of those of the trace's `pages` that have a number.
     ///
     /// Pages that were neither read nor written get no number from a discard. Otherwise the discard of a whole disk before a file
-    /// system
-    /// is created on it would use up the drive's pages.
+    /// system is created on it would use up the drive's pages.
     fn append_numbered_trim(&mut self, batch: &mut PageBatch, hint: u16, pages: Range<u64>) {
         let mut runs = Runs::default();
         let mut numbered = 0;

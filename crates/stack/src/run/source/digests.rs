@@ -74,8 +74,7 @@ impl Digests {
     }
 
     /// Returns the content of page `page` of the trace after the request: the digest if the digests cover the page
-    /// exactly, otherwise a unique
-    /// content.
+    /// exactly, otherwise a unique content.
     pub fn content(&mut self, request: &Digested<'_>, page: u64) -> Content {
         let known = self.usable(request).is_ok().then(|| self.digest(request, page)).flatten();
         let (number, salt) = match known {

@@ -43,8 +43,7 @@ pub struct Position {
 
 impl MappedTrace {
     /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the position; returns
-    /// false if the
-    /// pass ended first. If one page is wanted, appends exactly one request.
+    /// false if the pass ended first. If one page is wanted, appends exactly one request.
     pub fn fill(&self, position: &mut Position, batch: &mut PageBatch, pages: usize) -> bool {
         let wanted = batch.pages.len() + pages;
         while batch.pages.len() < wanted {

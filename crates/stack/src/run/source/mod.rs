@@ -1,8 +1,7 @@
 //! Sources of operations for a stack: an endless synthetic workload, or a trace replayed in a loop.
 //!
 //! A source may know more than operations: the content of each page, and the arrival time of each request. It provides only what
-//! the
-//! run [`Wants`], so that a counting run does not pay for the rest.
+//! the run [`Wants`], so that a counting run does not pay for the rest.
 
 mod addresses;
 mod clock;
@@ -83,8 +82,7 @@ pub(crate) trait Source: Send {
     }
 
     /// Returns the arrival time of the last request appended, ns since time 0 of the first request (synthetic: since the start of
-    /// the
-    /// clock); never decreases. `None` for a source without times, before its first request, and if the run needs no times.
+    /// the clock); never decreases. `None` for a source without times, before its first request, and if the run needs no times.
     fn arrival_ns(&self) -> Option<u64> {
         None
     }

@@ -9,8 +9,7 @@ pub struct Ask {
     /// Name of the feature.
     pub name: &'static str,
     /// Variants of the request, in TOML; the first variant compatible with the other feature is used. `AT` stands for the
-    /// layer:
-    /// `ftl`, or `log` on it; `upper` is on top of both.
+    /// layer: `ftl`, or `log` on it; `upper` is on top of both.
     pub ways: &'static [&'static str],
     /// Setting that the feature needs to have an effect, unless the other feature sets it otherwise.
     pub companion: &'static str,
