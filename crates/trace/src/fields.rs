@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_cut_at_commas_and_blanks() {
+    fn columns_are_split_at_commas_and_blanks() {
         let mut commas = Fields::commas(b"1, 2,,x");
         assert_eq!(commas.u64("a").unwrap(), 1);
         assert_eq!(commas.u32("b").unwrap(), 2);

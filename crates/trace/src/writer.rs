@@ -23,9 +23,9 @@ const PIECE_BYTES: usize = 1 << 18;
 pub struct Written {
     /// Requests written.
     pub requests: u64,
-    /// Requests left out because the format cannot hold them.
+    /// Requests omitted because the format cannot hold them.
     pub dropped: u64,
-    /// Reason why the first of them was left out.
+    /// Reason why the first of them was omitted.
     pub first_dropped: Option<String>,
 }
 

@@ -79,7 +79,7 @@ mod tests {
     const CAPACITY: u64 = 1_920_000_000_000;
 
     #[test]
-    fn any_two_of_three_give_the_third() {
+    fn third_figure_follows_from_any_two() {
         let of = |tbw, dwpd, years| Rating::of(CAPACITY, tbw, dwpd, years).unwrap().unwrap();
         let near = |value: Option<f64>, expected: f64| (value.unwrap() / expected - 1.0).abs() < 1e-12;
         assert!(near(Some(of(None, Some(1.0), Some(5.0)).tbw), 3504.0));

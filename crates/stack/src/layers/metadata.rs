@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_their_key() {
+    fn invalid_settings_are_refused_by_key() {
         let problem = |text: &str| layout(text).expect_err("a mistake");
         assert!(problem("metadata = 'f3fs'").contains("there are f2fs"));
         assert!(problem("metadata = { sumary = 'area' }").contains("sumary"));

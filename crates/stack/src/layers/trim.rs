@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_their_key() {
+    fn invalid_settings_are_refused_by_key() {
         let problem = |text: &str| rule(text).expect_err("a mistake");
         assert!(problem("trim = 'yes'").contains("true, false, or a table"));
         assert!(problem("trim = { unit = 'block' }").contains("segment"));

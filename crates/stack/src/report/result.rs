@@ -22,7 +22,7 @@ use wearwell_engine::timing::TimingReport;
 pub struct RunResult {
     /// Version of Wearwell.
     pub version: String,
-    /// `counting`: pages are counted, time is not simulated.
+    /// Mode of the run: `counting` if only pages are counted, `timed` if time is simulated.
     pub mode: String,
     /// The scenario with every default filled in; run it to repeat the result.
     pub scenario: Scenario,

@@ -18,7 +18,7 @@ fn dedup_of(result: &RunResult) -> &DedupReport {
 }
 
 #[test]
-fn every_kind_adds_up_and_saves_erases() {
+fn every_dedup_kind_conserves_counts_and_saves_erases() {
     let none = run_text(&format!("{DRIVE}{LOAD}{MEASURE}"));
     assert!(none.layers[0].dedup.is_none());
     for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
@@ -51,7 +51,7 @@ fn run_on(ftl: &str, dedup: &str, more: &str) -> RunResult {
 }
 
 #[test]
-fn every_kind_adds_up_on_every_ftl() {
+fn every_dedup_kind_conserves_counts_on_every_ftl() {
     for ftl in PAGED.into_iter().chain(HYBRIDS) {
         let none = run_on(ftl, "", "");
         for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
@@ -232,7 +232,7 @@ fn deduplication_works_below_a_log_and_for_several_tenants() {
 }
 
 #[test]
-fn a_trace_with_digests_needs_no_content() {
+fn trace_with_digests_needs_no_content() {
     let sample = root().join("traces/samples/fiu.blkparse").display().to_string();
     let text = |more: &str| {
         format!(

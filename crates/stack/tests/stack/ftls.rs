@@ -146,7 +146,7 @@ fn tenants_share_every_ftl() {
 }
 
 #[test]
-fn time_changes_no_counts() {
+fn timed_mode_changes_no_counts() {
     let times = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n";
     for name in FTLS {
         let plain = run_text(&alone(name));

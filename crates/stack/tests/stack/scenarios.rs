@@ -93,7 +93,7 @@ fn the_shipped_trace_replays_in_whole_passes() {
 }
 
 #[test]
-fn a_drive_lives_as_long_as_its_cycles_say() {
+fn measured_life_agrees_with_endurance_cycles() {
     // FIFO wears all blocks equally, so that many wear out together; the pool must have room for the pages of each.
     let roomy = SMALL.replace("0.15", "0.25");
     let result = run_text(&format!(

@@ -131,7 +131,7 @@ fn adds_up(result: &RunResult) {
 }
 
 #[test]
-fn every_tree_adds_up() {
+fn counts_of_every_tree_add_up() {
     for (what, stack) in STACKS {
         let result = run(stack);
         println!("{what}: {:?}", result.write_amplification);

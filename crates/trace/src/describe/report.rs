@@ -90,7 +90,7 @@ pub struct SampleErrors {
 /// Bounds of the true value of a percentile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PercentileBounds {
-    /// Percent of all values that do not exceed the percentile.
+    /// Percentage of values that do not exceed the percentile.
     pub percent: f64,
     /// Lower bound of the percentile.
     pub low: u64,

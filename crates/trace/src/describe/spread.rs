@@ -47,7 +47,7 @@ pub struct Spread {
     buckets: Vec<Groups>,
 }
 
-/// Returns the bucket of a value; values below 8 have one each.
+/// Returns the bucket of a value; each value below 8 has its own bucket.
 #[inline]
 fn bucket(value: u64) -> usize {
     let octave = (value | 1).ilog2();

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// `alibaba`.
+/// The `alibaba` format.
 pub static FORMAT: Format = Format {
     name: "alibaba",
     help: "Alibaba block traces 2020: CSV without header, bytes, microseconds",

@@ -12,7 +12,7 @@ pub const ACTION: OptionSpec = OptionSpec {
     default: Some("D"),
 };
 
-/// `blkparse`.
+/// The `blkparse` format.
 pub static FORMAT: Format = Format {
     name: "blkparse",
     help: "blkparse text: seconds, sectors, one kind of event (option action, default D)",
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_of_event_counts() {
+    fn only_events_of_the_configured_action_are_read() {
         let line = "  8,16   3        7     0.001795683  3557  C   R 4938888 + 256 [0]";
         assert_eq!(read("D", line), Ok(None));
         assert_eq!(read("C", line), Ok(Some((Op::Read, 4_938_888 * 512, 131_072))));

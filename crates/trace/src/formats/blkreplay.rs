@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const HEADER: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0";
 
-/// `blkreplay`.
+/// The `blkreplay` format.
 pub static FORMAT: Format = Format {
     name: "blkreplay",
     help: "blkreplay load: seconds, sectors, after free text and a line `start ; ...`",

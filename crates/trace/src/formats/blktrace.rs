@@ -26,7 +26,7 @@ mod category {
 /// Flag in the lower half of the action: the payload begins with a control group.
 const CONTROL_GROUP: u32 = 1 << 8;
 
-/// `blktrace`.
+/// The `blktrace` format.
 pub static FORMAT: Format = Format {
     name: "blktrace",
     help: "blktrace binary, per CPU or merged (blkparse -d): one kind of event (option action, default D)",
@@ -45,7 +45,7 @@ pub static FORMAT: Format = Format {
 };
 
 struct Blktrace {
-    /// Action number and category of the events that count.
+    /// Action number and category of the events that become requests.
     event: (u32, u32),
     devices: VolumesSeen,
     sequence: u32,

@@ -9,7 +9,7 @@ const SHORTEST_WAIT_US: u64 = 100;
 /// Name prefix of volume n, in logs that are written, and in logs that are read.
 const VOLUME_PREFIX: &str = "volume";
 
-/// `fio-iolog-v2`.
+/// The `fio-iolog-v2` format.
 pub static V2: Format = Format {
     name: "fio-iolog-v2",
     help: "fio version 2 iolog: bytes, no timestamps, only waits",
@@ -27,7 +27,7 @@ pub static V2: Format = Format {
     write: Some(|_| Box::new(Fio::new(Version::V2))),
 };
 
-/// `fio-iolog-v3`.
+/// The `fio-iolog-v3` format.
 pub static V3: Format = Format {
     name: "fio-iolog-v3",
     help: "fio version 3 iolog (fio 3.31 and later): microseconds, bytes",

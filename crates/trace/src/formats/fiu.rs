@@ -6,7 +6,7 @@ use crate::volumes::{VolumesSeen, device_numbers, device_volume};
 /// Hexadecimal digits of an MD5.
 const DIGEST_DIGITS: usize = 32;
 
-/// `fiu`.
+/// The `fiu` format.
 pub static FORMAT: Format = Format {
     name: "fiu",
     help: "FIU I/O deduplication (mail, web-vm): ns, sectors, one MD5 per 4096 bytes",
@@ -21,7 +21,7 @@ pub static FORMAT: Format = Format {
     write: Some(|_| Box::new(Fiu::new(4096))),
 };
 
-/// `fiu-homes`.
+/// The `fiu-homes` format.
 pub static HOMES: Format = Format {
     name: "fiu-homes",
     help: "FIU I/O deduplication (homes): as fiu, but one MD5 per 512 bytes, run together",

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// `mqsim`.
+/// The `mqsim` format.
 pub static FORMAT: Format = Format {
     name: "mqsim",
     help: "MQSim ASCII: sectors, 0 writes and 1 reads, time unit by option",
@@ -18,7 +18,7 @@ pub static FORMAT: Format = Format {
         text: None,
         default: Some("ns"),
     }],
-    detect: None, // five whole numbers
+    detect: None, // five whole numbers, as in other formats
     read: |settings| Lines::boxed(FiveNumbers::in_unit(settings.get("time_unit"))),
     write: Some(|settings| Box::new(FiveNumbers::in_unit(settings.get("time_unit")))),
 };

@@ -9,7 +9,7 @@ const TICK_NS: u64 = 100;
 /// Maximum number of disks of a host in our volume numbers.
 const DISKS_PER_HOST: u32 = 1 << 16;
 
-/// `msr`.
+/// The `msr` format.
 pub static FORMAT: Format = Format {
     name: "msr",
     help: "MSR Cambridge: CSV without header, Windows file times, bytes",

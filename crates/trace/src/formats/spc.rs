@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// `spc`.
+/// The `spc` format.
 pub static FORMAT: Format = Format {
     name: "spc",
     help: "SPC / UMass (Financial, WebSearch): application storage unit, block, bytes, R/W, seconds",

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const HEADER: &[u8] = b"Timestamp,Response,IOType,LUN,Offset,Size";
 
-/// `systor17`.
+/// The `systor17` format.
 pub static FORMAT: Format = Format {
     name: "systor17",
     help: "SYSTOR '17 virtual desktops: CSV with header, decimal seconds, bytes",

@@ -11,7 +11,7 @@ use crate::error::TraceError;
 use crate::input::Input;
 use crate::request::RequestBatch;
 
-/// Seconds in ns.
+/// Nanoseconds in a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Maximum number of requests held back for an open second: about 200 MB. The whole service stays far below.
@@ -20,7 +20,7 @@ const HELD_REQUESTS: usize = 4 << 20;
 /// Requests parsed at a time.
 const STEP_REQUESTS: usize = 4096;
 
-/// `tencent`.
+/// The `tencent` format.
 pub static FORMAT: Format = Format {
     name: "tencent",
     help: "Tencent CBS 2018: CSV without header, whole seconds, sectors, 0 reads and 1 writes",
@@ -32,7 +32,7 @@ pub static FORMAT: Format = Format {
     extensions: &["csv"],
     time_step_ns: SECOND_NS,
     options: &[],
-    detect: None, // five whole numbers
+    detect: None, // five whole numbers, as in other formats
     read: |_| Box::new(Spread::default()),
     write: Some(|_| Box::new(Tencent)),
 };

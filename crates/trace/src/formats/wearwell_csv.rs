@@ -9,7 +9,7 @@ const HEADER: &str = "time_ns,op,volume,offset_bytes,length_bytes,hint";
 /// Prefix, in the name of the last column, of the number of bytes covered by each digest.
 const DIGESTS: &str = ",digests_";
 
-/// `wearwell-csv`.
+/// The `wearwell-csv` format.
 pub static FORMAT: Format = Format {
     name: "wearwell-csv",
     help: "Wearwell's own CSV with header: nanoseconds, bytes, all operations, hints, digests",

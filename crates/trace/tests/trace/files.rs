@@ -57,7 +57,7 @@ fn unfinished_trace_is_removed() {
 }
 
 #[test]
-fn inexpressible_requests_are_counted_where_they_are_dropped() {
+fn inexpressible_requests_are_counted_if_dropped() {
     let mut batch = hundred();
     batch.offset_bytes[7] = 100;
     batch.op[8] = Op::Flush;

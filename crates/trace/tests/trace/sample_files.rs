@@ -40,7 +40,7 @@ fn every_format_has_its_sample() {
 }
 
 #[test]
-fn samples_are_read_as_described() {
+fn requests_of_samples_equal_the_description() {
     for sample in samples() {
         let format = find_format(sample.format).unwrap();
         let found = read_all(&mut open(path(&sample), &read_options(format)).unwrap(), 7).unwrap();
@@ -53,7 +53,7 @@ fn samples_are_read_as_described() {
 }
 
 #[test]
-fn digests_are_read_as_described() {
+fn digests_of_samples_equal_the_description() {
     let digests_of = |format: &str| {
         let sample = samples().into_iter().find(|sample| sample.format == format).unwrap();
         decode(&sample.content, &ReadOptions::named(format)).unwrap()
@@ -99,7 +99,7 @@ fn samples_survive_conversion_to_their_own_format_and_to_wearwell_csv() {
 }
 
 #[test]
-fn the_sample_workload_is_described_as_counted() {
+fn description_of_the_sample_workload_equals_known_counts() {
     let sample = samples().pop().unwrap();
     let mut reader = open(path(&sample), &ReadOptions::default()).unwrap();
     let found = describe(&mut reader, &DescribeOptions::default()).unwrap();

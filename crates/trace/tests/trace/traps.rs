@@ -94,7 +94,7 @@ fn seconds_of_tencent_traces_are_filled_evenly() {
 }
 
 #[test]
-fn a_second_of_tencent_traces_ends_two_seconds_later() {
+fn second_of_tencent_traces_is_complete_two_seconds_later() {
     // More requests than are parsed at a time, so that second 10 is returned before its last request is read.
     let text = "10,0,8,1,0\n".repeat(5000) + &"12,0,8,1,0\n".repeat(5000) + "10,0,8,1,0\n";
     let found = read("tencent", &text).unwrap();
@@ -129,7 +129,7 @@ fn fio_waits_move_the_clock_and_short_ones_do_not() {
 }
 
 #[test]
-fn the_digests_of_a_line_have_to_cover_its_length() {
+fn digests_of_a_line_must_cover_its_length() {
     let line =
         |size: u64, digests: usize| format!("1 2 p q {size} {size} W 6 0 {}\n", "0f".repeat(16 * digests));
     assert_eq!(read("fiu", &line(8, 1)).unwrap().len(), 1);
@@ -164,7 +164,7 @@ fn errors_name_file_line_column_found_and_expected() {
 }
 
 #[test]
-fn bad_lines_are_counted_where_they_are_skipped() {
+fn bad_lines_are_counted_if_skipped() {
     let text = "0,W,0,4096,1\nrubbish\n0,R,0,512,2\n0,W,0,0,3\n".to_owned() + &"x\n".repeat(10);
     let options = ReadOptions { skip_bad: true, ..ReadOptions::named("alibaba") };
     let mut reader = TraceReader::new("test", Cursor::new(text), &options).unwrap();
@@ -248,7 +248,7 @@ fn table(columns: &str, more: &[(&str, &str)], text: &str) -> Result<Vec<Request
 }
 
 #[test]
-fn tables_of_every_shape_are_the_same_requests() {
+fn tables_of_every_form_give_the_same_requests() {
     use Op::*;
     let wanted = [request(1500, Write, 3, 4096, 8192), request(2000, Read, 3, 0, 512)];
     type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
@@ -347,7 +347,7 @@ fn concatenated_tables_flushes_and_named_volumes_are_read() {
 }
 
 #[test]
-fn digests_of_tables_go_with_the_pieces_that_rows_are() {
+fn digests_of_tables_belong_to_the_pieces_of_a_request() {
     let digest = |digit: &str| digit.repeat(32);
     let row = |digits: &str| format!("1\tW\t8\t8192\tsome app\t{}\n", digest(digits));
     let text = row("a") + &row("b");

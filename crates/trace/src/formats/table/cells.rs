@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_cut_at_bytes_blanks_and_outside_of_quotes() {
+    fn rows_are_split_at_bytes_and_blanks_outside_of_quotes() {
         let comma = Separator::Byte(b',');
         assert_eq!(cells("1, W ,,x", comma), ["1", "W", "", "x"]);
         assert_eq!(cells("", comma), [""]);
@@ -192,7 +192,7 @@ mod tests {
         }
 
         #[test]
-        fn any_row_is_cut(row in proptest::collection::vec(any::<u8>(), 0..40), at in 0usize..5) {
+        fn any_row_is_split(row in proptest::collection::vec(any::<u8>(), 0..40), at in 0usize..5) {
             let mut cells = Cells::default();
             if cells.cut(&row, SEPARATORS[at].1) {
                 (0..cells.len() + 1).for_each(|at| assert!(cells.get(&row, at).len() <= row.len()));

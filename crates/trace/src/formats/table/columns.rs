@@ -236,7 +236,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn columns_by_name_and_number_with_units() {
+    fn columns_are_parsed_by_name_and_number_with_units() {
         let found =
             Columns::parse("time = ts:us, op=3:0=read/1=write ,offset=-2:sectors,size=len:KiB,volume=dev")
                 .unwrap();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_rows_and_pieces() {
+    fn constants_row_filters_and_pieces_are_parsed() {
         let found =
             Columns::parse("op==write,offset=1:1,size==4:KiB,where=2:D/Q,digest=7:4096,piece==4096").unwrap();
         assert_eq!((found.time.clone(), &found.op), (None, &OpColumn::Always(Op::Write)));
@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "((time|op|offset|size|where|digest|piece|x)=[a-z0-9=:/. -]{0,8},?){0,6}") {
+        fn any_text_is_parsed_or_refused(text in "((time|op|offset|size|where|digest|piece|x)=[a-z0-9=:/. -]{0,8},?){0,6}") {
             if let Err(problem) = Columns::parse(&text) {
                 prop_assert!(problem.len() < 1000);
             }

@@ -17,7 +17,7 @@ pub use guess::{ColumnGuess, TableGuess, guess_table};
 use row::{HeaderRule, Table};
 use write::TableWriter;
 
-/// `table`.
+/// The `table` format.
 pub static FORMAT: Format = Format {
     name: "table",
     help: "any table (CSV, blanks, tabs, ...) whose columns and units are named with `columns`",

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn times_in_every_unit() {
+    fn times_are_converted_from_every_unit() {
         assert_eq!(ns("s", "1484803046.187999857"), Some(1_484_803_046_187_999_857));
         assert_eq!(ns("s", "7.3902e-05"), Some(73_902));
         assert_eq!(ns("ms", "2.5"), Some(2_500_000));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_in_every_unit() {
+    fn bytes_are_converted_from_every_unit() {
         let unit = |name: &str| byte_unit(name).unwrap();
         assert_eq!(bytes(b"8", unit("sectors")), Some(4096));
         assert_eq!(bytes(b"0.5", unit("KiB")), Some(512));

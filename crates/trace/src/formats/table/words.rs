@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_named() {
+    fn unknown_words_are_refused_by_name() {
         for (text, named) in [("rw", "`rw`"), ("0=reed", "`reed`"), ("=read", "`=read`"), ("", "``")] {
             assert!(Words::parse(text).unwrap_err().contains(named), "{text}");
         }
