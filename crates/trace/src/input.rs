@@ -166,7 +166,7 @@ impl Input {
                 self.long_line.clear();
                 self.long_line.extend_from_slice(&self.window[self.start..self.start + 64]);
                 self.count += 1;
-                // Reported before its end is searched, which may never come.
+                // Returned before the end of the line is searched for, because there may be none.
                 self.in_long_line = true;
                 return Ok(Line::TooLong(&self.long_line));
             }

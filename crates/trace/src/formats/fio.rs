@@ -6,7 +6,8 @@ use crate::volumes::VolumeNames;
 /// Waits below this are ignored by fio, us.
 const SHORTEST_WAIT_US: u64 = 100;
 
-/// Name prefix of volume n, in logs that are written, and in logs that are read.
+/// Prefix of volume names: volume n is called `volume<n>` in logs that are written, and recognised in logs that are
+/// read.
 const VOLUME_PREFIX: &str = "volume";
 
 /// The `fio-iolog-v2` format.

@@ -170,8 +170,8 @@ fn duplication_agrees() {
         assert_eq!((found.pages, found.unique), (pages, unique), "{file}");
         assert_eq!(found.granularity_bytes, 4096);
     }
-    // 63 rows, 18 of them writes, have lost their digest to a process name with a tab in it; the published statistics of 1,607
-    // pages with 1,350 contents count the text in its place as one more content.
+    // 63 rows, 18 of them writes, have lost their digest to a process name with a tab in it. The published statistics, 1,607
+    // pages with 1,350 contents, count the text in place of the digest as one more content.
     let columns = "time=1:s,op=2,offset=3:512,size=4:bytes,digest=7:4096,piece==4096";
     let options = ReadOptions { skip_bad: true, ..ReadOptions::default().with("columns", columns) };
     let found = describe_file(&directory.join("phone-music-md5.txt.zst"), &options);

@@ -11,7 +11,7 @@ const STRETCH_PAGES: usize = 1 << 16;
 struct Stretch {
     pages: Vec<Lpn>,
     runs: Vec<PageRun>,
-    /// One past the last page of each request that has pages; rising.
+    /// One past the last page of each request that has pages, in ascending order.
     ends: Vec<u32>,
     /// Bad lines of the trace that were skipped up to here, since the beginning of the pass.
     skipped: u64,
@@ -127,7 +127,7 @@ impl Recorder {
         }
     }
 
-    /// Records the operations after `mark` in `batch`; returns the bytes of memory by which the trace grew, counted by stretches.
+    /// Records the operations after `mark` in `batch`; returns the memory of the stretches that this completed, in bytes.
     pub fn record(&mut self, batch: &PageBatch, mark: Mark) -> usize {
         let shift = |end: u32| (self.open.pages.len() + end as usize - mark.pages) as u32;
         // The last run before the mark may continue after it.
@@ -141,7 +141,7 @@ impl Recorder {
         if self.open.pages.len() < STRETCH_PAGES { 0 } else { self.close() }
     }
 
-    /// Notes the bad lines skipped up to here; returns the bytes by which the trace grew.
+    /// Notes the bad lines skipped up to here; returns the memory of the stretches that this completed, in bytes.
     pub fn skip(&mut self, skipped: u64) -> usize {
         if skipped == self.open.skipped {
             return 0;
@@ -151,7 +151,7 @@ impl Recorder {
         bytes
     }
 
-    /// Ends the stretch; returns its bytes.
+    /// Completes the stretch; returns its memory in bytes.
     fn close(&mut self) -> usize {
         let next = Stretch { skipped: self.open.skipped, ..Stretch::default() };
         let mut closed = std::mem::replace(&mut self.open, next);
@@ -163,7 +163,7 @@ impl Recorder {
         bytes
     }
 
-    /// Returns the whole trace, in which `skipped` bad lines were skipped, and the bytes by which it grew.
+    /// Returns the whole trace, in which `skipped` bad lines were skipped, and the memory of its last stretch in bytes.
     pub fn finish(mut self, skipped: u64) -> (MappedTrace, usize) {
         let bytes = self.close();
         self.trace.skipped = skipped;
