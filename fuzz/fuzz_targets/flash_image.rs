@@ -1,5 +1,5 @@
-//! Any spare area, and any page that an FTL is said to have written for itself: read or refused, never a panic; what was read is written again
-//! as it was.
+//! Arbitrary spare areas, and arbitrary pages that an FTL wrote for itself: accepted or refused, never a panic. Accepted input is encoded
+//! to the same bytes again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Anything that a client may say over NBD, haggling and requests: answered or hung up on, never a panic, nothing made ready for what a
-//! length only claims, and the drive is as it should be afterwards.
+//! Arbitrary input of an NBD client, negotiation and requests: the server answers or disconnects, never panics, and allocates nothing
+//! for a length that the client only claims. The drive is intact afterwards.
 #![no_main]
 
 #[path = "../../crates/serve/tests/serve/conversation.rs"]

@@ -1,7 +1,8 @@
-//! Any damage to an image of NVMFS: refused or borne, and put right by fsck; never a panic, always an end.
+//! Arbitrary damage to an image of NVMFS: refused or tolerated, and repaired by fsck; never a panic, and always
+//! terminates.
 //!
-//! The first byte chooses the image, the second the number of edits, of 13 bytes each: piece, byte within it, how, value.
-//! The rest are operations.
+//! The first byte chooses the image, the second the number of edits, of 13 bytes each: piece, byte within it, kind of
+//! edit, value. The rest are operations.
 #![no_main]
 
 #[allow(dead_code, unused_imports)]
@@ -27,7 +28,7 @@ use wearwell_nvmfs::placement::PlacementKind;
 const EDIT_BYTES: usize = 13;
 const MOST_OPS: usize = 50;
 
-/// An image, the first bytes of its pieces, and the pointers in it.
+/// An image, the first bytes of its pieces, and its pointers.
 type Whole = (image::Image, Vec<usize>, Vec<u64>);
 
 fn images() -> &'static [Whole] {
@@ -35,7 +36,7 @@ fn images() -> &'static [Whole] {
     IMAGES.get_or_init(|| {
         let with = [Checksums::None, Checksums::All];
         let kinds = PlacementKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]);
-        // Without checksums nothing but what it says stands between damage and those who use it.
+        // Without checksums only plausibility checks protect users from damage.
         let kinds =
             with.into_iter().flat_map(|with| kinds.clone().map(move |(kind, closed)| (kind, closed, with)));
         kinds

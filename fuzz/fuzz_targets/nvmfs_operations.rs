@@ -1,4 +1,4 @@
-//! Any operations on NVMFS, mounted anew now and then: it does what the model does.
+//! Arbitrary operations on NVMFS, with occasional remounts: results equal those of the model.
 //!
 //! Each operation is made of 8 numbers of 4 bytes.
 #![no_main]

@@ -1,4 +1,4 @@
-//! Any text as a SMART report: read or refused, and what is read can be worked with.
+//! Arbitrary text as a SMART report: accepted or refused, and an accepted report can be used.
 
 #![no_main]
 

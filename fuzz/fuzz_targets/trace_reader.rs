@@ -1,7 +1,7 @@
-//! Any bytes as a trace of any format: an error or requests, never a panic.
+//! Arbitrary bytes as a trace of any format: an error or requests, never a panic.
 //!
-//! The first byte chooses the format (the last choice lets the content decide), the second whether bad lines are
-//! skipped. `traces/samples`, each with two such bytes in front, make a good corpus.
+//! The first byte chooses the format (the last choice detects it from the content), the second whether bad lines are
+//! skipped. The files of `traces/samples`, each with two such bytes in front, make a good corpus.
 #![no_main]
 
 use std::io::Cursor;

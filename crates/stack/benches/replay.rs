@@ -1,17 +1,18 @@
-//! Cost of replaying a trace, beside a synthetic workload with the same drive, policies and request sizes.
+//! Cost of replaying a trace, compared with a synthetic workload with the same drive, policies and request sizes.
 //!
 //!     cargo bench --bench replay -- [--quick] [NAME…]
 //!
-//! Only the cases whose name contains one of the words. The trace is made here: 70 % writes; requests of 1, 2, 4 and 16 pages
-//! in equal shares, at places drawn uniformly. The synthetic workload draws the same. Each case is run in turn with its synthetic
-//! workload, several times; the medians are printed:
+//! Runs the cases whose name contains one of the words. The bench generates the trace: 70 % writes; requests of 1, 2, 4 and 16 pages in
+//! equal shares, at uniformly random addresses. The synthetic workload has the same distribution. Each case is run several times in
+//! turn with its synthetic workload; the medians are printed:
 //!
 //! - `ns/page` CPU time of the thread over the page programs of the flash.
 //! - `ratio` to the synthetic workload. The goal is at most 1.3; timed, at most 2.
-//! - `requests/s` requests of the trace a second of CPU time.
-//! - `bytes` memory of the decoded trace a request, at the end.
+//! - `requests/s` requests of the trace per second of CPU time.
+//! - `bytes` memory of the decoded trace per request, at the end.
 //!
-//! Times are CPU time of the thread that runs the drive, so that decoding in another thread is not in them; the last line has that.
+//! Times are CPU time of the thread that runs the drive, which excludes decoding in another thread; the last line has the decoding
+//! time.
 
 use cpu_time::{ProcessTime, ThreadTime};
 use std::fmt::Write as _;
@@ -33,11 +34,11 @@ struct Case {
     name: &'static str,
     /// Settings of the trace.
     trace: &'static str,
-    /// Settings of the synthetic workload besides request sizes.
+    /// Settings of the synthetic workload, except request sizes.
     synthetic: &'static str,
-    /// Settings of both runs, in front of all tables.
+    /// Settings of both runs, before all tables.
     top: &'static str,
-    /// Settings of the device besides its capacity.
+    /// Settings of the device, except its capacity.
     device: &'static str,
     /// Tables of both runs.
     tables: &'static str,
@@ -52,11 +53,11 @@ struct Case {
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     Plain,
-    /// One request of eight is a discard.
+    /// One request in eight is a discard.
     Trims,
-    /// Written pages have digests, each another one.
+    /// Written pages have distinct digests.
     Digests,
-    /// The drive is cut into four volumes.
+    /// The drive is divided into four volumes.
     Volumes,
 }
 
@@ -103,7 +104,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Numbers drawn by Marsaglia's xorshift.
+/// Random numbers from Marsaglia's xorshift.
 struct Draws(u64);
 
 impl Draws {
@@ -145,7 +146,8 @@ fn write_trace(path: &Path, content: Content, requests: u64, pages: u64) -> f64 
     written_pages as f64 / requests as f64
 }
 
-/// Scenario of a case on a drive of `capacity_pages` pages: the replay of `trace`, or the synthetic workload without one.
+/// Returns the scenario of a case on a drive of `capacity_pages` pages: the replay of `trace`, or the synthetic workload if it is
+/// `None`.
 fn scenario(case: &Case, trace: Option<&Path>, capacity_pages: u64, drive_writes: f64) -> Scenario {
     let fits = case.fit && trace.is_some();
     let capacity = match fits {
@@ -210,7 +212,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Reads the trace at `path` through: CPU nanoseconds a request of all threads, and bytes of memory a request.
+/// Reads the whole trace at `path`; returns CPU nanoseconds of all threads and bytes of memory, both per request.
 fn decode(path: &Path) -> (f64, f64) {
     let start = ProcessTime::now();
     let mut cursor = TraceCursor::open(path, &ReadOptions::default()).expect("a trace");

@@ -1,24 +1,24 @@
-//! What each further log on a stack costs, beside the FTL alone.
+//! Cost of each further log on a stack, compared with the FTL alone.
 //!
 //!     cargo bench --bench stack -- [--quick] [NAME…]
 //!
-//! Of the stacks only those whose name contains one of the words, and the FTL alone.
+//! Runs the stacks whose name contains one of the words, and the FTL alone.
 //!
-//! Runs the same workload on the FTL alone and on stacks of one, two and three logs upon it, in turns, and takes the
-//! median of each. How to read a line:
+//! Runs the same workload on the FTL alone and on stacks of one, two and three logs above it, in turns, and takes the
+//! median of each. Columns:
 //!
 //! - `pages` page writes of all layers together, host and cleaning, metadata included.
-//! - `ns/page` CPU time over these pages, with drawing the workload.
-//! - `above` what a page written by the logs costs, as a multiple of a page in the FTL alone: the time beyond that of the
+//! - `ns/page` CPU time over these pages, including the workload generator.
+//! - `above` cost of a page written by the logs, as a multiple of a page in the FTL alone: the time beyond that of the
 //!   FTL's pages, which cost as much as in the FTL alone, over the pages of the logs. The goal is at most 1.
 //!
-//! Times are CPU time of the thread. On a shared machine they wander by half, the ratios by a tenth.
+//! Times are CPU time of the thread. On a shared machine times vary by half, ratios by a tenth.
 
 use cpu_time::ThreadTime;
 use std::ops::ControlFlow;
 use wearwell_stack::{Progress, RunResult, Scenario, run};
 
-/// Logs on the FTL, and what is special about them.
+/// Stacks: number of logs on the FTL, and their special settings.
 const STACKS: &[(&str, usize, &str)] = &[
     ("FTL alone", 0, ""),
     ("1 log", 1, ""),
@@ -41,7 +41,7 @@ fn scenario(capacity: &str, logs: usize, special: &str) -> Scenario {
     toml::from_str(&text).expect("a scenario")
 }
 
-/// CPU nanoseconds of a run, page writes of all its layers, and of the FTL.
+/// Returns CPU nanoseconds of a run, page writes of all its layers, and page writes of the FTL.
 fn measure(scenario: &Scenario) -> (f64, f64, f64) {
     let start = ThreadTime::now();
     let result: RunResult = run(scenario, &mut |_: &Progress| ControlFlow::Continue(())).expect("a run");

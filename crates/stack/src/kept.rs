@@ -1,10 +1,11 @@
-//! Which drives come back from their flash alone, where it is kept outside of the simulation.
+//! Drives that can recover from their flash alone, if the flash is stored outside of the simulation.
 
 use crate::layers::Features;
 use crate::scenario::Scenario;
 use crate::scenario::resolve::ResolvedScenario;
 
-/// Why a drive with this feature does not come back from kept flash, besides what speaks against power cuts.
+/// Reason why a drive with each of these features cannot recover from stored flash. Features that rule out power cuts
+/// rule it out too.
 const REASONS: [(&str, &str); 6] = [
     ("under_layer", "a log above keeps its tables in RAM, and how it would find them again is not simulated"),
     ("wear_levelling", "wear levelling goes by when blocks were erased, which is not kept in flash"),
@@ -14,25 +15,25 @@ const REASONS: [(&str, &str); 6] = [
     ("block_directory", "a directory of blocks does not know whose pages are where"),
 ];
 
-/// What has to be known of a drive to keep its flash outside of the simulation.
+/// Properties of a drive that are needed to store its flash outside of the simulation.
 #[derive(Clone, Debug)]
 pub struct KeptPlan {
-    /// Its scenario, with every default filled in.
+    /// Scenario of the drive, with every default filled in.
     pub scenario: Scenario,
     /// Erase blocks.
     pub blocks: u32,
-    /// Pages of each.
+    /// Pages of each block.
     pub pages_per_block: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Whether equal contents are stored once.
+    /// True if equal contents are stored once (deduplication).
     pub shares_contents: bool,
-    /// Why it would not come back from its flash, if it would not.
+    /// Reason why the drive cannot recover from its flash; `None` if it can.
     pub refusal: Option<&'static str>,
 }
 
 impl KeptPlan {
-    /// Of a live drive.
+    /// Returns the plan for a live drive.
     pub(crate) fn of(resolved: &ResolvedScenario) -> Self {
         let geometry = &resolved.device.geometry;
         KeptPlan {

@@ -1,7 +1,7 @@
-//! From a scenario to a stack, a run and its result.
+//! Turns a scenario into a stack, runs it and returns the result.
 //!
-//! Five rooms, each of which knows only those before it: [`layers`], the kinds of layers; `scenario`, what a person writes, and
-//! the same with nothing left open; `build`, the stack; `run`, its course; `report`, the result.
+//! Five modules, each of which uses only those before it: [`layers`], the kinds of layers; `scenario`, the configuration as
+//! written, and with every default filled in; `build`, the stack; `run`, its execution; `report`, the result.
 
 mod build;
 pub mod device;

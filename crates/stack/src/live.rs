@@ -1,4 +1,4 @@
-//! A stack that its user writes to as it likes, for as long as it likes, and whose result is that of a run.
+//! A stack without a workload of its own: its owner writes to it at will, and its result has the form of a run's result.
 
 use crate::build::{Noted, Stack, build_resolved};
 use crate::kept::KeptPlan;
@@ -23,14 +23,14 @@ use wearwell_engine::forms::KeptMedium;
 use wearwell_engine::layer::{Content, Layer, LayerError, LayerExt, Reports, ZoneState};
 use wearwell_engine::timing::Journal;
 
-/// A stack without a workload: whoever holds it writes, reads and trims, and says what pages hold, by name.
+/// A stack without a workload: its owner writes, reads and trims pages and names their contents.
 ///
-/// Of its scenario only the stack matters. What it says of workloads, times and measuring does not; the drive is new.
+/// Only the stack of the scenario matters: workloads, times and measuring are ignored. The drive is new.
 pub struct Live {
     resolved: ResolvedScenario,
     stack: Stack<Content>,
     about: Arc<About>,
-    /// When the drive was new.
+    /// Snapshot of the new drive.
     new: Arc<Snapshot>,
     series: Series,
     sent: Traffic,
@@ -40,21 +40,21 @@ pub struct Live {
     end_of_life: Option<LayerError>,
     pages: Vec<Lpn>,
     began: Instant,
-    /// How long the drive would take, if that is wanted.
+    /// Clock of the drive's operations, in timed mode.
     clock: Option<LiveClock>,
 }
 
 impl Live {
-    /// The stack of `scenario`, whose every default is filled in. A zoned drive without a log has to be written as [`Live::zone`] says.
+    /// Builds the stack of `scenario` and fills in every default. A zoned drive without a log has to be written as [`Live::zone`] says.
     ///
     /// # Errors
-    /// A scenario that cannot be built, or that is none for a stack that keeps what is written to it.
+    /// A scenario that cannot be built, or whose stack may lose written data.
     pub fn new(scenario: &Scenario) -> Result<Self, ConfigError> {
         Live::build(resolved(scenario, false)?, None)
     }
 
-    /// The same with a clock, which begins with [`Live::start_clock`]: the drive then takes as long for everything as `timing` of the
-    /// scenario says, or the device's preset if it says nothing.
+    /// Builds a stack like [`Live::new`], with a clock that [`Live::start_clock`] starts. Operations take the times given by `timing` of
+    /// the scenario, or else by the device's preset.
     ///
     /// # Errors
     /// As [`Live::new`]; times that are missing.
@@ -62,16 +62,16 @@ impl Live {
         Live::build(resolved(scenario, true)?, None)
     }
 
-    /// The same as [`Live::new`] on flash that is kept outside of the simulation: a new drive, or the one that comes back from it. Why one
-    /// does not come back is told to `medium`.
+    /// Builds a stack like [`Live::new`], on flash that is stored outside of the simulation: a new drive, or one that recovers from that
+    /// flash. If recovery fails, `medium` receives the reason.
     ///
     /// # Errors
-    /// As [`Live::new`]; a scenario with a [`refusal`](KeptPlan::refusal), and flash that no such drive left.
+    /// As [`Live::new`]; a scenario with a [`refusal`](KeptPlan::refusal), and flash that was not written by such a drive.
     pub fn on(scenario: &Scenario, medium: Arc<dyn KeptMedium>) -> Result<Self, ConfigError> {
         Live::build(resolved(scenario, false)?, Some(medium))
     }
 
-    /// What has to be known of the drive of `scenario` to keep its flash outside of the simulation.
+    /// Returns the properties of the drive of `scenario` that are needed to store its flash outside of the simulation.
     ///
     /// # Errors
     /// As [`Live::new`].
@@ -107,63 +107,63 @@ impl Live {
         })
     }
 
-    /// The scenario with every default filled in.
+    /// Returns the scenario with every default filled in.
     pub fn scenario(&self) -> &Scenario {
         &self.resolved.scenario
     }
 
-    /// Pages that can be written.
+    /// Returns the number of pages that can be written.
     pub fn logical_pages(&self) -> u32 {
         self.stack.targets[0].layer.logical_pages()
     }
 
-    /// Bytes of a page.
+    /// Returns the bytes of a page.
     pub fn page_bytes(&self) -> u32 {
         self.stack.page_bytes
     }
 
-    /// Names of the layers in the order of their reports, the FTL last.
+    /// Returns the names of the layers in the order of their reports, the FTL last.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.stack.names()
     }
 
-    /// What the layers and the flash have done so far.
+    /// Returns the reports of the layers and the flash up to now.
     pub fn reports(&self) -> Reports {
         self.stack.describe()
     }
 
-    /// A look at what they have done so far.
+    /// Returns a snapshot of the stack, from which results can be computed.
     pub fn look(&self) -> Look {
         Look::new(self.about.clone(), self.new.clone(), Snapshot::take(&self.stack))
     }
 
-    /// Whether equal contents are stored once, so that a name has to stand for the bytes.
+    /// True if equal contents are stored once, so that equal names must mean equal bytes.
     pub fn shares_contents(&self) -> bool {
         self.resolved.scenario.holds_content()
     }
 
-    /// Why the drive takes no more writes, if it died.
+    /// Returns the reason why the drive accepts no more writes, if it has reached its end of life.
     pub fn end_of_life(&self) -> Option<&LayerError> {
         self.end_of_life.as_ref()
     }
 
-    /// Recounts everything that is counted; an error is a defect of Wearwell.
+    /// Recomputes all counts and compares them; an error is a defect of Wearwell.
     pub fn check(&self) -> Result<(), String> {
         self.stack.check()
     }
 
-    /// Stream hints that are kept apart by the layer that is written to, from 0 on: its placement handles. 0 where it looks at none.
+    /// Returns the number of stream hints, from 0 on, that the topmost layer keeps apart: its placement handles. 0 if it ignores hints.
     pub fn placement_handles(&self) -> u16 {
         let ResolvedScenario { tree, layers, ftl, .. } = &self.resolved;
         layers.get(tree.tenants[0].on).map_or(ftl.handles, |layer| layer.handles).into()
     }
 
-    /// How the zone of a page is; `None` unless the drive is a zoned one without a log.
+    /// Returns the state of the zone of a page; `None` unless the drive is a zoned drive without a log.
     pub fn zone(&self, page: u32) -> Option<ZoneState> {
         self.stack.targets[0].layer.zone(Lpn(page))
     }
 
-    /// Has the zone of a page take no more writes until it is reset; whether it has one.
+    /// Finishes the zone of a page: it accepts no more writes until it is reset. Returns false if the page has no zone.
     ///
     /// # Errors
     /// A zone that is offline.
@@ -171,10 +171,10 @@ impl Live {
         self.stack.targets[0].layer.finish_zone(Lpn(page))
     }
 
-    /// One request that writes pages from `first` on, which hold `contents`; with a stream hint, 0 for none.
+    /// Writes `contents` to pages from `first` on, as one request; `hint` is the stream hint, 0 for none.
     ///
     /// # Errors
-    /// Pages outside the drive, and a drive that has died; a zone that is not to be written there, or could be written in part.
+    /// Pages outside the drive; a drive at its end of life; a zone that cannot be written there, or only in part.
     pub fn write(&mut self, first: u32, contents: &[Content], hint: u16) -> Result<(), LayerError> {
         if let Some(error) = &self.end_of_life {
             return Err(error.clone());
@@ -185,7 +185,7 @@ impl Live {
         if let Err(error) = written {
             if error.is_end_of_life() {
                 self.sent.written = Snapshot::take(&self.stack).host_pages();
-                // Of a zoned drive there are other zones.
+                // The other zones of a zoned drive remain usable.
                 self.end_of_life = self.zone(first).is_none().then(|| error.clone());
             }
             return Err(error);
@@ -197,7 +197,7 @@ impl Live {
         Ok(())
     }
 
-    /// Reads pages and appends what they hold to `out`; a page never written holds [`Content::UNKNOWN`].
+    /// Reads pages and appends their contents to `out`; a page never written holds [`Content::UNKNOWN`].
     ///
     /// # Errors
     /// Pages outside the drive.
@@ -208,10 +208,10 @@ impl Live {
         Ok(())
     }
 
-    /// Forgets pages.
+    /// Discards pages.
     ///
     /// # Errors
-    /// Pages outside the drive, and a drive that has died.
+    /// Pages outside the drive, and a drive at its end of life.
     pub fn trim(&mut self, pages: Range<u32>) -> Result<(), LayerError> {
         self.name(pages);
         self.on_clock(Op::Trim, |layer, pages| layer.trim(pages))?;
@@ -222,13 +222,13 @@ impl Live {
     /// Makes everything written so far survive a power cut of the simulated drive.
     ///
     /// # Errors
-    /// A drive that has died.
+    /// A drive at its end of life.
     pub fn flush(&mut self) -> Result<(), LayerError> {
         self.pages.clear();
         self.on_clock(Op::Flush, |layer, _| layer.flush())
     }
 
-    /// Has the stack do something with the pages that were named, in the time that it takes.
+    /// Runs `work` on the named pages; in timed mode, as a request on the clock.
     fn on_clock<T>(
         &mut self,
         op: Op,
@@ -245,32 +245,32 @@ impl Live {
         done
     }
 
-    /// From now on what is asked for takes time, if the stack has a clock.
+    /// Starts the clock, if the stack has one: requests take time from now on.
     pub fn start_clock(&mut self) {
         if let Some(clock) = &mut self.clock {
             clock.start();
         }
     }
 
-    /// The time of the clock, ns since it was started: requests that follow come then.
+    /// Sets the time of the clock, ns since its start: requests that follow arrive at that time.
     pub fn set_now(&mut self, now_ns: u64) {
         if let Some(clock) = &mut self.clock {
             clock.set_now(now_ns);
         }
     }
 
-    /// The number of the request that comes next, of a stack with a clock.
+    /// Returns the number of the next request of a stack with a clock.
     pub fn next_number(&self) -> Option<u64> {
         self.clock.as_ref().map(LiveClock::next_number)
     }
 
-    /// Appends to `ended` the numbers of requests that are known to end since the last time, and when, ns; that may be later. Gives the time
-    /// at which more may be known, if anything is under way.
+    /// Appends to `ended` the numbers of requests whose end became known since the last call, with their end times, ns; a time may lie in
+    /// the future. Returns the time at which more may be known, if requests are in flight.
     pub fn settle(&mut self, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
         self.clock.as_mut().and_then(|clock| clock.settle(ended))
     }
 
-    /// Whether a layer takes each request as one, so that it matters where one ends.
+    /// True if a layer depends on the boundaries of requests.
     pub fn wants_requests(&self) -> bool {
         self.stack.targets[0].layer.wants_requests()
     }
@@ -287,10 +287,10 @@ impl Live {
         self.windowed = host_pages;
     }
 
-    /// The result of all that was done since the drive was new, as a run has it.
+    /// Returns the result of everything done since the drive was new, in the form of a run's result.
     ///
     /// # Errors
-    /// What does not add up, which is a defect of Wearwell.
+    /// Counts that do not add up, which is a defect of Wearwell.
     pub fn result(mut self) -> Result<RunResult, RunError> {
         if self.sent.written > self.windowed {
             self.end_window();
@@ -319,7 +319,7 @@ impl Live {
     }
 }
 
-/// The live drive of `scenario`, with nothing left open.
+/// Resolves the live drive of `scenario`, with every default filled in.
 fn resolved(scenario: &Scenario, is_timed: bool) -> Result<ResolvedScenario, ConfigError> {
     let mut scenario = scenario.clone();
     refuse(&scenario)?;
@@ -337,7 +337,7 @@ fn resolved(scenario: &Scenario, is_timed: bool) -> Result<ResolvedScenario, Con
     Ok(resolved)
 }
 
-/// Refuses what is no stack of one user that holds data.
+/// Refuses a scenario that is not a stack for one user that holds data.
 fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
     let given = [
         (
@@ -357,7 +357,7 @@ fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
     }
 }
 
-/// Refuses layers that may lose what was written.
+/// Refuses layers that may lose written data.
 fn refuse_resolved(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     let ftl = &resolved.ftl.features;
     let features = resolved.layers.iter().map(|plan| &plan.features).chain([ftl]);

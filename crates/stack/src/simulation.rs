@@ -1,4 +1,4 @@
-//! Running a scenario: fill, overwrite, warm up until steady, measure.
+//! Runs a scenario: fill, overwrite, warm up until steady, measure.
 
 use crate::build::{Noted, build_resolved};
 use crate::layers::OwnPolicies;
@@ -23,14 +23,14 @@ use wearwell_engine::timing::Journal;
 /// Runs `scenario`, in timed mode if it has `timing`.
 ///
 /// # Errors
-/// A scenario that cannot be built, a trace that cannot be read or does not fit, a drive that dies before the end of
-/// the run, or an observer that stops it.
+/// A scenario that cannot be built, a trace that cannot be read or does not fit, a drive that reaches its end of life
+/// before the end of the run, or an observer that stops the run.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
     run_with(scenario, Parts::default(), observer)
 }
 
-/// Runs `scenario` with some of its parts replaced; a workload of the program's own stands for the scenario's
-/// `workload` and `trace`, either of which is then left out of the result.
+/// Runs `scenario` with some of its parts replaced. A workload supplied by the program replaces the scenario's
+/// `workload` and `trace`, which are then left out of the result.
 ///
 /// # Errors
 /// As [`run`].
@@ -40,7 +40,7 @@ pub fn run_with(
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let mut scenario = scenario.clone();
-    // What `top` names is the program's own, and described by the scenario.
+    // The part that `top` names is supplied by the program, but the scenario describes it.
     let own_parts = if scenario.top.is_some() { Vec::new() } else { parts.warnings() };
     if scenario.top.is_some() && parts.workload.is_none() {
         return Err(ConfigError::new("top", "names something that this program cannot put on a stack").into());
@@ -69,7 +69,7 @@ pub fn run_with(
     Ok(result)
 }
 
-/// Runs a resolved scenario with pages that hold `P`.
+/// Runs a resolved scenario with pages whose payload is `P`.
 fn run_holding<P: RunPayload>(
     resolved: ResolvedScenario,
     parts: Parts,
@@ -77,7 +77,7 @@ fn run_holding<P: RunPayload>(
 ) -> Result<RunResult, RunError> {
     let journal = resolved.timing.is_some().then(Journal::default);
     let Parts { victim, placement, workload } = parts;
-    // A workload of the program's own may do as it likes.
+    // The writes of a workload supplied by the program cannot be known beforehand.
     let foresight = if workload.is_none() { foresight(&resolved)? } else { None };
     let noted = Noted { journal: journal.clone(), foresight, ..Noted::default() };
     let stack = build_resolved::<P>(&resolved, OwnPolicies { victim, placement }, noted)?;
@@ -86,11 +86,12 @@ fn run_holding<P: RunPayload>(
     let wants = Wants {
         contents: resolved.scenario.holds_content(),
         time: resolved.timing.as_ref().and_then(|timing| timing.arrivals.clone()),
-        // On the clock, the pages of a run go to the flash together.
+        // In timed mode, the pages of a request go to the flash together.
         requests: resolved.timing.is_some(),
     };
     let scenario = &resolved.scenario;
-    // A drive that fails ends a run between any two requests, and a workload of the program's own may do as it likes.
+    // No prefetching of requests if a failing drive may end the run between any two requests, or if the program
+    // supplies the workload.
     let looks_ahead = workload.is_none()
         && scenario.power.is_none()
         && !scenario.device.wears_out
@@ -107,12 +108,12 @@ fn run_holding<P: RunPayload>(
     report::result(resolved, finished)
 }
 
-/// The clock of a timed run.
+/// Returns the clock of a timed run.
 fn pace(timing: ResolvedTiming, journal: Journal) -> Result<Pace, ConfigError> {
     Pace::new(timing.flash, timing.host, journal).map_err(|error| error.within("timing"))
 }
 
-/// `scenario` with a drive that fits its trace, where `device.fit` asks for that; else as it is.
+/// Returns `scenario` with a drive sized to its trace if `device.fit` asks for that, and unchanged otherwise.
 ///
 /// # Errors
 /// A trace that cannot be read, no size that can be built, or an observer that stops it.
@@ -126,11 +127,11 @@ pub fn fitted(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Scenar
 /// Fills in every default of `scenario` and checks it without running it.
 ///
 /// # Errors
-/// As [`run`], but for those of running.
+/// As [`run`], without errors of the run itself.
 pub fn resolve(scenario: &Scenario) -> Result<Scenario, RunError> {
     let resolved = ResolvedScenario::of(fitted(scenario, &mut |_: &Progress| ControlFlow::Continue(()))?)?;
     let noted = Noted { foresight: foresight(&resolved)?, ..Noted::default() };
-    // What the layers themselves refuse, they refuse when they are built.
+    // Building the layers runs their own checks of the configuration.
     match resolved.scenario.holds_content() {
         true => drop(build_resolved::<Content>(&resolved, OwnPolicies::default(), noted)?),
         false => drop(build_resolved::<()>(&resolved, OwnPolicies::default(), noted)?),

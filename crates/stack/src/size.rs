@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::borrow::Cow;
 
-/// A number of bytes: `4096`, `"4 KiB"`, `"1.92 TB"`. Written back as a plain number, which loses nothing.
+/// A number of bytes: `4096`, `"4 KiB"`, `"1.92 TB"`. Serialised as a plain number, which loses nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
 
@@ -54,7 +54,7 @@ impl JsonSchema for ByteSize {
 }
 
 impl std::fmt::Display for ByteSize {
-    /// In binary units, to be read and not to be parsed.
+    /// Formats with binary units, for people; not meant to be parsed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", bytesize::ByteSize(self.0).display().iec())
     }

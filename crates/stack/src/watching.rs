@@ -1,4 +1,4 @@
-//! Running a scenario while somebody looks at every page of it.
+//! Running a scenario under an observer of every page.
 
 use crate::build::{Noted, build_resolved};
 use crate::layers::Kinds;
@@ -15,11 +15,12 @@ use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::{Content, Watch};
 use wearwell_workload::PageBatch;
 
-/// Runs `scenario` for as long as `looker` looks, who sees every page that is programmed and dies on the flash, whatever the FTL, and
-/// on the segments of each log. A workload of the program's own stands for the scenario's.
+/// Runs `scenario` until `looker` stops it. `looker` sees every page that is programmed or invalidated on the flash, with any FTL, and
+/// in the segments of each log. A workload supplied by the program replaces the scenario's.
 ///
 /// # Errors
-/// As [`crate::run()`]; besides, what cannot be looked at page by page: a clock, power cuts, and layers above the FTL that are no logs.
+/// As [`crate::run()`]; also features that cannot be observed page by page: a clock, power cuts, and layers above the FTL other than
+/// logs.
 pub fn watched(scenario: &Scenario, parts: Parts, looker: &mut dyn Looker) -> Result<Watched, RunError> {
     let mut scenario = scenario.clone();
     refuse(&scenario)?;
@@ -42,7 +43,7 @@ pub fn watched(scenario: &Scenario, parts: Parts, looker: &mut dyn Looker) -> Re
     }
 }
 
-/// Refuses what nothing is seen of page by page.
+/// Refuses scenarios that cannot be observed page by page.
 fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
     let given = [
         (
@@ -72,7 +73,7 @@ fn refuse(scenario: &Scenario) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses pages that lie in segments beside those of the log.
+/// Refuses logs whose segments also hold pages other than data.
 fn refuse_resolved(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     for (layer, plan) in resolved.tree.layers.iter().zip(&resolved.layers) {
         if plan.features.has("metadata") {

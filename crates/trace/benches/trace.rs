@@ -1,7 +1,8 @@
-//! Speed of reading traces, decompression included, and of describing requests in memory: requests per second on one core.
+//! Speed of reading traces, including decompression, and of describing requests in memory: requests per second on one
+//! core.
 //!
-//! `cargo bench --bench trace [requests]` writes traces of made-up requests (2 million unless told otherwise)
-//! to a temporary directory and reads them back.
+//! `cargo bench --bench trace [requests]` writes traces of synthetic requests (2 million by default) to a temporary
+//! directory and reads them back.
 
 use std::path::Path;
 use std::time::Instant;
@@ -22,10 +23,11 @@ const FILES: [(&str, &str); 8] = [
     ("table", "csv"),
 ];
 
-/// The columns of the table.
+/// Columns of the table.
 const COLUMNS: &str = "time=ts:ns,op=type,offset=lba:512,size=len:512,volume=dev";
 
-/// Mostly writes of a few pages at skewed addresses on four volumes, as block traces are.
+/// Returns synthetic requests like those of block traces: mostly writes of a few pages at skewed addresses on four
+/// volumes.
 fn made_up(requests: usize) -> RequestBatch {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let mut batch = RequestBatch::default();
@@ -51,7 +53,7 @@ fn write(path: &Path, format: &str, batch: &RequestBatch) {
     writer.finish().expect("space");
 }
 
-/// Seconds that `work` takes: the best of three.
+/// Returns the seconds that `work` takes: the best of three.
 fn best_seconds(mut work: impl FnMut()) -> f64 {
     let once = |_| {
         let start = Instant::now();

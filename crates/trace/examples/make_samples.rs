@@ -1,4 +1,4 @@
-//! Writes the sample traces into the directory that is named, such as `traces/samples`.
+//! Writes the sample traces into the given directory, such as `traces/samples`.
 
 #[path = "../tests/trace/samples.rs"]
 #[allow(dead_code)]

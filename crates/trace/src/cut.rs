@@ -1,4 +1,4 @@
-//! From one trace to another: conversion and cutting.
+//! Conversion and cutting of traces.
 
 use std::ops::Range;
 
@@ -7,27 +7,29 @@ use super::reader::TraceReader;
 use super::request::{Op, RequestBatch};
 use super::writer::TraceWriter;
 
-/// Requests moved at a time.
+/// Requests copied at a time.
 const BATCH_REQUESTS: usize = 8192;
 
-/// Which requests of a trace to keep: those that fulfil everything that is set.
+/// Selection of requests: those that meet all conditions that are set.
 #[derive(Clone, Debug, Default)]
 pub struct Cut {
-    /// Numbers of requests in the trace, from 0, before any other choice.
+    /// Range of request numbers in the trace, from 0, counted before the other conditions.
     pub requests: Option<Range<u64>>,
-    /// Times from the trace's first request, ns. Requests before the first one's time count as at 0.
+    /// Range of times since the trace's first request, ns. Requests with earlier times than the first one count as time
+    /// 0.
     pub time_ns: Option<Range<u64>>,
-    /// Addresses of which a request has to touch some, bytes; it is kept whole. A flush touches all.
+    /// Range of addresses, bytes. A request that touches it is kept whole. A flush touches all addresses.
     pub bytes: Option<Range<u64>>,
     /// Operations.
     pub ops: Option<Vec<Op>>,
     /// Volumes.
     pub volumes: Option<Vec<u32>>,
-    /// Let the first request that is kept be at time 0. Earlier requests of an unsorted trace are at 0 too.
+    /// True to shift times so that the first kept request is at time 0. Earlier requests of an unsorted trace are at 0
+    /// too.
     pub rebase_time: bool,
 }
 
-/// A [`Cut`] at work: it knows how far the trace has come.
+/// State of a [`Cut`] during its execution.
 struct Progress<'a> {
     cut: &'a Cut,
     seen: u64,
@@ -36,7 +38,7 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// Appends to `kept` what is kept of `batch`.
+    /// Appends the selected requests of `batch` to `kept`.
     fn select(&mut self, batch: &RequestBatch, kept: &mut RequestBatch) {
         for index in 0..batch.len() {
             if self.keeps(batch, index) {
@@ -66,20 +68,20 @@ impl Progress<'_> {
             && cut.volumes.as_ref().is_none_or(|volumes| volumes.contains(&request.volume))
     }
 
-    /// Whether no further request can be kept.
+    /// True if no further request can be selected.
     fn is_over(&self) -> bool {
         self.cut.requests.as_ref().is_some_and(|range| self.seen >= range.end)
     }
 }
 
-/// Writes what `cut` keeps of the trace. The writer is left to be finished.
+/// Writes the selected requests of the trace. The caller finishes the writer.
 ///
 /// Reading stops with the last request of [`Cut::requests`].
 pub fn cut(reader: &mut TraceReader, writer: &mut TraceWriter, cut: &Cut) -> Result<(), TraceError> {
     cut_while(reader, writer, cut, || true)
 }
 
-/// The same as long as `goes_on` says so, which is asked before each batch.
+/// Writes the selected requests like [`cut()`], but calls `goes_on` before each batch and stops when it returns false.
 pub fn cut_while(
     reader: &mut TraceReader,
     writer: &mut TraceWriter,
@@ -96,7 +98,7 @@ pub fn cut_while(
     Ok(())
 }
 
-/// Writes the whole trace. The writer is left to be finished.
+/// Writes the whole trace. The caller finishes the writer.
 pub fn convert(reader: &mut TraceReader, writer: &mut TraceWriter) -> Result<(), TraceError> {
     cut(reader, writer, &Cut::default())
 }

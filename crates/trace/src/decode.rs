@@ -1,4 +1,4 @@
-//! What a format's reader is: requests made of input, and where they are put.
+//! Interface of a format's reader: decoding input to requests, and the sink for them.
 
 use std::path::Path;
 
@@ -6,47 +6,48 @@ use super::error::{Bad, Place, TraceError};
 use super::input::Input;
 use super::request::{Digest, Op, Request, RequestBatch};
 
-/// Largest read or write, bytes: no block interface moves more in one command, and a slip of columns
-/// that turns an address into a length is caught here instead of filling memory.
+/// Largest read or write, bytes. No block interface moves more in one command; a mix-up of columns that turns an address into a
+/// length is caught here instead of filling memory.
 pub const MAX_TRANSFER_BYTES: u64 = 1 << 32;
 
-/// Messages about skipped lines that are kept.
+/// Number of messages about skipped lines that are stored.
 const KEPT_MESSAGES: usize = 5;
 
 /// Turns input into requests.
 pub trait Decoder: Send {
-    /// Reads until the sink wants no more or the input ends.
+    /// Reads until the sink is full or the input ends.
     fn fill(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError>;
 
-    /// What numbered volumes are called in the trace, for formats that name them.
+    /// Returns the names of numbered volumes in the trace, for formats that name them.
     fn volume_names(&self) -> Vec<(u32, String)> {
         Vec::new()
     }
 }
 
-/// What was passed over because it was bad.
+/// Bad lines or records that were skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Skipped {
     /// Number of bad lines or records.
     pub count: u64,
-    /// What was wrong with the first few.
+    /// Messages about the first few of them.
     pub messages: Vec<String>,
 }
 
-/// Where decoders put requests: checks them, filters volumes, and counts bad ones.
+/// Sink for the requests of decoders: checks them, filters volumes, and counts bad ones.
 pub struct Sink<'a> {
     pub(crate) batch: &'a mut RequestBatch,
-    /// Requests the batch may hold in all.
+    /// Maximum number of requests in the batch.
     limit: usize,
     volumes: Option<&'a [u32]>,
-    /// `None` stops at the first bad line.
+    /// Statistics of skipped lines; `None` stops at the first bad line.
     skipped: Option<&'a mut Skipped>,
     /// Digests of the request that is being read.
     pub(crate) digests: Vec<Digest>,
 }
 
 impl<'a> Sink<'a> {
-    /// A sink into `batch`, for `limit` requests in all, of these volumes or of all, in order; bad ones are counted in `skipped`.
+    /// Returns a sink into `batch`, for at most `limit` requests in total. `volumes` lists the accepted volumes, sorted; `None`
+    /// accepts all. Bad requests are counted in `skipped`.
     pub(crate) fn new(
         batch: &'a mut RequestBatch,
         limit: usize,
@@ -56,19 +57,19 @@ impl<'a> Sink<'a> {
         Sink { batch, limit, volumes, skipped, digests: Vec::new() }
     }
 
-    /// Whether the batch has room.
+    /// True if the batch has room.
     #[inline]
     pub fn wants_more(&self) -> bool {
         self.batch.len() < self.limit
     }
 
-    /// A sink into another batch, without the choice of volumes.
+    /// Returns a sink into another batch, without the filter for volumes.
     pub(crate) fn detour<'b>(&'b mut self, batch: &'b mut RequestBatch, limit: usize) -> Sink<'b> {
         let skipped = self.skipped.as_deref_mut();
         Sink::new(batch, limit, None, skipped)
     }
 
-    /// Appends a request and its digests unless its volume is not asked for.
+    /// Appends a request and its digests if its volume is accepted.
     #[inline]
     pub fn accept(&mut self, request: &Request, digest_bytes: u32) -> Result<(), Bad> {
         let checked = check(request);
@@ -83,7 +84,7 @@ impl<'a> Sink<'a> {
         checked
     }
 
-    /// Counts a bad line, or stops where bad lines are not skipped.
+    /// Counts a bad line, or returns the error if bad lines are not skipped.
     #[cold]
     pub fn refuse(&mut self, path: &Path, place: Place, bad: Bad) -> Result<(), TraceError> {
         self.digests.clear();
@@ -98,7 +99,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// What every request must fulfil, whatever its format.
+/// Checks the conditions that requests of all formats must meet.
 #[inline]
 fn check(request: &Request) -> Result<(), Bad> {
     let length = request.length_bytes;

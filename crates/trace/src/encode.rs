@@ -1,34 +1,34 @@
-//! What a format's writer is: requests made into bytes, and what many formats refuse.
+//! Interface of a format's writer: encoding requests as bytes, and common refusals.
 
 use std::borrow::Cow;
 
 use super::request::{Digest, Op, Request};
 
-/// Why a format cannot hold a request.
+/// Reason why a format cannot hold a request.
 pub type Reason = Cow<'static, str>;
 
 /// Turns requests into the bytes of a format.
 pub trait Encode: Send {
-    /// Appends what stands before the first request.
+    /// Appends the beginning of the file, before the first request.
     fn begin(&mut self, _out: &mut Vec<u8>) {}
 
-    /// Appends one request. What was appended before an error is taken back.
+    /// Appends one request. After an error the appended bytes are removed.
     fn request(&mut self, request: &Request, content: Content<'_>, out: &mut Vec<u8>) -> Result<(), Reason>;
 
-    /// Appends what stands after the last request.
+    /// Appends the end of the file, after the last request.
     fn end(&mut self, _out: &mut Vec<u8>) {}
 }
 
-/// What is known of a request's content.
+/// Known content of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Content<'a> {
     /// Digests of the content, in order.
     pub digests: &'a [Digest],
-    /// Content under each digest, bytes; 0 without digests.
+    /// Content covered by each digest, bytes; 0 without digests.
     pub digest_bytes: u32,
 }
 
-/// First sector and number of sectors of 512 B, for formats that count in them.
+/// Returns first sector and number of sectors of 512 B, for formats that count in sectors.
 pub fn in_sectors(request: &Request) -> Result<(u64, u64), Reason> {
     let Request { offset_bytes, length_bytes, .. } = *request;
     if offset_bytes % 512 != 0 || length_bytes % 512 != 0 {
@@ -39,7 +39,7 @@ pub fn in_sectors(request: &Request) -> Result<(u64, u64), Reason> {
     Ok((offset_bytes / 512, length_bytes / 512))
 }
 
-/// One of two codes, for formats that know reads and writes only.
+/// Returns one of two codes, for formats that only have reads and writes.
 pub fn read_or_write<T>(op: Op, read: T, write: T) -> Result<T, Reason> {
     match op {
         Op::Read => Ok(read),
@@ -49,7 +49,7 @@ pub fn read_or_write<T>(op: Op, read: T, write: T) -> Result<T, Reason> {
     }
 }
 
-/// Refuses volumes in formats that have none: merging them would make their addresses collide.
+/// Refuses volumes in formats that have none: after merging, their addresses would collide.
 pub fn without_volume(request: &Request) -> Result<(), Reason> {
     match request.volume {
         0 => Ok(()),

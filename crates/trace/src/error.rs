@@ -1,22 +1,22 @@
-//! What can be wrong with a trace, said so that a person can find and mend it.
+//! Errors of traces, with messages that help a person to find and fix the problem.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Longest stretch of a bad value that a message repeats, bytes.
+/// Longest part of a bad value that a message repeats, bytes.
 const SHOWN_BYTES: usize = 48;
 
 /// Any failure of reading, writing or converting a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The operating system refused.
+    /// Error of the operating system.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The compressed stream is damaged or ends early.
@@ -26,10 +26,10 @@ pub enum TraceError {
         path: PathBuf,
         /// `gzip`, `xz` or `zstd`.
         compression: &'static str,
-        /// What the decompressor said.
+        /// Error of the decompressor.
         source: std::io::Error,
     },
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("{}: the file is empty", path.display())]
     Empty {
         /// The file.
@@ -38,12 +38,12 @@ pub enum TraceError {
     /// No format of that name.
     #[error("there is no trace format `{name}`; the formats are {choices}")]
     UnknownFormat {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// All formats, separated by commas.
         choices: String,
     },
-    /// The content does not say which format it is.
+    /// The content does not identify the format.
     #[error(
         "{}: the format cannot be told from the content, because several formats look alike and differ in \
          units or operation codes; name one of {choices}{hint}; {table}",
@@ -54,9 +54,9 @@ pub enum TraceError {
         path: PathBuf,
         /// All formats, separated by commas.
         choices: String,
-        /// Formats that use the file's extension, as a further sentence, or nothing.
+        /// Formats that use the file's extension, as a further sentence, or empty.
         hint: String,
-        /// How it would be read as a table, or how to find out.
+        /// Columns for reading it as a table, or advice for finding them.
         table: String,
     },
     /// The format has no such option.
@@ -64,21 +64,21 @@ pub enum TraceError {
     UnknownOption {
         /// The format.
         format: &'static str,
-        /// What was asked for.
+        /// The requested option.
         option: String,
-        /// Its options, as a sentence.
+        /// Options of the format, as a sentence.
         choices: String,
     },
-    /// The option does not take that value, or has to be given.
+    /// Invalid value of an option, or a missing option that is required.
     #[error("option `{option}` of the trace format `{format}`: {problem}; {expected}")]
     BadOption {
         /// The format.
         format: &'static str,
         /// The option.
         option: &'static str,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
-        /// The values it takes.
+        /// Allowed values.
         expected: String,
     },
     /// A value in the trace that the format does not allow.
@@ -86,9 +86,9 @@ pub enum TraceError {
     Bad {
         /// The file.
         path: PathBuf,
-        /// Where in the file.
+        /// Position in the file.
         place: Place,
-        /// What is wrong there.
+        /// Description of the bad value.
         bad: Bad,
     },
     /// The format can only be read.
@@ -102,13 +102,13 @@ pub enum TraceError {
     /// The format cannot hold this request.
     #[error("{}: request {request} cannot be written in the format `{format}`: {reason}", path.display())]
     Inexpressible {
-        /// The file that was to be written.
+        /// The file being written.
         path: PathBuf,
         /// The format.
         format: &'static str,
         /// The request's number, from 1, among those given to the writer.
         request: u64,
-        /// What the format lacks.
+        /// Reason of the refusal.
         reason: String,
     },
 }
@@ -119,7 +119,7 @@ impl TraceError {
     }
 }
 
-/// A place in a trace, counted from 1.
+/// A position in a trace, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A line of a text format.
@@ -137,19 +137,19 @@ impl fmt::Display for Place {
     }
 }
 
-/// A value that does not belong where it stands.
+/// A value that its column does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
     /// The column or field.
     pub column: Cow<'static, str>,
-    /// What was found, escaped and shortened; empty for nothing.
+    /// The value found, escaped and shortened; empty for a missing value.
     pub found: String,
-    /// What the format wants there.
+    /// Description of the allowed values.
     pub expected: Cow<'static, str>,
 }
 
 impl Bad {
-    /// `found` in `column`, where `expected` should be.
+    /// Returns the error for the value `found` in `column`, where `expected` was expected.
     #[cold]
     pub fn new(
         column: impl Into<Cow<'static, str>>,

@@ -3,41 +3,41 @@
 use super::error::Bad;
 use super::request::Op;
 
-/// What an operation letter must be where a format knows reads and writes only.
+/// Allowed operation letters of formats that only have reads and writes.
 const READ_OR_WRITE: &str = "R or W";
 
-/// Walks over the columns of one line.
+/// Iterates over the columns of one line.
 pub struct Fields<'a> {
-    /// What is left of the line; `None` after the last column.
+    /// Remaining part of the line; `None` after the last column.
     rest: Option<&'a [u8]>,
     separator: Separator,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Separator {
-    /// Exactly one such byte between columns; blanks around a column do not count.
+    /// Exactly one byte between columns; blanks around a column are ignored.
     Byte(u8),
-    /// Any stretch of blanks and tabs.
+    /// Any run of blanks and tabs.
     Blanks,
 }
 
 impl<'a> Fields<'a> {
-    /// Columns with a comma between them.
+    /// Splits a line at commas.
     pub fn commas(line: &'a [u8]) -> Self {
         Self::separated_by(b',', line)
     }
 
-    /// Columns with `separator` between them; blanks around a column do not count.
+    /// Splits a line at `separator`; blanks around a column are ignored.
     pub fn separated_by(separator: u8, line: &'a [u8]) -> Self {
         Fields { rest: Some(line), separator: Separator::Byte(separator) }
     }
 
-    /// Columns with any amount of blanks or tabs between them.
+    /// Splits a line at runs of blanks and tabs.
     pub fn blanks(line: &'a [u8]) -> Self {
         Fields { rest: Some(line.trim_ascii()), separator: Separator::Blanks }
     }
 
-    /// The next column, or `None` at the end of the line.
+    /// Returns the next column, or `None` at the end of the line.
     #[inline]
     pub fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
         Some(rest[..end].trim_ascii())
     }
 
-    /// The next column, which must be there and not empty.
+    /// Returns the next column, which must not be missing or empty.
     #[inline]
     pub fn text(&mut self, column: &'static str) -> Result<&'a [u8], Bad> {
         match self.next() {
@@ -67,20 +67,20 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next column, whatever it holds, even nothing.
+    /// Skips the next column, which may be empty but not missing.
     #[inline]
     pub fn skip(&mut self, column: &'static str) -> Result<(), Bad> {
         self.next().map(|_| ()).ok_or_else(|| Bad::new(column, b"", "a column"))
     }
 
-    /// The next column as a whole number below 2^64.
+    /// Parses the next column as a whole number below 2^64.
     #[inline]
     pub fn u64(&mut self, column: &'static str) -> Result<u64, Bad> {
         let text = self.text(column)?;
         whole(text).ok_or_else(|| Bad::new(column, text, "a whole number from 0 to 2^64 - 1"))
     }
 
-    /// The next column as a whole number below 2^32.
+    /// Parses the next column as a whole number below 2^32.
     #[inline]
     pub fn u32(&mut self, column: &'static str) -> Result<u32, Bad> {
         let text = self.text(column)?;
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
         number.ok_or_else(|| Bad::new(column, text, "a whole number from 0 to 2^32 - 1"))
     }
 
-    /// The next column, a number of things of `unit` bytes each, in bytes.
+    /// Parses the next column, in units of `unit` bytes; returns bytes.
     #[inline]
     pub fn bytes(&mut self, column: &'static str, unit: u64) -> Result<u64, Bad> {
         let text = self.text(column)?;
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
         bytes.ok_or_else(|| Bad::new(column, text, "a whole number that stays below 2^64 in bytes"))
     }
 
-    /// The next column, a decimal number, in units of 10^-`digits`; digits beyond those are dropped.
+    /// Parses the next column, a decimal number, in units of 10^-`digits`; further digits are dropped.
     #[inline]
     pub fn decimal(&mut self, column: &'static str, digits: u32) -> Result<u64, Bad> {
         let text = self.text(column)?;
@@ -104,7 +104,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| Bad::new(column, text, "a plain decimal number, not negative, below 2^64 ns"))
     }
 
-    /// The next column as a whole number of units of `unit_ns`, in ns.
+    /// Parses the next column as a whole number in units of `unit_ns`; returns ns.
     #[inline]
     pub fn time(&mut self, column: &'static str, unit_ns: u64) -> Result<u64, Bad> {
         let text = self.text(column)?;
@@ -112,7 +112,7 @@ impl<'a> Fields<'a> {
         time.ok_or_else(|| Bad::new(column, text, "a whole number that stays below 2^64 in ns"))
     }
 
-    /// The next column as the letter R or W, of either case.
+    /// Parses the next column as the letter R or W, upper or lower case.
     #[inline]
     pub fn read_or_write(&mut self, column: &'static str) -> Result<Op, Bad> {
         match self.text(column)? {
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next column as one of two operation codes.
+    /// Parses the next column as one of two operation codes.
     #[inline]
     pub fn coded(
         &mut self,
@@ -148,13 +148,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A whole number of decimal digits only; `None` for anything else or from 2^64 on.
+/// Parses a whole number of decimal digits only; `None` for any other text and from 2^64 on.
 #[inline]
 pub fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }
-    // Up to 19 digits cannot overflow, which keeps the check out of the loop for every sane number.
+    // Up to 19 digits cannot overflow, which keeps the check out of the loop for usual numbers.
     if text.len() > 19 {
         return whole_checked(text);
     }
@@ -177,7 +177,7 @@ fn whole_checked(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A decimal number in units of 10^-`digits`, exactly; further digits are dropped.
+/// Parses a decimal number in units of 10^-`digits`, exactly; further digits are dropped.
 ///
 /// Decimal seconds of a present-day clock have more digits than an `f64` holds, hence no `f64`.
 #[inline]
@@ -195,7 +195,7 @@ pub fn decimal(text: &[u8], digits: u32) -> Option<u64> {
     whole(before)?.checked_mul(10u64.pow(digits))?.checked_add(fraction)
 }
 
-/// A hexadecimal number without prefix, below 2^64.
+/// Parses a hexadecimal number without prefix, below 2^64.
 pub fn hexadecimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 16 {
         return None;
@@ -203,7 +203,7 @@ pub fn hexadecimal(text: &[u8]) -> Option<u64> {
     text.iter().try_fold(0u64, |number, &byte| Some(number << 4 | u64::from(hex_digit(byte)?)))
 }
 
-/// The value of one hexadecimal digit of either case.
+/// Returns the value of one hexadecimal digit, upper or lower case.
 #[inline]
 pub fn hex_digit(byte: u8) -> Option<u8> {
     match byte {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_cut_at_commas_and_blanks() {
+    fn columns_are_split_at_commas_and_blanks() {
         let mut commas = Fields::commas(b"1, 2,,x");
         assert_eq!(commas.u64("a").unwrap(), 1);
         assert_eq!(commas.u32("b").unwrap(), 2);

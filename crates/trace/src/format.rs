@@ -1,42 +1,42 @@
-//! What a trace format is.
+//! Definition of a trace format.
 
 use super::decode::Decoder;
 use super::encode::Encode;
 use super::error::TraceError;
 use super::options::{OptionSpec, Settings};
 
-/// Makes a reader with the given options.
+/// Factory of a reader with the given options.
 pub type MakeDecoder = fn(&Settings) -> Box<dyn Decoder>;
 
-/// Makes a writer with the given options.
+/// Factory of a writer with the given options.
 pub type MakeEncode = fn(&Settings) -> Box<dyn Encode>;
 
-/// A trace format: what it is called, what its columns mean, how it is read and written.
+/// A trace format: its name, the meaning of its columns, its reader and its writer.
 pub struct Format {
-    /// The name it is asked for by.
+    /// Name of the format.
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// The columns or fields with their units and operation codes, and what is done about its gaps.
+    /// The columns or fields with their units and operation codes, and the treatment of missing information.
     pub columns: &'static str,
-    /// Where the format is described.
+    /// Source of the format's description.
     pub source: &'static str,
-    /// Usual file extensions, without those of compression.
+    /// Usual file extensions, without extensions of compression.
     pub extensions: &'static [&'static str],
-    /// The finest time step it can hold, ns. Writing rounds times down to it.
+    /// The finest time step of the format, ns. Writing rounds times down to it.
     pub time_step_ns: u64,
     /// Options of reading and writing.
     pub options: &'static [OptionSpec],
-    /// Whether the first bytes of a file can only be this format; `None` where nothing could show it.
+    /// Returns true if the first bytes of a file can only be this format; `None` if nothing identifies the format.
     pub detect: Option<fn(&[u8]) -> bool>,
-    /// Makes a reader.
+    /// Factory of a reader.
     pub read: MakeDecoder,
-    /// Makes a writer; `None` where the format can only be read.
+    /// Factory of a writer; `None` if the format can only be read.
     pub write: Option<MakeEncode>,
 }
 
 impl Format {
-    /// The format's options with the values `given`, and the defaults of those that are not.
+    /// Returns the format's options with the `given` values, and defaults for the others.
     pub(crate) fn settings(&self, given: &[(String, String)]) -> Result<Settings, TraceError> {
         Settings::new(self.name, self.options, given)
     }

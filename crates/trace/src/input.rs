@@ -1,4 +1,4 @@
-//! Bytes of a trace file: decompressed as they are read, cut into lines or records without copies.
+//! Bytes of a trace file: decompressed while reading, split into lines or records without copies.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -14,45 +14,45 @@ use super::wait::{self, Patient};
 /// Size of the buffers before and after decompression.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Longest line; far above any format's, and low enough that a file without line ends is noticed at once.
+/// Longest line; far above any format's, and short enough that a file without line ends is noticed at once.
 pub const MAX_LINE_BYTES: usize = 256 << 10;
 
 /// Memory that the xz decompressor may take; `xz -9` needs 65 MiB.
 const XZ_MEMORY_BYTES: u64 = 256 << 20;
 
-/// A stream of decompressed bytes with a window that lines and records are borrowed from.
+/// A stream of decompressed bytes with a window from which lines and records are borrowed.
 pub struct Input {
     path: PathBuf,
     compression: &'static str,
     source: Box<dyn Read + Send>,
-    /// `window[start..end]` is read but not yet handed out.
+    /// `window[start..end]` is read but not yet returned.
     window: Vec<u8>,
     start: usize,
     end: usize,
     at_end: bool,
-    /// Lines or records handed out.
+    /// Lines or records returned so far.
     count: u64,
     /// Beginning of the last line that was too long.
     long_line: Vec<u8>,
-    /// The rest of a line that did not fit comes next.
+    /// True if the rest of a line that was too long comes next.
     in_long_line: bool,
     compressed_bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
 }
 
-/// What [`Input::next_line`] found.
+/// Result of [`Input::next_line`].
 pub enum Line<'a> {
-    /// A line without its end.
+    /// A line without its line end.
     Text(&'a [u8]),
-    /// A line above [`MAX_LINE_BYTES`], of which this is the beginning; the rest is passed over.
+    /// Beginning of a line longer than [`MAX_LINE_BYTES`]; the rest is skipped.
     TooLong(&'a [u8]),
     /// The end of the input.
     End,
 }
 
-/// What [`Input::next_record`] found.
+/// Result of [`Input::next_record`].
 pub enum Record<'a> {
-    /// All bytes asked for.
+    /// All requested bytes.
     Whole(&'a [u8]),
     /// Fewer bytes than a record has, at the end of the input.
     CutShort(&'a [u8]),
@@ -75,7 +75,7 @@ impl Input {
         Self::new(path, Box::new(file), total_bytes)
     }
 
-    /// Reads from `source`, which error messages call `path`.
+    /// Reads from `source`, called `path` in error messages.
     pub fn new(
         path: &Path,
         source: Box<dyn Read + Send>,
@@ -108,27 +108,27 @@ impl Input {
         Ok(input)
     }
 
-    /// The file's name.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Lines or records handed out so far: the number of the current one.
+    /// Returns the number of lines or records returned so far, which is the number of the current one.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Bytes taken from the file, before decompression.
+    /// Returns the bytes read from the file, before decompression.
     pub fn bytes_read(&self) -> u64 {
         self.compressed_bytes_read.load(Ordering::Relaxed)
     }
 
-    /// Size of the file, before decompression; `None` for pipes.
+    /// Returns the size of the file, before decompression; `None` for pipes.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
     }
 
-    /// The first bytes, for detection; only before anything was handed out.
+    /// Returns the first bytes, for format detection; only valid before any line or record is returned.
     pub fn beginning(&mut self) -> Result<&[u8], TraceError> {
         const BEGINNING_BYTES: usize = 64 << 10;
         while self.end - self.start < BEGINNING_BYTES && !self.at_end {
@@ -137,7 +137,7 @@ impl Input {
         Ok(&self.window[self.start..self.end.min(self.start + BEGINNING_BYTES)])
     }
 
-    /// The next line, without `\n` or `\r\n`; the last one may lack its end.
+    /// Returns the next line, without `\n` or `\r\n`; the last line may lack its end.
     #[inline]
     pub fn next_line(&mut self) -> Result<Line<'_>, TraceError> {
         if self.in_long_line {
@@ -166,7 +166,7 @@ impl Input {
                 self.long_line.clear();
                 self.long_line.extend_from_slice(&self.window[self.start..self.start + 64]);
                 self.count += 1;
-                // Told before its end is looked for, which may never come.
+                // Returned before the end of the line is searched for, because there may be none.
                 self.in_long_line = true;
                 return Ok(Line::TooLong(&self.long_line));
             }
@@ -182,7 +182,7 @@ impl Input {
         }
     }
 
-    /// Reads on to the end of a line that did not fit.
+    /// Skips the rest of a line that was too long.
     #[cold]
     fn pass_over_line(&mut self) -> Result<(), TraceError> {
         loop {
@@ -201,13 +201,13 @@ impl Input {
         Ok(())
     }
 
-    /// The next `bytes` bytes as the beginning of a record, which is counted.
+    /// Returns the next `bytes` bytes as the beginning of a record, and counts the record.
     pub fn next_record(&mut self, bytes: usize) -> Result<Record<'_>, TraceError> {
         self.count += 1;
         self.next_bytes(bytes)
     }
 
-    /// The next `bytes` bytes, at most the size of the window.
+    /// Returns the next `bytes` bytes, at most the size of the window.
     pub fn next_bytes(&mut self, bytes: usize) -> Result<Record<'_>, TraceError> {
         assert!(bytes <= BUFFER_BYTES, "a record of {bytes} bytes");
         while self.end - self.start < bytes && !self.at_end {
@@ -223,7 +223,7 @@ impl Input {
         })
     }
 
-    /// Reads more behind what is unread; sets `at_end` when there is no more.
+    /// Reads more bytes into the window; sets `at_end` at the end of the input.
     fn refill(&mut self) -> Result<(), TraceError> {
         self.window.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -251,7 +251,7 @@ impl Input {
     }
 }
 
-/// Chooses the decompressor by the first bytes of the file. Several streams one after the other are one.
+/// Chooses the decompressor by the first bytes of the file. Concatenated streams are read as one.
 fn decompress(mut counted: Counted) -> io::Result<(&'static str, Box<dyn Read + Send>)> {
     let mut magic = Vec::new();
     counted.by_ref().take(6).read_to_end(&mut magic)?;
@@ -277,7 +277,7 @@ fn decompressor(compression: &str, whole: impl BufRead + Send + 'static) -> io::
     })
 }
 
-/// Counts what is read from a file, for progress bars.
+/// Counts the bytes read from a file, for progress bars.
 struct Counted {
     source: Box<dyn Read + Send>,
     bytes: Arc<AtomicU64>,

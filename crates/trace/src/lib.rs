@@ -1,7 +1,7 @@
 //! Block traces: named formats, read as streams of requests.
 //!
-//! [`open`] reads any of [`FORMATS`], [`TraceWriter`] writes them, [`convert`] and [`cut`] go from one to the
-//! other, [`describe`] measures. A format is one file in `formats/` and one line in the table.
+//! [`open`] reads any of [`FORMATS`], [`TraceWriter`] writes them, [`convert`] and [`cut`] copy from one trace to
+//! another, [`describe`] computes statistics. A format is one file in `formats/` and one line in the table.
 
 mod cut;
 mod decode;

@@ -1,52 +1,52 @@
-//! How a trace is to be read or written, with the options that only some formats have.
+//! Options for reading and writing a trace, including options of single formats.
 
 use super::error::TraceError;
 use super::fields;
 
-/// How to read a trace.
+/// Options for reading a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Name of the format; `None` lets the content decide where it is unmistakable.
+    /// Name of the format; `None` detects it from the content, if the content identifies it.
     pub format: Option<String>,
-    /// Count bad lines and go on, instead of stopping at the first.
+    /// True to count bad lines and continue, instead of stopping at the first.
     pub skip_bad: bool,
-    /// Read these volumes only.
+    /// Volumes to read; `None` reads all.
     pub volumes: Option<Vec<u32>>,
     /// Options of the format, as (name, value); see [`Format::options`](crate::Format::options).
     pub options: Vec<(String, String)>,
 }
 
 impl ReadOptions {
-    /// Options for reading `format`.
+    /// Returns options for reading `format`.
     pub fn named(format: &str) -> Self {
         ReadOptions { format: Some(format.to_owned()), ..Default::default() }
     }
 
-    /// The same with one option of the format more.
+    /// Adds an option of the format.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.options.push((name.to_owned(), value.to_owned()));
         self
     }
 }
 
-/// How to write a trace.
+/// Options for writing a trace.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
     /// Name of the format.
     pub format: String,
-    /// Count requests that the format cannot hold and go on, instead of stopping at the first.
+    /// True to count requests that the format cannot hold and continue, instead of stopping at the first.
     pub drop_inexpressible: bool,
     /// Options of the format, as (name, value); see [`Format::options`](crate::Format::options).
     pub options: Vec<(String, String)>,
 }
 
 impl WriteOptions {
-    /// Options for writing `format`.
+    /// Returns options for writing `format`.
     pub fn named(format: &str) -> Self {
         WriteOptions { format: format.to_owned(), ..Default::default() }
     }
 
-    /// The same with one option of the format more.
+    /// Adds an option of the format.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.options.push((name.to_owned(), value.to_owned()));
         self
@@ -56,26 +56,26 @@ impl WriteOptions {
 /// An option of a format.
 #[derive(Debug)]
 pub struct OptionSpec {
-    /// Its name.
+    /// Name of the option.
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// The values it takes; empty for any positive whole number below 2^32, and where it takes text.
+    /// Allowed values; empty for any positive whole number below 2^32, and for text.
     pub choices: &'static [&'static str],
-    /// What text it takes, where it takes text.
+    /// Form of the text, for an option with text.
     pub text: Option<&'static TextOption>,
-    /// The value when none is given; `None` where one has to be given, because any guess could be wrong.
+    /// Default value; `None` if the option is required, because any default could be wrong.
     pub default: Option<&'static str>,
 }
 
-/// An option that takes text of a form of its own.
+/// Form of an option with text.
 #[derive(Debug)]
 pub struct TextOption {
-    /// The form, as the end of a sentence that says what is expected.
+    /// Description of the form, as the end of an error message.
     pub expected: &'static str,
-    /// A value.
+    /// Example of a value.
     pub example: &'static str,
-    /// What is wrong with a value, if anything is.
+    /// Checks a value; returns a description of the problem.
     pub check: fn(&str) -> Result<(), String>,
 }
 
@@ -90,7 +90,7 @@ impl OptionSpec {
         }
     }
 
-    /// What is wrong with `value`, if anything is.
+    /// Checks `value`; returns a description of the problem.
     fn check(&self, value: &str) -> Result<(), String> {
         if let Some(text) = self.text {
             return (text.check)(value);
@@ -103,11 +103,12 @@ impl OptionSpec {
     }
 }
 
-/// The options of one format with a valid value each.
+/// Options of one format, each with a valid value.
 pub struct Settings(Vec<(&'static str, String)>);
 
 impl Settings {
-    /// Checks `given` against `options`, those of `format`, and fills in the defaults. The last value wins.
+    /// Checks `given` against `options`, those of `format`, and fills in the defaults. If an option is given
+    /// repeatedly, the last value is used.
     pub(crate) fn new(
         format: &'static str,
         options: &'static [OptionSpec],
@@ -134,13 +135,13 @@ impl Settings {
         Ok(Settings(settings))
     }
 
-    /// The value of option `name`, which the format declares.
+    /// Returns the value of option `name`, which the format declares.
     pub fn get(&self, name: &str) -> &str {
         let setting = self.0.iter().find(|(own, _)| *own == name);
         &setting.expect("formats ask for options that they declare").1
     }
 
-    /// The value of option `name`, a number.
+    /// Returns the value of option `name`, a number.
     pub fn number(&self, name: &str) -> u64 {
         fields::whole(self.get(name).as_bytes()).expect("checked when the settings were made")
     }

@@ -1,4 +1,4 @@
-//! A map from page numbers to small values: dense where pages lie together, sparse over the whole 64-bit range.
+//! A map from page numbers to small values: dense for contiguous pages, sparse over the whole 64-bit range.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ const LEAF_PAGES: u64 = 16;
 /// Leaves below this number are found in a table, others by hashing: 1 TiB of 4 KiB pages, 64 MiB of table at most.
 const NEAR_LEAVES: u64 = 1 << 24;
 
-/// Entries of the table for each leaf there is, in a compact map.
+/// Maximum table entries per existing leaf, in a compact map.
 const NEAR_PER_LEAF: u64 = 8;
 
-/// Entries that the table of a compact map may always have.
+/// Table entries that a compact map may have regardless of its leaves.
 const NEAR_LEAVES_FREE: u64 = 256;
 
-/// The leaf that stands for all leaves without a value.
+/// The leaf that represents all leaves without a value.
 const VACANT_LEAF: u32 = 0;
 
 /// Values of consecutive pages.
@@ -28,13 +28,13 @@ struct Leaf<T>([T; LEAF_PAGES as usize]);
 
 /// Maps page numbers to values of type `T`; a page that was never set has the vacant value.
 ///
-/// Pages are grouped into leaves of 16. A leaf exists once one of its pages is set, so memory is 4 to 64 bytes a page for values
-/// of four bytes, depending on how scattered the pages are.
+/// Pages are grouped into leaves of 16. A leaf is created when one of its pages is set. Memory is 4 to 64 bytes per page for
+/// values of four bytes, depending on how scattered the pages are.
 pub struct PageMap<T> {
     vacant: T,
     /// Index in `leaves` by leaf number, for low numbers.
     near: Vec<u32>,
-    /// Index in `leaves` by leaf number, for the others.
+    /// Index in `leaves` by leaf number, for high numbers.
     far: HashMap<u64, u32, FixedState>,
     leaves: Vec<Leaf<T>>,
     /// Leaf number by index in `leaves`.
@@ -56,8 +56,8 @@ impl<T: Copy> PageMap<T> {
         }
     }
 
-    /// Returns a map as [`Self::new`] does, whose memory grows with the pages that are set and not with the highest of them: for
-    /// programs that have thousands of maps.
+    /// Returns a map like [`Self::new`], but with memory that grows with the number of set pages and not with the highest page:
+    /// for programs that have thousands of maps.
     pub fn compact(vacant: T) -> Self {
         PageMap { is_compact: true, ..PageMap::new(vacant) }
     }
@@ -86,11 +86,11 @@ impl<T: Copy> PageMap<T> {
         }
     }
 
-    /// Calls `visit` with the first page and the values of each stretch of `pages` that lies in one leaf, in order; `visit` may
-    /// change the values.
+    /// Calls `visit` with the first page and the values of each part of `pages` in one leaf, in order; `visit` may change the
+    /// values.
     ///
     /// # Errors
-    /// The first error of `visit`, which ends the walk.
+    /// The first error of `visit`, which ends the iteration.
     #[inline]
     pub fn visit<E>(
         &mut self,
@@ -112,8 +112,8 @@ impl<T: Copy> PageMap<T> {
         Ok(())
     }
 
-    /// Calls `visit` with each page of `pages`, in order, whose leaf has a value, and with its value. Costs no more than the
-    /// lesser of the pages asked for and the leaves there are.
+    /// Calls `visit` with each page of `pages` whose leaf exists, in order, and with its value. The cost is at most proportional
+    /// to the smaller of the number of pages and the number of leaves.
     pub fn visit_known(&mut self, pages: Range<u64>, mut visit: impl FnMut(u64, &mut T)) {
         let numbers = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
         let mut in_leaf = |number: u64, leaf: &mut Leaf<T>| {
@@ -140,18 +140,18 @@ impl<T: Copy> PageMap<T> {
         }
     }
 
-    /// Returns all values of leaves that have one, in no meaningful order, vacant ones between them included.
+    /// Returns all values of existing leaves, including vacant values, in no particular order.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.leaves[1..].iter_mut().flat_map(|leaf| &mut leaf.0)
     }
 
-    /// Brings what [`Self::prefetch`] needs for `page` into the cache.
+    /// Prefetches the index entry that [`Self::prefetch`] needs for `page`.
     #[inline]
     pub fn prefetch_index(&self, page: u64) {
         table::prefetch(self.near.as_ptr().wrapping_add((page / LEAF_PAGES) as usize));
     }
 
-    /// Brings the leaf of `page` into the cache, if it can be found without hashing.
+    /// Prefetches the leaf of `page`, if it can be found without hashing.
     #[inline]
     pub fn prefetch(&self, page: u64) {
         if let Some(&leaf) = self.near.get((page / LEAF_PAGES) as usize) {
@@ -159,7 +159,7 @@ impl<T: Copy> PageMap<T> {
         }
     }
 
-    /// Returns the index of a leaf, [`VACANT_LEAF`] if it has none.
+    /// Returns the index of a leaf; [`VACANT_LEAF`] if it does not exist.
     #[inline]
     fn find(&self, number: u64) -> u32 {
         match self.near.get(number as usize) {
@@ -188,7 +188,7 @@ impl<T: Copy> PageMap<T> {
         leaf
     }
 
-    /// Returns the number below which leaves are found in a table.
+    /// Returns the number below which leaves may be in the table.
     fn near_leaves(&self) -> u64 {
         match self.is_compact {
             false => NEAR_LEAVES,
@@ -199,7 +199,7 @@ impl<T: Copy> PageMap<T> {
         }
     }
 
-    /// Makes the table long enough for the leaf `number`, and moves the leaves into the table that it now reaches.
+    /// Extends the table to hold the leaf `number`, and moves leaves that the table now covers from the hash map.
     fn grow_table(&mut self, number: u64) {
         let PageMap { near, far, .. } = self;
         if number >= near.len() as u64 {
@@ -220,14 +220,14 @@ mod tests {
     use std::collections::BTreeMap;
     use std::convert::Infallible;
 
-    /// Low pages, pages around the end of the table, and pages near the end of the range.
+    /// Generates low pages, pages around the end of the table, and pages near the end of the range.
     fn page() -> impl Strategy<Value = u64> {
         let edge = NEAR_LEAVES * LEAF_PAGES;
         prop_oneof![0u64..100, 3_000u64..20_000, edge - 40..edge + 40, u64::MAX - 100..u64::MAX - 20]
     }
 
     proptest! {
-        // The table of low leaves is grown to its end in most cases.
+        // In most cases the table of low leaves grows to its maximum.
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]

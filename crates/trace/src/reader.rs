@@ -1,4 +1,4 @@
-//! Reading a trace, whatever its format.
+//! Reading a trace of any format.
 
 use std::io::Read;
 use std::path::Path;
@@ -22,12 +22,12 @@ pub struct TraceReader {
     skipped: Skipped,
 }
 
-/// Opens the trace at `path`: plain, gzip, xz or zstd, which is told from its first bytes.
+/// Opens the trace at `path`: plain, gzip, xz or zstd, detected from its first bytes.
 pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<TraceReader, TraceError> {
     TraceReader::from_input(Input::open(path.as_ref())?, options)
 }
 
-/// What the columns of a table may be that `source` holds, which error messages call `name`; `None` if it holds no table.
+/// Guesses the columns of the table in `source`, called `name` in error messages; `None` if it is not a table.
 pub fn guess_columns(
     name: &str,
     source: impl Read + Send + 'static,
@@ -37,7 +37,7 @@ pub fn guess_columns(
 }
 
 impl TraceReader {
-    /// Reads from `source`, which error messages call `name`.
+    /// Reads from `source`, called `name` in error messages.
     pub fn new(
         name: &str,
         source: impl Read + Send + 'static,
@@ -55,7 +55,8 @@ impl TraceReader {
         Ok(TraceReader { input, format, decoder, volumes, skip_bad: options.skip_bad, skipped })
     }
 
-    /// Replaces the content of `batch` by the next requests, at most `limit` (and at least one); 0 only at the end.
+    /// Replaces the content of `batch` by the next requests, at most `limit` (and at least one); returns their number, 0
+    /// only at the end.
     ///
     /// After an error `batch` holds the requests before it.
     pub fn read_batch(&mut self, batch: &mut RequestBatch, limit: usize) -> Result<usize, TraceError> {
@@ -67,32 +68,32 @@ impl TraceReader {
         Ok(batch.len())
     }
 
-    /// The trace's format.
+    /// Returns the trace's format.
     pub fn format(&self) -> &'static Format {
         self.format
     }
 
-    /// The trace's file name.
+    /// Returns the trace's file name.
     pub fn path(&self) -> &Path {
         self.input.path()
     }
 
-    /// Bytes taken from the file so far, before decompression: a progress bar's position.
+    /// Returns the bytes read from the file so far, before decompression: the position of a progress bar.
     pub fn bytes_read(&self) -> u64 {
         self.input.bytes_read()
     }
 
-    /// Size of the file, before decompression: a progress bar's end; `None` for pipes.
+    /// Returns the size of the file, before decompression: the end of a progress bar; `None` for pipes.
     pub fn total_bytes(&self) -> Option<u64> {
         self.input.total_bytes()
     }
 
-    /// What was passed over so far; nothing unless [`ReadOptions::skip_bad`] is set.
+    /// Returns the lines and records skipped so far; none unless [`ReadOptions::skip_bad`] is set.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// What the volumes seen so far are called, for formats that name them.
+    /// Returns the names of the volumes found so far, for formats that name them.
     pub fn volume_names(&self) -> Vec<(u32, String)> {
         self.decoder.volume_names()
     }

@@ -1,4 +1,4 @@
-//! Writing a trace down while it happens.
+//! Recording of a trace while its requests happen.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,22 +13,22 @@ use super::options::WriteOptions;
 use super::request::{Digest, Request};
 use super::writer::encoder;
 
-/// The format: it loses nothing.
+/// Format of recordings, which loses nothing.
 const FORMAT: &str = "wearwell-csv";
 
-/// So many bytes are written at once.
+/// Bytes written to the file at once.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// What was recorded is in the file after this time, whether it is a piece or not.
+/// Longest time until recorded requests are in the file, even if they do not fill a piece.
 const SOON: Duration = Duration::from_millis(200);
 
-/// More bytes than this do not wait to be written: who records does.
+/// Most bytes that wait to be written; beyond that, recording blocks.
 const MOST_WAITING: usize = 32 << 20;
 
 /// A trace in `wearwell-csv` that is written while its requests happen.
 ///
-/// It grows under its own name, by whole lines, so that a process that is killed leaves what it had recorded until a moment before.
-/// With a name that ends in `.zst` each piece is a frame of its own, which can be read without those after it.
+/// The file grows by whole lines under its final name, so that a killed process leaves all but the last moment of its recording. If
+/// the name ends in `.zst`, each piece is a separate frame, which can be read without later ones.
 pub struct Recorder {
     path: PathBuf,
     encoder: Box<dyn Encode>,
@@ -38,7 +38,7 @@ pub struct Recorder {
     requests: u64,
 }
 
-/// What waits to be written.
+/// Buffer of lines that wait to be written, shared with the writing thread.
 #[derive(Default)]
 struct Sheet {
     lines: Mutex<Lines>,
@@ -48,7 +48,7 @@ struct Sheet {
 #[derive(Default)]
 struct Lines {
     text: Vec<u8>,
-    /// Nothing comes any more, or nobody writes.
+    /// True if recording has ended, or the writing thread has.
     is_over: bool,
 }
 
@@ -59,10 +59,10 @@ impl Sheet {
 }
 
 impl Recorder {
-    /// A new recording at `path`, with digests over so many bytes of what is written, or none for 0.
+    /// Creates a recording at `path`, with digests over `digest_bytes` bytes of written data each, or without digests for 0.
     ///
     /// # Errors
-    /// A file that is there already, or a name of a compression that cannot be read from the beginning on.
+    /// A file that already exists, or an extension of a compression that cannot be read while it grows.
     pub fn create(path: &Path, digest_bytes: u32) -> Result<Self, TraceError> {
         let failed = |error| TraceError::io(path, error);
         let ending = path.extension().and_then(|ending| ending.to_str());
@@ -88,11 +88,11 @@ impl Recorder {
         Ok(Recorder { path: path.to_owned(), encoder, digest_bytes, sheet, writer, requests: 0 })
     }
 
-    /// Records a request, with the digests of what it writes. After the file could not be written nothing more is recorded, which
-    /// [`Recorder::finish`] tells.
+    /// Records a request, with the digests of its written data. After a write error nothing more is recorded; [`Recorder::finish`]
+    /// returns that error.
     ///
     /// # Errors
-    /// A request that the format cannot hold: one of more digests than fit into a line.
+    /// A request that the format cannot hold: one with more digests than fit into a line.
     pub fn record(&mut self, request: &Request, digests: &[Digest]) -> Result<(), String> {
         let mut lines = self.sheet.lines();
         while lines.text.len() >= MOST_WAITING && !lines.is_over {
@@ -114,7 +114,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the recording; how many requests it has.
+    /// Ends the recording; returns the number of its requests.
     ///
     /// # Errors
     /// A file that could not be written.
@@ -137,12 +137,12 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // Whoever wants to know finishes it.
+        // Errors are ignored here; [`Recorder::finish`] returns them.
         let _ = self.end();
     }
 }
 
-/// Writes what is on the sheet, until it is over.
+/// Writes the buffered lines to the file until recording ends.
 fn write_on(sheet: &Sheet, mut file: File, is_compressed: bool) -> io::Result<()> {
     let mut piece = Vec::new();
     loop {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_is_read_plain_or_compressed() {
+    fn recording_is_readable_plain_and_compressed() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a.csv", "a.csv.zst"] {
             let path = folder.path().join(name);
@@ -209,9 +209,9 @@ mod tests {
         assert!(Recorder::create(&folder.path().join("a.gz"), 0).is_err());
     }
 
-    /// As a killed process leaves it: read while it is still being recorded.
+    /// Reads the file while it is still being recorded, as after a kill of the process.
     #[test]
-    fn what_was_recorded_a_moment_ago_is_in_the_file() {
+    fn recorded_requests_are_soon_in_the_file() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a.csv", "a.csv.zst"] {
             let path = folder.path().join(name);

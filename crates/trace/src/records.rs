@@ -10,15 +10,15 @@ pub trait RecordFormat: Send {
     /// Size of a record's fixed part, bytes.
     const BYTES: usize;
 
-    /// Bytes that follow the fixed part and hold nothing of interest.
+    /// Returns the bytes that follow the fixed part and are ignored.
     ///
-    /// An error here ends the reading even where bad records are skipped: the next record cannot be found.
+    /// An error here ends reading even if bad records are skipped, because the next record cannot be found.
     fn tail_bytes(&self, record: &[u8]) -> Result<usize, Bad>;
 
-    /// The request in a record's fixed part, or `None` where it holds none.
+    /// Returns the request in a record's fixed part, or `None` if it has none.
     fn record(&mut self, record: &[u8]) -> Result<Option<Request>, Bad>;
 
-    /// What numbered volumes are called in the trace, for formats that name them.
+    /// Returns the names of numbered volumes in the trace, for formats that name them.
     fn volume_names(&self) -> Vec<(u32, String)> {
         Vec::new()
     }
@@ -28,12 +28,12 @@ pub trait RecordFormat: Send {
 pub struct Records<F>(pub F);
 
 impl<F: RecordFormat + 'static> Records<F> {
-    /// A decoder for `format` on the heap, as the table of formats wants it.
+    /// Returns a boxed decoder for `format`, for the table of formats.
     pub fn boxed(format: F) -> Box<dyn Decoder> {
         Box::new(Records(format))
     }
 
-    /// Takes one record; `Ok(None)` at the end of the input.
+    /// Reads one record; `Ok(None)` at the end of the input.
     fn next(&mut self, input: &mut Input) -> Result<Option<Result<Option<Request>, Bad>>, Stop> {
         let (tail, request) = match input.next_record(F::BYTES)? {
             Record::End => return Ok(None),
@@ -48,7 +48,7 @@ impl<F: RecordFormat + 'static> Records<F> {
     }
 }
 
-/// Why no further record can be read.
+/// Reason why no further record can be read.
 enum Stop {
     Bad(Bad),
     Failed(TraceError),
@@ -98,13 +98,13 @@ impl<F: RecordFormat + 'static> Decoder for Records<F> {
     }
 }
 
-/// The little-endian 32-bit number at byte `at`.
+/// Returns the little-endian 32-bit number at byte `at`.
 #[inline]
 pub fn u32_at(record: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// The little-endian 64-bit number at byte `at`.
+/// Returns the little-endian 64-bit number at byte `at`.
 #[inline]
 pub fn u64_at(record: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"))

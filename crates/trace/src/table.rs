@@ -1,4 +1,4 @@
-//! The table of trace formats, and how one is found in it.
+//! Table of trace formats, and look-up in it.
 
 use super::error::TraceError;
 use super::format::Format;
@@ -30,10 +30,10 @@ pub static FORMATS: &[&Format] = &[
     &wearwell_csv::FORMAT,
 ];
 
-/// Formats whose requests may come with digests of their content, for those who need them and have a trace without.
+/// Formats whose requests may have digests of their content, listed in errors about traces without digests.
 pub const DIGEST_FORMATS: &[&str] = &["fiu", "fiu-homes", "table", "wearwell-csv"];
 
-/// The format called `name`.
+/// Returns the format called `name`.
 pub fn find_format(name: &str) -> Result<&'static Format, TraceError> {
     FORMATS.iter().copied().find(|format| format.name == name).ok_or_else(|| TraceError::UnknownFormat {
         name: name.escape_debug().to_string(),
@@ -41,7 +41,7 @@ pub fn find_format(name: &str) -> Result<&'static Format, TraceError> {
     })
 }
 
-/// The one format that the first bytes of a trace can be, if the bytes are enough to be certain.
+/// Returns the only format that the first bytes of a trace can be, if they identify it.
 pub fn detect_format(beginning: &[u8]) -> Option<&'static Format> {
     let mut certain = FORMATS.iter().filter(|format| format.detect.is_some_and(|detect| detect(beginning)));
     match (certain.next(), certain.next()) {
@@ -50,9 +50,9 @@ pub fn detect_format(beginning: &[u8]) -> Option<&'static Format> {
     }
 }
 
-/// The format called `name`, or else the one that the input shows.
+/// Returns the format called `name`, or else the format detected from the input.
 ///
-/// Whoever says what the columns are says that it is a table.
+/// The option `columns` implies the format `table`.
 pub(crate) fn choose(options: &ReadOptions, input: &mut Input) -> Result<&'static Format, TraceError> {
     if let Some(name) = &options.format {
         return find_format(name);
@@ -79,13 +79,13 @@ pub(crate) fn choose(options: &ReadOptions, input: &mut Input) -> Result<&'stati
     })
 }
 
-/// The names of the formats that `chosen` picks, separated by commas.
+/// Returns the names of the formats for which `chosen` is true, separated by commas.
 pub(crate) fn names(chosen: impl Fn(&Format) -> bool) -> String {
     let names: Vec<_> = FORMATS.iter().filter(|format| chosen(format)).map(|format| format.name).collect();
     names.join(", ")
 }
 
-/// Which formats use the extension of `path`: worth saying, but no ground for a decision.
+/// Returns a hint about formats with the extension of `path`; the extension alone does not decide.
 fn extension_hint(path: &std::path::Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut parts = name.rsplit('.').skip_while(|part| ["gz", "xz", "zst"].contains(part));

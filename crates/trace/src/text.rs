@@ -7,23 +7,23 @@ use super::request::{Digest, Request};
 
 /// A text format: a function from a line to a request.
 pub trait LineFormat: Send {
-    /// The request on `line`, or `None` where the line holds none (a header, an event of another kind).
+    /// Returns the request on `line`, or `None` if the line has none (a header, an event of another kind).
     ///
-    /// Digests of the request's content are appended to `digests`. The caller checks what all formats share:
-    /// that lengths are positive and bounded, and that no request reaches beyond 2^64 bytes.
+    /// Digests of the request's content are appended to `digests`. The caller checks what all formats share: that
+    /// lengths are positive and bounded, and that no request reaches beyond 2^64 bytes.
     fn line(&mut self, line: &[u8], digests: &mut Vec<Digest>) -> Result<Option<Request>, Bad>;
 
-    /// Content under each digest, bytes; 0 for formats without digests.
+    /// Returns the bytes of content covered by each digest; 0 for formats without digests.
     fn digest_bytes(&self) -> u32 {
         0
     }
 
-    /// Called at the end of the input: the place to miss something that a whole trace has.
+    /// Ends the input; returns an error if a complete trace would have more.
     fn finish(&mut self) -> Result<(), Bad> {
         Ok(())
     }
 
-    /// What numbered volumes are called in the trace, for formats that name them.
+    /// Returns the names of numbered volumes in the trace, for formats that name them.
     fn volume_names(&self) -> Vec<(u32, String)> {
         Vec::new()
     }
@@ -36,12 +36,12 @@ pub struct Lines<F> {
 }
 
 impl<F: LineFormat + 'static> Lines<F> {
-    /// A decoder for `format`.
+    /// Returns a decoder for `format`.
     pub fn new(format: F) -> Self {
         Lines { format, finished: false }
     }
 
-    /// The same on the heap, as the table of formats wants it.
+    /// Returns a boxed decoder for `format`, for the table of formats.
     pub fn boxed(format: F) -> Box<dyn Decoder> {
         Box::new(Self::new(format))
     }
@@ -82,7 +82,7 @@ impl<F: LineFormat + 'static> Decoder for Lines<F> {
     }
 }
 
-/// The first line of a file that is not blank.
+/// Returns the first line of a file that is not blank.
 pub fn first_line(beginning: &[u8]) -> &[u8] {
     let mut lines = beginning.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     lines.find(|line| !line.is_empty()).unwrap_or_default()

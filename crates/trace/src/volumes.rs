@@ -1,4 +1,4 @@
-//! Volume numbers where a trace identifies volumes by something else than one small number.
+//! Volume numbers for traces that identify volumes by names or device numbers.
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
@@ -6,13 +6,13 @@ use hashbrown::{HashMap, HashSet};
 /// Bits of the minor number in a device number, as in the kernel's `dev_t`.
 const MINOR_BITS: u32 = 20;
 
-/// The volume number of the block device `major:minor`, `major << 20 | minor`; `None` beyond 12 and 20 bits.
+/// Returns the volume number of the block device `major:minor`, `major << 20 | minor`; `None` beyond 12 and 20 bits.
 #[inline]
 pub fn device_volume(major: u32, minor: u32) -> Option<u32> {
     (major < 1 << (32 - MINOR_BITS) && minor < 1 << MINOR_BITS).then_some(major << MINOR_BITS | minor)
 }
 
-/// Major and minor number of a volume that stands for a block device.
+/// Returns major and minor number of a volume that stands for a block device.
 pub fn device_numbers(volume: u32) -> (u32, u32) {
     (volume >> MINOR_BITS, volume & ((1 << MINOR_BITS) - 1))
 }
@@ -25,7 +25,7 @@ pub struct VolumesSeen {
 }
 
 impl VolumesSeen {
-    /// Notes `volume`.
+    /// Adds `volume`.
     #[inline]
     pub fn note(&mut self, volume: u32) {
         if self.last != Some(volume) {
@@ -34,14 +34,14 @@ impl VolumesSeen {
         }
     }
 
-    /// Their numbers, in order, with what `name` makes of each.
+    /// Returns their numbers, in order, with the name that `name` returns for each.
     pub fn names(&self, name: impl Fn(u32) -> String) -> Vec<(u32, String)> {
         let mut volumes: Vec<_> = self.volumes.iter().copied().collect();
         volumes.sort_unstable();
         volumes.into_iter().map(|volume| (volume, name(volume))).collect()
     }
 
-    /// Their numbers with their names as block devices, `major,minor`, in order.
+    /// Returns their numbers with their names as block devices, `major,minor`, in order.
     pub fn device_names(&self) -> Vec<(u32, String)> {
         self.names(|volume| {
             let (major, minor) = device_numbers(volume);
@@ -50,7 +50,7 @@ impl VolumesSeen {
     }
 }
 
-/// Names with a number each, for volumes that a trace names.
+/// Numbers for named volumes of a trace.
 #[derive(Default)]
 pub struct VolumeNames {
     numbers: HashMap<Vec<u8>, u32, FixedState>,
@@ -60,8 +60,8 @@ pub struct VolumeNames {
 }
 
 impl VolumeNames {
-    /// The number of the volume `name`: the one it had before, else `preferred` if that is free, else the
-    /// lowest free one.
+    /// Returns the number of the volume `name`: its existing number, else `preferred` if that is free, else the lowest
+    /// free number.
     #[inline]
     pub fn number(&mut self, name: &[u8], preferred: Option<u32>) -> u32 {
         if self.last.0 == name && !name.is_empty() {
@@ -87,7 +87,7 @@ impl VolumeNames {
         number
     }
 
-    /// All numbers with their names, in order.
+    /// Returns all numbers with their names, in order.
     pub fn names(&self) -> Vec<(u32, String)> {
         let shown = |(name, &number): (&Vec<u8>, &u32)| (number, name.escape_ascii().to_string());
         let mut names: Vec<_> = self.numbers.iter().map(shown).collect();

@@ -1,4 +1,4 @@
-//! Files that may never say anything, such as pipes: waited for so that the wait can be given up.
+//! Files that may block forever, such as pipes: reading with a wait that can be given up.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks at whether to go on.
+/// Interval between two checks of the callback.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Bytes read at a time: as many as a pipe holds.
@@ -18,16 +18,16 @@ const CHUNK_BYTES: usize = 64 << 10;
 type GoesOn = Rc<dyn Fn() -> bool>;
 
 thread_local! {
-    /// Whom this thread asks whether to go on.
+    /// Callback of this thread that returns true to continue waiting.
     static GOES_ON: RefCell<Option<GoesOn>> = const { RefCell::new(None) };
 }
 
-/// Does `work`. Wherever this thread waits in it for a trace that comes from a pipe, `goes_on` is asked again and again, and
-/// once it says no the trace cannot be read.
+/// Runs `work`. While this thread waits in `work` for a trace from a pipe, it calls `goes_on` repeatedly; once `goes_on`
+/// returns false, reading the trace fails.
 ///
-/// Nothing ends the wait itself: given up, the thread that waits for the pipe is left to itself.
+/// The blocked read itself cannot be interrupted: the thread that reads the pipe is abandoned.
 pub fn while_waiting<T>(goes_on: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> T {
-    /// Sets what was asked before, however the work ends.
+    /// Restores the previous callback, even if the work panics.
     struct Before(Option<GoesOn>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -38,7 +38,7 @@ pub fn while_waiting<T>(goes_on: impl Fn() -> bool + 'static, work: impl FnOnce(
     work()
 }
 
-/// Whether the file at `path` has to be read by [`Patient`] here: somebody may give it up, and it may have to be waited for.
+/// True if the file at `path` has to be read with [`Patient`]: this thread has a callback, and the file may block.
 pub fn is_needed(path: &Path) -> bool {
     let may_wait = || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
     GOES_ON.with_borrow(Option::is_some) && may_wait()
@@ -48,7 +48,7 @@ pub fn is_needed(path: &Path) -> bool {
 pub struct Patient {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,
-    /// Bytes of the chunk that were handed out.
+    /// Bytes of the chunk that were returned.
     taken: usize,
 }
 
@@ -58,13 +58,13 @@ impl Patient {
         let (sender, chunks) = sync_channel(1);
         thread::spawn(move || match File::open(path) {
             Ok(file) => send_all(file, &sender),
-            // Nobody listens any more once the wait was given up.
+            // After the wait was given up, the receiver is gone.
             Err(error) => drop(sender.send(Err(error))),
         });
         Patient { chunks, chunk: Vec::new(), taken: 0 }
     }
 
-    /// The next chunk, or none at the end.
+    /// Returns the next chunk, or `None` at the end.
     fn next(&self) -> io::Result<Option<Vec<u8>>> {
         loop {
             match self.chunks.recv_timeout(LOOK) {
@@ -80,7 +80,7 @@ impl Patient {
     }
 }
 
-/// Sends all of the file, until nobody wants more of it.
+/// Sends the whole file, until the receiver is gone.
 fn send_all(mut file: File, sender: &SyncSender<io::Result<Vec<u8>>>) {
     loop {
         let mut chunk = vec![0; CHUNK_BYTES];

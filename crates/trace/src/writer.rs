@@ -1,4 +1,4 @@
-//! Writing a trace, whatever its format.
+//! Writing a trace of any format.
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -15,21 +15,21 @@ use super::options::WriteOptions;
 use super::request::{Request, RequestBatch};
 use super::table::{find_format, names};
 
-/// Encoded text is handed on in pieces of about this size, bytes.
+/// Approximate size, in bytes, of the pieces in which encoded text is passed on.
 const PIECE_BYTES: usize = 1 << 18;
 
-/// What a writer did.
+/// Result of writing a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Requests written.
     pub requests: u64,
-    /// Requests left out because the format cannot hold them.
+    /// Requests omitted because the format cannot hold them.
     pub dropped: u64,
-    /// Why the first of them was left out.
+    /// Reason why the first of them was omitted.
     pub first_dropped: Option<String>,
 }
 
-/// A trace that is being written. Without [`TraceWriter::finish`] nothing remains of it.
+/// A trace that is being written. Without [`TraceWriter::finish`] it is deleted.
 pub struct TraceWriter {
     path: PathBuf,
     format: &'static Format,
@@ -43,7 +43,7 @@ pub struct TraceWriter {
 impl TraceWriter {
     /// Starts a trace at `path`, compressed if the name ends in `.gz`, `.xz` or `.zst`.
     ///
-    /// A temporary file beside it is written to, and takes its name when finished.
+    /// Writes to a temporary file in the same directory, which is renamed at the end.
     pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let (format, encoder) = encoder(options)?;
@@ -115,12 +115,12 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// The trace's format.
+    /// Returns the trace's format.
     pub fn format(&self) -> &'static Format {
         self.format
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it to its final name.
     pub fn finish(mut self) -> Result<Written, TraceError> {
         self.encoder.end(&mut self.piece);
         self.hand_on()?;
@@ -140,7 +140,7 @@ impl TraceWriter {
     }
 }
 
-/// The format of `options`, and what writes it.
+/// Returns the format of `options`, and its encoder.
 pub(crate) fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dyn Encode>), TraceError> {
     let format = find_format(&options.format)?;
     let choices = || names(|format| format.write.is_some());
@@ -149,7 +149,7 @@ pub(crate) fn encoder(options: &WriteOptions) -> Result<(&'static Format, Box<dy
     Ok((format, write(&format.settings(&options.options)?)))
 }
 
-/// Where a trace goes.
+/// Destination of a trace.
 enum Target {
     Memory(Vec<u8>),
     Plain(BufWriter<Place>),
@@ -191,7 +191,7 @@ impl Target {
     }
 }
 
-/// Where a trace is written: a new file, which takes its name when it is complete, or a pipe or a device, which keeps its own.
+/// Destination file: a new file, which is renamed when it is complete, or an existing pipe or device.
 enum Place {
     New(NamedTempFile, PathBuf),
     Special(File),
@@ -202,7 +202,7 @@ impl Place {
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return Ok(Place::Special(File::create(path)?));
         }
-        // A link keeps pointing at the file that it names.
+        // A symbolic link continues to point at its target.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let mut builder = tempfile::Builder::new();
@@ -236,7 +236,7 @@ impl Write for Place {
     }
 }
 
-/// What a new file may be opened for; the process's mask then takes away from it, as for any new file.
+/// Returns the permissions of a new file, from which the process's umask removes bits as usual.
 fn ordinary_permissions() -> Permissions {
     use std::os::unix::fs::PermissionsExt;
     Permissions::from_mode(0o666)

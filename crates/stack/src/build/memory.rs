@@ -1,4 +1,4 @@
-//! Whether the machine has the memory that a stack takes.
+//! Check that the machine has enough memory for a stack.
 
 use crate::scenario::resolve::ResolvedScenario;
 use crate::size::ByteSize;
@@ -6,7 +6,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::foresight::Foresight;
 use wearwell_base::memory::available_bytes;
 
-/// Refuses a stack whose tables could not be held, before the attempt ends the program.
+/// Refuses a stack whose tables do not fit into memory; otherwise the allocation would abort the program.
 pub(crate) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     let needed = needed(resolved);
     match available_bytes() {
@@ -24,11 +24,11 @@ pub(crate) fn check(resolved: &ResolvedScenario) -> Result<(), ConfigError> {
     }
 }
 
-/// Bytes that the tables of all layers take.
+/// Returns the bytes that the tables of all layers take.
 fn needed(resolved: &ResolvedScenario) -> u64 {
     let ResolvedScenario { device, ftl, layers, power, .. } = resolved;
     let features = layers.iter().map(|plan| &plan.features).chain([&ftl.features]);
-    // Places of logical pages, then owners and validity bits of physical ones where the directory keeps them.
+    // Map of logical pages; owners and validity bits of physical pages if the directory keeps them.
     let tables: u64 = resolved
         .tree
         .layers
@@ -41,7 +41,7 @@ fn needed(resolved: &ResolvedScenario) -> u64 {
         .sum();
     let own: u64 = layers.iter().map(|plan| plan.memory_bytes).sum::<u64>() + ftl.memory_bytes;
     let (logical, pages) = (u64::from(device.logical_pages), device.geometry.pages());
-    // Notes in spare areas, and, where power is cut in the middle of the work, stamps and what is known of each page.
+    // Spare-area records; with power cuts in the middle of the work, also stamps and the known state of each page.
     let noted = if ftl.features.has("dedup") { 48 * pages } else { 0 };
     let cut = if power.cuts() { 17 * pages + 48 * logical + noted } else { 0 };
     let ahead = resolved.looks_ahead();

@@ -1,4 +1,4 @@
-//! From a resolved scenario to a stack of layers.
+//! Builds a stack of layers from a resolved scenario.
 
 pub(crate) mod memory;
 mod stack;
@@ -20,10 +20,10 @@ use wearwell_engine::layer::Watch;
 use wearwell_engine::log::{BoxedLayer, Shared};
 use wearwell_engine::timing::Journal;
 
-/// Resolves `scenario` and builds its stack; its every default is filled in.
+/// Resolves `scenario`, fills in every default and builds its stack.
 ///
 /// # Errors
-/// A setting that cannot be, or that does not go with another.
+/// A setting that is not possible, or that conflicts with another.
 pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, ConfigError> {
     let caller = Caller { holds_data: size_of::<P>() > 0, ..Caller::default() };
     let resolved = resolve(scenario.clone(), caller)?;
@@ -32,20 +32,20 @@ pub fn build<P: StackPayload>(scenario: &mut Scenario) -> Result<Stack<P>, Confi
     Ok(stack)
 }
 
-/// What is written down while a stack works, and what is known of it beforehand.
+/// Recorders and observers of a stack, and knowledge of its future writes.
 #[derive(Default)]
 pub(crate) struct Noted {
-    /// Into which the flash writes what it does.
+    /// Journal into which the flash records its operations.
     pub journal: Option<Journal>,
-    /// What looks at all media page by page, each under the number of its layer.
+    /// Observer of all media page by page; each medium is identified by the number of its layer.
     pub watch: Option<Watch>,
-    /// What will be written to the layer that has to know, if any.
+    /// Future writes to the layer whose policies need them, if any.
     pub foresight: Option<Foresight>,
-    /// Where the flash is kept outside of the simulation.
+    /// Storage of the flash outside of the simulation.
     pub kept: Option<Arc<dyn KeptMedium>>,
 }
 
-/// Builds the stack, with policies of the caller's for the FTL, instead of those that the scenario names.
+/// Builds the stack. Policies in `own` replace those that the scenario names for the FTL.
 pub(crate) fn build_resolved<P: StackPayload>(
     resolved: &ResolvedScenario,
     own: OwnPolicies,
@@ -66,7 +66,7 @@ pub(crate) fn build_resolved<P: StackPayload>(
         targets: tree.tenants.iter().map(|_| None).collect(),
         shared: Vec::new(),
         power: None,
-        // What comes back from its flash holds what nobody saw it written.
+        // A drive that recovers from its flash holds data that the checking layers have not seen written.
         checks: cfg!(debug_assertions) && noted.kept.as_ref().is_none_or(|medium| medium.is_new()),
     };
     let mut base = Some((flash, own));
@@ -94,7 +94,7 @@ pub(crate) fn build_resolved<P: StackPayload>(
     Ok(builder.finish(resolved))
 }
 
-/// The error with the key that a person would change: a layer's logical size is none of its own settings.
+/// Returns the error with the key that the user has to change: a layer's logical size is not one of its own settings.
 fn within_layer(error: ConfigError, layer: &TreeLayer) -> ConfigError {
     match error.key.as_str() {
         "logical_pages" if layer.key == "ftl" => ConfigError { key: "device".into(), ..error },
@@ -103,7 +103,7 @@ fn within_layer(error: ConfigError, layer: &TreeLayer) -> ConfigError {
     }
 }
 
-/// What layer `at` is built from besides its settings and what it stands on.
+/// Returns what layer `at` is built from, except its settings and the layer below.
 fn spec(resolved: &ResolvedScenario, at: usize, noted: &Noted) -> Result<LayerSpec, ConfigError> {
     let layer = &resolved.tree.layers[at];
     let is_ftl = at == resolved.tree.ftl();
@@ -123,19 +123,19 @@ fn spec(resolved: &ResolvedScenario, at: usize, noted: &Noted) -> Result<LayerSp
     })
 }
 
-/// A stack on its way up.
+/// A partly built stack, from the bottom up.
 struct StackBuilder<P> {
-    /// What each layer will stand on.
+    /// The layer below each log.
     logs: Vec<Option<BoxedLayer<P>>>,
     targets: Vec<Option<BoxedLayer<P>>>,
     shared: Vec<Shared<P>>,
     power: Option<Box<dyn PowerCycle>>,
-    /// Whether every answer of every layer is looked at.
+    /// True if a checking layer verifies every answer of every layer.
     checks: bool,
 }
 
 impl<P: StackPayload> StackBuilder<P> {
-    /// Hands the layer to its user, or cuts it up for its users.
+    /// Hands the layer to its user, or divides it among its users.
     fn take(&mut self, built: BuiltLayer<P>, node: &TreeLayer) {
         let BuiltLayer { layer, power } = built;
         self.power = self.power.take().or(power);

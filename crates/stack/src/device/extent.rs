@@ -1,4 +1,4 @@
-//! How large a drive is: physical size, logical size and the spare space between them, of which two are given.
+//! Size of a drive: physical size, logical size and the spare space between them, of which two are given.
 
 use super::Device;
 use crate::size::ByteSize;
@@ -6,7 +6,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::units::OverProvisioning;
 use wearwell_engine::nand::{Geometry, Preset};
 
-/// By how much the spare space may differ from what was asked for, as a share of it: flash comes in whole blocks.
+/// Largest deviation of the spare space from the configured value, as a fraction of it: flash comes in whole blocks.
 const SPARE_TOLERANCE: f64 = 0.1;
 
 /// A drive's size.
@@ -19,7 +19,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// From what of `device` is given. `geometry` has everything but its number of blocks.
+    /// Computes the size from the given fields of `device`. `geometry` is complete except for its number of blocks.
     pub(super) fn of(
         device: &Device,
         preset: Option<&Preset>,
@@ -35,7 +35,7 @@ impl Extent {
         sizes.all_shown(device, zone_blocks)
     }
 
-    /// Blocks of each plane, and how many of the last of them are not used.
+    /// Returns the blocks of each plane, and how many planes leave their last block unused.
     pub(super) fn rows(&self, geometry: &Geometry) -> Result<(u32, u32), ConfigError> {
         let planes = u64::from(geometry.total_planes());
         let rows = self.erase_blocks.div_ceil(planes);
@@ -45,7 +45,7 @@ impl Extent {
     }
 }
 
-/// The four ways to give the spare space, and those given.
+/// Returns the four ways to give the spare space, with the given values.
 fn spare_measures(device: &Device) -> [(&'static str, Option<f64>); 4] {
     [
         ("spare_factor", device.spare_factor),
@@ -55,7 +55,7 @@ fn spare_measures(device: &Device) -> [(&'static str, Option<f64>); 4] {
     ]
 }
 
-/// The spare factor that the one measure given amounts to.
+/// Returns the spare factor that the given measure amounts to.
 fn spare_measure(device: &Device, preset: Option<&Preset>) -> Result<Option<f64>, ConfigError> {
     let allowed = ["0 < spare_factor < 1", "over_provisioning > 0", "alpha > 1", "0 < load < 1"];
     let measures = spare_measures(device).into_iter().zip(allowed);
@@ -89,7 +89,7 @@ fn spare_measure(device: &Device, preset: Option<&Preset>) -> Result<Option<f64>
     Ok(Some(spare_factor))
 }
 
-/// What sizes are multiples of.
+/// Units in which sizes are computed.
 struct Sizes {
     /// Erase blocks of a superblock.
     superblock_blocks: u64,
@@ -110,7 +110,7 @@ impl Sizes {
         }
     }
 
-    /// Erase blocks that hold so many pages: whole superblocks, on as many planes as it takes.
+    /// Returns the erase blocks that hold `pages`, in whole superblocks on as many planes as needed.
     fn holding(&self, pages: u64) -> u64 {
         pages.div_ceil(self.superblock_pages) * self.superblock_blocks
     }
@@ -119,7 +119,7 @@ impl Sizes {
         erase_blocks / self.superblock_blocks * self.superblock_pages
     }
 
-    /// Erase blocks, if `device` says how many.
+    /// Returns the number of erase blocks, if `device` gives it.
     fn physical(&self, device: &Device) -> Result<Option<u64>, ConfigError> {
         let unused = device.unused_blocks.map(u64::from);
         match (device.raw_capacity, device.blocks_per_plane) {
@@ -145,7 +145,7 @@ impl Sizes {
         }
     }
 
-    /// The extent of a drive that shows all its whole zones.
+    /// Returns the size of a zoned drive, which shows all its whole zones.
     fn all_shown(&self, device: &Device, zone_blocks: u32) -> Result<Extent, ConfigError> {
         if let Some((key, _)) = spare_measures(device).iter().find(|(_, value)| value.is_some()) {
             let problem = "is for drives that clean; a zoned drive shows all its zones, leave it out";
@@ -170,8 +170,8 @@ impl Sizes {
         Ok(Extent { erase_blocks, logical_pages: shown })
     }
 
-    /// The extent from the two of physical size, logical size and spare space that are given, and the pages of spare space that
-    /// these ask for.
+    /// Computes the size from the two given values out of physical size, logical size and spare space. Also returns the spare
+    /// pages that these values ask for.
     fn solve(&self, device: &Device, spare: Option<f64>) -> Result<(Extent, u64), ConfigError> {
         if let Some(capacity) = device.capacity.filter(|capacity| !capacity.0.is_multiple_of(self.unit)) {
             let problem = format!(
@@ -205,10 +205,10 @@ impl Sizes {
         Ok((Extent { erase_blocks, logical_pages }, pages.saturating_sub(logical_pages)))
     }
 
-    /// Refuses spare space that was asked for by number and that whole blocks miss by too much.
+    /// Refuses a size whose whole blocks miss an explicitly configured spare space by too much.
     fn check_spare(&self, device: &Device, extent: &Extent, wanted: u64) -> Result<(), ConfigError> {
         let asked = spare_measures(device).into_iter().find_map(|(name, value)| Some((name, value?)));
-        // A drive that fits a trace is as small as whole blocks allow.
+        // A drive sized to fit a trace is as small as whole blocks allow.
         let Some((name, value)) = asked.filter(|_| device.fit.is_unwanted()) else { return Ok(()) };
         let spare = self.pages_of(extent.erase_blocks).saturating_sub(extent.logical_pages);
         if (spare as f64 - wanted as f64).abs() <= SPARE_TOLERANCE * wanted as f64 {

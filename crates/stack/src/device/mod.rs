@@ -1,4 +1,4 @@
-//! From the drive as a person describes it to a geometry and a number of logical pages.
+//! Conversion of the configured drive to a geometry and a number of logical pages.
 
 mod extent;
 mod rating;
@@ -11,44 +11,43 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 use wearwell_engine::nand::{Faults, Geometry, PRESETS, Preset, Wear};
 
-/// The drive: a preset, a size, and whatever differs from the preset.
+/// The drive: a preset, a size, and all settings that differ from the preset.
 ///
-/// Of the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the spare space
-/// between them (`spare_factor`, `over_provisioning`, `alpha` or `load`), give two; a preset supplies the spare space
-/// when it is not given.
+/// Give two of these three: the physical size (`raw_capacity` or `blocks_per_plane`), the logical size (`capacity`) and the spare
+/// space between them (`spare_factor`, `over_provisioning`, `alpha` or `load`). A preset supplies the spare space if it is not
+/// given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// Device preset, see `wearwell list presets`. Without one, every field of the geometry counts as 1
-    /// unless it is given.
+    /// Device preset, see `wearwell list presets`. Without a preset, every field of the geometry that is not given is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Logical capacity, as the host sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<ByteSize>,
-    /// Physical capacity, all blocks counted.
+    /// Physical capacity, including all blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_capacity: Option<ByteSize>,
     /// Erase blocks of each plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_plane: Option<u32>,
-    /// Of the `blocks_per_plane` of all planes, so many are not used: that many planes have one less. It follows from the size asked
-    /// for, where that is no whole number of blocks on every plane; 0 unless given.
+    /// Number of planes with one block less than `blocks_per_plane`. Computed from the configured size if that is no whole number of
+    /// blocks on every plane; default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unused_blocks: Option<u32>,
-    /// Whether the logical size is made to fit the trace that is replayed, which is read through once for it.
+    /// Sizes the logical capacity to fit the replayed trace, which is read through once beforehand.
     #[serde(default, skip_serializing_if = "Fit::is_unwanted")]
     pub fit: Fit,
-    /// (T - U) / T, for T physical and U logical pages.
+    /// Spare space as (T - U) / T, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
-    /// (T - U) / U.
+    /// Spare space as (T - U) / U, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_provisioning: Option<f64>,
-    /// T / U.
+    /// Spare space as T / U, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// U / T.
+    /// Spare space as U / T, for T physical and U logical pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// Channels.
@@ -63,9 +62,9 @@ pub struct Device {
     /// Planes of each die.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planes: Option<u32>,
-    /// Erase blocks of different planes that are filled and erased together as one superblock, which is then the block of
-    /// everything else; 1 unless given. A divisor of `planes`, or all planes of several dies. In a block that lies on one
-    /// die, one page after the other is programmed; one on many dies is written by all at once.
+    /// Erase blocks of different planes that are filled and erased together as one superblock, which all other settings and results
+    /// call a block; default 1. A divisor of `planes`, or all planes of several dies. Pages of a superblock on one die are
+    /// programmed one after another; those of a superblock on many dies are programmed in parallel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superblock_blocks: Option<u32>,
     /// Flash pages of each block.
@@ -77,44 +76,45 @@ pub struct Device {
     /// Spare bytes of a flash page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_size: Option<ByteSize>,
-    /// The unit in which the drive maps data, at most a flash page; 4 KiB unless given. What results call a page is
-    /// this unit: a 16 KiB flash page holds four.
+    /// The unit in which the drive maps data, at most a flash page; default 4 KiB. Results call this unit a page: a 16 KiB flash
+    /// page holds four.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping_unit: Option<ByteSize>,
-    /// Program/erase cycles that a block endures; from the preset unless given.
+    /// Program/erase cycles that a block endures; default from the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endurance_cycles: Option<u32>,
-    /// Terabytes, of 10^12 bytes, that the data sheet lets the host write (TBW); a result holds its own figure against it.
+    /// Terabytes, of 10^12 bytes, that the data sheet lets the host write (TBW); results compare their own figure with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tbw: Option<f64>,
-    /// Drive writes per day that the data sheet allows, over `measure.warranty_years`; with `tbw`, the two must agree.
+    /// Drive writes per day (DWPD) that the data sheet allows over `measure.warranty_years`; must agree with `tbw` if both are
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dwpd: Option<f64>,
-    /// Half-width of the spread of the blocks' endurance, as a share of `endurance_cycles`, uniform; 0 to below 1.
+    /// Half-width of the uniform spread of the blocks' endurance, as a fraction of `endurance_cycles`; 0 to below 1.
     #[serde(default)]
     pub endurance_spread: f64,
-    /// Whether blocks go bad once they reach their endurance. If not, endurance only enters the lifetime figures.
+    /// True if blocks go bad when they reach their endurance. Otherwise endurance only enters the lifetime figures.
     #[serde(default)]
     pub wears_out: bool,
     /// Blocks bad from the factory.
     #[serde(default)]
     pub factory_bad_blocks: u32,
-    /// Probability that programming a page fails, whose block is then emptied and retired; 0 to below 1.
+    /// Probability that programming a page fails; its block is then emptied and retired. 0 to below 1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub program_failure_rate: f64,
-    /// Page reads that a block endures after an erase before its pages are written anew; any number unless given.
+    /// Page reads that a block endures after an erase before its pages are rewritten (read disturb); default unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub read_disturb_limit: Option<u32>,
 }
 
-/// Whether a drive is made to fit the trace.
+/// Sizing of a drive to fit its trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Fit {
-    /// It is to be, or not.
+    /// Request to size the drive, or not.
     Wanted(bool),
-    /// It was, and `capacity` with it: a result says so.
+    /// Measured extent of the trace. Results have this form, and `capacity` is set accordingly.
     Found(TraceExtent),
 }
 
@@ -130,7 +130,7 @@ impl Fit {
     }
 }
 
-/// What a trace touches, in pages of the drive.
+/// Extent of a trace, in pages of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceExtent {
@@ -144,24 +144,24 @@ fn is_zero(rate: &f64) -> bool {
     *rate == 0.0
 }
 
-/// A drive with nothing left open.
+/// A drive with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedDevice {
-    /// Geometry in mapping units: what the simulation calls a page is one.
+    /// Geometry in mapping units: a page of the simulation is one mapping unit.
     pub geometry: Geometry,
     /// Pages shown to the host.
     pub logical_pages: u32,
-    /// How blocks wear out in the run.
+    /// Wear model of the blocks in the run.
     pub wear: Wear,
-    /// How its flash fails besides, if it does.
+    /// Failures of the flash other than wear-out, if configured.
     pub faults: Option<Faults>,
-    /// Program/erase cycles for lifetime figures, whether blocks wear out in the run or not.
+    /// Program/erase cycles for lifetime figures, even if blocks do not wear out in the run.
     pub endurance_cycles: Option<u32>,
-    /// What its data sheet lets the host write.
+    /// Rating in the drive's data sheet.
     pub rating: Option<Rating>,
 }
 
-/// How long flash takes, microseconds.
+/// Duration of flash operations, microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlashTimes {
     /// Reading a page.
@@ -175,7 +175,7 @@ pub struct FlashTimes {
 }
 
 impl FlashTimes {
-    /// Seconds of so many operations, one after the other.
+    /// Returns the seconds that these operations take one after another.
     pub fn seconds(&self, spare_reads: u64, page_reads: u64, page_writes: u64, erases: u64) -> f64 {
         let us = spare_reads as f64 * self.spare_read_us
             + page_reads as f64 * self.read_us
@@ -188,10 +188,10 @@ impl FlashTimes {
 const DEFAULT_UNIT_BYTES: u64 = 4096;
 const SMALLEST_UNIT_BYTES: u64 = 512;
 
-/// Works out the drive and writes every choice back into `device`, so that it can be repeated.
+/// Resolves the drive and writes every choice back into `device`, so that a run can be repeated.
 ///
-/// A zoned drive shows all its pages, `zone_blocks` blocks a zone; its size is all it takes. Drive writes per day are over
-/// `warranty_years`.
+/// A zoned drive has zones of `zone_blocks` blocks, shows all its pages and needs no setting but its size. Drive writes per day are
+/// over `warranty_years`.
 pub(crate) fn resolve(
     device: &mut Device,
     zone_blocks: Option<u32>,
@@ -241,7 +241,7 @@ pub(crate) fn resolve(
     })
 }
 
-/// Bytes of what the drive will call a page, its mapping unit.
+/// Returns the bytes of a page of the drive, its mapping unit.
 pub(crate) fn page_bytes(device: &Device) -> Result<u32, ConfigError> {
     let mut filled = device.clone();
     fill_from_preset(&mut filled, find_preset(device)?);
@@ -270,7 +270,7 @@ fn fill_from_preset(device: &mut Device, preset: Option<&Preset>) {
     device.endurance_cycles = device.endurance_cycles.or(preset.map(|preset| preset.endurance_cycles));
 }
 
-/// The geometry with the mapping unit as its page, still without blocks.
+/// Returns the geometry with the mapping unit as its page, without the number of blocks.
 fn units_geometry(device: &Device) -> Result<Geometry, ConfigError> {
     let given = |field: Option<u32>| field.expect("filled in from the preset");
     let page = device.page_size.expect("filled in").0;

@@ -1,32 +1,32 @@
-//! What a data sheet lets the host write: TBW, drive writes per day, and the warranty that ties the two together.
+//! Rating in a data sheet: TBW, drive writes per day, and the warranty that ties the two together.
 
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 
-/// Days of a year of warranty, as data sheets count: 1.92 TB once a day for five years are 3,504 TB.
+/// Days in a year of warranty, as in data sheets: 1.92 TB once a day for five years are 3,504 TB.
 pub const WARRANTY_DAYS_A_YEAR: f64 = 365.0;
 
-/// By how much TBW may differ from what drive writes per day amount to, as a share: data sheets round both.
+/// Largest relative difference between TBW and the drive writes per day, because data sheets round both.
 const ROUNDING: f64 = 0.1;
 
-/// What the maker lets the host write.
+/// Bytes that the maker lets the host write.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rating {
     /// Bytes that the host may write, in units of 10^12 bytes.
     pub tbw: f64,
-    /// Drive writes per day over the warranty; `None` where no warranty is known.
+    /// Drive writes per day over the warranty; `None` if the warranty is unknown.
     pub dwpd: Option<f64>,
     /// Years of warranty, of 365 days.
     pub warranty_years: Option<f64>,
 }
 
 impl Rating {
-    /// The rating of a drive that shows so many bytes, from what of the three a data sheet has; none where it has neither TBW nor
-    /// drive writes per day.
+    /// Returns the rating of a drive of `capacity_bytes`, from the given ones of the three figures; `None` if neither TBW nor
+    /// drive writes per day are given.
     ///
     /// # Errors
-    /// A figure that is no number above 0; drive writes per day without TBW and without a warranty; all three, which contradict
-    /// each other by more than a tenth. The key is that of the figure.
+    /// A figure that is not above 0; drive writes per day without TBW and without a warranty; three figures that contradict each
+    /// other by more than a tenth. The key is that of the figure.
     pub fn of(
         capacity_bytes: u64,
         tbw: Option<f64>,
@@ -79,7 +79,7 @@ mod tests {
     const CAPACITY: u64 = 1_920_000_000_000;
 
     #[test]
-    fn any_two_of_three_give_the_third() {
+    fn third_figure_follows_from_any_two() {
         let of = |tbw, dwpd, years| Rating::of(CAPACITY, tbw, dwpd, years).unwrap().unwrap();
         let near = |value: Option<f64>, expected: f64| (value.unwrap() / expected - 1.0).abs() < 1e-12;
         assert!(near(Some(of(None, Some(1.0), Some(5.0)).tbw), 3504.0));
@@ -89,9 +89,9 @@ mod tests {
         assert_eq!(Rating::of(CAPACITY, None, None, Some(5.0)), Ok(None));
     }
 
-    /// 600 TB of 1 TB over five years are 0.329 a day, which its sheet calls 0.3: rounded, and so no contradiction.
+    /// 600 TB of 1 TB over five years are 0.329 a day; the data sheet rounds that to 0.3, which is no contradiction.
     #[test]
-    fn rounded_figures_go_together_and_others_do_not() {
+    fn rounded_figures_agree_and_contradicting_figures_are_refused() {
         let rounded = Rating::of(1_000_000_000_000, Some(600.0), Some(0.3), Some(5.0));
         assert_eq!(rounded.unwrap().unwrap().tbw, 600.0);
         let error = Rating::of(CAPACITY, Some(3504.0), Some(3.0), Some(5.0)).unwrap_err();

@@ -1,10 +1,10 @@
-//! BAST.
+//! BAST, a hybrid FTL.
 
 use super::hybrid::HybridDesign;
 use wearwell_base::config::Entry;
 use wearwell_engine::ftl::hybrid::HybridKind;
 
-/// Block-associative sector translation.
+/// BAST: block-associative sector translation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bast;
 

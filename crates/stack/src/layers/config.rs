@@ -1,4 +1,4 @@
-//! Layers as a person writes them: a name, what their base is told, and the keys of their kind.
+//! Configuration of a layer: a name, keys for the layer below, and the keys of its kind.
 
 use super::keys::{Keys, PLAIN, keys_of};
 use super::kinds::Kinds;
@@ -17,59 +17,59 @@ use wearwell_engine::wear::WearConfig;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FtlKeys {
-    /// The layer's name in results; `ftl` unless given.
+    /// Name of the layer in results; default `ftl`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How pages that hold the same are stored once: a name (see `wearwell list dedups`), or a table with `kind` and its
-    /// settings. Needs `content`, or a trace with digests.
+    /// Deduplication, which stores pages with equal contents once: a name (see `wearwell list dedups`), or a table with `kind`
+    /// and its settings. Needs `content`, or a trace with digests.
     #[serde(skip_serializing_if = "DedupConfig::is_none")]
     pub dedup: DedupConfig,
-    /// How wear is levelled: a name (see docs/wear-levelling.md), or a table with `kind` and its settings; not at all
-    /// unless given.
+    /// Wear levelling: a name (see docs/wear-levelling.md), or a table with `kind` and its settings; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear: Option<WearConfig>,
 }
 
 impl FtlKeys {
-    /// Whether wear is to be levelled.
+    /// True if wear is levelled.
     pub fn levels_wear(&self) -> bool {
         self.wear.as_ref().is_some_and(|wear| !matches!(wear, WearConfig::None(_)))
     }
 }
 
-/// Keys that every layer on another has.
+/// Keys of every layer that is on another layer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LayerKeys {
-    /// The layer's name in results; `log0`, `log1`, … from the top unless given.
+    /// Name of the layer in results; default `log0`, `log1`, … from the top.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Name of the layer it stands on; the next one in the list unless given, for the last one the FTL.
+    /// Name of the layer below; default the next one in the list, for the last one the FTL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
-    /// Share of that layer's logical pages that it gets, as a partition; all of them if nothing else stands there.
+    /// Fraction of that layer's logical pages that it gets, as a partition; by default all pages, if the layer has no other
+    /// user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Whether the partition ends on a whole block (segment) of the layer below, if it is as large as one; true unless
-    /// given.
+    /// True to end the partition on a whole block (segment) of the layer below, if the partition is at least that large; default
+    /// true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub align: Option<bool>,
 }
 
-/// Keys that layers on one base have, whatever their kind.
+/// Keys that all layers on one base share, independent of their kind.
 pub trait Common: Keys {
-    /// Their kinds.
+    /// Kinds of layers on this base.
     type Kinds: Kinds;
-    /// Their name in the schema, and what they are.
+    /// Name in the schema, and description.
     const ABOUT: (&'static str, &'static str);
-    /// Whether they may be given by the name of their structure alone.
+    /// True if a layer may be given by the name of its structure alone.
     const SHORT: bool;
 
-    /// Why `name`, a kind of another base, cannot stand here.
+    /// Returns the error for `name`, a kind of another base.
     fn elsewhere(name: &str) -> String;
-    /// Why `key`, which only layers on another base have, is refused.
+    /// Error for `key` if only layers on another base have the key.
     const FOREIGN: &'static str;
-    /// Names of the kinds on the other base, and all keys that these have.
+    /// Returns the names of the kinds on the other base, and all their keys.
     fn others() -> (Vec<&'static str>, Vec<String>);
 }
 
@@ -109,34 +109,34 @@ impl Common for LayerKeys {
     }
 }
 
-/// A layer as a person writes it.
+/// Configuration of a layer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Described<C: Common> {
-    /// Keys that it has whatever its kind.
+    /// Keys independent of the kind.
     pub common: C,
-    /// What it is.
+    /// Kind of the layer, with its own keys.
     pub kind: C::Kinds,
 }
 
-/// The FTL as a person writes it.
+/// Configuration of the FTL.
 pub type FtlConfig = Described<FtlKeys>;
 
-/// A layer on another as a person writes it.
+/// Configuration of a layer on another layer.
 pub type LayerConfig = Described<LayerKeys>;
 
-/// Names of all kinds, second ones included.
+/// Returns the names of all kinds, including aliases.
 fn names<K: Kinds>() -> Vec<&'static str> {
     let own = K::entries().iter().map(|entry| entry.name);
     own.chain(K::aliases().iter().map(|(alias, _)| *alias)).collect()
 }
 
-/// Every key that some kind on this base has.
+/// Returns every key that some kind on this base has.
 fn all_keys<C: Common>() -> Vec<String> {
     let own = C::Kinds::keys().into_iter().flat_map(|(_, keys)| keys);
     keys_of::<C>().into_iter().chain(own).collect()
 }
 
-/// The keys of a table with that structure, in order.
+/// Returns the sorted keys of a table with that structure.
 fn keys_with<C: Common>(structure: &str) -> Vec<String> {
     let own = C::Kinds::keys().into_iter().filter(|(name, _)| *name == structure).flat_map(|(_, keys)| keys);
     let mut keys: Vec<String> = keys_of::<C>().into_iter().chain(own).chain(["structure".into()]).collect();
@@ -145,7 +145,7 @@ fn keys_with<C: Common>(structure: &str) -> Vec<String> {
 }
 
 impl<C: Common> Described<C> {
-    /// Reads the layer; the error names the key within.
+    /// Reads the layer; an error names the key within the table.
     pub(crate) fn read(value: Value) -> Result<Self, ConfigError> {
         let mut table = match value {
             Value::Object(table) => table,
@@ -171,7 +171,7 @@ impl<C: Common> Described<C> {
     }
 }
 
-/// The name of a structure, and the settings in its table.
+/// Returns the name of a structure, and the settings in its table.
 fn structure(value: Option<Value>) -> Result<(String, Map<String, Value>), ConfigError> {
     let wrong = |problem: String| Err(ConfigError::new("structure", problem));
     match value {
@@ -198,8 +198,8 @@ fn unknown_structure<C: Common>(name: &str) -> ConfigError {
     ConfigError::new("structure", format!("unknown variant `{name}`, expected one of {}", known.join(", ")))
 }
 
-/// Whether a key says no more than what holds anyway. Results of other versions, and programs that write out every setting, have
-/// the store's keys in all layers.
+/// True if a key only repeats a default. Results of other versions, and programs that write out every setting, have the store's
+/// keys in all layers.
 fn goes_without_saying(key: &str, value: &Value) -> bool {
     fn is_default<T: Keys>(key: &str, value: &Value) -> bool {
         let mut table = Map::from_iter([(key.to_owned(), value.clone())]);
@@ -208,13 +208,13 @@ fn goes_without_saying(key: &str, value: &Value) -> bool {
     value.is_null() || is_default::<StoreKeys>(key, value) || is_default::<FtlKeys>(key, value)
 }
 
-/// What the table of refusals says of the part that `value` names beside this structure.
+/// Returns the reason why the part named by `value` cannot be combined with this structure, if the table of refusals has one.
 fn refusal(value: &Value, structure: &str) -> Option<&'static str> {
     let named = ["kind", "policy"].iter().find_map(|key| value.get(key)).unwrap_or(value).as_str()?;
     refusals::between(named, |other| other == structure).map(|row| row.reason)
 }
 
-/// Why `key` with this value does not stand in a table of this structure, and which keys do.
+/// Returns the error for a `key` with this value that a table of this structure does not have, with a list of the allowed keys.
 fn foreign_key<C: Common>(key: &str, value: &Value, structure: &str) -> ConfigError {
     if let Some(reason) = refusal(value, structure) {
         return ConfigError::new(key, reason);
@@ -241,7 +241,7 @@ impl<'de, C: Common> Deserialize<'de> for Described<C> {
 }
 
 impl<C: Common> Serialize for Described<C> {
-    /// The name first, then the structure with its keys, then the other common ones.
+    /// Writes the name first, then the structure with its keys, then the other common keys.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Value::Object(mut common) =
             serde_json::to_value(&self.common).map_err(serde::ser::Error::custom)?
@@ -298,7 +298,7 @@ fn properties_of(schema: &Schema) -> Map<String, Value> {
     schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// The schema of the key `structure` of a kind: one of its names, or a table.
+/// Returns the schema of the key `structure` of a kind: one of its names, or a table.
 fn structure_schema(names: &[&&'static str], settings: &Schema, help: &str) -> Value {
     let mut properties = properties_of(settings);
     properties.insert("kind".into(), json!({ "type": "string", "enum": names }));

@@ -1,9 +1,9 @@
-//! DFTL.
+//! DFTL, an FTL with its page map in flash.
 
 use super::paged::{DirtyEntries, PagedDesign, Published, TranslationDirectory};
 use wearwell_base::config::Entry;
 
-/// Page map in flash behind a cache, validity in RAM.
+/// Page map in flash behind a cache; validity bitmap in RAM.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dftl;
 

@@ -1,4 +1,4 @@
-//! Deduplication in front of an FTL: what it asks of the FTL, and what it is built from.
+//! Deduplication in front of an FTL: the features it requires of the FTL, and its construction.
 
 use super::features::{Features, Used};
 use super::spec::LayerSpec;
@@ -7,10 +7,10 @@ use wearwell_engine::dedup::{DedupConfig, Detect, Sharing};
 use wearwell_engine::forms::EqualPages;
 use wearwell_engine::placement::PlacementConfig;
 
-/// Bits of a fingerprint by which no two contents are taken for equal.
+/// Bits of a fingerprint that distinguishes all contents.
 const ALL_BITS: u32 = 64;
 
-/// What is in front of an FTL that is built from `spec`; `None` where nothing is.
+/// Returns the deduplication in front of an FTL that is built from `spec`; `None` without deduplication.
 pub(super) fn of(spec: &LayerSpec) -> Result<Option<EqualPages>, ConfigError> {
     if spec.dedup.is_none() {
         return Ok(None);
@@ -21,12 +21,13 @@ pub(super) fn of(spec: &LayerSpec) -> Result<Option<EqualPages>, ConfigError> {
     Ok(Some(EqualPages { config, logical_pages, wants_references, sharing }))
 }
 
-/// Pages that the FTL stores, of which `logical_pages` are shown above where nothing is in front.
+/// Returns the pages that the FTL stores; `logical_pages` are those shown above without deduplication.
 pub(super) fn stored_pages(equal: &Option<EqualPages>, logical_pages: u32) -> u32 {
     equal.as_ref().map_or(logical_pages, |equal| equal.sharing.store_pages())
 }
 
-/// Adds what `dedup` asks of an FTL that cleans by a policy and places pages; or the setting of both that must be one.
+/// Adds the features that `dedup` requires of an FTL with victim and placement policies. Returns an error if a setting
+/// that both have differs between them.
 pub(super) fn add_features(
     dedup: &DedupConfig,
     placement: &PlacementConfig,
@@ -47,7 +48,7 @@ pub(super) fn add_features(
     Ok(())
 }
 
-/// What `dedup` asks of any FTL.
+/// Returns the features that `dedup` requires of any FTL.
 pub(crate) fn features_of(dedup: &DedupConfig) -> Vec<Used> {
     let index = dedup.index();
     let given = [

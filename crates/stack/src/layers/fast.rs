@@ -1,10 +1,10 @@
-//! FAST.
+//! FAST, a hybrid FTL.
 
 use super::hybrid::HybridDesign;
 use wearwell_base::config::Entry;
 use wearwell_engine::ftl::hybrid::HybridKind;
 
-/// Fully-associative sector translation.
+/// FAST: fully associative sector translation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fast;
 

@@ -1,18 +1,18 @@
-//! What a scenario asks of a layer, by names that documentation, errors and tests share.
+//! Features that a scenario requires of a layer, by names that documentation, errors and tests share.
 
 use super::refusals::{self, Refusal};
 use wearwell_base::config::ConfigError;
 
-/// Something that a layer does, or that is done to it.
+/// A feature of a layer, or of an operation on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Feature {
-    /// Its name.
+    /// Name of the feature.
     pub name: &'static str,
-    /// How a scenario asks for it.
+    /// Setting of a scenario that requires the feature.
     pub help: &'static str,
 }
 
-/// Every feature, besides the kinds of layers, whose names are features as well.
+/// Every feature. The names of the kinds of layers are features too, but are not listed here.
 pub static FEATURES: &[Feature] = &[
     Feature { name: "in_place", help: "`reclaim = \"in_place\"`" },
     Feature { name: "free_pool", help: "`reclaim = \"free_pool\"`" },
@@ -79,34 +79,34 @@ pub static FEATURES: &[Feature] = &[
     Feature { name: "own_placement", help: "a placement of the calling program's" },
 ];
 
-/// A feature that a layer is asked for.
+/// A feature that is required of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// Its name.
+    /// Name of the feature.
     pub feature: &'static str,
-    /// The key that asks for it: within the layer's table, or from the scenario's root with a `/` in front.
+    /// Key that requires the feature: within the layer's table, or from the scenario's root with a leading `/`.
     key: String,
-    /// Whether it is given up where something speaks against it, and not refused.
+    /// True if the feature is dropped, and not refused, when it conflicts with another.
     optional: bool,
 }
 
 impl Used {
-    /// Asked for by `key` of the layer's table.
+    /// Returns a feature that `key` of the layer's table requires.
     pub fn new(feature: &'static str, key: impl Into<String>) -> Self {
         Used { feature, key: key.into(), optional: false }
     }
 
-    /// Asked for by `key` from the root of the scenario.
+    /// Returns a feature that `key` from the root of the scenario requires.
     pub fn at_root(feature: &'static str, key: &str) -> Self {
         Used::new(feature, format!("/{key}"))
     }
 
-    /// Not asked for, but welcome.
+    /// Returns an optional feature.
     pub fn if_possible(feature: &'static str) -> Self {
         Used { feature, key: String::new(), optional: true }
     }
 
-    /// The key from the root, for the layer at `layer_key`.
+    /// Returns the key from the root, for the layer at `layer_key`.
     fn key(&self, layer_key: &str) -> String {
         match self.key.strip_prefix('/') {
             Some(key) => key.to_owned(),
@@ -115,35 +115,35 @@ impl Used {
     }
 }
 
-/// What a layer is asked for.
+/// Features that are required of a layer.
 #[derive(Clone, Debug, Default)]
 pub struct Features(Vec<Used>);
 
 impl Features {
-    /// One more.
+    /// Adds a feature.
     pub fn add(&mut self, used: Used) {
         self.0.push(used);
     }
 
-    /// Those that are asked for of all that may be, in order.
+    /// Adds those of the given features whose condition is true, in order.
     pub fn extend<const N: usize>(&mut self, given: [(bool, &'static str, &str); N]) {
         let given = given.into_iter().filter(|(given, ..)| *given);
         self.0.extend(given.map(|(_, feature, key)| Used::new(feature, key)));
     }
 
-    /// Whether it is asked for.
+    /// True if the feature is required.
     pub fn has(&self, feature: &str) -> bool {
         self.0.iter().any(|used| used.feature == feature)
     }
 
-    /// Why the power of a drive with these features cannot be cut, if it cannot.
+    /// Returns the reason why the power of a drive with these features cannot be cut; `None` if it can.
     pub fn against_cuts(&self) -> Option<&'static str> {
         let row = refusals::first(|feature| feature == "power" || self.has(feature))?;
         Some(row.reason)
     }
 
-    /// Gives up what is optional and speaks against something else, and refuses what is not; errors name the key of the layer
-    /// at `layer_key`.
+    /// Drops optional features that conflict with others, and refuses conflicts between required features. Errors name the
+    /// key of the layer at `layer_key`.
     pub fn check(&mut self, layer_key: &str) -> Result<(), ConfigError> {
         let refused = |feature: &str| refusals::between(feature, |other| self.has(other));
         let impossible: Vec<&str> = self

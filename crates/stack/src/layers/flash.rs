@@ -1,4 +1,4 @@
-//! The flash of a drive, and how a layer is put on it, whatever its type.
+//! The flash of a drive, and the construction of a layer of any type on it.
 
 use super::spec::BuiltLayer;
 use crate::device::ResolvedDevice;
@@ -11,24 +11,24 @@ use wearwell_engine::layer::{Payload, Watcher};
 use wearwell_engine::nand::Nand;
 use wearwell_engine::timing::{Journal, Timed};
 
-/// The flash of a drive, before it is known what its pages hold.
+/// Flash of a drive, before the payload of its pages is known.
 pub struct FlashParts {
     /// The drive.
     pub device: ResolvedDevice,
     /// The root seed.
     pub seed: Seed,
-    /// Into which the flash writes what it does, in timed mode.
+    /// Journal into which the flash records its operations, in timed mode.
     pub journal: Option<Journal>,
-    /// Who looks at it page by page.
+    /// Observer of the flash, page by page.
     pub watcher: Option<Watcher>,
-    /// How its power will be cut.
+    /// Plan of power cuts.
     pub power: PowerPlan,
-    /// Where it is kept outside of the simulation, if it is.
+    /// Storage of the flash outside of the simulation, if any.
     pub kept: Option<Arc<dyn KeptMedium>>,
 }
 
 impl FlashParts {
-    /// The erased flash.
+    /// Returns the erased flash.
     pub fn nand<P: Payload>(&self) -> Nand<P> {
         let ResolvedDevice { geometry, wear, faults, .. } = self.device;
         let nand = Nand::new(geometry, wear, self.seed);
@@ -38,25 +38,25 @@ impl FlashParts {
         }
     }
 
-    /// Whether the FTL keeps notes in spare areas, to come back by.
+    /// True if the FTL writes recovery data into spare areas.
     pub fn comes_back(&self) -> bool {
         self.power.cuts() || self.kept.is_some()
     }
 
-    /// The same, writing down what it does.
+    /// Returns the erased flash, which records its operations in the journal.
     pub fn timed<P: Payload>(&self) -> Timed<P> {
         Timed::new(self.nand(), self.journal.clone().unwrap_or_else(Journal::paused))
             .watched(self.watcher.clone())
     }
 
-    /// Whether it must be told which pages are read, not only how many.
+    /// True if the flash needs the addresses of the pages that are read, and not only their number.
     pub fn reads_by_page(&self) -> bool {
         self.journal.is_some()
             || self.watcher.is_some()
             || self.device.faults.is_some_and(|faults| faults.read_disturb_limit.is_some())
     }
 
-    /// An FTL on flash with spare areas, with a switch if its power is cut from outside.
+    /// Builds an FTL on flash with spare areas, with a power switch if its power is cut from outside.
     pub fn with_spare_areas<P: CompiledPayload>(&self, plan: FtlPlan) -> Result<BuiltLayer<P>, ConfigError> {
         let (nand, switched) = (self.nand::<P>().with_spare_area(), self.power.cuts());
         let built = if self.reads_by_page() {

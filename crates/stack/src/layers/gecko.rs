@@ -1,9 +1,9 @@
-//! GeckoFTL.
+//! GeckoFTL, an FTL with its page map in flash.
 
 use super::paged::{DirtyEntries, PagedDesign, Published, TranslationDirectory};
 use wearwell_base::config::Entry;
 
-/// Page map in flash, Logarithmic Gecko for validity.
+/// Page map in flash; validity in Logarithmic Gecko.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gecko;
 

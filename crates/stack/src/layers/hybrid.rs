@@ -1,4 +1,4 @@
-//! What hybrid FTLs have in common: a map of blocks, and a few log blocks with a map of pages.
+//! Common parts of hybrid FTLs: a block map, and a few log blocks with a page map.
 
 use super::equal_pages;
 use super::features::Features;
@@ -16,11 +16,11 @@ use wearwell_engine::forms::FtlPlan;
 use wearwell_engine::ftl::hybrid::{HybridConfig, HybridKind, HybridSettings};
 use wearwell_engine::pool::FreeBlocks;
 
-/// Which hybrid FTL.
+/// Variant of the hybrid FTL.
 pub trait HybridDesign: Clone + Debug + Default + PartialEq {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// How it uses its log blocks.
+    /// Use of the log blocks.
     const KIND: HybridKind;
 }
 
@@ -29,11 +29,11 @@ pub trait HybridDesign: Clone + Debug + Default + PartialEq {
 #[serde(deny_unknown_fields, default, bound = "D: Default")]
 #[schemars(bound = "D: Default", rename = "HybridKeys")]
 pub struct Hybrid<D> {
-    /// Log blocks, at least 2; 3 percent of all blocks unless given.
+    /// Log blocks, at least 2; default 3 percent of all blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
     pub log_blocks: Option<u32>,
-    /// The same as a share of all blocks, in place of `log_blocks`; above 0 and below 1.
+    /// Log blocks as a fraction of all blocks, in place of `log_blocks`; above 0 and below 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_share: Option<f64>,
     #[serde(skip)]
@@ -44,17 +44,18 @@ pub struct Hybrid<D> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LogBlockKeys {
-    /// A log block is merged when one is to be opened and so many or fewer are free; 0 unless given.
+    /// Free log blocks at or below which a log block is merged before another is opened; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_low: Option<u32>,
-    /// The same as a share of all blocks, in place of `free_blocks_low`; above 0 and below 1.
+    /// `free_blocks_low` as a fraction of all blocks, in place of that key; above 0 and below 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_share_low: Option<f64>,
-    /// The same while a log above cleans; below `free_blocks_low`. Not put off unless given.
+    /// Value that replaces `free_blocks_low` while a log above cleans; below `free_blocks_low`. By default merging is not
+    /// deferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_deferred: Option<u32>,
-    /// Timed mode: in idle time log blocks are merged until so many are free, above `free_blocks_low`; idle time is not used
-    /// unless given.
+    /// Timed mode: in idle time log blocks are merged until this many are free, above `free_blocks_low`. By default idle
+    /// time is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_idle: Option<u32>,
 }
@@ -80,7 +81,7 @@ impl LogBlockKeys {
 }
 
 impl<D: HybridDesign> Hybrid<D> {
-    /// Log blocks of a drive with so many blocks.
+    /// Returns the number of log blocks of a drive with `blocks` blocks.
     fn resolve_log_blocks(&mut self, blocks: u32) -> Result<u32, ConfigError> {
         if let Some(share) = self.log_share.take() {
             if self.log_blocks.is_some() {

@@ -1,9 +1,9 @@
-//! IB-FTL.
+//! IB-FTL, an FTL with its page map in flash.
 
 use super::paged::{BOUNDED_DIRTY_SHARE, DirtyEntries, PagedDesign, Published, TranslationDirectory};
 use wearwell_base::config::Entry;
 
-/// Page map in flash as a B-tree, log of invalid pages in flash.
+/// Page map in flash as a B-tree; log of invalid pages in flash.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IbFtl;
 

@@ -1,4 +1,4 @@
-//! The keys of a layer's table: which there are, and how they are read.
+//! Keys of a layer's table: their names, and reading them.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use std::fmt::Debug;
 use wearwell_base::config::ConfigError;
 
-/// Keys that stand in the table of a layer.
+/// Keys of the table of a layer.
 pub trait Keys: Clone + Debug + Default + PartialEq + Serialize + JsonSchema {
-    /// Takes them out of `table`, which may have others.
+    /// Takes these keys out of `table`, which may have others.
     fn take(table: &mut Map<String, Value>) -> Result<Self, ConfigError>;
 }
 
@@ -23,18 +23,18 @@ where
     }
 }
 
-/// No keys.
+/// Empty set of keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoKeys {}
 
-/// The names of the keys, as the schema has them.
+/// Returns the names of the keys in the schema.
 pub(super) fn keys_of<T: JsonSchema>() -> Vec<String> {
     let schema = schemars::schema_for!(T);
     let properties = schema.get("properties").and_then(Value::as_object);
     properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
 }
 
-/// Reads a value; the error names the key within.
+/// Reads a value; an error names the key within.
 ///
 /// # Errors
 /// An unknown key, or a value of the wrong type.
@@ -46,5 +46,5 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
     })
 }
 
-/// The kind of a layer that does not name one.
+/// Default kind of a layer.
 pub(super) const PLAIN: &str = "log";

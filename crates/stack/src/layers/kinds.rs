@@ -1,4 +1,4 @@
-//! What every kind of layer must say of itself, and the enumerations over all kinds.
+//! Interface of every kind of layer, and the enumerations of all kinds.
 
 use super::features::{Features, Used};
 use super::flash::FlashParts;
@@ -16,11 +16,11 @@ use wearwell_engine::layer::Ability;
 use wearwell_engine::log::BoxedLayer;
 use wearwell_engine::placement::PlacementConfig;
 
-/// What a layer can stand on.
+/// Base of a layer: flash, or another layer.
 pub trait Base {
-    /// What is known of it before it is built.
+    /// Properties of the base that are known before it is built.
     type Sizes<'a>;
-    /// It, ready to be built on.
+    /// The base, ready to be built on.
     type Parts<P: StackPayload>;
 }
 
@@ -46,14 +46,14 @@ impl Base for OnLayer {
 pub trait Kind: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// What it stands on.
+    /// Base of the layer.
     type On: Base;
-    /// The keys that stand beside `structure`.
+    /// Keys next to `structure`.
     type Keys: Keys;
-    /// The settings with nothing left open.
+    /// Settings with every default filled in.
     type Resolved: Clone + Debug;
 
-    /// Blocks of a zone, for a drive that shows all its pages in zones.
+    /// Returns the blocks of a zone, for a drive that shows all its pages in zones.
     fn zone_blocks(&self) -> Option<u32> {
         None
     }
@@ -74,41 +74,41 @@ pub trait Kind: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwn
     ) -> Result<BuiltLayer<P>, ConfigError>;
 }
 
-/// A layer with nothing left open.
+/// A layer with every default filled in.
 #[derive(Clone, Debug)]
 pub struct LayerPlan<S> {
-    /// Pages that it shows above.
+    /// Pages that the layer shows above.
     pub logical_pages: u32,
-    /// Pages that it has below, those left out that it cannot use.
+    /// Pages that the layer has below, without those that it cannot use.
     pub physical_pages: u64,
-    /// Pages that it keeps for itself beside those that it shows: a log's map, say.
+    /// Pages that the layer keeps for itself in addition to those it shows, for example the map of a log.
     pub own_pages: u32,
-    /// Pages of its block (segment), to which a layer above may match its own.
+    /// Pages of a block (segment), to which a layer above may match its own segments.
     pub block_pages: u32,
-    /// Blocks (segments) that it holds open below at a time.
+    /// Blocks (segments) of the layer below that the layer holds open at a time.
     pub streams: u8,
-    /// Stream hints that it keeps apart, from 0 on; 0 where it looks at none.
+    /// Stream hints that the layer keeps apart, from 0 on; 0 if it ignores hints.
     pub handles: u8,
-    /// A zoned drive: blocks that may be open at a time.
+    /// Blocks that may be open at a time, for a zoned drive.
     pub most_open: Option<u32>,
-    /// Whether it cleans, and tells the layer below when.
+    /// True if the layer cleans and reports cleaning to the layer below.
     pub cleans: bool,
-    /// What its settings ask for.
+    /// Features that the settings require.
     pub features: Features,
-    /// What it needs of the layer below, and the key for whose sake.
+    /// Abilities that the layer needs of the layer below, each with the key that needs it.
     pub needs: Vec<(Ability, &'static str)>,
-    /// Memory that simulating it takes besides the tables of a log, bytes.
+    /// Bytes of memory that its simulation takes in addition to the tables of a log.
     pub memory_bytes: u64,
-    /// Host writes that its policies have to see ahead; `None` where they do without.
+    /// Future host writes that the policies need; `None` if they need none.
     pub reach: Option<u64>,
-    /// What the theory knows of it.
+    /// Theoretical model of the layer, if there is one.
     pub model: Option<FtlModel>,
-    /// The settings of its kind.
+    /// Settings of the kind.
     pub settings: S,
 }
 
 impl<S> LayerPlan<S> {
-    /// A layer that passes `logical_pages` pages on, in blocks of the layer below.
+    /// Returns a layer that passes `logical_pages` pages on, in blocks of the layer below.
     pub fn new(logical_pages: u32, physical_pages: u64, block_pages: u32, settings: S) -> Self {
         LayerPlan {
             logical_pages,
@@ -128,7 +128,7 @@ impl<S> LayerPlan<S> {
         }
     }
 
-    /// The same with other settings.
+    /// Replaces the settings.
     pub fn map<T>(self, settings: impl FnOnce(S) -> T) -> LayerPlan<T> {
         LayerPlan {
             logical_pages: self.logical_pages,
@@ -148,14 +148,14 @@ impl<S> LayerPlan<S> {
         }
     }
 
-    /// The same, of a kind whose name is a feature, too.
+    /// Adds the name of the kind as a feature.
     pub fn of_kind(mut self, name: &'static str) -> Self {
         self.features.add(Used::new(name, "structure"));
         self
     }
 }
 
-/// Stream hints that a placement keeps apart, from 0 on; 0 where it looks at none.
+/// Returns the stream hints that a placement keeps apart, from 0 on; 0 if it ignores hints.
 pub(super) fn handles(placement: &PlacementConfig) -> u8 {
     match placement {
         PlacementConfig::HostHint(config) => config.streams,
@@ -163,45 +163,45 @@ pub(super) fn handles(placement: &PlacementConfig) -> u8 {
     }
 }
 
-/// A kind as a person writes it.
+/// Configuration of a kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindConfig<K: Kind> {
-    /// Its table `structure`.
+    /// Settings of the table `structure`.
     pub settings: K,
-    /// Its keys beside it.
+    /// Keys next to `structure`.
     pub keys: K::Keys,
 }
 
 /// All kinds of layers on one base.
 pub trait Kinds: Clone + Debug + Default + PartialEq {
-    /// The entry of each, in order.
+    /// Returns the entry of each kind, in order.
     fn entries() -> &'static [Entry];
-    /// Second names, each with the name that it stands for.
+    /// Returns the aliases, each with the name that it stands for.
     fn aliases() -> &'static [(&'static str, &'static str)];
-    /// The keys beside `structure` of each, by its name.
+    /// Returns the keys next to `structure` of each kind, by its name.
     fn keys() -> Vec<(&'static str, Vec<String>)>;
-    /// Reads the kind called `name`, which takes its own keys out of `table`; `None` if there is none.
+    /// Reads the kind called `name`, which takes its own keys out of `table`; `None` if there is no such kind.
     fn read(
         name: &str,
         structure: Map<String, Value>,
         table: &mut Map<String, Value>,
     ) -> Option<Result<Self, ConfigError>>;
-    /// Writes it with what stands before its own keys and after them.
+    /// Writes the kind between the keys `before` and `after`.
     fn write<S: Serializer>(
         &self,
         before: impl Serialize,
         after: impl Serialize,
         serializer: S,
     ) -> Result<S::Ok, S::Error>;
-    /// The schema of each kind's own keys, and of its settings.
+    /// Returns the schema of each kind's own keys, and of its settings.
     fn schemas(generator: &mut SchemaGenerator) -> Vec<(Schema, Schema)>;
-    /// The entry of this one.
+    /// Returns the entry of this kind.
     fn entry(&self) -> &'static Entry;
-    /// Blocks of a zone, for a drive that shows all its pages in zones.
+    /// Returns the blocks of a zone, for a drive that shows all its pages in zones.
     fn zone_blocks(&self) -> Option<u32>;
 }
 
-/// Writes the enumerations over all kinds of layers on one base. A line is a variant and the type of its settings.
+/// Defines the enumerations of all kinds of layers on one base. A line has a variant and the type of its settings.
 macro_rules! kinds {
     (
         $(#[$attribute:meta])*
@@ -210,7 +210,7 @@ macro_rules! kinds {
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq)]
-        // A scenario has a handful of them, and no table of any.
+        // A scenario has only a few of these, so their size does not matter.
         #[allow(clippy::large_enum_variant)]
         pub enum $Kinds {
             $(
@@ -221,7 +221,7 @@ macro_rules! kinds {
 
         #[doc = concat!("[`", stringify!($Kinds), "`] with nothing left open.")]
         #[derive(Clone, Debug)]
-        // As above.
+        // A scenario has only a few of these, so their size does not matter.
         #[allow(clippy::large_enum_variant)]
         pub enum $Resolved {
             $(
@@ -265,7 +265,7 @@ macro_rules! kinds {
         }
 
         impl Default for $Kinds {
-            /// The log-structured store.
+            /// Returns the log-structured store.
             fn default() -> Self {
                 $Kinds::Log(kinds::KindConfig::default())
             }

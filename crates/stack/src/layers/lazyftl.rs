@@ -1,9 +1,9 @@
-//! LazyFTL.
+//! LazyFTL, an FTL with its page map in flash.
 
 use super::paged::{BOUNDED_DIRTY_SHARE, DirtyEntries, PagedDesign, Published, TranslationDirectory};
 use wearwell_base::config::Entry;
 
-/// Page map in flash, few dirty entries.
+/// Page map in flash; few dirty entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LazyFtl;
 

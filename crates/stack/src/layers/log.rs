@@ -15,17 +15,17 @@ use wearwell_base::config::{ConfigError, Entry, StoreSize};
 use wearwell_engine::layer::Ability;
 use wearwell_engine::log::{BoxedLayer, MetadataPlan, Segments, TrimRule};
 
-/// The log-structured store, wherever it stands.
+/// Entry of the log-structured store, on flash or on a layer.
 pub(super) const ENTRY: Entry = Entry {
     name: PLAIN,
     help: "appends, maps pages, cleans segments by a victim policy",
     source: "Rosenblum and Ousterhout, ACM TOCS 10(1), 1992",
 };
 
-/// Share of the layer below that is kept in reserve where nothing is said.
+/// Default fraction of the layer below that is kept as spare space.
 const SPARE_FACTOR: f64 = 0.1;
 
-/// The log-structured store, which its keys describe.
+/// The log-structured store; all settings are in its keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Log {}
@@ -33,10 +33,10 @@ pub struct Log {}
 /// Keys of a log on a layer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LogKeys {
-    /// Those of every log-structured store.
+    /// Keys of every log-structured store.
     #[serde(flatten)]
     pub store: StoreKeys,
-    /// Those of its segments.
+    /// Keys of the segments.
     #[serde(flatten)]
     pub segments: SegmentKeys,
 }
@@ -48,20 +48,20 @@ pub struct SegmentKeys {
     /// Size of a segment, the log's erase block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment_size: Option<ByteSize>,
-    /// The same in blocks (segments) of the layer below, in place of `segment_size`; 1 matches them.
+    /// Size of a segment in blocks (segments) of the layer below, in place of `segment_size`; 1 matches them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment_blocks: Option<u32>,
-    /// Stream hint that the writes of its first stream carry to the layer below, those of the next stream the next one; 0
-    /// unless given.
+    /// Stream hint with which the first stream writes to the layer below; each further stream uses the next hint. Default
+    /// 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_hint: Option<u16>,
-    /// Share of the layer below that this log keeps in reserve, (T - U) / T; 0.1 unless given.
+    /// Fraction of the layer below that this log keeps in reserve, (T - U) / T; default 0.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
-    /// Whether and how a cleaned segment is trimmed on the layer below; true unless given.
+    /// Trims of cleaned segments on the layer below; default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trim: Option<TrimConfig>,
-    /// The metadata that the log writes for itself, a name (see `wearwell list log-layouts`) or a table; none unless given.
+    /// Metadata that the log writes: a name (see `wearwell list log-layouts`) or a table; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<MetadataConfig>,
 }
@@ -72,7 +72,7 @@ impl Keys for LogKeys {
     }
 }
 
-/// A log with nothing left open.
+/// A log with every default filled in.
 #[derive(Clone, Debug)]
 pub struct LogSettings {
     store: StoreSettings,
@@ -169,7 +169,7 @@ impl Kind for Log {
 }
 
 impl SegmentKeys {
-    /// The size of a segment in bytes and in pages.
+    /// Returns the size of a segment in bytes and in pages.
     fn resolve_size(&mut self, below: &LowerLayer) -> Result<(ByteSize, u32), ConfigError> {
         self.match_blocks(below)?;
         let wrong = |problem: String| Err(ConfigError::new("segment_size", problem));
@@ -199,7 +199,7 @@ impl SegmentKeys {
         wrong(problem)
     }
 
-    /// Turns a size in blocks of the layer below into bytes.
+    /// Converts a size in blocks of the layer below to bytes.
     fn match_blocks(&mut self, below: &LowerLayer) -> Result<(), ConfigError> {
         let Some(blocks) = self.segment_blocks.take() else { return Ok(()) };
         let bytes = u64::from(below.block_pages) * u64::from(below.page_bytes) * u64::from(blocks);

@@ -1,4 +1,4 @@
-//! Known layouts of log metadata. Every figure says where it was read; what nobody states is marked as assumed.
+//! Known layouts of log metadata. Every figure gives its source; figures without a source are marked as assumed.
 
 use super::metadata_keys::MetadataConfig;
 use crate::size::ByteSize;
@@ -48,17 +48,17 @@ const NONE: MetadataConfig = MetadataConfig {
 ///   segments, packed into as few blocks as they need (`fs/f2fs/segment.c`, `f2fs_npages_for_summary_flush`). Those of the
 ///   three open node segments are written at unmount and with `fastboot` only, and found again by walking the log. All six
 ///   segments are open whatever `active_logs` is, so that a checkpoint does not grow with it.
-/// - In the packed summaries are two journals (`SUM_JOURNAL_SIZE`, 507 bytes each: 38 entries of the NAT, 6 of the SIT). What
-///   changed and has room there is in no block of the tables.
+/// - In the packed summaries are two journals (`SUM_JOURNAL_SIZE`, 507 bytes each: 38 entries of the NAT, 6 of the SIT).
+///   Changed entries that fit there are not written to the tables.
 /// - `active_logs` says which kinds of block go to which of the segments (`__get_segment_type_2`, `_4`, `_6`). 2: all data,
 ///   all nodes. 4: data of directories, of files; direct nodes of files, other nodes. 6: data of directories and short-lived
 ///   data; other data; long-lived data and all that cleaning moves; nodes the same way.
 /// - An inode has 873 of its file's block addresses itself (923, less 50 for its attributes) and is written again with every
-///   change, for it has the time. Here the log is one file; its inode and its direct nodes share one log, the others are open
+///   change, because it holds the time. Here the log is one file; its inode and direct nodes share one active log; the others are open
 ///   all the same.
 /// - `fsync` writes the nodes that changed, and the log is walked after a power cut; with `active_logs=2` it takes a
 ///   checkpoint instead (`fs/f2fs/file.c`, `need_do_checkpoint`, `CP_SPEC_LOG_NUM`).
-/// - Bytes between checkpoints: assumed. The kernel's default is by time, 60 s, or when space or memory asks for it.
+/// - Bytes between checkpoints: assumed. The kernel's default is every 60 s, or when space or memory runs short.
 const F2FS: MetadataConfig = MetadataConfig {
     summary_bytes_per_page: Some(7),
     summary: Some(SummaryPlace::Area),
@@ -78,17 +78,17 @@ const F2FS: MetadataConfig = MetadataConfig {
 };
 
 /// Linux, `include/uapi/linux/nilfs2_ondisk.h` and `Documentation/filesystems/nilfs2.rst`, "NILFS2 disk layout":
-/// - Each partial segment begins with its summary: `struct nilfs_binfo_v`, 16 bytes a block. How long one is depends on
-///   how much is written at once; 512 KiB is assumed.
-/// - DAT: `struct nilfs_dat_entry`, 32 bytes a block; a file in the log. The entry of a block that has died is given back when its
+/// - Each partial segment begins with its summary: `struct nilfs_binfo_v`, 16 bytes a block. Its size depends on
+///   the amount written at once; 512 KiB is assumed.
+/// - DAT: `struct nilfs_dat_entry`, 32 bytes a block; a file in the log. The entry of an invalid block is freed when its
 ///   segment is cleaned (`fs/nilfs2/ioctl.c`, `nilfs_clean_segments`).
-/// - Trees from files to DAT entries: a key and a pointer of 8 bytes each for each block (`struct nilfs_btree_node`). Cleaning leaves
-///   them alone, for a block that moves keeps its entry.
+/// - Trees from files to DAT entries: a key and a pointer of 8 bytes each for each block (`struct nilfs_btree_node`). Cleaning does
+///   not change them, because a block that moves keeps its entry.
 /// - SUFILE: `struct nilfs_segment_usage`, 16 bytes a segment; a file in the log.
 /// - A checkpoint is a super root and a block of CPFILE: 2 blocks.
-/// - What the cleaner moves at one time is written with a checkpoint: 2 segments by default (nilfs_cleanerd.conf(5),
+/// - Blocks that the cleaner moves at one time are written with a checkpoint: 2 segments by default (nilfs_cleanerd.conf(5),
 ///   `nsegments_per_clean`).
-/// - Bytes between other checkpoints: assumed. The default is by time, 5 s.
+/// - Bytes between other checkpoints: assumed. The default is every 5 s.
 const NILFS2: MetadataConfig = MetadataConfig {
     summary_bytes_per_page: Some(16),
     summary: Some(SummaryPlace::InSegment),
@@ -165,7 +165,7 @@ pub const LOG_LAYOUTS: &[LogLayout] = &[
     },
 ];
 
-/// The layout of this name.
+/// Returns the layout of this name.
 pub(super) fn find(name: &str) -> Option<&'static LogLayout> {
     LOG_LAYOUTS.iter().find(|layout| layout.entry.name == name)
 }

@@ -1,4 +1,4 @@
-//! A log-structured merge tree.
+//! A log-structured merge tree (LSM tree).
 
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::merge_tree::{self, TreeKeys};
@@ -10,29 +10,30 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
 use wearwell_engine::log::{BoxedLayer, LevelSizes, LsmConfig, Shape};
 
-/// A merge tree.
+/// A log-structured merge tree (LSM tree).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Lsm {
     /// Size of the memtable.
     pub memtable_size: ByteSize,
-    /// Size of a sorted table, its index apart.
+    /// Size of a sorted table, without its index.
     pub table_size: ByteSize,
     /// Bytes of index and filter written with each page of a table.
     pub index_bytes_per_page: u32,
-    /// Size of the ring of pages that holds the write-ahead log; 0: no log, a flush writes out the memtable.
+    /// Size of the ring of pages for the write-ahead log. With 0 there is no log, and a flush writes out the memtable.
     pub write_ahead_log: ByteSize,
-    /// Which tables are merged, and when.
+    /// Compaction: selection of the tables to merge, and when.
     pub compaction: Shape,
 }
 
 impl Default for Lsm {
-    /// LevelDB's sizes (`options.h`, `dbformat.h`), levels counted from the last as RocksDB advises.
+    /// Returns LevelDB's sizes (`options.h`, `dbformat.h`), with level sizes derived from the last level as RocksDB
+    /// recommends.
     fn default() -> Self {
         Lsm {
             memtable_size: ByteSize(4 << 20),
             table_size: ByteSize(2 << 20),
-            // A key and a handle of 24 bytes for each block of 4 KiB, and 10 bits of filter for its record.
+            // A key and a handle of 24 bytes for each block of 4 KiB, plus 10 bits of filter for its record.
             index_bytes_per_page: 26,
             write_ahead_log: ByteSize(8 << 20),
             compaction: Shape::Leveled { level0_runs: 4, ratio: 10, sizes: LevelSizes::FromBottom },

@@ -1,4 +1,4 @@
-//! What layers that are merge trees have in common.
+//! Common parts of layers that are merge trees.
 
 use super::kinds::LayerPlan;
 use super::payload::StackPayload;
@@ -14,17 +14,18 @@ use wearwell_engine::log::{BoxedLayer, LsmConfig};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TreeKeys {
-    /// Share of the layer below that is kept for runs that overlap and for merging; the least that the tree can never run out
-    /// with unless given.
+    /// Fraction of the layer below that is kept for overlapping runs and for merging; default: the smallest with which the tree
+    /// never runs out of space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_factor: Option<f64>,
-    /// Whether tables that were merged are trimmed on the layer below; true unless given.
+    /// Trims of merged tables on the layer below; default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trim: Option<TrimConfig>,
 }
 
 impl TreeKeys {
-    /// Fills in every default of a tree with this layout. Without a reserve of its own, it shows as many pages as fit at worst.
+    /// Fills in every default of a tree with this layout. Without an explicit reserve, the tree shows as many pages as fit in
+    /// the worst case.
     pub(super) fn resolve(
         &mut self,
         layout: LsmConfig,
@@ -39,7 +40,7 @@ impl TreeKeys {
         };
         let most = layout.most_logical_pages(below.pages).map_err(|error| error.within("structure"))?;
         let most_share = 1.0 - f64::from(most) / f64::from(below.pages);
-        // Rounded up, so that the share that is printed fits when it is read again.
+        // Rounded up, so that the printed fraction is large enough when it is read again.
         let least_spare = (most_share * 1e6).ceil() / 1e6;
         let spare = *self.spare_factor.get_or_insert(least_spare);
         if !(spare > 0.0 && spare < 1.0) || spare < least_spare {

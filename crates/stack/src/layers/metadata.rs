@@ -67,7 +67,7 @@ impl MetadataConfig {
     }
 }
 
-/// Where a log on `pages_below` pages has its metadata.
+/// Returns the placement of the metadata of a log on `pages_below` pages.
 pub(super) fn plan(
     config: &MetadataConfig,
     segment_pages: u32,
@@ -87,7 +87,8 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// Logical pages of a log with this share in reserve: what the log keeps for its own metadata is not the user's.
+/// Returns the logical pages of a log with reserve `spare`; pages of the log's own metadata are not available to the
+/// user.
 pub(super) fn logical_pages(plan: &MetadataPlan, spare: f64) -> u32 {
     ((f64::from(plan.capacity()) * (1.0 - spare)).round() as u32).saturating_sub(plan.log_pages())
 }
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_their_key() {
+    fn invalid_settings_are_refused_by_key() {
         let problem = |text: &str| layout(text).expect_err("a mistake");
         assert!(problem("metadata = 'f3fs'").contains("there are f2fs"));
         assert!(problem("metadata = { sumary = 'area' }").contains("sumary"));

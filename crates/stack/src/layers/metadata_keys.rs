@@ -1,4 +1,4 @@
-//! The keys of a log's metadata.
+//! Keys of a log's metadata.
 
 use crate::size::ByteSize;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use wearwell_engine::log::{OnFlush, SummaryPlace, TablePlace};
 
 macro_rules! metadata_keys {
     ($($(#[doc = $doc:literal])* $key:ident: $Value:ty;)*) => {
-        /// The metadata that a log writes: a preset, and whatever differs from it. What neither gives is not written.
+        /// Metadata that a log writes: a preset, and settings that differ from it. Metadata given by neither is not written.
         #[derive(Clone, Debug, Default, PartialEq, Serialize)]
         pub struct MetadataConfig {
             $($(#[doc = $doc])*
@@ -15,7 +15,7 @@ macro_rules! metadata_keys {
             pub $key: Option<$Value>,)*
         }
 
-        /// The same as a table alone.
+        /// The metadata as a table.
         #[derive(Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         #[schemars(rename = "LogMetadata")]
@@ -32,7 +32,7 @@ macro_rules! metadata_keys {
         }
 
         impl MetadataConfig {
-            /// What is given here, else what `preset` gives.
+            /// Returns these settings, with missing ones taken from `preset`.
             pub(crate) fn or(&self, preset: &MetadataConfig) -> Self {
                 MetadataConfig { $($key: self.$key.clone().or_else(|| preset.$key.clone()),)* }
             }
@@ -41,48 +41,51 @@ macro_rules! metadata_keys {
 }
 
 metadata_keys! {
-    /// A named layout, see `wearwell list log-layouts`.
+    /// Name of a known layout, see `wearwell list log-layouts`.
     preset: String;
     /// Bytes of the segment summary for each page of the segment.
     summary_bytes_per_page: u32;
-    /// Where the summary is.
+    /// Location of the summary.
     summary: SummaryPlace;
-    /// Summaries in the segment: size of a part that has its own, summary included; the segment unless given.
+    /// Summaries in the segment: size of a part with its own summary, including the summary; default the whole segment.
     partial_segment: ByteSize;
-    /// Bytes of the map for each logical page; pages of it that changed are written at a checkpoint.
+    /// Bytes of the map for each logical page; changed pages of the map are written at a checkpoint.
     map_entry_bytes: u32;
-    /// Where the map is.
+    /// Location of the map.
     map: TablePlace;
-    /// Map in the log: entries in its first page, an inode, which changes with every write; unless given, it is like the others.
+    /// Map in the log: entries in its first page, an inode, which changes with every write. By default that page is like the others.
     inode_entries: u32;
-    /// Whether erasing a segment changes the map's entries of all pages that were written to it, dead ones included; not unless given.
+    /// True if erasing a segment changes the map's entries of all pages that were written to it, including invalid pages; default
+    /// false.
     frees_map_entries: bool;
-    /// Bytes for each logical page in trees in the log, which the host's writes change, and cleaning does not.
+    /// Bytes for each logical page in trees in the log, which change with host writes but not with cleaning.
     tree_entry_bytes: u32;
-    /// Map in the log: bytes for the place of each page of the map.
+    /// Map in the log: bytes to store the location of each page of the map.
     map_index_bytes: u32;
-    /// Bytes of information on each segment; they change with its number of valid pages.
+    /// Bytes of information on each segment, which change with its number of valid pages.
     segment_info_bytes: u32;
-    /// Where the segment information, the map's index and the checkpoints are.
+    /// Location of the segment information, the map's index and the checkpoints.
     tables: TablePlace;
-    /// In the area: copies of each page of a table, written in turn; 1 unless given.
+    /// In the area: copies of each page of a table, written in turn; default 1.
     table_copies: u32;
-    /// Written by the log, the host's and moved pages, from one checkpoint to the next.
+    /// Amount written by the log, host pages and moved pages, from one checkpoint to the next.
     checkpoint_every: ByteSize;
-    /// Segments cleaned from one checkpoint to the next, if that comes first; what is moved does not count for `checkpoint_every` then.
+    /// Segments cleaned from one checkpoint to the next, if that limit is reached first; moved pages then do not count towards
+    /// `checkpoint_every`.
     checkpoint_after_cleaned: u32;
     /// Pages of a checkpoint.
     checkpoint_pages: u32;
     /// Pages of a checkpoint for each stream of the placement.
     checkpoint_pages_per_stream: u32;
-    /// Whether a checkpoint has the summaries of what the placement's open segments hold so far, packed; not unless given.
+    /// True if a checkpoint contains the packed summaries of the open segments' contents so far; default false.
     packed_summaries: bool;
-    /// Packed summaries: bytes beside the first of them for changed entries of each table in the area, which need not be written then.
+    /// Packed summaries: bytes next to the first summary for changed entries of each table in the area, which are then not written
+    /// there.
     journal_bytes: u32;
-    /// What a flush writes; nothing unless given.
+    /// Writes of a flush; default none.
     on_flush: OnFlush;
-    /// Streams for the log's own pages alone, beside those of the placement.
+    /// Streams only for the log's own pages, in addition to those of the placement.
     own_streams: u8;
-    /// The number of streams, own ones included, that there must be; any unless given.
+    /// Required number of streams, including own streams; default any number.
     streams: u8;
 }

@@ -1,7 +1,7 @@
-//! Kinds of layers, one a file: those that stand on flash, the FTLs, and those that stand on another layer.
+//! Kinds of layers, one per file: FTLs, which are on flash, and layers on another layer.
 //!
-//! To add one: write `layers/<name>.rs` with its settings and its `kinds::Kind`, and add its `mod` here and its line
-//! to one of the two in `tables.rs`. A kind has the keys that it names and no others; what else does not go together is in
+//! To add one: write `layers/<name>.rs` with its settings and its `kinds::Kind`, and add its `mod` here and its line to
+//! one of the two tables in `tables.rs`. A kind has the keys that it names and no others; other conflicts are listed in
 //! `refusals`.
 
 mod bast;

@@ -1,40 +1,40 @@
-//! What the theory knows of an FTL.
+//! Theoretical model of an FTL.
 
 use crate::device::FlashTimes;
 use wearwell_engine::nand::Geometry;
 use wearwell_theory::ftl::{Counters, Design, FtlDrive, FtlSizes};
 
-/// An FTL of which there is a model.
+/// An FTL for which there is a model.
 #[derive(Clone, Copy, Debug)]
 pub struct FtlModel {
-    /// What it is made of.
+    /// Data structures of the FTL.
     pub design: Design,
-    /// Its mapping cache; `None` where the model needs none.
+    /// Mapping cache of the FTL; `None` if the model does not need it.
     pub cache: Option<CacheModel>,
 }
 
 /// The mapping cache and the validity store of an FTL.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheModel {
-    /// Entries.
+    /// Number of cache entries.
     pub entries: u32,
-    /// Share of them that may be dirty.
+    /// Fraction of the entries that may be dirty.
     pub dirty_share: f64,
     /// Ratio of the sizes of levels in Logarithmic Gecko.
     pub size_ratio: u32,
-    /// Parts that a bitmap is cut into there; as many as are balanced unless given.
+    /// Parts that a bitmap is divided into in Logarithmic Gecko; default: the balanced number.
     pub partitions: Option<u32>,
-    /// Of which blocks the number of valid pages is in RAM.
+    /// Blocks whose number of valid pages is in RAM.
     pub counters: Counters,
 }
 
 impl FtlModel {
-    /// An FTL whose map is in RAM.
+    /// Returns an FTL whose map is in RAM.
     pub fn of(design: Design) -> Self {
         FtlModel { design, cache: None }
     }
 
-    /// The drive as the model sees it; `None` if it is none of its drives.
+    /// Returns the drive in terms of the model; `None` if the model does not cover it.
     pub fn drive(&self, logical_pages: u32, geometry: &Geometry, times: &FlashTimes) -> Option<FtlDrive> {
         let partitions = FtlSizes::balanced_partitions(geometry.pages_per_block);
         let mut sizes = FtlSizes {

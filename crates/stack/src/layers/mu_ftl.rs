@@ -1,9 +1,9 @@
-//! µ-FTL.
+//! µ-FTL, an FTL with its page map in flash.
 
 use super::paged::{DirtyEntries, PagedDesign, Published, TranslationDirectory};
 use wearwell_base::config::Entry;
 
-/// Page map in flash as a B-tree, validity bitmap in flash.
+/// Page map in flash as a B-tree; validity bitmap in flash.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MuFtl;
 

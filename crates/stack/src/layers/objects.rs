@@ -1,4 +1,4 @@
-//! Objects that the drive knows.
+//! Object layer: objects known to the drive, with streams by their heat.
 
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnLayer};
@@ -11,16 +11,16 @@ use wearwell_base::config::{ConfigError, Entry};
 use wearwell_engine::forms::UpperPlan;
 use wearwell_engine::log::{BoxedLayer, ObjectLayout};
 
-/// Objects that the drive knows.
+/// Object layer: objects known to the drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Objects {
-    /// Size of an object; they lie one after the other.
+    /// Size of an object; objects are contiguous.
     pub object_size: ByteSize,
     /// Classes of heat, each a stream hint for the layer below, from cold to hot.
     #[schemars(range(min = 1))]
     pub classes: u8,
-    /// Drive writes after which the counts of the objects are halved.
+    /// Drive writes after which the write counts of the objects are halved.
     pub decay_drive_writes: f64,
 }
 

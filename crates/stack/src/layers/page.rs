@@ -1,4 +1,4 @@
-//! The log-structured store as an FTL, with its map of pages in RAM.
+//! The log-structured store as an FTL, with its page map in RAM.
 
 use super::equal_pages;
 use super::flash::FlashParts;
@@ -13,7 +13,7 @@ use wearwell_base::config::{ConfigError, Entry, StoreSize};
 use wearwell_engine::forms::FtlPlan;
 use wearwell_theory::ftl::Ftl;
 
-/// The log-structured store, which its keys describe.
+/// The log-structured store; all settings are in its keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Page {}
@@ -41,7 +41,7 @@ impl Kind for Page {
         let (store, mut features) = keys.resolve(&size, 0, context)?;
         equal_pages::add_features(dedup, &keys.placement, &mut features)?;
         let (streams, reach) = (store.streams, store.reach);
-        // The model knows nothing of a map above the FTL's.
+        // The model does not cover a map above the FTL's own.
         let model = dedup.is_none().then(|| FtlModel::of(Ftl::Page.design(None)));
         let handles = handles(&keys.placement);
         let plan = LayerPlan::new(logical_pages, geometry.pages(), geometry.pages_per_block, store);

@@ -1,5 +1,5 @@
-//! What FTLs have in common that map pages and keep their tables in flash. Each is a preset of the same settings, any of which
-//! may be given otherwise.
+//! Common parts of FTLs that map pages and keep their tables in flash. Each FTL is a preset of the same settings, and any setting
+//! may be overridden.
 
 use super::equal_pages;
 use super::features::Features;
@@ -30,140 +30,141 @@ use wearwell_theory::ftl::{Counters, Design, Dirty, Table, Validity};
 /// Bytes of a cached mapping entry (GeckoFTL, section 5).
 const CACHE_ENTRY_BYTES: u64 = 8;
 
-/// Logical pages for each cached entry where nothing is said: the paper's drive of 2 TiB has 2^19 entries for 375.8 million.
+/// Default logical pages per cached entry: the paper's drive of 2 TiB has 2^19 entries for 375.8 million.
 const PAGES_PER_CACHED_ENTRY: u32 = 717;
 
-/// Fewest cached entries where nothing is said.
+/// Fewest cached entries by default.
 const FEWEST_CACHE_ENTRIES: u32 = 64;
 
-/// Share of the cache that LazyFTL and IB-FTL let be dirty (GeckoFTL, section 5.3).
+/// Fraction of the cache that may be dirty in LazyFTL and IB-FTL (GeckoFTL, section 5.3).
 pub(super) const BOUNDED_DIRTY_SHARE: f64 = 0.1;
 
-/// How the addresses of translation pages are found.
+/// Directory of the addresses of translation pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TranslationDirectory {
-    /// All of them are in RAM.
+    /// All addresses are in RAM.
     Global,
     /// A B-tree in flash.
     Tree,
 }
 
-/// What becomes of dirty mapping entries in a power cut.
+/// Treatment of dirty mapping entries in a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DirtyEntries {
-    /// A battery lets the drive write down what is only in RAM.
+    /// A battery lets the drive write all data that is only in RAM.
     Battery,
-    /// Recovery finds them and writes them before anything else is done.
+    /// Recovery finds them and writes them before any other operation.
     Synchronised,
-    /// Recovery finds them and leaves them dirty.
+    /// Recovery finds them but leaves them dirty.
     Deferred,
 }
 
-/// Of which blocks the number of valid pages is held in RAM.
+/// Blocks whose number of valid pages is in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldCounters {
-    /// Of all.
+    /// All blocks.
     Full,
-    /// Of a sample of them.
+    /// A sample of the blocks.
     Sampled,
-    /// Of none.
+    /// No blocks.
     None,
 }
 
-/// Share of the blocks in a sample where nothing is said.
+/// Default fraction of the blocks in a sample.
 const SAMPLED_SHARE: f64 = 0.05;
 
-/// Blocks drawn for each victim where nothing is said: with a sample, which remembers what was drawn before, and without.
+/// Default number of blocks drawn for each victim: with a sample, which remembers earlier draws, and without.
 const SAMPLED_CHOICES: u32 = 4;
 const CHOICES: u32 = 10;
 
-/// What an FTL has where nothing is said.
+/// Defaults of an FTL, as its paper has them.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
-    /// Whether a write to a page that is not cached first reads its translation page.
+    /// True if a write to a page that is not cached first reads its translation page.
     pub eager: bool,
-    /// How translation pages are found.
+    /// Directory of the translation pages.
     pub directory: TranslationDirectory,
-    /// Where it is kept which pages are valid.
+    /// Structure that stores the validity of pages.
     pub validity: &'static str,
-    /// Share of the cache that may be dirty.
+    /// Fraction of the cache that may be dirty.
     pub dirty_share: f64,
-    /// What becomes of dirty entries in a power cut.
+    /// Treatment of dirty entries in a power cut.
     pub durability: DirtyEntries,
-    /// Whether blocks of metadata are cleaned as all others.
+    /// True if metadata blocks are cleaned like all others.
     pub cleans_metadata: bool,
-    /// Whether checkpoints are taken.
+    /// True if checkpoints are taken.
     pub checkpoints: bool,
 }
 
-/// Which FTL.
+/// Variant of an FTL with its mapping table in flash.
 pub trait PagedDesign: Clone + Debug + Default + PartialEq {
     /// Name, help and source.
     const ENTRY: Entry;
-    /// As its paper has it.
+    /// Settings in its paper.
     const PUBLISHED: Published;
 }
 
-/// The settings of an FTL whose mapping table is in flash. What is left out is as the FTL's paper has it.
+/// The settings of an FTL whose mapping table is in flash. Defaults are those of the FTL's paper.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, bound = "D: Default")]
 #[schemars(bound = "D: Default", rename = "PagedKeys")]
 pub struct Paged<D> {
-    /// Mapping entries cached; one for each 717 logical pages, as in the paper of GeckoFTL, at least 64, unless given.
+    /// Mapping entries cached; default one for each 717 logical pages, as in the GeckoFTL paper, at least 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub cache_entries: Option<u32>,
-    /// The same in bytes, 8 an entry, in place of `cache_entries`.
+    /// Size of the cache in bytes, 8 per entry, in place of `cache_entries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_size: Option<ByteSize>,
-    /// Share of the cache that may be dirty, above 0 and at most 1: 0.1 for lazyftl and ib_ftl, else 1.
+    /// Fraction of the cache that may be dirty, above 0 and at most 1; default 0.1 for lazyftl and ib_ftl, else 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_share: Option<f64>,
-    /// Whether a write to a page that is not cached first reads its translation page, so that its former place is known to be
-    /// invalid at once: true for dftl and mu_ftl.
+    /// True if a write to a page that is not cached first reads its translation page, so that the page's old copy is known to be
+    /// invalid at once; default true for dftl and mu_ftl.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eager: Option<bool>,
-    /// How translation pages are found: `tree` for mu_ftl and ib_ftl, else `global`.
+    /// Directory of translation pages; default `tree` for mu_ftl and ib_ftl, else `global`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<TranslationDirectory>,
-    /// directory = "tree": nodes cached besides the root; all unless given.
+    /// directory = "tree": nodes cached in addition to the root; default all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub cached_nodes: Option<u32>,
-    /// Where it is kept which pages are valid: a name (see `wearwell list validities`), or a table with `kind` and its settings.
+    /// Structure that stores the validity of pages: a name (see `wearwell list validities`), or a table with `kind` and its
+    /// settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validity: Option<ValidityConfig>,
-    /// Of which blocks it is held in RAM how many of their pages are valid (the paper's block validity counters, BVC): `full`,
-    /// all, unless given; `sampled`, a share of them; `none`. With the latter two the validity store, which must be in flash,
-    /// is asked about some blocks drawn at random for each victim, and the victim policy sees only blocks that are known.
+    /// Blocks whose number of valid pages is held in RAM (block validity counters, BVC, in the paper): `full`, all blocks
+    /// (default); `sampled`, a fraction of them; `none`. With `sampled` and `none` the validity store, which must be in flash, is
+    /// queried for some random blocks for each victim, and the victim policy sees only blocks with known numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<HeldCounters>,
-    /// counters = "sampled": share of the blocks whose number is held, above 0 and at most 1; 0.05 unless given.
+    /// counters = "sampled": fraction of the blocks whose number is held, above 0 and at most 1; default 0.05.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter_share: Option<f64>,
-    /// counters = "sampled", "none": blocks drawn for each victim, at least 2 and 1; 4 and 10 unless given.
+    /// counters = "sampled" or "none": blocks drawn for each victim, at least 2 or 1, respectively; default 4 or 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub counter_choices: Option<u32>,
-    /// Whether blocks of metadata are cleaned as all others; if not, they are erased once nothing in them is valid. False
+    /// True if metadata blocks are cleaned like all others; otherwise they are erased once they have no valid pages. Default false
     /// for gecko.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleans_metadata: Option<bool>,
-    /// Whether a checkpoint is taken every so many insertions and updates of the cache as it has entries: true for gecko.
+    /// True if a checkpoint is taken after as many insertions and updates of the cache as it has entries; default true for gecko.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoints: Option<bool>,
-    /// How wear is levelled: a name, or a table with `kind` and its settings; not at all unless given.
+    /// Wear levelling: a name, or a table with `kind` and its settings; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear: Option<WearConfig>,
-    /// What becomes of dirty mapping entries in a power cut: a battery for dftl and mu_ftl, `deferred` for gecko, else
+    /// Treatment of dirty mapping entries in a power cut; default `battery` for dftl and mu_ftl, `deferred` for gecko, else
     /// `synchronised`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<DirtyEntries>,
-    /// durability = "deferred": whether recovery leaves out pages that are older than their translation page, so that what
-    /// was trimmed does not come back; true unless given. The paper does not.
+    /// durability = "deferred": true if recovery ignores pages that are older than their translation page, so that trimmed data
+    /// does not reappear; default true. The paper does not do this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dated: Option<bool>,
     #[serde(skip)]
@@ -174,22 +175,22 @@ pub struct Paged<D> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PolicyKeys {
-    /// Which block is cleaned next: a name, or a table with `policy` and its settings.
+    /// Victim policy, which chooses the next block to clean: a name, or a table with `policy` and its settings.
     pub victim: VictimConfig,
-    /// Which stream a page goes to: a name, or a table with `kind` and its settings.
+    /// Placement, which chooses the stream of a page: a name, or a table with `kind` and its settings.
     pub placement: PlacementConfig,
-    /// Cleaning starts at this many erased blocks; as many as the FTL needs to clean unless given.
+    /// Cleaning starts at this many erased blocks; default: as many as the FTL needs for cleaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_low: Option<u32>,
-    /// The same as a share of all blocks, in place of `free_blocks_low`; above 0 and below 1.
+    /// `free_blocks_low` as a fraction of all blocks, in place of that key; above 0 and below 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_share_low: Option<f64>,
-    /// While a log above cleans, cleaning starts only at this many erased blocks; below `free_blocks_low`. Not put off unless
-    /// given.
+    /// While a log above cleans, cleaning starts only at this many erased blocks; below `free_blocks_low`. By default cleaning is
+    /// not deferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_deferred: Option<u32>,
-    /// Timed mode: in idle time blocks are cleaned until so many wait erased, above `free_blocks_low`; idle time is not used unless
-    /// given.
+    /// Timed mode: in idle time blocks are cleaned until this many are erased, above `free_blocks_low`. By default idle time is not
+    /// used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_idle: Option<u32>,
 }
@@ -255,7 +256,7 @@ impl<D: PagedDesign> Kind for Paged<D> {
             (config.counters != BlockCounters::Full, "partial_counters", "structure.counters"),
         ]);
         let memory_bytes = memory_bytes(device, config.cache_entries);
-        // The model knows nothing of a map above the FTL's.
+        // The model does not cover a map above the FTL's own.
         let model = drive.dedup.is_none().then(|| model(&config));
         let settings =
             PagedSettings { config, victim: keys.victim.clone(), placement: keys.placement.clone() };
@@ -323,7 +324,7 @@ impl<D: PagedDesign> Paged<D> {
         Ok(*self.cache_entries.get_or_insert(usual))
     }
 
-    /// Most dirty entries, at least 1; `None`: as many as there are.
+    /// Returns the maximum number of dirty entries, at least 1; `None` if all entries may be dirty.
     fn resolve_dirty(&mut self, usual: f64, cache_entries: u32) -> Result<Option<u32>, ConfigError> {
         let share = *self.dirty_share.get_or_insert(usual);
         if !(share > 0.0 && share <= 1.0) {
@@ -389,15 +390,15 @@ impl<D: PagedDesign> Paged<D> {
     }
 }
 
-/// Bytes that simulating an FTL takes besides the tables of a log, so that a drive that would not fit is refused: notes in spare
-/// areas, the table in flash, what is kept of each block, and cached entries with their lists.
+/// Returns the bytes that simulating an FTL takes in addition to the tables of a log, to refuse drives that would not fit:
+/// spare-area records, the table in flash, block states, and cached entries with their lists.
 pub(super) fn memory_bytes(device: &ResolvedDevice, cache_entries: u32) -> u64 {
     let geometry = &device.geometry;
     let (pages, blocks) = (geometry.pages(), u64::from(geometry.blocks()));
     9 * pages + 4 * u64::from(device.logical_pages) + 44 * blocks + 40 * u64::from(cache_entries)
 }
 
-/// What the FTL is made of, in the words of the theory.
+/// Returns the FTL's data structures in terms of the theoretical model.
 fn model(config: &PagedConfig) -> FtlModel {
     let (validity, gecko) = match &config.validity {
         ValidityConfig::RamBitmap(_) => (Validity::RamBitmap, GeckoSettings::default()),
@@ -429,7 +430,7 @@ fn model(config: &PagedConfig) -> FtlModel {
     FtlModel { design, cache: Some(cache) }
 }
 
-/// The policies of the FTL: those of the caller, or of the scenario.
+/// Returns the policies of the FTL: those of the caller, or of the scenario.
 fn policies(
     settings: &PagedSettings,
     mut spec: LayerSpec,
@@ -444,7 +445,7 @@ fn policies(
     spec.policies(&settings.victim, &settings.placement, &size)
 }
 
-/// Errors of the FTL by the keys of the scenario.
+/// Translates the key of an FTL's error to the key of the scenario.
 fn key_of_scenario(error: ConfigError) -> ConfigError {
     match error.key.as_str() {
         "entries" => ConfigError { key: "structure.cache_entries".into(), ..error },

@@ -1,4 +1,4 @@
-//! A layer that passes everything on.
+//! A layer that passes all operations through unchanged.
 
 use super::keys::NoKeys;
 use super::kinds::{Kind, LayerPlan, OnLayer};
@@ -10,7 +10,7 @@ use wearwell_base::config::{ConfigError, Entry};
 use wearwell_engine::forms::UpperPlan;
 use wearwell_engine::log::BoxedLayer;
 
-/// A layer that passes everything on.
+/// A layer that passes all operations through unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PassThrough {}

@@ -1,4 +1,4 @@
-//! What the pages of a stack hold, and how its layers are built accordingly.
+//! Payload of the pages of a stack, and the construction of layers for it.
 
 use super::equal_pages;
 use super::flash::{FlashParts, PowerPlan};
@@ -16,7 +16,7 @@ use wearwell_engine::timing::Journal;
 
 /// A payload that stacks are built for.
 pub trait StackPayload: CompiledPayload {
-    /// The log as an FTL.
+    /// Builds the log as an FTL.
     fn log_on_flash(
         settings: &StoreSettings,
         spec: LayerSpec,
@@ -27,7 +27,7 @@ pub trait StackPayload: CompiledPayload {
         Self::boxed_log_on_timed(flash, log)
     }
 
-    /// A log on the segments of a layer.
+    /// Builds a log on the segments of a layer.
     fn log_on_segments(
         settings: &StoreSettings,
         spec: LayerSpec,
@@ -38,7 +38,7 @@ pub trait StackPayload: CompiledPayload {
         Self::boxed_log_on_segments(segments, log)
     }
 
-    /// An FTL on flash with spare areas, which stores `equal` pages once if pages can be told to be equal.
+    /// Builds an FTL on flash with spare areas; `equal` deduplicates pages if the payload allows to compare contents.
     fn on_spare_areas(
         plan: FtlPlan,
         equal: Option<EqualPages>,
@@ -49,7 +49,7 @@ pub trait StackPayload: CompiledPayload {
     }
 }
 
-/// Compiled for their policies, because a counting run does nothing else.
+/// Compiled for each policy, because counting runs spend all their time here.
 impl StackPayload for () {
     fn log_on_flash(
         settings: &StoreSettings,
@@ -106,7 +106,7 @@ impl StackPayload for () {
 
 impl<const N: usize> StackPayload for Bytes<N> {}
 
-/// The only pages that can be told to be equal without looking at them.
+/// The only payload that allows to compare contents without data.
 impl StackPayload for Content {
     fn log_on_flash(
         settings: &StoreSettings,

@@ -1,20 +1,21 @@
-//! What does not go together, and the physical reason: the only place that says so.
+//! Conflicts between features, each with the physical reason; no other place lists them.
 //!
-//! A row stands against one feature and some others; the error names the key of the first. Rows are looked at in order.
+//! A row states that one feature conflicts with some others; the error names the key of the first. Rows are checked in
+//! order.
 
 /// Features that one layer cannot have at the same time.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal {
     /// The feature that is refused, whose key the error names.
     pub feature: &'static str,
-    /// The features beside which it cannot be.
+    /// The features that it conflicts with.
     pub with: &'static [&'static str],
-    /// Why.
+    /// Reason of the conflict.
     pub reason: &'static str,
 }
 
-/// A row against a directory of blocks, which is exact only where a page's block is the one that was open when it was last
-/// written or moved, and where nobody asks which page lies where, or whose it is.
+/// Defines a row against a block directory. A block directory is exact only under two conditions: a page's block is the
+/// one that was open when the page was last written or moved, and no feature needs the position or the owner of a page.
 macro_rules! only_page {
     ($with:literal, $called:literal) => {
         Refusal {
@@ -256,18 +257,18 @@ pub static REFUSALS: &[Refusal] = &[
     only_page!("foreseeing_victim", "victim policy that knows the future"),
 ];
 
-/// Why `feature` cannot be beside `other`, where that shows before all features are known.
+/// Returns the reason why `feature` conflicts with `other`, if that is found before all features are known.
 pub(crate) fn reason(feature: &str, other: &str) -> &'static str {
     let row = REFUSALS.iter().find(|row| row.feature == feature && row.with.contains(&other));
     row.expect("a row of the table").reason
 }
 
-/// The first row against what is asked for.
+/// Returns the first row that applies to the required features.
 pub(super) fn first(has: impl Fn(&str) -> bool) -> Option<&'static Refusal> {
     REFUSALS.iter().find(|row| has(row.feature) && row.with.iter().any(|other| has(other)))
 }
 
-/// The first row of `feature` against what else is asked for.
+/// Returns the first row of `feature` that applies to the other required features.
 pub(super) fn between(feature: &str, has: impl Fn(&str) -> bool) -> Option<&'static Refusal> {
     REFUSALS.iter().find(|row| row.feature == feature && row.with.iter().any(|other| has(other)))
 }

@@ -1,4 +1,4 @@
-//! A store like SILT.
+//! A key-value store like SILT.
 
 use super::kinds::{Kind, LayerPlan, OnLayer};
 use super::merge_tree::{self, TreeKeys};
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 use wearwell_base::config::{ConfigError, Entry};
 use wearwell_engine::log::{BoxedLayer, LsmConfig, Shape};
 
-/// A store like SILT.
+/// A key-value store like SILT.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Silt {
-    /// Size of a log store, and of the hash store that it becomes.
+    /// Size of a log store, and of the hash store that it is converted to.
     pub log_store_size: ByteSize,
-    /// Hash stores that start a merge into the sorted store.
+    /// Number of hash stores that triggers a merge into the sorted store.
     #[schemars(range(min = 1))]
     pub hash_stores: u32,
-    /// Size of the pieces that the sorted store is written and freed in.
+    /// Size of the parts in which the sorted store is written and freed.
     pub table_size: ByteSize,
 }
 
@@ -39,7 +39,7 @@ impl Kind for Silt {
     type Keys = TreeKeys;
     type Resolved = LsmConfig;
 
-    /// Indexes are in memory, as in the paper; nothing is written for them.
+    /// Indexes are in memory, as in the paper, so they cause no writes.
     fn resolve(
         &mut self,
         keys: &mut TreeKeys,

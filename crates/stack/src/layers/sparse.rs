@@ -18,10 +18,10 @@ const TRIM_RECORD_BYTES: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sparse {
-    /// Trims whose records are written together; 1: each is durable when it returns.
+    /// Trims whose records are written together; with 1 each trim is durable when it returns.
     #[schemars(range(min = 1))]
     pub trims_per_write: u32,
-    /// Pages that the records of trims are written to, in turn.
+    /// Pages to which the records of trims are written, in turn.
     #[schemars(range(min = 1))]
     pub trim_log_pages: u32,
 }

@@ -1,4 +1,4 @@
-//! What a layer is resolved from and built from besides its own settings, and what is built.
+//! Inputs for resolving and building a layer, other than its own settings, and the built layer.
 
 use super::features::Features;
 use crate::device::ResolvedDevice;
@@ -18,31 +18,31 @@ use wearwell_engine::wear::WearConfig;
 
 /// The drive that an FTL is resolved for.
 pub struct Drive<'a> {
-    /// Its flash and what it shows.
+    /// Flash and logical size of the drive.
     pub device: &'a ResolvedDevice,
-    /// How pages that hold the same are stored once.
+    /// Deduplication settings.
     pub dedup: &'a DedupConfig,
-    /// How wear is levelled.
+    /// Wear-levelling settings.
     pub wear: Option<&'a WearConfig>,
 }
 
-/// The layer below, as far as sizes go.
+/// Sizes of the layer below.
 #[derive(Clone, Copy, Debug)]
 pub struct LowerLayer {
-    /// Pages of it that the layer above has.
+    /// Pages that the layer above has there.
     pub pages: u32,
-    /// Pages of its block (segment).
+    /// Pages of a block (segment).
     pub block_pages: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Whether it is a zoned drive.
+    /// True if it is a zoned drive.
     pub is_zoned: bool,
-    /// The whole of it, where `pages` are a partition.
+    /// The whole layer, if `pages` are a partition.
     pub whole: Option<WholeLayer>,
 }
 
 impl LowerLayer {
-    /// A size in whole pages, at least one; `key` is one of the table `structure`.
+    /// Converts a size to whole pages, at least one; `key` is a key of the table `structure`.
     pub fn pages_of(&self, key: &str, size: ByteSize) -> Result<u32, ConfigError> {
         let page = u64::from(self.page_bytes);
         let pages =
@@ -55,27 +55,27 @@ impl LowerLayer {
     }
 }
 
-/// A layer of which others have partitions.
+/// A layer that is divided into partitions.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeLayer {
-    /// Its pages.
+    /// Pages of the layer.
     pub pages: u32,
-    /// Pages of which partitions have a whole number.
+    /// Alignment of partitions, in pages.
     pub block_pages: u32,
 }
 
 impl WholeLayer {
-    /// The smallest share that holds `pages`, to four digits.
+    /// Returns the smallest share that holds `pages`, to four digits.
     pub fn least_share(self, pages: u64) -> f64 {
         let whole = pages.next_multiple_of(u64::from(self.block_pages));
         (whole as f64 / f64::from(self.pages) * 1e4).ceil() / 1e4
     }
 }
 
-/// How hot the pages of a layer with so many are, if its user can say so.
+/// Function that returns the temperatures of a layer's pages, given their number, if the layer's user knows them.
 pub type TemperatureOf<'a> = dyn Fn(u32) -> Result<Option<Box<dyn Temperature>>, ConfigError> + 'a;
 
-/// Policies that the calling program brings for a layer, instead of those that its settings name.
+/// Policies supplied by the calling program, which replace those that the settings name.
 #[derive(Default)]
 pub struct OwnPolicies {
     /// The victim policy.
@@ -84,36 +84,36 @@ pub struct OwnPolicies {
     pub placement: Option<OwnPlacement>,
 }
 
-/// Makes a placement for a store of that size.
+/// Factory of a placement for a store of the given size.
 pub type MakePlacement = Box<dyn FnOnce(&StoreSize) -> Box<dyn Placement> + Send>;
 
-/// A placement that the calling program brings.
+/// A placement supplied by the calling program.
 pub struct OwnPlacement {
-    /// Its streams, which it must have before there is a store that it could be made for.
+    /// Number of its streams, which must be known before the store is built.
     pub streams: u8,
-    /// Makes it.
+    /// Factory of the placement.
     pub make: MakePlacement,
 }
 
-/// What is known of a layer's surroundings when it is resolved.
+/// Surroundings of a layer when it is resolved.
 pub struct LayerContext<'a> {
-    /// Its seed.
+    /// Seed of the layer.
     pub seed: Seed,
-    /// How hot its pages are.
+    /// Temperatures of its pages.
     pub temperature: &'a TemperatureOf<'a>,
-    /// Streams of the placement that the calling program brings instead of the one that the settings name.
+    /// Number of streams of the placement that the calling program supplies in place of the configured one.
     pub callers_streams: Option<u8>,
 }
 
 impl LayerContext<'_> {
-    /// Forgets the placement of the settings where the calling program brings one.
+    /// Resets the configured placement if the calling program supplies one.
     pub fn settle(&self, placement: &mut PlacementConfig) {
         if self.callers_streams.is_some() {
             *placement = PlacementConfig::default();
         }
     }
 
-    /// The streams of a placement in a store of that size.
+    /// Returns the number of streams of a placement in a store of that size.
     pub fn streams(&self, placement: &PlacementConfig, size: &StoreSize) -> Result<u8, ConfigError> {
         if let Some(streams) = self.callers_streams {
             return Ok(streams);
@@ -121,7 +121,7 @@ impl LayerContext<'_> {
         if let Some(frontiers) = placement.frontiers() {
             return Ok(frontiers.streams());
         }
-        // How many streams there are does not depend on what is to come.
+        // The number of streams does not depend on future writes.
         let foresight = Some(Foresight::none());
         let temperature = match placement {
             PlacementConfig::Oracle(_) => (self.temperature)(size.logical_pages)?,
@@ -132,27 +132,27 @@ impl LayerContext<'_> {
     }
 }
 
-/// What a layer is built from besides its settings.
+/// Inputs for building a layer, other than its settings.
 pub struct LayerSpec {
-    /// Its seed.
+    /// Seed of the layer.
     pub seed: Seed,
-    /// Pages that it shows above.
+    /// Pages that the layer shows above.
     pub logical_pages: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// What stands in for the policies that the settings name.
+    /// Policies that replace those of the settings.
     pub own: OwnPolicies,
-    /// How hot its pages are, where that is asked for.
+    /// Temperatures of its pages, if a policy needs them.
     pub temperature: Option<Box<dyn Temperature>>,
-    /// What will be written to it, where that is asked for.
+    /// Future writes to the layer, if a policy needs them.
     pub foresight: Option<Foresight>,
-    /// How pages that hold the same are stored once; only of an FTL.
+    /// Deduplication settings; only for an FTL.
     pub dedup: DedupConfig,
-    /// How wear is levelled; only of an FTL.
+    /// Wear-levelling settings; only for an FTL.
     pub wear: WearConfig,
-    /// What is asked of it.
+    /// Features required of the layer.
     pub features: Features,
-    /// Who looks at the medium that it stands on page by page; of the flash, its parts say.
+    /// Observer of the medium below, page by page; for flash, it is in [`FlashParts`](super::flash::FlashParts).
     pub watcher: Option<Watcher>,
 }
 
@@ -160,7 +160,7 @@ pub struct LayerSpec {
 pub struct BuiltLayer<P> {
     /// The layer.
     pub layer: BoxedLayer<P>,
-    /// What cuts its power, where that was asked for.
+    /// Switch of its power, if requested.
     pub power: Option<Box<dyn PowerCycle>>,
 }
 

@@ -1,4 +1,4 @@
-//! One log-structured store from its settings: the parts that they name.
+//! Construction of a log-structured store and its policies from the settings.
 
 use super::spec::{LayerSpec, OwnPolicies};
 use super::store_keys::StoreSettings;
@@ -12,17 +12,17 @@ use wearwell_engine::placement::{Frontiers, PlacementConfig, PlacementContext};
 use wearwell_engine::victim::{VictimConfig, VictimPolicy};
 
 impl LayerSpec {
-    /// The frontiers of a store for which the engine is compiled; `None` if its parts have to be behind pointers.
+    /// Returns the frontiers of a store for which the engine is compiled; `None` if its policies must be boxed.
     pub(super) fn frontiers(&self, settings: &StoreSettings) -> Option<Frontiers> {
-        // Whoever watches wants to know whose pages are written, which not all compiled logs do.
+        // These features need the owner of each written page, which not all compiled logs provide.
         let asks_each_page =
             self.features.has("wear_levelling") || self.own.placement.is_some() || self.watcher.is_some();
-        // No log is compiled for a policy that has to be told of the future.
+        // No log is compiled for a policy that needs future writes.
         let foresees = self.features.has("foreseeing_victim");
         settings.placement.frontiers().filter(|_| !asks_each_page && !foresees)
     }
 
-    /// The policy that the settings name, with what will be written where that is known.
+    /// Builds the configured victim policy, with the future writes if they are known.
     fn victim(&self, victim: &VictimConfig, size: &StoreSize) -> Result<Box<dyn VictimPolicy>, ConfigError> {
         match &self.foresight {
             Some(foresight) => victim.build_foreseeing(size, foresight),
@@ -30,7 +30,7 @@ impl LayerSpec {
         }
     }
 
-    /// What the store with these frontiers is made of.
+    /// Returns the parts of the store with these frontiers.
     pub(super) fn counting_log(self, settings: &StoreSettings, placement: Frontiers) -> CountingLog<'_> {
         CountingLog {
             config: settings.config(self.logical_pages, self.seed),
@@ -41,7 +41,7 @@ impl LayerSpec {
         }
     }
 
-    /// The policies of a store of that size: those of the calling program, or else those that the settings name.
+    /// Returns the policies of a store of that size: those of the calling program, or else the configured ones.
     pub(super) fn policies(
         &mut self,
         victim: &VictimConfig,
@@ -64,9 +64,10 @@ impl LayerSpec {
         Ok(Policies { victim, placement })
     }
 
-    /// What the store of `logical_pages` on `medium` is made of, with all policies behind pointers.
+    /// Returns the parts of the store of `logical_pages` on `medium`, with boxed policies.
     ///
-    /// `migration`, told whether the placement wants to know references, makes what cleaning has to ask.
+    /// `migration` makes the migration policy of cleaning; its argument is true if the placement needs reference
+    /// counts.
     pub(super) fn boxed_log<P: Payload>(
         mut self,
         settings: &StoreSettings,
@@ -87,7 +88,8 @@ impl LayerSpec {
         Ok(BoxedLog { config, victim, placement, levelling, migration })
     }
 
-    /// The settings of an FTL that can come back from its flash, which has no blocks in hand while power may be lost.
+    /// Returns the settings of an FTL that can recover from its flash. It holds no blocks in reserve while power may be
+    /// lost.
     pub(super) fn page_config(&self, settings: &StoreSettings) -> PageConfig {
         PageConfig {
             store: settings.config(self.logical_pages, self.seed),

@@ -1,4 +1,4 @@
-//! The keys of a log-structured store, of the FTL and on a layer alike, and the store with nothing left open.
+//! Keys of a log-structured store, for the FTL and for layers alike, and the store with every default filled in.
 
 use super::features::{Features, Used};
 use super::spec::{LayerContext, WholeLayer};
@@ -13,48 +13,48 @@ use wearwell_engine::log::{CopyOrder, Reclaim, StoreConfig};
 use wearwell_engine::placement::{Frontiers, Placement, PlacementConfig};
 use wearwell_engine::victim::VictimConfig;
 
-/// Erased blocks at which cleaning starts where nothing is said and the streams are too many for one each.
+/// Default number of erased blocks at which cleaning starts, if there are too many streams for one block each.
 const SHARED_BLOCKS: u32 = 2;
 
 /// Keys of a log-structured store.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StoreKeys {
-    /// Which block is cleaned next: a name, or a table with `policy` and its settings.
+    /// Victim policy, which chooses the next block to clean: a name, or a table with `policy` and its settings.
     pub victim: VictimConfig,
-    /// Which stream a page goes to: a name, or a table with `kind` and its settings.
+    /// Placement, which chooses the stream of a page: a name, or a table with `kind` and its settings.
     pub placement: PlacementConfig,
-    /// Whether erased blocks wait in a pool or victims are reused in place.
+    /// Reclaim of erased blocks: a pool of free blocks, or reuse of the victim in place.
     pub reclaim: ReclaimKind,
-    /// free_pool: cleaning starts at this many erased blocks; the number of streams plus one unless given, and 2 with a placement that
+    /// free_pool: cleaning starts at this many erased blocks; default: the number of streams plus one, and 2 with a placement that
     /// knows the future.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_low: Option<u32>,
-    /// The same as a share of all blocks, in place of `free_blocks_low`; above 0 and below 1.
+    /// `free_blocks_low` as a fraction of all blocks, in place of that key; above 0 and below 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_share_low: Option<f64>,
-    /// free_pool: cleaning stops at this many erased blocks; `free_blocks_low` unless given, and then goes victim by
-    /// victim, only until the host has room again.
+    /// free_pool: cleaning stops at this many erased blocks. Default `free_blocks_low`; cleaning then stops after any victim as soon
+    /// as the host has room again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_high: Option<u32>,
     /// free_pool: while a log above cleans, cleaning starts only at this many erased blocks, one victim at a time; below
-    /// `free_blocks_low`. Not put off unless given.
+    /// `free_blocks_low`. By default cleaning is not deferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_deferred: Option<u32>,
-    /// free_pool, timed mode: in idle time blocks are cleaned until so many wait erased, from `free_blocks_high` on; idle time
-    /// is not used unless given.
+    /// free_pool, timed mode: in idle time blocks are cleaned until this many are erased, at least `free_blocks_high`. By default idle
+    /// time is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_blocks_idle: Option<u32>,
-    /// Which live pages fill up a block that has not room for all of a victim's.
+    /// Order in which the live pages of a victim are copied, if the open block has no room for all of them.
     pub copy_order: CopyOrder,
-    /// Whether cleaning drops the live pages of a victim instead of moving them, as a cache may.
+    /// True if cleaning drops the live pages of a victim instead of moving them, as a cache may.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub evict: bool,
-    /// What the simulation keeps of each page.
+    /// Granularity of the simulated directory.
     pub directory: DirectoryKind,
 }
 
-/// How erased blocks are won.
+/// Reclaim of erased blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReclaimKind {
@@ -65,29 +65,29 @@ pub enum ReclaimKind {
     InPlace,
 }
 
-/// What the simulation keeps of each page.
+/// Granularity of the simulated directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DirectoryKind {
-    /// The block where that is exact (a single frontier reclaimed in place on flash that does not wear out), else the page.
+    /// `block` if that is exact (a single frontier reclaimed in place on flash that does not wear out), else `page`.
     #[default]
     Auto,
-    /// The place of every page.
+    /// The position of every page.
     Page,
     /// Only the block of every page: faster and smaller, with the same counts.
     Block,
 }
 
-/// A log-structured store with nothing left open.
+/// A log-structured store with every default filled in.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
-    /// Which block is cleaned next.
+    /// Victim policy.
     pub victim: VictimConfig,
-    /// Which stream a page goes to.
+    /// Placement.
     pub placement: PlacementConfig,
-    /// Streams, with those that only the log's own pages go to.
+    /// Number of streams, including those for the log's own pages.
     pub streams: u8,
-    /// Host writes that the policies have to see ahead; `None` where they do without.
+    /// Future host writes that the policies need; `None` if they need none.
     pub reach: Option<u64>,
     reclaim: Reclaim,
     copy_order: CopyOrder,
@@ -97,7 +97,7 @@ pub struct StoreSettings {
 }
 
 impl StoreKeys {
-    /// Fills in every default for a store of that size; `own_streams` are those of the log's own pages.
+    /// Fills in every default for a store of that size; `own_streams` are those for the log's own pages.
     pub(super) fn resolve(
         &mut self,
         size: &StoreSize,
@@ -108,7 +108,7 @@ impl StoreKeys {
         let streams = context.streams(&self.placement, size)? + own_streams;
         let frontiers = self.placement.frontiers().filter(|_| context.callers_streams.is_none());
         let low_key = watermark::settle(&mut self.free_blocks_low, &mut self.free_share_low, size.blocks)?;
-        // What is told apart from a default: before there are any.
+        // Features depend on which keys were given, so they are collected before defaults are filled in.
         let mut features = self.features(low_key, streams, frontiers);
         let reach = add_foresight(&self.victim, &self.placement, size, &mut features);
         let reclaim = match self.reclaim {
@@ -161,7 +161,7 @@ impl StoreKeys {
     }
 }
 
-/// Host writes that the policies have to see ahead, and the features that this makes.
+/// Returns the future host writes that the policies need, and adds the features that this requires.
 pub(super) fn add_foresight(
     victim: &VictimConfig,
     placement: &PlacementConfig,
@@ -178,7 +178,7 @@ pub(super) fn add_foresight(
 }
 
 impl StoreSettings {
-    /// The settings of the engine's store.
+    /// Returns the settings of the engine's store.
     pub(super) fn config(&self, logical_pages: u32, seed: Seed) -> StoreConfig {
         StoreConfig {
             logical_pages,
@@ -192,7 +192,7 @@ impl StoreSettings {
         }
     }
 
-    /// Refuses a log that has not segments enough to clean, with what would be enough. `size` holds the log's own pages, too.
+    /// Refuses a log with too few segments to clean; the error gives a sufficient number. `size` includes the log's own pages.
     pub(super) fn check_reserve(
         &self,
         segment: ByteSize,

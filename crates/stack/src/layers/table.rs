@@ -1,4 +1,4 @@
-//! One kind of layer within a layer's table: read, and written again.
+//! Reading and writing one kind of layer within a layer's table.
 
 use super::keys::{Keys, PLAIN, from_value};
 use super::kinds::{Kind, KindConfig};
@@ -18,7 +18,7 @@ pub(super) fn kind<K: Kind>(
     Ok(KindConfig { settings, keys: K::Keys::take(table)? })
 }
 
-/// A kind between what stands before its keys and after them.
+/// A kind, between the keys before and after its own keys.
 #[derive(Serialize)]
 struct Written<'a, B: Serialize, K: Kind, A: Serialize> {
     #[serde(flatten)]
@@ -39,8 +39,8 @@ struct Tagged<'a, K: Serialize> {
     settings: &'a K,
 }
 
-/// Writes a layer: what stands before the keys of its kind, these, and what stands after them. The log-structured store, which
-/// every layer is unless it says otherwise, does not say so.
+/// Writes a layer: the keys before those of its kind, the keys of its kind, and the keys after them. The name of the
+/// log-structured store, the default, is left out.
 pub(super) fn write<K: Kind, S: Serializer>(
     before: impl Serialize,
     kind: &KindConfig<K>,

@@ -1,4 +1,4 @@
-//! The two tables of kinds: what an FTL can be, and what a layer on another can be.
+//! Tables of kinds: all FTLs, and all layers on another layer.
 
 use super::kinds::{self, Base, Kind, OnFlash, OnLayer, kinds};
 use super::{
@@ -9,7 +9,7 @@ use super::{keys, payload, spec, table};
 use wearwell_base::config::Entry;
 
 kinds! {
-    /// What an FTL is.
+    /// Kind of an FTL.
     enum FtlKind, resolved ResolvedFtl, on OnFlash, list FTLS, aliases FTL_ALIASES;
     #[alias("page")] Log: page::Page;
     Zones: zones::Zones;
@@ -23,7 +23,7 @@ kinds! {
 }
 
 kinds! {
-    /// What a layer on another is.
+    /// Kind of a layer on another layer.
     enum LayerKind, resolved ResolvedLayer, on OnLayer, list LAYERS, aliases LAYER_ALIASES;
     #[alias("page")] Log: log::Log;
     Lsm: lsm::Lsm;
@@ -33,7 +33,7 @@ kinds! {
     Objects: objects::Objects;
 }
 
-/// Every kind of layer by its name, those on another layer first.
+/// Returns every kind of layer by its name; layers on another layer come first.
 pub fn structures() -> impl Iterator<Item = &'static Entry> {
     let known = |entry: &&Entry| !LAYERS.iter().any(|other| other.name == entry.name);
     LAYERS.iter().chain(FTLS.iter().filter(known))

@@ -8,47 +8,47 @@ use std::borrow::Cow;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::log::{TrimRule, TrimUnit};
 
-/// Whether and how a log trims the layer below.
+/// Trims that a log sends to the layer below.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TrimConfig {
-    /// Each segment when it is erased, at once; or never.
+    /// True trims each segment at once when it is erased; false never trims.
     Plain(bool),
-    /// As the table says.
+    /// Detailed settings.
     Table(TrimTable),
 }
 
-/// How a log trims the layer below.
+/// Trims that a log sends to the layer below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrimTable {
-    /// What is trimmed as a whole: a segment when it is erased, or each page as soon as it dies.
+    /// Unit of trims: a segment when it is erased, or each page when it is invalidated.
     #[serde(default)]
     pub unit: TrimUnitKind,
-    /// Trims are held back until so much more was written to the layer below; those of segments written anew by then are
-    /// dropped.
+    /// Trims are delayed until this much more was written to the layer below; trims of segments that were rewritten by
+    /// then are dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<ByteSize>,
-    /// Trims are held back until so many are due, and then sent together; 1 unless given.
+    /// Trims are collected until this many are pending, and then sent together; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
-    /// Only ranges between multiples of this size are sent; a page unless given.
+    /// Only ranges between multiples of this size are sent; default one page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<ByteSize>,
 }
 
-/// What is trimmed as a whole.
+/// Unit of trims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrimUnitKind {
-    /// A segment, when it is erased.
+    /// A segment when it is erased.
     #[default]
     Segment,
-    /// A page, as soon as it dies.
+    /// A page, when it is invalidated.
     Page,
 }
 
 impl TrimConfig {
-    /// The rule in pages of `page_bytes`; `None` if TRIM is off.
+    /// Returns the rule in pages of `page_bytes`; `None` if TRIM is off.
     pub fn rule(&self, page_bytes: u32) -> Result<Option<TrimRule>, ConfigError> {
         let table = match self {
             TrimConfig::Plain(false) => return Ok(None),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_their_key() {
+    fn invalid_settings_are_refused_by_key() {
         let problem = |text: &str| rule(text).expect_err("a mistake");
         assert!(problem("trim = 'yes'").contains("true, false, or a table"));
         assert!(problem("trim = { unit = 'block' }").contains("segment"));

@@ -1,11 +1,11 @@
-//! The watermark at which cleaning starts, as erased blocks or as a share of all blocks.
+//! The watermark at which cleaning starts, as erased blocks or as a fraction of all blocks.
 
 use wearwell_base::config::ConfigError;
 
-/// Puts the blocks that are `share` of `blocks` into `low`, and tells which of the two keys was given.
+/// Converts a given `share` of `blocks` to blocks and stores it in `low`; returns the key that was given.
 ///
 /// # Errors
-/// Both are given, or the share is none.
+/// Both are given, or the share is not between 0 and 1.
 pub(super) fn settle(
     low: &mut Option<u32>,
     share: &mut Option<f64>,
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn two_watermarks_and_shares_that_are_none_are_refused() {
+    fn two_watermarks_and_invalid_shares_are_refused() {
         let both = settled(Some(3), Some(0.2)).unwrap_err();
         assert_eq!(both, "free_share_low: stands beside `free_blocks_low`; give one of them");
         for share in [0.0, 1.0, -0.1, f64::NAN] {

@@ -23,7 +23,7 @@ pub struct Zones {
 }
 
 impl Default for Zones {
-    /// Fourteen open zones, as the drive of Bjørling et al., ATC 2021.
+    /// Returns the default: fourteen open zones, as in the drive of Bjørling et al., ATC 2021.
     fn default() -> Self {
         Zones { zone_blocks: 1, max_open_zones: 14 }
     }

@@ -1,4 +1,4 @@
-//! The stack that a report is about.
+//! Description of a stack, needed to interpret its reports.
 
 use super::ftl::Delta;
 use crate::build::Stack;
@@ -6,17 +6,17 @@ use crate::device::ResolvedDevice;
 use crate::scenario::Scenario;
 use crate::scenario::tree::Tree;
 
-/// What has to be known of a stack to read its reports.
+/// Description of a stack: layer tree, device and program/read cost ratio.
 pub(crate) struct About {
     pub(super) tree: Tree,
     pub(super) device: ResolvedDevice,
     pub(super) delta: Delta,
-    /// Whether its power is cut.
+    /// True if the scenario cuts the drive's power.
     pub(super) is_cut: bool,
 }
 
 impl About {
-    /// A stack of a resolved scenario.
+    /// Describes a stack that was built from a resolved scenario.
     pub fn of<P>(stack: &Stack<P>, scenario: &Scenario) -> Self {
         About {
             tree: stack.tree.clone(),

@@ -1,4 +1,4 @@
-//! What an FTL other than the log gives besides: its RAM, what it did, its reads, and how it comes back from a power cut.
+//! Results specific to an FTL other than the log: RAM, event counts, reads, and recovery from a power cut.
 
 use crate::device::FlashTimes;
 use crate::scenario::Scenario;
@@ -9,62 +9,62 @@ use wearwell_engine::layer::{FtlReport, LayerReport, RamPart, RecoveryReport, Re
 use wearwell_engine::nand::Preset;
 use wearwell_theory::ftl::{Design, FtlDrive, recovery};
 
-/// Program over read time where nothing is known of the device (GeckoFTL, section 5).
+/// Assumed ratio of program time to read time if the device's times are unknown (GeckoFTL, section 5).
 const ASSUMED_DELTA: f64 = 10.0;
 
-/// An FTL over the measured part.
+/// Results of an FTL over the measured part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FtlResult {
-    /// Which FTL.
+    /// Name of the FTL.
     pub kind: String,
     /// RAM that the modelled drive needs, by structure.
     pub ram: Vec<RamResult>,
-    /// All of it.
+    /// Sum of `ram`, bytes.
     pub ram_bytes: u64,
     /// Events by name, such as merges or synchronisations.
     pub counts: BTreeMap<String, u64>,
-    /// Spare areas read without their pages, by cause; zeros left out.
+    /// Spare areas read without their pages, by cause; causes with no reads are left out.
     pub spare_reads: BTreeMap<String, u64>,
-    /// Pages read for the FTL's own sake: all reads but those that the host asked for.
+    /// Pages that the FTL read for itself: all reads except those that the host requested.
     pub internal_reads: u64,
-    /// (pages written + internal reads / delta) over pages that came in (GeckoFTL, section 5); `None` without writes.
+    /// (pages written + internal reads / delta) over incoming pages (GeckoFTL, section 5); `None` without writes.
     pub write_amplification_with_reads: Option<f64>,
-    /// Time of programming over time of reading a page.
+    /// Ratio of the time to program a page to the time to read a page.
     pub delta: f64,
-    /// Where delta comes from: `timing`, `preset` or `assumed`.
+    /// Source of `delta`: `timing`, `preset` or `assumed`.
     pub delta_source: String,
-    /// How it came back from the power cut at the end; only with `power.at_end`.
+    /// Recovery from the power cut at the end of the run; only with `power.at_end`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryResult>,
 }
 
-/// RAM of a structure.
+/// RAM of one structure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RamResult {
-    /// The structure.
+    /// Name of the structure.
     pub name: String,
-    /// Its size.
+    /// Size of the structure.
     pub bytes: u64,
 }
 
-/// A recovery and what the model says of one.
+/// A simulated recovery, and the prediction of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryResult {
-    /// What was done, in order.
+    /// Steps of the recovery, in order.
     pub steps: Vec<RecoveryStepResult>,
     /// Seconds of all steps.
     pub seconds: f64,
-    /// The steps by calculation alone (`wearwell model ftl`); empty where there is no model of the FTL.
+    /// The steps as calculated by the model (`wearwell model ftl`); empty if the FTL has no model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<RecoveryStepResult>,
-    /// Seconds of them; `None` without a model.
+    /// Seconds of the model's steps; `None` without a model.
     pub model_seconds: Option<f64>,
 }
 
-/// Flash operations of a step of a recovery.
+/// Flash operations of one step of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryStepResult {
-    /// What was done.
+    /// Name of the step.
     pub name: String,
     /// Spare areas read without their pages.
     pub spare_reads: u64,
@@ -74,7 +74,7 @@ pub struct RecoveryStepResult {
     pub page_writes: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Seconds, one operation after the other.
+    /// Seconds, if the operations run one after another.
     pub seconds: f64,
 }
 
@@ -86,7 +86,7 @@ impl RecoveryStepResult {
     }
 }
 
-/// What programming costs in reads, and who says so.
+/// Ratio of program time to read time, with its source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delta {
     ratio: f64,
@@ -94,7 +94,7 @@ pub(super) struct Delta {
 }
 
 impl Delta {
-    /// Of a resolved scenario.
+    /// Returns the ratio for a resolved scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let timing = scenario.timing.as_ref().and_then(|timing| Some((timing.read_us?, timing.program_us?)));
         let preset = scenario.device.preset.as_deref().and_then(Preset::find);
@@ -108,7 +108,7 @@ impl Delta {
     }
 }
 
-/// What the FTL did between two reports, if it has something to say, or must say something because its power is cut.
+/// Returns what the FTL did between two reports. `None` if the FTL reports nothing of its own, unless its power is cut.
 pub(super) fn ftl_result(
     before: &LayerReport,
     after: &LayerReport,
@@ -142,7 +142,7 @@ pub(super) fn ftl_result(
     })
 }
 
-/// What a log whose map is in RAM has to say.
+/// Returns the FTL report of a log whose map is in RAM.
 fn log_report(report: &LayerReport) -> FtlReport {
     let table = RamPart { name: "mapping table", bytes: 4 * u64::from(report.logical_pages) };
     let bitmap = RamPart { name: "validity bitmap", bytes: report.physical_pages.div_ceil(8) };
@@ -160,7 +160,7 @@ fn with_reads(counters: &Counters, delta: f64) -> Option<f64> {
     (incoming > 0).then(|| (written + internal_reads(counters) as f64 / delta) / incoming as f64)
 }
 
-/// A recovery with its times, beside what the model says of such a drive.
+/// Returns the simulated recovery with its times, and the recovery that the model predicts for such a drive.
 pub(super) fn recovery_result(
     report: &RecoveryReport,
     times: &FlashTimes,

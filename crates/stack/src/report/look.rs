@@ -1,4 +1,4 @@
-//! What a stack has done so far, while it goes on.
+//! Intermediate results of a stack while it runs.
 
 use super::about::About;
 use super::result::{DeviceResult, LayerResult, NandResult};
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use wearwell_engine::layer::Reports;
 
-/// A look at a stack: what its layers and the flash reported at one moment. What they said is put into words when it is asked for,
-/// by whoever looks, so that the stack need not wait for that.
+/// Snapshot of what the layers and the flash reported at one moment. Results are computed from the snapshot only on request, so
+/// that the stack need not wait for the computation.
 #[derive(Clone)]
 pub struct Look {
     about: Arc<About>,
@@ -18,12 +18,12 @@ pub struct Look {
     now: Arc<Snapshot>,
 }
 
-/// What a stack has done since it was new: the parts of a result that are known at any time, each as it is there.
+/// Results of a stack since it was new: the parts of a run's result that are known at any time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SoFar {
     /// The drive.
     pub device: DeviceResult,
-    /// Pages programmed for each page that the host wrote; `None` before anything was cleaned, as it would mean nothing.
+    /// Pages programmed for each page that the host wrote; `None` until cleaning has run, because the figure would mean nothing.
     pub write_amplification: Option<f64>,
     /// Pages that the host wrote.
     pub host_pages: u64,
@@ -40,27 +40,27 @@ impl Look {
         Look { about, before, now: Arc::new(now) }
     }
 
-    /// What the layers and the flash reported.
+    /// Returns the reports of the layers and the flash.
     pub fn reports(&self) -> &Reports {
         &self.now.reports
     }
 
-    /// Names of the layers in the order of their reports, the FTL last.
+    /// Returns the names of the layers in the order of their reports, the FTL last.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.about.tree.layers.iter().map(|layer| layer.name.as_str())
     }
 
-    /// Pages that the host has written.
+    /// Returns the pages that the host has written.
     pub fn host_pages(&self) -> u64 {
         self.now.host_pages() - self.before.host_pages()
     }
 
-    /// Erases after which a block is worn out, where the scenario says so.
+    /// Returns the erases after which a block is worn out, if the scenario gives them.
     pub fn endurance_cycles(&self) -> Option<u32> {
         self.about.device.endurance_cycles
     }
 
-    /// The same as results have it.
+    /// Returns the results up to this moment.
     pub fn so_far(&self) -> SoFar {
         let (before, now) = (&self.before, &self.now);
         let (host_pages, nand) = (self.host_pages(), nand_result(before, now));

@@ -1,4 +1,4 @@
-//! From a finished run to its result.
+//! Conversion of a finished run to its result.
 
 mod about;
 mod ftl;

@@ -1,43 +1,42 @@
-//! What power cuts in the middle of a run led to.
+//! Results of power cuts in the middle of a run.
 
 use crate::device::FlashTimes;
 use serde::{Deserialize, Serialize};
 use wearwell_engine::ftl::Outages;
 use wearwell_engine::layer::{RecoveryReport, RecoveryStep};
 
-/// What power cuts in the middle of the FTL's work led to.
+/// Results of power cuts in the middle of the FTL's work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PowerResult {
-    /// Cuts while the host was served.
+    /// Cuts while the host was being served.
     pub cuts: u64,
-    /// Of these, those in the middle of an operation.
+    /// Cuts in the middle of an operation, out of `cuts`.
     pub torn_cuts: u64,
-    /// Cuts while the FTL was coming back.
+    /// Cuts while the FTL was recovering.
     pub cuts_in_recovery: u64,
-    /// Pages that were read back and held what they must.
+    /// Pages that were read back and held the expected content.
     pub pages_verified: u64,
-    /// Mean seconds of a recovery; `None` without any.
+    /// Mean seconds of a recovery; `None` without recoveries.
     pub recovery_seconds_mean: Option<f64>,
-    /// Seconds of the longest.
+    /// Seconds of the longest recovery.
     pub recovery_seconds_max: Option<f64>,
-    /// The same by step.
+    /// Mean and longest time of each step of the recoveries.
     pub steps: Vec<StepSeconds>,
 }
 
-/// How long a step of recoveries took.
+/// Duration of one step over all recoveries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepSeconds {
-    /// The step.
+    /// Name of the step.
     pub name: String,
     /// Mean seconds, over all recoveries.
     pub mean: f64,
-    /// Seconds of the longest.
+    /// Seconds of the longest occurrence.
     pub max: f64,
 }
 
 impl PowerResult {
-    /// Takes in the cuts of another run: counts are added, and times are those of all its recoveries together with these, each
-    /// run weighing by its cuts.
+    /// Adds the cuts of another run: counts are summed; mean times are weighted by the cuts of each run.
     pub fn add(&mut self, other: &PowerResult) {
         let (own, more) = (self.recoveries(), other.recoveries());
         let mean =
@@ -61,7 +60,7 @@ impl PowerResult {
         self.pages_verified += other.pages_verified;
     }
 
-    /// Recoveries that came to their end: one for each cut of the host's work.
+    /// Returns the recoveries that completed: one for each cut of the host's work.
     fn recoveries(&self) -> f64 {
         self.cuts as f64
     }

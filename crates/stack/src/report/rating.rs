@@ -1,27 +1,28 @@
-//! A run beside what the drive's data sheet lets the host write.
+//! Comparison of a run with the rating in the drive's data sheet.
 
 use crate::device::{Rating, ResolvedDevice};
 use serde::{Deserialize, Serialize};
 
-/// What the data sheet lets the host write, and what the run says of it.
+/// Rating in the data sheet, and the run's figures relative to the rating.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RatingResult {
-    /// The data sheet's TBW, in units of 10^12 bytes.
+    /// TBW in the data sheet, in units of 10^12 bytes.
     pub tbw: f64,
-    /// Drive writes per day that this allows over the warranty.
+    /// Drive writes per day that the TBW allows over the warranty.
     pub dwpd: Option<f64>,
     /// Years of warranty.
     pub warranty_years: Option<f64>,
-    /// What the host can write by the run's write amplification, over the data sheet's TBW: below 1, the flash is worn out first.
+    /// Bytes that the host can write at the run's write amplification, over the data sheet's TBW; below 1, the flash wears out
+    /// first.
     pub life_ratio: Option<f64>,
-    /// The write amplification up to which the flash endures the data sheet's TBW.
+    /// Highest write amplification at which the flash endures the data sheet's TBW.
     pub write_amplification_limit: Option<f64>,
     /// Years until the data sheet's TBW is written at the trace's own rate.
     pub years: Option<f64>,
 }
 
 impl RatingResult {
-    /// Of a drive with `rating`, to which a run foretells that the host can write `tbw`, in units of 10^12 bytes; without `years`.
+    /// Compares `rating` with `tbw`, the prediction of a run in units of 10^12 bytes. Leaves `years` unset.
     pub(super) fn of(rating: &Rating, device: &ResolvedDevice, tbw: Option<f64>) -> Self {
         let media_bytes =
             device.endurance_cycles.map(|cycles| device.geometry.bytes() as f64 * f64::from(cycles));

@@ -1,4 +1,4 @@
-//! What a run gives: everything a person or a program needs to read, trust and repeat it.
+//! Result of a run: everything that a person or a program needs to read, trust and repeat it.
 
 use super::ftl::FtlResult;
 use super::power::PowerResult;
@@ -17,73 +17,73 @@ use wearwell_engine::timing::TimingReport;
 
 /// The result of one run.
 ///
-/// Everything but `performance` is a function of the scenario.
+/// Everything except `performance` is a function of the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Version of Wearwell.
     pub version: String,
-    /// `counting`: pages are counted, time is not simulated.
+    /// Mode of the run: `counting` if only pages are counted, `timed` if time is simulated.
     pub mode: String,
     /// The scenario with every default filled in; run it to repeat the result.
     pub scenario: Scenario,
-    /// All generators' final draws in one number, hexadecimal: equal for equal runs.
+    /// Hash of the final draws of all random generators, hexadecimal; equal for equal runs.
     pub final_draw: String,
     /// Reasons to distrust the result; empty in a good run.
     pub warnings: Vec<String>,
     /// The drive.
     pub device: DeviceResult,
-    /// How the run went.
+    /// Phases of the run.
     pub course: Course,
-    /// Write amplification of the whole stack over the measured part; `None` where it would mean nothing.
+    /// Write amplification of the whole stack over the measured part; `None` if the figure would mean nothing.
     pub write_amplification: Option<f64>,
-    /// The same by batch means over the measured windows, with its confidence interval.
+    /// Write amplification by batch means over the measured windows, with its confidence interval.
     pub write_amplification_estimate: Option<Estimate>,
-    /// What theory says of it, where a model applies and the caller asked for it.
+    /// Prediction of theory, if a model applies and the caller asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<TheoryResult>,
-    /// What nothing could have done better, and what knowing the future comes to, where the caller asked for it.
+    /// Lower bound on write amplification and results of offline (clairvoyant) policies, if the caller asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<LimitResult>,
     /// The layers in the order of the scenario, the FTL last.
     pub layers: Vec<LayerResult>,
-    /// The tenants in the order of the scenario; none where `workload` or `trace` is all that writes.
+    /// The tenants in the order of the scenario; empty if `workload` or `trace` is the only writer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<TenantResult>,
     /// The flash over the measured part.
     pub nand: NandResult,
     /// Wear since the drive was new.
     pub wear: WearResult,
-    /// How long the drive would live under this load.
+    /// Predicted life of the drive under this load.
     pub lifetime: Option<Lifetime>,
-    /// What the data sheet lets the host write, if the scenario says so, beside that.
+    /// Rating of the data sheet compared with the predicted life, if the scenario gives a rating.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rating: Option<RatingResult>,
     /// The measured life of a drive that was run until blocks wore out.
     pub worn_out: Option<WornOut>,
-    /// Response times and what they are made of; only of timed runs.
+    /// Response times and their parts; only for timed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingReport>,
-    /// What power cuts in the middle of the run led to, if there were any.
+    /// Results of power cuts in the middle of the run; `None` without cuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerResult>,
-    /// What stands at the top of the stack and did the writing has to tell, if it is a part of the program that ran the
-    /// scenario.
+    /// Results of the part named by `top`, if the program that ran the scenario put one on the stack and it did the
+    /// writing. Their form depends on that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<Value>,
     /// The time series, from the fresh drive on.
     pub windows: Vec<Window>,
-    /// What each layer wrote below in each of those windows, by its cause.
+    /// Pages that each layer wrote below in each window of `windows`, by cause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseSeries>,
-    /// Where blocks were erased in those windows.
+    /// Erases by position of the block, in each window of `windows`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat: Option<EraseHeat>,
-    /// How fast the simulation ran; differs from run to run.
+    /// Speed of the simulation; differs from run to run.
     pub performance: Performance,
 }
 
 impl RunResult {
-    /// Lets go of the time series, which are most of a result.
+    /// Drops the time series, which are most of a result.
     pub fn forget_series(&mut self) {
         (self.windows, self.causes, self.heat) = (Vec::new(), Vec::new(), None);
     }
@@ -91,20 +91,20 @@ impl RunResult {
     /// Reads a result that was written as JSON.
     ///
     /// # Errors
-    /// It is none.
+    /// `value` is not a result.
     pub fn read(value: Value) -> serde_json::Result<RunResult> {
         serde_json::from_value(value)
     }
 }
 
-/// What nothing could have done better, over the measured part.
+/// Lower bound on write amplification for the measured part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitResult {
-    /// Write amplification below which nothing gets, whatever it knows of the future.
+    /// Write amplification that no policy can beat, even with knowledge of the future.
     pub lower_bound: f64,
-    /// Pages that had to be rewritten.
+    /// Fewest pages that any policy has to rewrite.
     pub least_rewrites: u64,
-    /// The best of what knows the future; `None` where the FTL has no placement and no victim policy.
+    /// The best offline (clairvoyant) policies; `None` if the FTL has no placement and no victim policy.
     pub foreseeing: Option<ForeseeingResult>,
 }
 
@@ -115,39 +115,39 @@ pub struct ForeseeingResult {
     pub placement: String,
     /// The victim policy.
     pub victim: String,
-    /// Their write amplification.
+    /// Write amplification with these two policies.
     pub write_amplification: f64,
 }
 
-/// What theory says of the store that the host writes to.
+/// Prediction of theory for the store that the host writes to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TheoryResult {
-    /// The layer that it is about.
+    /// Layer that the prediction is about.
     pub layer: String,
-    /// The model, in words.
+    /// Description of the model.
     pub model: String,
-    /// Write amplification of the layer, for its number of blocks: `spare_factor` is without the blocks that are held back.
+    /// Write amplification of the layer for its number of blocks, with spare space that excludes the blocks held back.
     pub write_amplification: f64,
-    /// The same for very many blocks.
+    /// Limit of the layer's write amplification for a very large number of blocks.
     pub write_amplification_limit: f64,
-    /// Spare factor that is left to cleaning.
+    /// Spare factor available to cleaning.
     pub spare_factor: f64,
-    /// Erased pages that wait while a victim is chosen, on average, and are no spare space then.
+    /// Mean erased pages that wait while a victim is chosen; they do not count as spare space.
     pub held_back_pages: f64,
-    /// Where the scenario differs from the model.
+    /// Differences between the scenario and the model.
     pub notes: Vec<String>,
 }
 
 /// The drive of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceResult {
-    /// Bytes of a page, the drive's mapping unit.
+    /// Bytes of a page, which is the drive's mapping unit.
     pub page_bytes: u32,
     /// Pages of a block.
     pub pages_per_block: u32,
     /// Blocks.
     pub blocks: u32,
-    /// Pages, bad blocks included.
+    /// Physical pages, including bad blocks.
     pub physical_pages: u64,
     /// Pages shown to the host.
     pub logical_pages: u32,
@@ -155,20 +155,20 @@ pub struct DeviceResult {
     pub over_provisioning: OverProvisioning,
 }
 
-/// How a run went. Drive writes are multiples of the stack's logical capacity.
+/// Phases of a run. Drive writes are multiples of the stack's logical capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Course {
-    /// Drive writes of the fill and the random overwrites before the workload began.
+    /// Drive writes of the fill and of the random overwrites before the workload began.
     pub precondition_drive_writes: f64,
     /// Drive writes of the workload before measuring.
     pub warm_up_drive_writes: f64,
-    /// Drive writes measured.
+    /// Drive writes of the workload while measuring.
     pub measured_drive_writes: f64,
-    /// Host pages measured.
+    /// Pages that the host wrote while measuring.
     pub measured_host_pages: u64,
-    /// Whether the warm-up ended in a steady state.
+    /// True if the warm-up ended in a steady state.
     pub steady: bool,
-    /// Change of the fitted line of write amplification over the measured windows, as a share of the mean.
+    /// Change of the fitted line of write amplification over the measured windows, as a fraction of the mean.
     pub measured_drift: Option<f64>,
     /// Passes through the trace, over the whole run.
     pub trace_passes: Option<u64>,
@@ -176,86 +176,86 @@ pub struct Course {
     pub skipped_lines: u64,
 }
 
-/// One log layer over the measured part.
+/// One layer over the measured part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LayerResult {
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
-    /// The layer it stands on; `None` for the FTL, which stands on flash.
+    /// Name of the layer below; `None` for the FTL, which is on flash.
     #[serde(default)]
     pub on: Option<String>,
-    /// Share of that layer's logical pages that it has.
+    /// Fraction of the logical pages of the layer below that this layer has.
     #[serde(default = "all")]
     pub share: f64,
-    /// Whether the simulation kept pages or only blocks.
+    /// Granularity of the simulated directory: `page` or `block`.
     pub directory: String,
-    /// Outgoing over incoming writes; `None` where it would mean nothing.
+    /// Outgoing over incoming writes; `None` if the figure would mean nothing.
     pub write_amplification: Option<f64>,
-    /// Bytes of RAM that its map takes in a real device or host, where the structure says so.
+    /// Bytes of RAM that the layer's map takes in a real device or host; `None` if the structure does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_bytes: Option<u64>,
     /// Pages (flushes, for `flush`) that came in from above, by operation.
     pub incoming: BTreeMap<String, u64>,
-    /// Pages (blocks, for `erase`) that went out below, by cause and operation; zeros left out.
+    /// Pages (blocks, for `erase`) that went out below, by cause and operation; zeros are left out.
     pub outgoing: BTreeMap<String, BTreeMap<String, u64>>,
     /// Spare space in the four measures in use.
     pub over_provisioning: OverProvisioning,
-    /// Logical pages that hold data at the end, as a share of all.
+    /// Fraction of the logical pages that hold data at the end.
     pub mapped_share: f64,
     /// Victims cleaned.
     pub victims: u64,
     /// Mean valid pages of a victim.
     pub victim_valid_pages_mean: Option<f64>,
-    /// `[j]`: victims that held `j` valid pages.
+    /// Histogram: `[j]` is the number of victims that held `j` valid pages.
     pub victim_valid_pages: Vec<u64>,
-    /// Pages that left their stream because no erased block was left.
+    /// Pages written outside their stream because no erased block was left.
     pub spilled_pages: u64,
-    /// Its partitions, where it has any, in the order of the logs and then the tenants that stand on it.
+    /// Partitions of the layer: first those of the logs, then those of the tenants on it, each in scenario order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionResult>,
-    /// `[cause][owner]`, by the numbers of the partitions: pages that cleaning moved, by the partition whose write ran
-    /// the cleaning and the one that owns them.
+    /// `[cause][owner]`, indexed by partition: pages that cleaning moved. Cause is the partition whose write triggered the
+    /// cleaning; owner is the partition that the page belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved_pages: Vec<Vec<u64>>,
-    /// Share of the drive's physical pages that the layer holds back as spare space.
+    /// Fraction of the drive's physical pages that the layer holds back as spare space.
     pub reserve_share: f64,
-    /// How the writes that came in follow each other; only for layers with another log above.
+    /// Sequentiality of incoming writes; only for layers with another log above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalsResult>,
-    /// What became of the pages that it trimmed on the layer below; only for stacked logs.
+    /// Results of the trims that this layer sent to the layer below; only for stacked logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trims: Option<TrimResult>,
-    /// Invalidation scatter: blocks that lose pages to one range of trimmed pages, on average; `None` without trims.
+    /// Invalidation scatter: mean number of blocks that one trimmed range takes pages from; `None` without trims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim_scatter_blocks: Option<f64>,
-    /// Pages moved that it had moved before since they were written; only for layers with another log above.
+    /// Pages moved repeatedly since they were written; only for layers with another log above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_again_pages: Option<u64>,
-    /// Pages moved that the layer below had moved before since they were written; only for stacked logs.
+    /// Pages moved here after the layer below had moved them since they were written; only for stacked logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_below_first_pages: Option<u64>,
     /// Live pages that cleaning dropped; only with `evict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evicted_pages: Option<u64>,
-    /// Times that it opened a block instead of cleaning because a log above was cleaning; only where it may put cleaning
-    /// off.
+    /// Times that the layer opened a block instead of cleaning because a log above was cleaning; only if the layer may
+    /// defer cleaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deferrals: Option<u64>,
-    /// Metadata of the log; only where it writes any.
+    /// Metadata of the log; only if the log writes any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<MetadataResult>,
-    /// What only a merge tree has.
+    /// Results specific to a merge tree (LSM tree).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lsm: Option<LsmResult>,
-    /// What deduplication did; only where there is any.
+    /// Results of deduplication; only if the layer deduplicates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dedup: Option<DedupReport>,
-    /// What only an FTL other than the log has.
+    /// Results specific to an FTL other than the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ftl: Option<FtlResult>,
 }
 
-/// What a merge tree did, and how it stood at the end.
+/// Work of a merge tree over the measured part, and its levels at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LsmResult {
     /// Its levels at the end, the youngest first.
@@ -264,9 +264,9 @@ pub struct LsmResult {
     pub flushes: u64,
     /// Merges.
     pub compactions: u64,
-    /// Tables that went down a level without being written anew.
+    /// Tables moved down a level without being rewritten.
     pub trivial_moves: u64,
-    /// Times that the last level was written anew because its tables were too empty for the space there is.
+    /// Times that the last level was rewritten because its tables were too empty for the available space.
     pub squeezes: u64,
 }
 
@@ -275,36 +275,36 @@ pub struct LsmResult {
 pub struct LsmLevelResult {
     /// Sorted runs.
     pub runs: u32,
-    /// Tables of all runs.
+    /// Tables in all runs.
     pub tables: u32,
-    /// Pages of records and tombstones in them, without their indexes.
+    /// Pages of records and tombstones in the level, without indexes.
     pub pages: u64,
 }
 
-/// What a log wrote for itself.
+/// Metadata that a log wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetadataResult {
     /// Pages of segment summaries.
     pub summary_pages: u64,
     /// Pages of the map and of its index.
     pub map_pages: u64,
-    /// Pages of the trees that lead to the map's entries.
+    /// Pages of the index trees that point to the map's entries.
     #[serde(default)]
     pub tree_pages: u64,
     /// Pages of segment information.
     pub segment_info_pages: u64,
     /// Pages of checkpoints.
     pub checkpoint_pages: u64,
-    /// Pages of records of persistent trims.
+    /// Pages of persistent trim records.
     #[serde(default)]
     pub trim_record_pages: u64,
-    /// Checkpoints.
+    /// Checkpoints written.
     pub checkpoints: u64,
-    /// Pages of metadata in the log that cleaning moved; they count under `cleaning`.
+    /// Pages of metadata that cleaning moved within the log; counted under `cleaning`.
     pub cleaned_metadata_pages: u64,
-    /// Pages of metadata written over pages that came in.
+    /// Metadata pages written per incoming page.
     pub metadata_per_written_page: Option<f64>,
-    /// Share of the drive's physical pages that the area, summaries in segments and tables in the log take.
+    /// Fraction of the drive's physical pages that metadata takes: its own area, segment summaries and tables in the log.
     pub metadata_share: f64,
 }
 
@@ -315,90 +315,91 @@ fn all() -> f64 {
 /// A partition of a layer over the measured part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PartitionResult {
-    /// The log or the tenant that has it.
+    /// Name of the log or the tenant that has the partition.
     pub name: String,
-    /// Its share of the layer's logical pages.
+    /// Fraction of the layer's logical pages in the partition.
     pub share: f64,
-    /// Its first page in the layer.
+    /// First page of the partition in the layer.
     pub first_page: u32,
-    /// Its pages.
+    /// Number of pages.
     pub pages: u32,
-    /// Pages (flushes, for `flush`) that came in through it, by operation.
+    /// Pages (flushes, for `flush`) that came in through the partition, by operation.
     pub incoming: BTreeMap<String, u64>,
-    /// Its pages that cleaning moved, whoever caused it; `None` where stored pages are shared by deduplication, and are
-    /// nobody's own.
+    /// Pages of this partition that cleaning moved, whichever partition caused it; `None` if deduplication shares stored
+    /// pages between owners.
     pub moved_owned: Option<u64>,
-    /// Pages that cleaning moved because of its writes, whoever owns them; `None` likewise.
+    /// Pages that cleaning moved because of this partition's writes, whichever partition owns them; `None` as above.
     pub moved_caused: Option<u64>,
 }
 
 /// One tenant over the measured part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TenantResult {
-    /// Its name.
+    /// Name of the tenant.
     pub name: String,
-    /// The layer it writes to.
+    /// Layer that the tenant writes to.
     pub on: String,
-    /// Share of that layer's logical pages that it has.
+    /// Fraction of that layer's logical pages that the tenant has.
     pub share: f64,
-    /// Its pages there.
+    /// Pages that the tenant has there.
     pub logical_pages: u32,
-    /// Its rate.
+    /// Configured rate of the tenant.
     pub rate: f64,
-    /// Pages that it wrote.
+    /// Pages that the tenant wrote.
     pub host_pages: u64,
-    /// The same as a share of what all tenants wrote.
+    /// Pages that the tenant wrote, as a fraction of the writes of all tenants.
     pub host_share: Option<f64>,
-    /// Pages (flushes, for `flush`) that it sent, by operation.
+    /// Pages (flushes, for `flush`) that the tenant sent, by operation.
     pub incoming: BTreeMap<String, u64>,
-    /// The layers that its pages went through, from the top, as far as they can be told from those of others.
+    /// Layers on the path of the tenant's pages, from the top, as far as they are distinguishable from other tenants'
+    /// pages.
     pub chain: Vec<StepResult>,
-    /// Its pages that cleaning moved on the first layer that it shares; `None` if it shares none.
+    /// Pages of the tenant that cleaning moved on the first shared layer; `None` if the tenant shares no layer.
     pub moved_owned: Option<u64>,
-    /// Pages that cleaning moved there because of its writes.
+    /// Pages that cleaning moved there because of the tenant's writes.
     pub moved_caused: Option<u64>,
-    /// Pages sent below by that layer over the tenant's host pages, moved pages being charged to their owner.
+    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to their owner.
     pub write_amplification_owned: Option<f64>,
-    /// The same, moved pages being charged to whose write caused it.
+    /// Pages sent below by that layer over the tenant's host pages, with moved pages charged to the write that caused it.
     pub write_amplification_caused: Option<f64>,
-    /// Passes through its trace, over the whole run.
+    /// Passes through the tenant's trace, over the whole run.
     pub trace_passes: Option<u64>,
-    /// Lines of its trace that were skipped, over all passes.
+    /// Lines of the tenant's trace that were skipped, over all passes.
     pub skipped_lines: u64,
 }
 
-/// One layer on the way of a tenant's pages.
+/// One layer on the path of a tenant's pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// The layer.
+    /// Name of the layer.
     pub layer: String,
-    /// Pages written to it that come from the tenant.
+    /// Pages of the tenant written to this layer.
     pub pages_in: u64,
-    /// Pages that it wrote below for them, moved ones included.
+    /// Pages that this layer wrote below for the tenant, including moved pages.
     pub pages_out: u64,
 }
 
-/// How the pages written to a layer follow each other.
+/// Sequentiality of the pages written to a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArrivalsResult {
-    /// Share of the pages written whose number is one above that of the page written before.
+    /// Fraction of written pages whose number is one above that of the previous page.
     pub sequential_share: f64,
-    /// Share of them whose number is one above that of the last page of one of the eight latest runs.
+    /// Fraction of written pages that continue one of the eight most recent sequential runs.
     pub stream_sequential_share: f64,
-    /// Mean pages of a run of consecutive pages.
+    /// Mean length of a run of consecutive pages.
     pub run_pages_mean: f64,
 }
 
-/// Trims of one log on the layer below.
+/// Trims that a log sent to the layer below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrimResult {
     /// Pages trimmed.
     pub sent_pages: u64,
     /// Ranges of consecutive pages trimmed.
     pub sent_ranges: u64,
-    /// Pages of segments written anew before their trim was sent.
+    /// Pages of segments that were rewritten before their trim was sent.
     pub overtaken_pages: u64,
-    /// Pages left out because of the alignment.
+    /// Pages left out of trims because of the alignment.
     pub unaligned_pages: u64,
 }
 
@@ -423,7 +424,7 @@ impl LayerResult {
     }
 }
 
-/// The flash over the measured part, by its own count.
+/// Flash operations over the measured part, counted by the flash itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NandResult {
     /// Pages programmed.
@@ -441,21 +442,22 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// How long the drive would live, from its endurance and the measured amplification.
+/// Predicted life of the drive, from its endurance and the measured amplification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
-    /// Program/erase cycles of a block.
+    /// Program/erase cycles that a block endures.
     pub endurance_cycles: u32,
-    /// Bytes the host can write, `physical bytes x cycles / write amplification`, in units of 10^12 bytes, if wear is even.
+    /// Bytes the host can write with even wear, `physical bytes x cycles / write amplification`, in units of 10^12 bytes.
     pub tbw: f64,
-    /// The same, if the wear seen since the drive was new goes on as unevenly: until the first block is worn out.
+    /// Bytes the host can write until the first block wears out, if wear stays as uneven as it was since the drive was new.
     pub tbw_first_block: Option<f64>,
     /// Drive writes per day over the warranty, from `tbw`.
     pub dwpd: f64,
-    /// What the trace writes a day, by its own times, in units of 10^9 bytes; only of a single trace that has times.
+    /// Bytes that the trace writes per day by its own timestamps, in units of 10^9; only for a single trace with
+    /// timestamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_gb_per_day: Option<f64>,
-    /// Seconds from the trace's first request to its last, over which that was seen.
+    /// Seconds from the trace's first request to its last; basis of `trace_gb_per_day`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_seconds: Option<f64>,
     /// Years until `tbw` is written at the trace's rate.
@@ -467,29 +469,29 @@ pub struct Lifetime {
 pub(super) const DAYS_A_YEAR: f64 = 365.25;
 
 impl Lifetime {
-    /// Years in which so many bytes are written, at so many a day.
+    /// Returns the years in which `bytes` are written at `bytes_a_day`.
     pub fn years(bytes: f64, bytes_a_day: f64) -> f64 {
         bytes / bytes_a_day / DAYS_A_YEAR
     }
 }
 
-/// The measured life of a drive.
+/// The measured life of a drive, ended by worn-out blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WornOut {
     /// Blocks that wore out.
     pub blocks: u32,
     /// Bytes the host had written by then, in units of 10^12 bytes.
     pub tbw: f64,
-    /// Whether the drive could not go on at all.
+    /// True if the drive could accept no more writes.
     pub end_of_life: bool,
 }
 
-/// How fast the simulation ran.
+/// Speed of the simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Performance {
-    /// Seconds by the clock, without building the stack.
+    /// Wall-clock seconds, without building the stack.
     pub seconds: f64,
-    /// Page writes simulated a second, host and cleaning alike, over all layers.
+    /// Simulated page writes per second, by the host and by cleaning, over all layers.
     pub page_writes_per_second: f64,
     /// Bytes of memory that the simulated stack took.
     pub memory_bytes: u64,

@@ -1,4 +1,4 @@
-//! From a finished run to its result.
+//! Conversion of a finished run to its result.
 
 use super::about::About;
 use super::ftl::{RecoveryResult, ftl_result, recovery_result};
@@ -28,7 +28,7 @@ use wearwell_engine::timing::Arrivals;
 /// A confidence interval wider than this share of the mean is worth a warning.
 const WIDE_INTERVAL: f64 = 0.05;
 
-/// The result of a run of `resolved`.
+/// Returns the result of a run of `resolved`.
 pub(crate) fn result<P: Payload>(
     resolved: ResolvedScenario,
     mut run: Finished<P>,
@@ -100,7 +100,7 @@ pub(crate) fn result<P: Payload>(
     })
 }
 
-/// Cuts the power once the run is over, if that was asked for and the drive is still alive.
+/// Cuts the power after the run, if `power.at_end` is set and the drive has not reached its end of life.
 fn cut_at_end<P: Payload>(
     scenario: &Scenario,
     model: Option<&FtlModel>,
@@ -139,7 +139,7 @@ pub(super) fn layer_results(about: &About, before: &Snapshot, after: &Snapshot) 
     pairs.enumerate().map(layer).collect()
 }
 
-/// The four measures of a layer's spare space.
+/// Returns the four measures of a layer's spare space.
 fn over_provisioning(physical_pages: u64, logical_pages: u32) -> OverProvisioning {
     OverProvisioning::from_pages(physical_pages, u64::from(logical_pages))
 }
@@ -219,13 +219,14 @@ fn metadata(
     })
 }
 
-/// How often all layers cleaned between two looks at them.
+/// Returns how often all layers cleaned between two snapshots.
 pub(super) fn cleaned(before: &Snapshot, after: &Snapshot) -> u64 {
     let pairs = before.reports.layers.iter().zip(&after.reports.layers);
     pairs.map(|(before, after)| cleanings(before, after).unwrap_or(0)).sum()
 }
 
-/// How often it cleaned, without which its amplification would mean nothing; `None` for a layer that never has to.
+/// Returns how often the layer cleaned; `None` for a layer that never cleans. Without cleaning, its amplification means
+/// nothing.
 fn cleanings(before: &LayerReport, after: &LayerReport) -> Option<u64> {
     after.cleanings.map(|cleanings| cleanings - before.cleanings.unwrap_or(0))
 }
@@ -328,7 +329,7 @@ fn lifetime<P: Payload>(
     let evenness = (wear.erases_max > 0).then(|| wear.erases_mean / f64::from(wear.erases_max));
     let pass = match &run.tenants[..] {
         [only] => only.first_pass,
-        // Several write in proportion to their rates here, and not as their traces say.
+        // With several tenants, arrivals follow the configured rates; timestamps of traces do not apply.
         _ => None,
     };
     let trace_seconds = pass.and_then(|pass| pass.seconds());
@@ -414,7 +415,7 @@ fn warnings<P: Payload>(
     warnings
 }
 
-/// What of a trace did not reach the drive as it stands there.
+/// Returns warnings about parts of a trace that did not reach the drive unchanged.
 fn trace_warnings(scenario: &Scenario, tenants: &[TenantOutcome]) -> Vec<String> {
     let mut warnings = Vec::new();
     let passes = || tenants.iter().filter_map(|tenant| tenant.first_pass);

@@ -1,4 +1,4 @@
-//! What each tenant did, and its part in what a shared layer did.
+//! Results of each tenant, and its part in the results of a shared layer.
 
 use super::result::{LayerResult, PartitionResult, StepResult, TenantResult};
 use crate::run::finished::Finished;
@@ -8,7 +8,7 @@ use crate::scenario::{Scenario, TenantConfig};
 use wearwell_engine::counters::Operation;
 use wearwell_engine::layer::LayerReport;
 
-/// `[cause][owner]`: pages moved while measuring; without what lies beyond the last partition, which is nobody's.
+/// Returns `[cause][owner]`: pages moved while measuring, without those beyond the last partition, which have no owner.
 pub(super) fn moved_pages(before: &LayerReport, after: &LayerReport) -> Vec<Vec<u64>> {
     let count = after.moved_pages.len().saturating_sub(1);
     let rows = before.moved_pages.iter().zip(&after.moved_pages).take(count);
@@ -18,8 +18,8 @@ pub(super) fn moved_pages(before: &LayerReport, after: &LayerReport) -> Vec<Vec<
     rows.map(row).collect()
 }
 
-/// The layer that moves the pages of the users of `at`, and tells them apart: that layer or, where it has no cleaning of its own, the
-/// one below, if nobody else stands there.
+/// Returns the layer that moves the pages of the users of `at` and distinguishes the users. This is `at` itself or, if `at` does not
+/// clean, the layer below if it has no other users.
 fn mover(tree: &Tree, at: usize, layers: &[LayerReport]) -> Option<usize> {
     let mut at = at;
     while layers[at].moved_pages.is_empty() {
@@ -29,7 +29,7 @@ fn mover(tree: &Tree, at: usize, layers: &[LayerReport]) -> Option<usize> {
     Some(at)
 }
 
-/// The partitions of layer `at` over the measured part.
+/// Returns the partitions of layer `at` over the measured part.
 pub(super) fn partitions(
     tree: &Tree,
     at: usize,
@@ -55,7 +55,7 @@ pub(super) fn partitions(
         .collect()
 }
 
-/// The tenants of the scenario; none where there is a single source of writes.
+/// Returns the tenants of the scenario; empty if there is a single source of writes.
 pub(super) fn tenants<P>(
     scenario: &Scenario,
     run: &Finished<P>,
@@ -97,8 +97,8 @@ pub(super) fn tenants<P>(
     scenario.tenant.iter().enumerate().map(tenant).collect()
 }
 
-/// The layers that the tenant's pages go through as long as they can be told from others', and its partition of the
-/// first layer that it shares.
+/// Returns the layers on the path of the tenant's pages while they are distinguishable from other tenants' pages, and the tenant's
+/// partition of the first shared layer.
 fn chain<'a>(
     tree: &Tree,
     tenant: usize,
@@ -134,7 +134,8 @@ fn chain<'a>(
     }
 }
 
-/// The steps below a shared layer that moves no pages itself, down to the one that moves `moved_owned` of the tenant's.
+/// Returns the steps below a shared layer that moves no pages itself, down to the layer that moves `moved_owned` of the tenant's
+/// pages.
 fn passed_on(
     tree: &Tree,
     shared: usize,
@@ -154,7 +155,7 @@ fn passed_on(
     steps
 }
 
-/// Says of each divided layer that does not tell whose pages are moved why it does not.
+/// Returns, for each divided layer that does not attribute moved pages to users, a warning with the reason.
 pub(super) fn missing_attribution(layers: &[LayerResult]) -> impl Iterator<Item = String> + '_ {
     let silent =
         |layer: &&LayerResult| layer.partitions.iter().any(|partition| partition.moved_owned.is_none());

@@ -1,16 +1,16 @@
-//! Why requests wait although the dies have little to do, and what would help.
+//! Warning about requests that wait although the dies are mostly idle, with a remedy.
 
 use crate::scenario::timing::TimingConfig;
 use wearwell_engine::nand::Geometry;
 use wearwell_engine::timing::{Cleaning, Striping, TimingReport};
 
-/// Share of the time below which dies count as idle.
+/// Utilisation below which dies count as idle.
 const IDLE: f64 = 0.3;
 
-/// Share of the mean response above which requests do little but wait.
+/// Fraction of the mean response time above which requests mostly wait.
 const LONG_WAIT: f64 = 0.9;
 
-/// Means over all requests, nanoseconds: of the response, and of parts of it, summed.
+/// Mean response time over all requests and means of its parts, nanoseconds.
 struct Means<'a> {
     timing: &'a TimingReport,
     requests: f64,
@@ -31,7 +31,8 @@ impl Means<'_> {
     }
 }
 
-/// What the requests wait for, if that is not the flash; `config` has every choice filled in.
+/// Returns a warning that names what requests wait for, unless they wait for the flash. All defaults of `config` must
+/// be filled in.
 pub(super) fn warning(timing: &TimingReport, config: &TimingConfig, geometry: &Geometry) -> Option<String> {
     let requests: u64 = timing.requests.values().map(|times| times.requests).sum();
     let means = Means { timing, requests: requests as f64 };
@@ -41,7 +42,7 @@ pub(super) fn warning(timing: &TimingReport, config: &TimingConfig, geometry: &G
     }
     let response_ns = means.response_ns();
     let work_ns = means.parts_ns(|name| matches!(name, "transfer_ns" | "flash_ns" | "link_ns" | "hash_ns"));
-    // What is over before one page is read is no queue, and requests that take no time wait for nothing.
+    // A wait shorter than the read of one page is not a queue, and requests that take no time do not wait.
     let read_ns = 1e3 * config.read_us.unwrap_or(0.0);
     if response_ns - work_ns < (LONG_WAIT * response_ns).max(read_ns) || response_ns == 0.0 {
         return None;

@@ -1,11 +1,11 @@
-//! Wear: how often the blocks were erased, how evenly, and where.
+//! Wear: number of erases of each block, their spread and their position.
 
 use serde::{Deserialize, Serialize};
 use wearwell_engine::layer::NandReport;
 
-/// Classes of the histogram, at most one more.
+/// Most classes of the histogram, minus one.
 const ERASE_CLASSES: u32 = 100;
-/// Groups of neighbouring blocks, at most.
+/// Most groups of neighbouring blocks in the wear map.
 const WEAR_GROUPS: usize = 1024;
 
 /// Wear since the drive was new.
@@ -21,42 +21,42 @@ pub struct WearResult {
     pub erases_deviation: f64,
     /// Fewest erases of any block.
     pub erases_min: u32,
-    /// Median.
+    /// Median erases of a block.
     pub erases_median: u32,
-    /// 99th percentile.
+    /// 99th percentile of the blocks' erases.
     pub erases_p99: u32,
     /// Most erases of any block.
     pub erases_max: u32,
-    /// How many blocks were erased how often.
+    /// Histogram of the blocks' erases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<EraseHistogram>,
-    /// Where: mean erases of neighbouring blocks, in the order of the blocks.
+    /// Mean erases of groups of neighbouring blocks, in block order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<WearMap>,
 }
 
-/// How many blocks were erased how often.
+/// Histogram of the blocks' erases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EraseHistogram {
-    /// Erases at which the first class begins.
+    /// Lower end of the first class, in erases.
     pub first: u32,
-    /// Numbers of erases in a class.
+    /// Width of a class, in erases.
     pub width: u32,
-    /// Blocks in each class.
+    /// Number of blocks in each class.
     pub blocks: Vec<u32>,
 }
 
-/// Erases over the drive.
+/// Erases by position on the drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WearMap {
-    /// Neighbouring blocks in a group; the last one may have fewer.
+    /// Neighbouring blocks in a group; the last group may have fewer.
     pub blocks_in_group: u32,
-    /// Mean erases of a block of each group.
+    /// Mean erases of the blocks of each group.
     pub erases: Vec<f64>,
 }
 
 impl WearResult {
-    /// That of the flash.
+    /// Returns the wear of the flash.
     pub(crate) fn of(nand: &NandReport) -> WearResult {
         let mut counts = nand.erase_counts.clone();
         counts.sort_unstable();
@@ -80,7 +80,7 @@ impl WearResult {
 }
 
 impl EraseHistogram {
-    /// Of the erases of all blocks, the fewest first.
+    /// Builds the histogram from the erases of all blocks, in ascending order.
     fn of(sorted: &[u32]) -> Self {
         let (first, last) = (sorted[0], sorted[sorted.len() - 1]);
         let width = (last - first) / ERASE_CLASSES + 1;
@@ -91,7 +91,7 @@ impl EraseHistogram {
 }
 
 impl WearMap {
-    /// Of the erases of all blocks, in their order.
+    /// Builds the map from the erases of all blocks, in block order.
     fn of(erase_counts: &[u32]) -> Self {
         let in_group = erase_counts.len().div_ceil(WEAR_GROUPS).max(1);
         let mean =
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_gathered_where_there_are_many() {
+    fn neighbouring_blocks_of_large_drives_are_grouped() {
         assert_eq!(WearMap::of(&[5, 1, 2]), WearMap { blocks_in_group: 1, erases: vec![5.0, 1.0, 2.0] });
         let map = WearMap::of(&[[2, 4]; 1024].concat());
         assert_eq!((map.blocks_in_group, map.erases), (2, vec![3.0; 1024]));

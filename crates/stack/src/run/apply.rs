@@ -1,4 +1,4 @@
-//! A batch of operations, done by a layer.
+//! Application of a batch of operations to a layer.
 
 use super::payload::RunPayload;
 use super::traffic::Traffic;
@@ -7,8 +7,8 @@ use wearwell_engine::layer::{Layer, LayerError, LayerExt};
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, PageRun};
 
-/// Applies a batch to a layer and counts what was done. The layer gets the writes of consecutive runs in one call if `may_join`, unless
-/// it wants to know where requests end.
+/// Applies a batch to a layer and counts the pages. The layer gets the writes of consecutive runs in one call if `may_join`, unless the
+/// layer needs the boundaries of requests.
 pub(super) fn apply<P: RunPayload>(
     layer: &mut dyn Layer<P>,
     batch: &PageBatch,

@@ -1,26 +1,26 @@
-//! What each layer wrote below and why, window by window.
+//! Pages that each layer wrote below, by cause, window by window.
 
 use super::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 use wearwell_engine::counters::{Cause, Operation};
 
-/// What a layer wrote below for one cause, in each window of the time series.
+/// Pages that a layer wrote below for one cause, in each window of the time series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CauseSeries {
-    /// The layer.
+    /// Name of the layer.
     pub layer: String,
-    /// Why it wrote.
+    /// Cause of the writes.
     pub cause: Cause,
-    /// Pages in each window; on the layer that stands on flash, pages programmed.
+    /// Pages in each window; for the layer on flash, pages programmed.
     pub pages: Vec<u64>,
 }
 
-/// The same while a run goes on: by window, layer and cause.
+/// Cause counts during a run, by window, layer and cause.
 #[derive(Default)]
 pub(crate) struct Causes(Vec<Vec<[u64; Cause::ALL.len()]>>);
 
 impl Causes {
-    /// A window ended.
+    /// Records a window that ended.
     pub fn end_window(&mut self, before: &Snapshot, after: &Snapshot) {
         let layers = before.reports.layers.iter().zip(&after.reports.layers).map(|(before, after)| {
             let counters = after.counters.since(&before.counters);
@@ -29,7 +29,7 @@ impl Causes {
         self.0.push(layers.collect());
     }
 
-    /// Those of all layers, which are called `names`, and causes that wrote anything.
+    /// Returns the series of all layers, named `names`, and of all causes that wrote anything.
     pub fn series(&self, names: &[&str]) -> Vec<CauseSeries> {
         let each = |(at, layer): (usize, &&str)| {
             Cause::ALL.map(|cause| CauseSeries {

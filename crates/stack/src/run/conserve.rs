@@ -1,4 +1,4 @@
-//! What was sent must be what arrived, page for page, at every boundary of the tree.
+//! Conservation check: the pages sent must equal the pages received at every boundary of the tree.
 
 use super::error::RunError;
 use super::finished::TenantOutcome;
@@ -7,17 +7,18 @@ use crate::scenario::tree::{Tree, User};
 use wearwell_engine::counters::{Cause, Counters, Operation};
 use wearwell_engine::layer::{FtlReport, LayerReport, NandReport, Reports};
 
-/// What is compared.
+/// Reports and counts that are compared.
 struct Boundary<'a> {
     reports: &'a Reports,
     tenants: &'a [TenantOutcome],
     died: bool,
 }
 
-/// Compares what each log and each tenant sent with what its layer, and its partition there, took, and what the FTL
-/// sent with what the flash took.
+/// Compares what each log and each tenant sent with what its layer or partition received, and what the FTL sent with
+/// what the flash received.
 ///
-/// A drive that dies in the middle of a run of pages has taken some that the layer above does not count as sent.
+/// A drive that fails in the middle of a run of pages may have received pages that the layer above does not count as
+/// sent.
 pub(crate) fn check(
     tree: &Tree,
     reports: &Reports,
@@ -58,7 +59,7 @@ pub(crate) fn check(
     }
 }
 
-/// What an FTL says that it read and erased must be what the flash did.
+/// Compares the reads and erases that an FTL reports with those of the flash.
 fn check_flash(counters: &Counters, ftl: &FtlReport, nand: &NandReport) -> Result<(), RunError> {
     let pairs = [
         ("read", "pages", counters.outgoing_total(Operation::Read), nand.reads),
@@ -74,7 +75,7 @@ fn check_flash(counters: &Counters, ftl: &FtlReport, nand: &NandReport) -> Resul
 }
 
 impl Boundary<'_> {
-    /// What a log or a tenant says it sent below.
+    /// Returns the traffic that a log or a tenant reports to have sent below.
     fn sent(&self, user: User) -> Traffic {
         let at = match user {
             User::Tenant(at) => return self.tenants[at].sent,

@@ -1,4 +1,4 @@
-//! The course of a run: fill, overwrite, warm up until steady, measure.
+//! Execution of a run: fill, overwrite, warm up until steady, measure.
 
 use super::apply::apply;
 use super::error::RunError;
@@ -22,16 +22,16 @@ use wearwell_engine::layer::LayerError;
 use wearwell_trace::Op;
 use wearwell_workload::{PageBatch, Stage};
 
-/// Pages handed to the stack at a time: enough to look ahead in, little enough to stay in the cache.
+/// Pages handed to the stack at a time: enough to prefetch ahead, few enough to stay in the cache.
 const BATCH_PAGES: u64 = 4096;
 
 /// Pages between two reports of progress.
 const PROGRESS_PAGES: u64 = 1 << 20;
 
-/// Passes through a trace whose amplification must agree for the run to be steady.
+/// Passes through a trace whose write amplification must agree for the run to be steady.
 const STEADY_PASSES: usize = 3;
 
-/// Drives the stack and keeps its time series.
+/// Runs the workload on the stack and records the time series.
 pub(crate) struct Driver<'a, P> {
     stack: Stack<P>,
     tenants: Vec<Tenant>,
@@ -41,20 +41,21 @@ pub(crate) struct Driver<'a, P> {
     logical_pages: u64,
     window_pages: u64,
     series: Series,
-    /// Phase and amplification of each pass through the trace.
+    /// Phase and write amplification of each pass through the trace.
     passes: Vec<(Phase, f64)>,
     pass_host_pages: u64,
     pass_programs: u64,
     window_host_pages: u64,
     /// Host pages written since the drive was new.
     host_pages: u64,
-    /// How far the workload is.
+    /// Progress of the workload.
     reckoning: Reckoning,
     since_progress: u64,
     end_of_life: Option<LayerError>,
-    /// Timed mode.
+    /// Clock of the run, in timed mode.
     pace: Option<Pace>,
-    /// Whether requests may be drawn before their turn, of which none is left over because the drive does not fail.
+    /// True if requests may be drawn before their turn; this needs a drive that cannot fail, so that no drawn request is left
+    /// over.
     looks_ahead: bool,
 }
 
@@ -93,7 +94,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Snapshot::take(&self.stack)
     }
 
-    /// Fills the space of each tenant, one after the other, and then overwrites each at random.
+    /// Fills the space of each tenant, one after another, and then overwrites each at random.
     pub fn precondition(&mut self, scenario: &Scenario) -> Result<(), RunError> {
         for at in 0..self.tenants.len() {
             let pages = self.tenants[at].logical_pages;
@@ -139,7 +140,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Passes through the trace, if a trace is all there is.
+    /// Returns the passes through the trace, if a trace is the only source.
     fn passes(&self) -> Option<u64> {
         match &self.tenants[..] {
             [only] => {
@@ -150,7 +151,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
-    /// Where the workload is in a course of its own, if there is one workload and it has one.
+    /// Returns the stage of the workload, if there is a single workload and it has stages.
     fn stage(&self) -> Option<Stage> {
         match &self.tenants[..] {
             [only] => only.source.stage(),
@@ -158,9 +159,9 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
-    /// Runs the workload until it is steady, or for as long as the scenario says; whether it became steady.
+    /// Runs the workload until it is steady, or for as long as the scenario says; returns true if it became steady.
     ///
-    /// A pass through a trace that was begun is finished, so that measuring begins with the trace.
+    /// Completes a started pass through a trace, so that measuring begins with the trace.
     pub fn warm_up(&mut self, measure: &Measure) -> Result<bool, RunError> {
         if measure.until_worn_out_blocks.is_some() {
             return Ok(false);
@@ -181,7 +182,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
             let done = ((self.done_pages() - start) as f64 / limit as f64).min(1.0);
             if self.window(Phase::WarmUp, done)? {
                 steady = match self.reckoning.is_by_asked() {
-                    // Nothing changes but what is cached: once over the drive.
+                    // Without writes only caches change: one pass over the drive is enough.
                     true => self.done_pages() - start >= self.logical_pages,
                     false => self.all_have_overwritten() && self.is_steady(Phase::WarmUp, measure.tolerance),
                 };
@@ -214,13 +215,13 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Whether each of several tenants has written its space once over: until then, one with a low rate leaves behind what
-    /// the fill made of its pages, and the others' part may look steady without it.
+    /// True if each of several tenants has overwritten its space once. Before that, a tenant with a low rate still has the layout
+    /// of the fill, and the other tenants may look steady without it.
     fn all_have_overwritten(&self) -> bool {
         self.tenants.len() == 1 || self.tenants.iter().all(Tenant::has_overwritten)
     }
 
-    /// Whether what the run is judged by, windows or passes, agree well enough.
+    /// True if the windows, or the passes through a trace, agree within `tolerance`.
     fn is_steady(&self, phase: Phase, tolerance: f64) -> bool {
         let series = self.series(phase);
         match self.passes() {
@@ -230,9 +231,9 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
-    /// Write amplification of the windows of a phase, or of its passes through the trace.
+    /// Returns the write amplification of each window of a phase, or of each pass through the trace.
     ///
-    /// Traces have good and bad stretches; only whole passes can be compared.
+    /// Parts of a trace differ in their load; only whole passes are comparable.
     fn series(&self, phase: Phase) -> Vec<f64> {
         match self.passes() {
             Some(_) => self.passes.iter().filter(|pass| pass.0 == phase).map(|pass| pass.1).collect(),
@@ -244,12 +245,13 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         self.window_pages.saturating_sub(self.reckoning.of_window(self.window_host_pages))
     }
 
-    /// Pages by which the length of the run is told, since the drive was new.
+    /// Returns the pages that measure the length of the run, since the drive was new.
     fn done_pages(&self) -> u64 {
         self.reckoning.done_pages(self.host_pages)
     }
 
-    /// One window of the workload, cut short at the end of a pass; whether the series to judge by grew.
+    /// Runs one window of the workload, which ends early at the end of a pass; returns true if the series for the steady test
+    /// grew.
     fn window(&mut self, phase: Phase, done: f64) -> Result<bool, RunError> {
         let (passes, stage) = (self.passes(), self.stage());
         let is_same = |driver: &Self| driver.passes() == passes && driver.stage() == stage;
@@ -270,7 +272,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
 
     /// Takes at most a batch from the tenants and applies it.
     ///
-    /// Of several tenants, one request at a time: then it does not matter where a batch ends.
+    /// With several tenants it takes one request at a time, so that results do not depend on where a batch ends.
     fn step(&mut self, phase: Phase, pages: u64, done: f64) -> Result<(), RunError> {
         let (wanted, before) = (pages.min(BATCH_PAGES), self.host_pages);
         let mut taken = 0;
@@ -287,7 +289,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         self.observe(taken, phase, done)
     }
 
-    /// Lets tenant `at` do so many pages or a few more; how many it did.
+    /// Runs `pages` pages or slightly more of tenant `at`; returns their number.
     fn turn(&mut self, at: usize, pages: u64) -> Result<u64, RunError> {
         self.batch.clear();
         self.tenants[at].source.fill(&mut self.batch, pages as usize)?;
@@ -295,7 +297,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(self.batch.pages.len() as u64)
     }
 
-    /// Lets the drive take one request after the other, for so many pages or until a pass ends; how many pages.
+    /// Runs one request after another on the clock, for `pages` pages or until a pass ends; returns the number of pages.
     fn timed_turns(&mut self, pages: u64) -> Result<u64, RunError> {
         if let ([only], Some(pace)) = (&self.tenants[..], &self.pace)
             && self.looks_ahead
@@ -331,7 +333,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(taken)
     }
 
-    /// Lets the drive take so many writes of the only tenant, one page after the other; how many it took.
+    /// Runs `pages` writes of the only tenant on the clock, one page after another; returns how many were done.
     fn timed_writes(&mut self, pages: u64) -> Result<u64, RunError> {
         let mut taken = 0;
         self.batch.clear();
@@ -360,12 +362,12 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(taken)
     }
 
-    /// Applies the batch in hand for tenant `at`.
+    /// Applies the current batch for tenant `at`.
     fn apply(&mut self, at: usize) -> Result<(), RunError> {
         let Tenant { sent, first_hint, .. } = &mut self.tenants[at];
         let before = sent.written;
         P::complete(&mut self.batch);
-        // On the clock, the pages of a call go to the flash together.
+        // In timed mode, the pages of a call go to the flash together.
         let may_join = self.pace.is_none();
         let layer = &mut *self.stack.targets[at].layer;
         if let Err(error) = apply(layer, &self.batch, *first_hint, may_join, sent) {
@@ -377,8 +379,8 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Tenant `at`, who had written `before` pages, met with this error: what the stack took of its pages, if that was the end of
-    /// the drive's life, or the error.
+    /// Handles an error of tenant `at`, which had written `before` pages. At the end of the drive's life, counts the pages that
+    /// the stack accepted; otherwise returns the error.
     #[cold]
     fn outlive(&mut self, at: usize, before: u64, error: LayerError) -> Result<(), RunError> {
         if !error.is_end_of_life() {
@@ -392,7 +394,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         Ok(())
     }
 
-    /// Asks the observer whether to go on, and tells it now and then how far the run is.
+    /// Asks the observer whether to continue, and reports the progress from time to time.
     fn observe(&mut self, pages: u64, phase: Phase, done: f64) -> Result<(), RunError> {
         if self.observer.keep_going().is_break() {
             return Err(RunError::Interrupted);
@@ -418,7 +420,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
         }
     }
 
-    /// Ends the window in hand, if anything was written in it.
+    /// Ends the current window, if anything was written in it.
     fn close_window(&mut self, phase: Phase) {
         self.reckoning.end_window();
         if self.window_host_pages == 0 {
@@ -465,7 +467,7 @@ impl<'a, P: RunPayload> Driver<'a, P> {
     }
 }
 
-/// Drive writes in pages.
+/// Converts drive writes to pages.
 fn pages_of(drive_writes: f64, logical_pages: u64) -> u64 {
     (drive_writes * logical_pages as f64).round() as u64
 }

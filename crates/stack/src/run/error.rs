@@ -1,10 +1,10 @@
-//! Why a run gives no result.
+//! Errors of a run.
 
 use super::source::SourceError;
 use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::LayerError;
 
-/// Why a run gave no result.
+/// Reason why a run has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The scenario cannot be run.
@@ -13,10 +13,10 @@ pub enum RunError {
     /// The trace cannot be replayed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The stack could not do what it was asked.
+    /// The stack could not execute an operation.
     #[error(transparent)]
     Layer(#[from] LayerError),
-    /// The workload writes nothing, or nothing any more, so that the run would never end.
+    /// The workload writes nothing, or has stopped writing, so that the run would never end.
     #[error(
         "nothing was written in the last {asked_pages} pages that the workload asked for: {}",
         if *is_timed {
@@ -26,15 +26,15 @@ pub enum RunError {
         }
     )]
     NothingWritten {
-        /// Pages asked for since the last that was written.
+        /// Pages requested since the last page that was written.
         asked_pages: u64,
-        /// Whether the run was on the clock.
+        /// True in timed mode.
         is_timed: bool,
     },
     /// The observer stopped the run.
     #[error("interrupted")]
     Interrupted,
-    /// Two layers disagree about what passed between them: a defect of Wearwell.
+    /// Two layers report different traffic between them: a defect of Wearwell.
     #[error("the counters do not add up: {0}; please report this with the scenario")]
     Inconsistent(String),
 }

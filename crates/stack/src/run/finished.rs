@@ -1,4 +1,4 @@
-//! What a run leaves behind for its report.
+//! Outcome of a run, from which the report is made.
 
 use super::series::Series;
 use super::snapshot::Snapshot;
@@ -8,42 +8,42 @@ use crate::build::Stack;
 use wearwell_engine::layer::LayerError;
 use wearwell_engine::timing::TimingReport;
 
-/// What a run leaves behind for its report.
+/// Outcome of a run, from which the report is made.
 pub(crate) struct Finished<P> {
     /// The stack.
     pub stack: Stack<P>,
     /// The time series.
     pub series: Series,
-    /// Amplification of each measured window, or pass of a trace.
+    /// Write amplification of each measured window, or of each pass through a trace.
     pub measured: Vec<f64>,
-    /// What was known when measuring began.
+    /// Snapshot at the start of measuring.
     pub before: Snapshot,
-    /// Whether the warm-up ended in a steady state.
+    /// True if the warm-up ended in a steady state.
     pub steady: bool,
-    /// Pages that the workload asked for, where it wrote none and was as long as that.
+    /// Pages that the workload requested, if it wrote none and the requests determined the length of the run.
     pub unwritten_pages: Option<u64>,
-    /// What became of each tenant.
+    /// Outcome of each tenant.
     pub tenants: Vec<TenantOutcome>,
-    /// Why the drive died, if it did.
+    /// Reason why the drive reached its end of life, if it did.
     pub end_of_life: Option<LayerError>,
-    /// All generators' final draws in one number.
+    /// Final draws of all generators combined in one number.
     pub final_draw: u64,
     /// Response times, in timed mode.
     pub timing: Option<TimingReport>,
-    /// What the source told besides its operations.
+    /// Report of the source, in addition to its operations.
     pub top: Option<serde_json::Value>,
-    /// Seconds by the clock.
+    /// Wall-clock seconds.
     pub seconds: f64,
 }
 
-/// What became of a tenant.
+/// Outcome of a tenant.
 pub(crate) struct TenantOutcome {
-    /// What it sent into the stack.
+    /// Traffic that the tenant sent into the stack.
     pub sent: Traffic,
-    /// Passes through its trace.
+    /// Passes through the tenant's trace.
     pub trace_passes: Option<u64>,
-    /// Lines of its trace that could not be read.
+    /// Lines of the tenant's trace that could not be read.
     pub skipped_lines: u64,
-    /// What the first pass through its trace told.
+    /// Statistics of the first pass through the tenant's trace.
     pub first_pass: Option<FirstPass>,
 }

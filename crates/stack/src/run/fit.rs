@@ -1,4 +1,4 @@
-//! A drive that fits the traces which are replayed on it.
+//! Sizing of a drive to fit the traces that are replayed on it.
 
 use super::error::RunError;
 use super::observer::{Observer, Progress};
@@ -21,16 +21,16 @@ const BATCH_PAGES: usize = 4096;
 /// Batches between two reports of progress.
 const PROGRESS_BATCHES: u64 = 64;
 
-/// The least drive that is given up on, pages: far above what any preset needs for its planes.
+/// Smallest drive, in pages, at which the search gives up: far above what any preset needs for its planes.
 const LARGE_DRIVE_PAGES: u64 = 1 << 24;
 
-/// Halvings of the stretch between a drive that is too small and one that is not.
+/// Bisection steps between a drive that is too small and one that is large enough.
 const HALVINGS: u32 = 5;
 
-/// Makes the drive of `scenario` fit its traces, where `device.fit` asks for it: works out its capacity, and the rules for
-/// addresses that go with it. Of several tenants each that has a trace gets as many pages as that touches.
+/// Sizes the drive of `scenario` to fit its traces, if `device.fit` asks for it: computes the capacity, and the address
+/// rules that go with it. With several tenants, each tenant with a trace gets as many pages as its trace touches.
 ///
-/// Reads each trace through once. What was found stays in `device.fit`, so that the scenario needs it no second time.
+/// Reads each trace once. The extent is stored in `device.fit`, so that the scenario needs no second search.
 ///
 /// # Errors
 /// No trace to fit, a size that is given as well, a trace that cannot be read, or no size that can be built.
@@ -70,7 +70,7 @@ pub(crate) fn fit(
     Ok(())
 }
 
-/// What the trace touches, in pages.
+/// Returns the extent of the trace, in pages.
 fn extent(
     trace: &TraceConfig,
     page_bytes: u32,
@@ -99,11 +99,11 @@ fn extent(
     Ok(TraceExtent { touched_pages: replay.touched_pages(), end_page: replay.end_page() })
 }
 
-/// The search for the smallest drive that the traces fit on.
+/// Search for the smallest drive that the traces fit on.
 struct Fitting<'a> {
     scenario: &'a Scenario,
     caller: Caller,
-    /// What the trace of each writer touches, if it has one.
+    /// Extent of each writer's trace, if it has one.
     extents: Vec<Option<TraceExtent>>,
     page_bytes: u32,
 }
@@ -116,7 +116,8 @@ impl Fitting<'_> {
         let found = loop {
             match self.tried(pages) {
                 Ok((None, found)) => break found,
-                // Layers above the drive show less than it has, and of several writers each a part of it.
+                // Layers above the drive show fewer pages than the drive has, and each of several writers has only a part
+                // of them.
                 Ok((Some(short), _)) => {
                     too_small = pages;
                     pages = short.scaled(pages).max(pages + 1);
@@ -135,7 +136,8 @@ impl Fitting<'_> {
         Ok(self.halved(too_small, pages, found))
     }
 
-    /// A smaller drive than one of `fits` pages, which is `found`, if there is one above `too_small` pages.
+    /// Returns the smallest drive found by bisection between `too_small` pages and `fits` pages; `found` is the scenario
+    /// for `fits`.
     fn halved(&self, mut too_small: u64, mut fits: u64, mut found: Scenario) -> Scenario {
         for _ in 0..if too_small == 0 { 0 } else { HALVINGS } {
             let pages = too_small.midpoint(fits);
@@ -147,20 +149,20 @@ impl Fitting<'_> {
         found
     }
 
-    /// Pages that all traces touch together.
+    /// Returns the pages that all traces touch together.
     fn touched_pages(&self) -> u64 {
         self.extents.iter().flatten().map(|extent| extent.touched_pages).sum()
     }
 
-    /// The scenario with a drive of so many logical pages, and what the trace lacks that has the least room, if one has not
-    /// enough; an error if it cannot be built.
+    /// Resolves the scenario with a drive of `pages` logical pages. Also returns the trace with the largest relative
+    /// shortage of pages, if any trace does not fit. Fails if the drive cannot be built.
     fn tried(&self, pages: u64) -> Result<(Option<Short>, Scenario), RunError> {
         let mut scenario = self.scenario.clone();
         let end_page = self.extents.iter().flatten().map(|extent| extent.end_page).max().unwrap_or(0);
         scenario.device.fit = Fit::Found(TraceExtent { touched_pages: self.touched_pages(), end_page });
         scenario.device.capacity = Some(ByteSize(pages * u64::from(self.page_bytes)));
         let resolved = resolve(scenario.clone(), self.caller)?;
-        // Only its size is asked for.
+        // Only the size of the stack is needed.
         let noted = Noted { foresight: Some(Foresight::none()), ..Noted::default() };
         let shown = match self.caller.holds_data {
             true => build_resolved::<Content>(&resolved, OwnPolicies::default(), noted)?.writers_pages(),
@@ -192,7 +194,7 @@ impl Fitting<'_> {
     }
 }
 
-/// A trace that touches more pages than it is shown.
+/// A trace that touches more pages than its layer shows.
 #[derive(Clone, Copy)]
 struct Short {
     touched: u64,
@@ -200,7 +202,7 @@ struct Short {
 }
 
 impl Short {
-    /// The size at which it would have enough, if what it is shown grew with `pages`.
+    /// Returns the drive size at which the trace would fit, if the shown pages grew in proportion to `pages`.
     fn scaled(self, pages: u64) -> u64 {
         let scaled = (u128::from(pages) * u128::from(self.touched)).div_ceil(u128::from(self.shown));
         u64::try_from(scaled).unwrap_or(u64::MAX)

@@ -1,27 +1,28 @@
-//! Where blocks were erased, stretch by stretch of a run.
+//! Erases by region of the drive and by interval of the run.
 
 use super::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
-/// Regions of the drive, at most.
+/// Maximum number of regions.
 const REGIONS: usize = 64;
-/// Stretches of a run, at most: where there are more windows, neighbouring ones share a stretch.
+/// Maximum number of intervals; if there are more windows, an interval contains several neighbouring windows.
 const STRETCHES: usize = 128;
 
-/// Erases by region of the drive and stretch of the run. As a block is programmed once from erase to erase, it is where was written, too.
+/// Erases by region of the drive and interval of the run. Blocks are programmed once between erases, so the map also shows where pages
+/// were written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EraseHeat {
-    /// Neighbouring blocks in a region; the last one may have fewer.
+    /// Neighbouring blocks in a region; the last region may have fewer.
     pub blocks_in_region: u32,
-    /// Windows of the time series in a stretch; the last one may have fewer.
+    /// Windows of the time series in an interval; the last interval may have fewer.
     pub windows_in_stretch: u32,
-    /// Host pages written by the end of each stretch, since the drive was new.
+    /// Host pages written by the end of each interval, since the drive was new.
     pub host_pages: Vec<u64>,
-    /// Erases in each stretch, by region.
+    /// Erases in each interval, by region.
     pub erases: Vec<Vec<u64>>,
 }
 
-/// The same while a run goes on.
+/// Heat map during a run.
 pub(crate) struct Heat {
     blocks_in_region: usize,
     windows_in_stretch: usize,
@@ -30,13 +31,13 @@ pub(crate) struct Heat {
 }
 
 impl Heat {
-    /// Of a drive of so many blocks.
+    /// Returns an empty map for a drive of `blocks` blocks.
     pub fn of(blocks: usize) -> Self {
         let blocks_in_region = blocks.div_ceil(REGIONS).max(1);
         Heat { blocks_in_region, windows_in_stretch: 1, windows: 0, stretches: Vec::new() }
     }
 
-    /// A window ended, by which the host had written so many pages.
+    /// Records a window that ended when the host had written `host_pages`.
     pub fn end_window(&mut self, before: &Snapshot, after: &Snapshot, host_pages: u64) {
         self.add(&before.nand().erase_counts, &after.nand().erase_counts, host_pages);
     }
@@ -59,7 +60,7 @@ impl Heat {
         self.windows += 1;
     }
 
-    /// Two stretches become one where there are as many as there may be.
+    /// Merges pairs of intervals if their number has reached the maximum.
     fn make_room(&mut self) {
         if self.stretches.len() == STRETCHES {
             self.stretches = self.stretches.chunks(2).map(|pair| together(&pair[0], &pair[1])).collect();
@@ -67,7 +68,7 @@ impl Heat {
         }
     }
 
-    /// What was found; nothing of a run without a window.
+    /// Returns the heat map, or `None` if no window was completed.
     pub fn finish(self) -> Option<EraseHeat> {
         let (host_pages, erases): (Vec<_>, Vec<_>) = self.stretches.into_iter().unzip();
         let (blocks_in_region, windows_in_stretch) =
@@ -77,7 +78,7 @@ impl Heat {
     }
 }
 
-/// One stretch in place of two, of which the second is the later.
+/// Merges two intervals, of which `other` is the later one.
 fn together(one: &(u64, Vec<u64>), other: &(u64, Vec<u64>)) -> (u64, Vec<u64>) {
     (other.0, one.1.iter().zip(&other.1).map(|(one, other)| one + other).collect())
 }
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn long_runs_share_stretches_and_lose_no_erase() {
+    fn long_runs_merge_intervals_and_lose_no_erase() {
         for windows in [1, 127, 128, 129, 256, 257, 1000] {
             let mut heat = Heat::of(2);
             for window in 0..windows {

@@ -1,4 +1,4 @@
-//! What the host will do: the same operations as those of a run, without a stack that they are done to.
+//! Future operations of the host: the operations of a run, generated without a stack.
 
 use super::error::RunError;
 use super::precondition::{Sequential, Uniform};
@@ -19,16 +19,16 @@ use wearwell_workload::PageBatch;
 /// Pages drawn at a time.
 const BATCH_PAGES: usize = 4096;
 
-/// Passes of a trace without a write after which there is none to come.
+/// Passes through a trace without a write after which no write is expected.
 const EMPTY_PASSES: u64 = 2;
 
 /// The operations of one tenant of a run, in order, from the fresh drive on.
 struct HostOps {
-    /// What is written before the workload begins, and how many pages.
+    /// Sources of preconditioning writes, with their numbers of pages.
     before: VecDeque<(Box<dyn Source>, u64)>,
     workload: Box<dyn Source>,
     batch: PageBatch,
-    /// The pass of a trace in which it wrote last.
+    /// Last pass through the trace in which it wrote.
     last_wrote: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl HostOps {
         HostOps::of_tenant(resolved, 0)
     }
 
-    /// The operations of tenant `at`, which are the same whoever writes besides.
+    /// Returns the operations of tenant `at`, which do not depend on other tenants.
     fn of_tenant(resolved: &ResolvedScenario, at: usize) -> Result<Self, RunError> {
         let scenario = &resolved.scenario;
         if scenario.top.is_some() {
@@ -64,7 +64,7 @@ impl HostOps {
         Ok(HostOps { before, workload, batch: PageBatch::default(), last_wrote: None })
     }
 
-    /// The next operations; none when there are no more.
+    /// Passes the next operations to `see`; returns false at the end.
     fn next(&mut self, mut see: impl FnMut(HostOp)) -> Result<bool, SourceError> {
         self.batch.clear();
         let wanted = match self.before.front_mut() {
@@ -95,26 +95,27 @@ impl HostOps {
         if wrote {
             self.last_wrote = self.workload.passes();
         }
-        // A trace is read anew at its end, perhaps without ever writing.
+        // A trace restarts at its end, and may never write.
         let idle = self.workload.passes().zip(self.last_wrote.or(Some(0)));
         Ok(idle.is_none_or(|(passes, wrote)| passes < wrote + EMPTY_PASSES))
     }
 }
 
-/// The future of a run. Where its trace cannot be read on, nothing more is known: the run will say so once it comes there.
+/// The future of a run. After an unreadable line of its trace nothing more is known; the run itself reports the error when it gets
+/// there.
 impl Future for HostOps {
     fn next(&mut self, see: &mut dyn FnMut(HostOp)) -> bool {
         HostOps::next(self, see).unwrap_or(false)
     }
 }
 
-/// What the host of `resolved` will write, for the layer that has to know, if any.
+/// Returns the future writes of the host of `resolved`, if a layer needs them.
 ///
 /// # Errors
 /// As [`host_operations`].
 pub(crate) fn foresight(resolved: &ResolvedScenario) -> Result<Option<Foresight>, RunError> {
     let Some(Ahead { reach, pages, tenant }) = resolved.looks_ahead() else { return Ok(None) };
-    // What is kept of the future is a part of what a run takes, and is there before the stack.
+    // Foreknowledge counts towards the memory of a run and is allocated before the stack.
     memory::check(resolved)?;
     Ok(Some(Foresight::new(Box::new(HostOps::of_tenant(resolved, tenant)?), pages, reach)))
 }
@@ -123,10 +124,11 @@ fn refusal(why: &str) -> RunError {
     ConfigError::new("tenant", why).into()
 }
 
-/// Shows `see` what the host of `scenario` writes and trims, from the fresh drive on, until it has seen enough or there is no more.
+/// Calls `see` with each write and trim of the host of `scenario`, from the fresh drive on, until it breaks or no operations
+/// remain.
 ///
 /// # Errors
-/// As [`crate::run()`], but for those of the stack; and a scenario with several tenants.
+/// As [`crate::run()`], without errors of the stack; also a scenario with several tenants.
 pub fn host_operations(
     scenario: &Scenario,
     see: &mut dyn FnMut(HostOp) -> ControlFlow<()>,

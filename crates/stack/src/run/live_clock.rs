@@ -1,4 +1,4 @@
-//! How long a drive would take for what is asked of it, request by request as it comes.
+//! Simulated response times of requests that arrive one by one.
 
 use super::error::RunError;
 use crate::scenario::resolve::ResolvedTiming;
@@ -6,7 +6,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::request::Op;
 use wearwell_engine::timing::{Arrivals, Clock, Flash, HostTiming, Journal, TimingReport};
 
-/// A clock that is told the time.
+/// A clock whose time is set by the caller.
 pub(crate) struct LiveClock {
     clock: Clock,
     journal: Journal,
@@ -15,11 +15,11 @@ pub(crate) struct LiveClock {
 }
 
 impl LiveClock {
-    /// One that stands still; the journal is the one that the flash writes into.
+    /// Returns a stopped clock; `journal` is the journal that the flash writes to.
     pub fn new(timing: ResolvedTiming, journal: Journal) -> Result<Self, ConfigError> {
         journal.set_recording(false);
         let within = |error: ConfigError| error.within("timing");
-        // They come when they come.
+        // The caller determines when requests arrive.
         let host = HostTiming { arrivals: Arrivals::Open, ..timing.host };
         let flash = Flash::new(timing.flash).map_err(within)?;
         let mut clock = Clock::new(host, flash, journal.clone()).map_err(within)?;
@@ -27,42 +27,42 @@ impl LiveClock {
         Ok(LiveClock { clock, journal, now_ns: 0, runs: false })
     }
 
-    /// From now on what the flash does takes time.
+    /// Starts the clock: flash operations take time from now on.
     pub fn start(&mut self) {
         self.journal.set_recording(true);
         self.runs = true;
     }
 
-    /// The time, which never goes back.
+    /// Sets the time, which never goes back.
     pub fn set_now(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
     }
 
-    /// The drive takes a request, which the layers do next.
+    /// Dispatches a request to the drive; the layers execute it next.
     pub fn take(&mut self, op: Op, pages: u32) {
         if self.runs {
             self.clock.next_dispatch(op, pages, self.now_ns);
         }
     }
 
-    /// The layers did it.
+    /// Completes the dispatched request, which the layers have executed.
     pub fn serve(&mut self, op: Op, pages: u32) {
         if self.runs {
             self.clock.serve(op, pages);
         }
     }
 
-    /// The number of the request that is taken next.
+    /// Returns the number of the next request.
     pub fn next_number(&self) -> u64 {
         self.clock.next_number()
     }
 
-    /// What is known of ends by now: see [`Clock::go_to`].
+    /// Returns the ends of requests that are known by now: see [`Clock::go_to`].
     pub fn settle(&mut self, ended: &mut Vec<(u64, u64)>) -> Option<u64> {
         self.clock.go_to(self.now_ns, ended)
     }
 
-    /// What was measured.
+    /// Returns the timing report.
     pub fn finish(mut self) -> Result<TimingReport, RunError> {
         self.clock.drain();
         self.clock.check().map_err(RunError::Inconsistent)?;

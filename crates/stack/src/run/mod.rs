@@ -1,4 +1,4 @@
-//! The course of a run, who writes in it, and what it leaves behind.
+//! Execution of a run, its writers, and its outcome.
 
 mod apply;
 mod causes;

@@ -1,14 +1,14 @@
-//! Who watches a run.
+//! Observation of a run.
 
 use super::window::Phase;
 use std::ops::ControlFlow;
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What it is doing.
+    /// Current phase of the run.
     pub phase: Phase,
-    /// Share of the phase that is done, from 0 to 1; during an open-ended warm-up, the share of its limit.
+    /// Completed fraction of the phase, from 0 to 1; during an open-ended warm-up, the fraction of its limit.
     pub done: f64,
     /// Drive writes since the drive was new.
     pub drive_writes: f64,
@@ -16,12 +16,13 @@ pub struct Progress {
     pub write_amplification: Option<f64>,
 }
 
-/// Is told how a run goes on, and may stop it.
+/// Receives progress reports of a run, and may stop it.
 pub trait Observer {
-    /// Called about once for every million pages.
+    /// Receives the progress, about once for every million pages.
     fn progress(&mut self, progress: &Progress) -> ControlFlow<()>;
 
-    /// Asked after every few thousand pages, so that a part which has failed can end the run at once.
+    /// Returns `Break` to end the run. Called after every few thousand pages, so that a failed part can end the run at
+    /// once.
     fn keep_going(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -1,4 +1,4 @@
-//! A run on the clock: request by request, each when the drive takes it.
+//! Timed mode: requests are executed one by one, each when the drive takes it.
 
 use super::error::RunError;
 use super::payload::RunPayload;
@@ -12,43 +12,43 @@ use wearwell_engine::timing::{Arrivals, Clock, Flash, FlashTiming, HostTiming, J
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
-/// Requests that are drawn before their turn, so that what the layers keep of their pages is in the cache by then.
+/// Requests drawn before their turn, so that the layers' tables for their pages can be prefetched into the cache.
 const AHEAD: usize = 12;
 
-/// Of these, so many requests before its turn a page's entry is there, and what it leads to may be asked for.
+/// Requests before the turn of a page at which its table entry is cached, so that the data it points to can be prefetched.
 const NEAR: usize = 5;
 
-/// Writes of a page each that are drawn together, where there are no others.
+/// Single-page writes that are drawn together, if the source has no other requests.
 const TOGETHER: u64 = 32;
 
-/// Of these, so many in turn are foreseen by one question.
+/// Drawn writes that are prefetched with one call.
 const GROUP: usize = 4;
 
 /// The clock of a run, and the requests that wait for their time.
 pub(crate) struct Pace {
     clock: Clock,
     journal: Journal,
-    /// Whether requests arrive when they are due.
+    /// True if requests arrive at their own times (open arrivals).
     open: bool,
-    /// The next request of each of several tenants, and when it is due; empty if it is yet to be asked for.
+    /// The next request of each of several tenants, and its arrival time; empty if not yet drawn.
     waiting: Vec<(PageBatch, u64)>,
-    /// Of a single tenant, requests drawn before their turn and when they are due; never more than are certainly asked for.
+    /// With a single tenant: requests drawn before their turn, with their arrival times; never more than are certain to be executed.
     ahead: VecDeque<(PageBatch, u64)>,
-    /// Pages of these.
+    /// Pages of the requests in `ahead`.
     ahead_pages: u64,
-    /// True if the last of these is the end of a pass, an empty batch.
+    /// True if the last entry of `ahead` is the end of a pass, an empty batch.
     end_is_ahead: bool,
-    /// Kept for their memory.
+    /// Batches for reuse of their memory.
     spare: Vec<PageBatch>,
-    /// Of a single tenant that writes page by page, pages drawn before their turn, and how many of them had it.
+    /// With a single tenant that writes page by page: pages drawn before their turn, and the number of them already used.
     drawn: PageBatch,
     had_turn: usize,
 }
 
 impl Pace {
-    /// At time 0; the journal is the one that the flash writes into.
+    /// Returns a clock at time 0; `journal` is the journal that the flash writes to.
     pub fn new(flash: FlashTiming, host: HostTiming, journal: Journal) -> Result<Self, ConfigError> {
-        // What is done before the workload begins takes no time.
+        // Preconditioning takes no time.
         journal.set_recording(false);
         let clock = Clock::new(host, Flash::new(flash)?, journal.clone())?;
         Ok(Pace {
@@ -65,14 +65,14 @@ impl Pace {
         })
     }
 
-    /// Ends of passes that the source has reached and the run has not.
+    /// Returns the ends of passes that the source has reached and the run has not.
     pub fn ends_ahead(&self) -> u64 {
         self.end_is_ahead.into()
     }
 
-    /// Puts the next request of the only tenant into `batch`, which is left empty at the end of a pass, and returns the time at which it
-    /// is due. Draws later requests before their turn, but none that would not be drawn for `pages` more pages one by one, and none
-    /// of the next pass.
+    /// Puts the next request of the only tenant into `batch`, which is left empty at the end of a pass, and returns its arrival time.
+    /// Draws later requests before their turn, but only requests that the next `pages` pages would draw anyway, and none of the next
+    /// pass.
     pub fn next_of_many<P: RunPayload>(
         &mut self,
         tenant: &mut Tenant,
@@ -99,12 +99,12 @@ impl Pace {
         Ok(due_ns)
     }
 
-    /// Whether the requests of this source, the only one, can be taken by [`Self::next_page`].
+    /// True if [`Self::next_page`] can be used for this source, the only one.
     pub fn writes_page_by_page(&self, source: &dyn Source) -> bool {
         !self.open && source.draws_single_writes()
     }
 
-    /// The page that the only tenant's next request writes; others are drawn before their turn, but none beyond `pages` pages.
+    /// Returns the page that the only tenant writes next. Draws further pages before their turn, but at most `pages` pages.
     #[inline]
     pub fn next_page<P: RunPayload>(
         &mut self,
@@ -139,25 +139,24 @@ impl Pace {
         Ok(())
     }
 
-    /// Lets the drive take the write of a page, in a closed loop; the caller then has the layer do it, and calls
-    /// [`Self::serve_write`].
+    /// Dispatches the write of a page in a closed loop; the caller then has the layer execute it, and calls [`Self::serve_write`].
     #[inline]
     pub fn take_write(&mut self) {
         self.clock.next_dispatch(Op::Write, 1, 0);
     }
 
-    /// The layers wrote the page.
+    /// Completes the dispatched write, which the layers have executed.
     #[inline]
     pub fn serve_write(&mut self) {
         self.clock.serve(Op::Write, 1);
     }
 
-    /// From now on what the flash does takes time.
+    /// Starts the clock: flash operations take time from now on.
     pub fn begin(&mut self) {
         self.journal.set_recording(true);
     }
 
-    /// Puts the next request into `batch`, which is left empty at the end of a pass: whose it is, and when it is due.
+    /// Puts the next request into `batch`, which is left empty at the end of a pass; returns its tenant and its arrival time.
     pub fn next_request(
         &mut self,
         tenants: &mut [Tenant],
@@ -172,7 +171,7 @@ impl Pace {
         }
         self.waiting.resize_with(tenants.len(), Default::default);
         for ((request, due_ns), tenant) in self.waiting.iter_mut().zip(tenants) {
-            // Nothing comes at the end of a pass.
+            // A source gives no request at the end of a pass.
             while request.is_empty() {
                 tenant.source.fill(request, 1)?;
                 *due_ns = tenant.source.arrival_ns().unwrap_or(0);
@@ -184,8 +183,8 @@ impl Pace {
         Ok((at, due_ns))
     }
 
-    /// Lets the drive take the request of `batch`, due at `due_ns`: until then the layer may use idle time. The caller then
-    /// has the layer do it, and calls [`Self::serve`].
+    /// Dispatches the request of `batch`, which arrives at `due_ns`; until then the layer may use idle time. The caller then has the
+    /// layer execute it, and calls [`Self::serve`].
     pub fn take<P: RunPayload>(
         &mut self,
         layer: &mut dyn Layer<P>,
@@ -202,18 +201,18 @@ impl Pace {
         Ok(())
     }
 
-    /// The layers did what the request asked for.
+    /// Completes the dispatched request, which the layers have executed.
     pub fn serve(&mut self, batch: &PageBatch) {
         let (op, pages) = request(batch);
         self.clock.serve(op, pages);
     }
 
-    /// Begins to measure.
+    /// Starts measuring.
     pub fn reset(&mut self) {
         self.clock.reset();
     }
 
-    /// Ends everything that was begun; what was measured.
+    /// Completes all pending work and returns the timing report.
     pub fn finish(mut self) -> Result<TimingReport, RunError> {
         self.clock.drain();
         self.clock.check().map_err(RunError::Inconsistent)?;
@@ -221,7 +220,7 @@ impl Pace {
     }
 }
 
-/// What the only request of a batch, in however many runs, asks for.
+/// Returns operation and length of the only request of a batch, which may consist of several runs.
 fn request(batch: &PageBatch) -> (Op, u32) {
     (batch.runs[0].op, batch.pages.len() as u32)
 }

@@ -4,22 +4,22 @@ use crate::layers::OwnPlacement;
 use wearwell_engine::victim::VictimPolicy;
 use wearwell_workload::Workload;
 
-/// Parts that a program brings itself, instead of those that the scenario names.
+/// Parts supplied by the calling program, which replace those that the scenario names.
 #[derive(Default)]
 pub struct Parts {
     /// The FTL's victim policy.
     pub victim: Option<Box<dyn VictimPolicy>>,
     /// The FTL's placement.
     pub placement: Option<OwnPlacement>,
-    /// Makes the workload for a stack of so many logical pages; it must never end.
+    /// Factory of the workload, called with the logical pages of the stack; the workload must never end.
     pub workload: Option<MakeWorkload>,
 }
 
-/// Makes a workload for a stack of so many logical pages.
+/// Factory of a workload for a stack with the given number of logical pages.
 pub type MakeWorkload = Box<dyn FnOnce(u32) -> Box<dyn Workload> + Send>;
 
 impl Parts {
-    /// Why the scenario alone does not repeat the run.
+    /// Returns warnings that the scenario alone does not repeat the run.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let given = [
             ("victim policy", self.victim.is_some()),

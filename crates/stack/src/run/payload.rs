@@ -1,19 +1,19 @@
-//! What the pages of a run hold.
+//! Payload of the pages of a run.
 
 use crate::layers::StackPayload;
 use std::ops::Range;
 use wearwell_engine::layer::{Content, no_data};
 use wearwell_workload::PageBatch;
 
-/// A payload that runs have.
+/// A payload that runs support.
 pub(crate) trait RunPayload: StackPayload {
-    /// Makes sure that the batch says of all its pages what they hold.
+    /// Ensures that the batch has a payload for each of its pages.
     #[inline(always)]
     fn complete(batch: &mut PageBatch) {
         let _ = batch;
     }
 
-    /// What the pages of a complete batch hold, those with these positions.
+    /// Returns the payloads of these positions of a complete batch.
     fn of(batch: &PageBatch, pages: Range<usize>) -> &[Self];
 }
 

@@ -1,4 +1,4 @@
-//! What a drive is written with before the workload begins.
+//! Preconditioning: writes to a drive before the workload begins.
 
 use super::source::{Source, SourceError};
 use wearwell_base::seed::{Random, below};
@@ -6,7 +6,7 @@ use wearwell_base::units::Lpn;
 use wearwell_trace::Op;
 use wearwell_workload::PageBatch;
 
-/// Every page once, in order.
+/// Source that writes every page once, in order.
 pub(super) struct Sequential {
     /// The next page.
     pub next: u32,
@@ -31,11 +31,11 @@ impl Source for Sequential {
     }
 }
 
-/// Uniformly random page writes.
+/// Source of uniformly random page writes.
 pub(super) struct Uniform {
-    /// Pages to draw from.
+    /// Number of pages to choose from.
     pub pages: u32,
-    /// What draws.
+    /// Random generator.
     pub random: Random,
 }
 

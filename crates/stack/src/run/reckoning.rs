@@ -1,30 +1,31 @@
-//! How far a run is: by what it wrote or, where it writes nothing, by what it asked for.
+//! Progress of a run, by pages written or, if the run writes nothing, by pages requested.
 
 use super::error::RunError;
 
-/// A workload that asked for so many times the drive, and for so many pages at least, without writing one, writes nothing.
+/// A workload writes nothing if it has requested this many times the drive's pages without a write, and at least `DRY_PAGES`.
 const DRY_DRIVES: u64 = 8;
 const DRY_PAGES: u64 = 1 << 20;
 
-/// A pass through a trace that writes less than one in so many of the pages that it asks for writes next to nothing.
+/// A pass through a trace has next to no writes if it writes fewer than one in this many of the requested pages.
 const HARDLY: u64 = 100;
 
-/// Pages by which the length of a run is told.
+/// Page counts that measure the length of a run.
 ///
-/// A run is as long as what it writes, which wears the drive and which amplification is measured by. One that only reads would
-/// never end. On the clock it has response times to tell, and its length is that of what it asks for; otherwise it is an error.
+/// The length of a run is normally its written pages, because writes wear the drive and determine amplification. A run that
+/// only reads would never end. In timed mode its length is the requested pages, because it still has response times; otherwise
+/// it is an error.
 #[derive(Debug, Default)]
 pub(super) struct Reckoning {
     /// Pages written before the workload began.
     begun_at: u64,
-    /// Pages that the workload asked for: to be written, read or trimmed.
+    /// Pages that the workload requested to write, read or trim.
     asked_pages: u64,
     window_asked_pages: u64,
     pass_asked_pages: u64,
     pass_written_pages: u64,
-    /// Pages asked for since the last one was written.
+    /// Pages requested since the last page was written.
     dry_pages: u64,
-    /// How many of these are too many.
+    /// Limit of `dry_pages`.
     dry_limit: u64,
     is_timed: bool,
     has_written: bool,
@@ -32,13 +33,14 @@ pub(super) struct Reckoning {
 }
 
 impl Reckoning {
-    /// The workload begins on a drive of so many logical pages, of which `host_pages` pages were written so far.
+    /// Starts the workload on a drive of `logical_pages`, when `host_pages` were written so far.
     pub fn begin(host_pages: u64, logical_pages: u64, is_timed: bool) -> Self {
         let dry_limit = (DRY_DRIVES * logical_pages).max(DRY_PAGES);
         Reckoning { begun_at: host_pages, dry_limit, is_timed, ..Reckoning::default() }
     }
 
-    /// The workload asked for so many pages, of which it wrote some. Of a trace only whole passes tell whether it writes.
+    /// Adds the pages that the workload requested, and those of them that it wrote. For a trace, only whole passes show whether
+    /// it writes.
     pub fn add(&mut self, asked_pages: u64, written_pages: u64, is_trace: bool) -> Result<(), RunError> {
         self.asked_pages += asked_pages;
         self.window_asked_pages += asked_pages;
@@ -56,11 +58,12 @@ impl Reckoning {
         }
     }
 
-    /// A pass through the trace ended.
+    /// Ends a pass through the trace.
     pub fn end_pass(&mut self) -> Result<(), RunError> {
         let asked_pages = std::mem::take(&mut self.pass_asked_pages);
         let written_pages = std::mem::take(&mut self.pass_written_pages);
-        // On the clock there is more to measure than what so few writes do, and it would take thousands of passes.
+        // In timed mode response times are worth measuring even with so few writes; waiting for the writes would take thousands
+        // of passes.
         self.by_asked |= self.is_timed && HARDLY * written_pages < asked_pages;
         if self.has_written || self.by_asked { Ok(()) } else { self.give_up_writing() }
     }
@@ -73,32 +76,32 @@ impl Reckoning {
         Ok(())
     }
 
-    /// A window of the time series ended.
+    /// Ends a window of the time series.
     pub fn end_window(&mut self) {
         self.window_asked_pages = 0;
     }
 
-    /// Whether the run is as long as what it asks for.
+    /// True if requested pages determine the length of the run.
     pub fn is_by_asked(&self) -> bool {
         self.by_asked
     }
 
-    /// Pages that such a run asked for.
+    /// Returns the requested pages of such a run.
     pub fn unwritten_pages(&self) -> Option<u64> {
         self.by_asked.then_some(self.asked_pages)
     }
 
-    /// Whether a pass through a trace was begun and has not ended.
+    /// True if a pass through a trace was begun and has not ended.
     pub fn is_in_pass(&self) -> bool {
         self.pass_asked_pages > 0
     }
 
-    /// Pages of the window in hand, of which `written_pages` were written.
+    /// Returns the length of the current window, in which `written_pages` were written.
     pub fn of_window(&self, written_pages: u64) -> u64 {
         if self.by_asked { self.window_asked_pages } else { written_pages }
     }
 
-    /// Pages since the drive was new, of which `host_pages` were written.
+    /// Returns the length of the run since the drive was new, in which `host_pages` were written.
     pub fn done_pages(&self, host_pages: u64) -> u64 {
         if self.by_asked { self.begun_at + self.asked_pages } else { host_pages }
     }
@@ -109,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_writes_is_as_long_as_what_it_writes() {
+    fn length_of_a_writing_run_is_its_written_pages() {
         let mut run = Reckoning::begin(1000, 100, true);
         run.add(50, 10, false).unwrap();
         assert!(!run.is_in_pass(), "there is no trace");
@@ -117,7 +120,7 @@ mod tests {
         assert_eq!((run.done_pages(1020), run.of_window(20), run.is_in_pass()), (1020, 20, true));
         run.end_pass().unwrap();
         assert_eq!((run.is_by_asked(), run.is_in_pass(), run.unwritten_pages()), (false, false, None));
-        // It wrote once and never again.
+        // The workload wrote once and never again.
         let pages = DRY_PAGES - 1;
         run.add(pages, 0, false).unwrap();
         assert!(run.add(1, 0, true).is_ok(), "the trace may write in its next lines");
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_is_as_long_as_what_it_asks_for_on_the_clock_alone() {
+    fn length_of_a_read_only_run_is_its_requested_pages_in_timed_mode_only() {
         let mut timed = Reckoning::begin(1000, 1 << 20, true);
         timed.add(8 * (1 << 20) - 1, 0, false).unwrap();
         assert_eq!(timed.done_pages(1000), 1000);
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_through_a_trace_tells_whether_it_writes() {
+    fn trace_is_judged_by_whole_passes() {
         let [mut timed, mut counted] = [true, false].map(|timed| Reckoning::begin(0, 100, timed));
         timed.add(2 * DRY_PAGES, 0, true).unwrap();
         timed.end_pass().unwrap();

@@ -1,11 +1,11 @@
-//! The time series of a run: what happened from one look at the stack to the next.
+//! Time series of a run: differences between successive snapshots of the stack.
 
 use super::causes::Causes;
 use super::heat::Heat;
 use super::snapshot::Snapshot;
 use super::window::{Phase, Window};
 
-/// The windows that have ended, and the look at the stack with which the one in hand began.
+/// The windows that have ended, and the snapshot at the start of the current window.
 pub(crate) struct Series {
     pub windows: Vec<Window>,
     pub causes: Causes,
@@ -14,14 +14,14 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Of a stack that looks like this, of which no window has ended.
+    /// Returns an empty series; `start` is the snapshot at its beginning.
     pub fn begin(start: Snapshot) -> Self {
         let heat = Heat::of(start.nand().erase_counts.len());
         Series { windows: Vec::new(), causes: Causes::default(), heat, start }
     }
 
-    /// A window ends in which the host wrote `window_host_pages`, at least one, of `host_pages` since the drive was new, and the
-    /// next begins.
+    /// Ends the current window and begins the next. In the window the host wrote `window_host_pages`, at least one, out of
+    /// `host_pages` since the drive was new.
     pub fn end_window(
         &mut self,
         phase: Phase,
@@ -45,7 +45,7 @@ impl Series {
         window
     }
 
-    /// Write amplification of the windows of a phase.
+    /// Returns the write amplification of the windows of a phase.
     pub fn of_phase(&self, phase: Phase) -> Vec<f64> {
         let windows = self.windows.iter().filter(|window| window.phase == phase);
         windows.map(|window| window.write_amplification).collect()

@@ -1,21 +1,21 @@
-//! What is known of a stack at one moment.
+//! State of a stack at one moment.
 
 use crate::build::{Stack, Target};
 use std::collections::BTreeSet;
 use wearwell_engine::counters::{Counters, Operation};
 use wearwell_engine::layer::{LayerReport, NandReport, Payload, Reports};
 
-/// What a stack's layers reported at one moment.
+/// Reports of a stack's layers at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
-    /// What they reported.
+    /// Reports of the layers and of the flash.
     pub reports: Reports,
     host_pages: u64,
     mapped_share: f64,
 }
 
 impl Snapshot {
-    /// What they report now.
+    /// Takes a snapshot of the stack.
     pub fn take<P: Payload>(stack: &Stack<P>) -> Self {
         let mut snapshot = Snapshot { reports: stack.describe(), ..Snapshot::default() };
         let tenants = 0..stack.targets.len();
@@ -30,39 +30,39 @@ impl Snapshot {
         snapshot
     }
 
-    /// What came in from tenant `at`.
+    /// Returns the traffic received from tenant `at`.
     pub fn incoming<P>(&self, stack: &Stack<P>, at: usize) -> Counters {
         let Target { on, partition, .. } = stack.targets[at];
         let layer = &self.reports.layers[on];
         partition.map_or(layer.counters, |partition| layer.partitions[partition].incoming)
     }
 
-    /// The flash.
+    /// Returns the report of the flash.
     pub fn nand(&self) -> &NandReport {
         self.reports.nand.as_ref().expect("every stack stands on flash")
     }
 
-    /// Pages that all tenants wrote since the drive was new.
+    /// Returns the pages that all tenants wrote since the drive was new.
     pub fn host_pages(&self) -> u64 {
         self.host_pages
     }
 
-    /// Pages programmed since the drive was new.
+    /// Returns the pages programmed since the drive was new.
     pub fn programs(&self) -> u64 {
         self.nand().programs
     }
 
-    /// Blocks erased since then.
+    /// Returns the blocks erased since the drive was new.
     pub fn erases(&self) -> u64 {
         self.nand().erases
     }
 
-    /// Blocks that wore out since then.
+    /// Returns the blocks that wore out since the drive was new.
     pub fn worn_out_blocks(&self) -> u32 {
         self.nand().worn_out_blocks
     }
 
-    /// Share of the pages that hold data, on the layers that tenants write to.
+    /// Returns the fraction of pages that hold data, on the layers that tenants write to.
     pub fn mapped_share(&self) -> f64 {
         self.mapped_share
     }

@@ -1,13 +1,13 @@
-//! When a run is steady, and how sure its mean is.
+//! Steady-state test of a run, and confidence interval of its mean.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Batches into which the measured windows are gathered. Twenty is the usual compromise between
-/// independent batches and a usable number of them (Law and Kelton, Simulation Modeling and Analysis, 9.5.3).
+/// Number of batches into which the measured windows are grouped. Twenty is the usual compromise between independent
+/// batches and a usable number of them (Law and Kelton, Simulation Modeling and Analysis, 9.5.3).
 const BATCHES: usize = 20;
 
-/// Windows that a verdict on steadiness needs in the second half of the warm-up.
+/// Fewest windows in the second half of the warm-up for the steady-state test.
 const FEWEST_WINDOWS: usize = 10;
 
 /// The mean of a series with the half-width of its 95 % confidence interval.
@@ -17,16 +17,16 @@ pub struct Estimate {
     pub mean: f64,
     /// Half-width of the 95 % confidence interval by batch means; `None` with fewer than two batches.
     pub ci95_half_width: Option<f64>,
-    /// Batches it rests on.
+    /// Number of batches.
     pub batches: usize,
     /// Correlation of neighbouring batches; far from zero, the interval is too narrow.
     pub lag1_autocorrelation: Option<f64>,
 }
 
-/// Mean and confidence interval by batch means.
+/// Returns mean and confidence interval by batch means.
 ///
-/// Windows are gathered into at most twenty batches of equal length; windows that do not fill a batch are
-/// left out at the beginning, where what is left of the warm-up would be.
+/// Windows are grouped into at most twenty batches of equal length. Windows that do not fill a batch are dropped at the
+/// beginning, where remains of the warm-up would be.
 pub fn estimate(windows: &[f64]) -> Option<Estimate> {
     let length = windows.len().div_ceil(BATCHES).max(1);
     let means: Vec<f64> = windows.rchunks_exact(length).map(mean).collect();
@@ -42,7 +42,8 @@ pub fn estimate(windows: &[f64]) -> Option<Estimate> {
     Some(Estimate { mean: centre, ci95_half_width, batches: count, lag1_autocorrelation })
 }
 
-/// Half-width of the 95 % confidence interval of the mean of independent values, by Student's t; `None` of fewer than two.
+/// Returns the half-width of the 95 % confidence interval of the mean of independent values, by Student's t; `None` for
+/// fewer than two.
 pub fn ci95_half_width(values: &[f64]) -> Option<f64> {
     let count = values.len();
     (count >= 2).then(|| {
@@ -54,8 +55,8 @@ pub fn ci95_half_width(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// How much the least-squares line through `windows` changes from its first to its last point, as a share of
-/// their mean; `None` with too few windows to say.
+/// Returns the change of the least-squares line through `windows` from its first to its last point, as a fraction of their
+/// mean; `None` with too few windows.
 pub fn drift(windows: &[f64]) -> Option<f64> {
     if windows.len() < FEWEST_WINDOWS {
         return None;
@@ -70,22 +71,22 @@ pub fn drift(windows: &[f64]) -> Option<f64> {
     Some(covariance / variance * (windows.len() - 1) as f64 / centre)
 }
 
-/// Whether the warm-up has gone on long enough: the second half of `windows` drifts by at most `tolerance`.
+/// True if the warm-up is long enough: the second half of `windows` drifts by at most `tolerance`.
 ///
-/// Half of the whole history, not a fixed number of windows: a slow approach to the steady state, as when cold data
-/// turns over seldom, drifts little over any fixed stretch but not over half of its own length.
+/// Half of the whole history, not a fixed number of windows: a slow approach to the steady state, as with cold data that
+/// is rarely overwritten, drifts little over any fixed interval but not over half of its own length.
 pub fn is_steady(windows: &[f64], tolerance: f64) -> bool {
     drift(&windows[windows.len() / 2..]).is_some_and(|drift| drift.abs() <= tolerance)
 }
 
-/// Whether `values` lie within `tolerance` of each other, as a share of their mean.
+/// True if `values` lie within `tolerance` of each other, as a fraction of their mean.
 pub fn agree(values: &[f64], tolerance: f64) -> bool {
     let highest = values.iter().copied().fold(f64::MIN, f64::max);
     let lowest = values.iter().copied().fold(f64::MAX, f64::min);
     highest - lowest <= tolerance * mean(values)
 }
 
-/// The mean of one value or more.
+/// Returns the mean of one or more values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_covers_the_true_mean_as_often_as_it_says() {
+    fn confidence_interval_covers_the_true_mean_at_its_level() {
         let covers = |seed: &u64| {
             let estimate = estimate(&noise(100, *seed)).unwrap();
             (estimate.mean - 3.0).abs() <= estimate.ci95_half_width.unwrap()

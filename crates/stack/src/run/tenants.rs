@@ -1,4 +1,4 @@
-//! Who writes: each tenant with its source of operations, and whose turn it is.
+//! Tenants of a run: each with its source of operations, and the choice of the next tenant.
 
 use super::error::RunError;
 use super::parts::MakeWorkload;
@@ -11,49 +11,49 @@ use wearwell_base::seed::Seed;
 use wearwell_engine::layer::{LayerExt, Payload};
 use wearwell_workload::{ArrivalConfig, Arrivals};
 
-/// A tenant of a run; the only one where the scenario has `workload` or `trace`.
+/// A tenant of a run; the only tenant if the scenario has `workload` or `trace`.
 pub(crate) struct Tenant {
     pub source: Box<dyn Source>,
-    /// Pages of its own.
+    /// Pages of the tenant.
     pub logical_pages: u32,
-    /// What draws the random overwrites before its workload begins.
+    /// Seed of the random overwrites before its workload begins.
     pub overwrite: Seed,
-    /// What it sent into the stack since the drive was new.
+    /// Traffic that the tenant sent into the stack since the drive was new.
     pub sent: Traffic,
-    /// Pages written by then, when the workloads began.
+    /// Pages written by the tenant when the workloads began.
     begun_at: u64,
     rate: f64,
-    /// Added to the hints of its writes.
+    /// Number added to the hints of its writes.
     pub first_hint: u16,
 }
 
 impl Tenant {
-    /// Preconditioning is over.
+    /// Marks the end of preconditioning.
     pub fn begin(&mut self) {
         self.begun_at = self.sent.written;
     }
 
-    /// Whether the workload has written as many pages as its space has.
+    /// True if the workload has written as many pages as its space has.
     pub fn has_overwritten(&self) -> bool {
         self.sent.written - self.begun_at >= u64::from(self.logical_pages)
     }
 
-    /// Pages written by the workload over the rate.
+    /// Returns the pages written by the workload over the rate.
     fn served(&self) -> f64 {
         (self.sent.written - self.begun_at) as f64 / self.rate
     }
 }
 
-/// The tenant that is furthest behind its rate, the first of several.
+/// Returns the tenant that is furthest behind its rate; the first one of equals.
 ///
-/// It depends on what was written before and not on how that was cut into batches. Turns are of one request, so that
-/// no tenant is ever ahead of its rate by more than its longest request.
+/// The choice depends on the pages written so far and not on the boundaries of batches. A turn is one request, so no
+/// tenant gets ahead of its rate by more than its longest request.
 pub(super) fn next(tenants: &[Tenant]) -> usize {
     let served = tenants.iter().map(Tenant::served).enumerate();
     served.min_by(|(_, a), (_, b)| a.total_cmp(b)).expect("a run has a tenant").0
 }
 
-/// The tenants of a run, which tell what it wants to know; `own` makes the workload of the only one.
+/// Builds the tenants of a run with the information that it `wants`; `own` makes the workload of the only tenant.
 pub(crate) fn build<P: Payload>(
     scenario: &Scenario,
     stack: &Stack<P>,
@@ -81,13 +81,13 @@ pub(crate) fn build<P: Payload>(
     stack.targets.iter().enumerate().map(tenant).collect()
 }
 
-/// What draws the random overwrites of tenant `at` before its workload begins.
+/// Returns the seed of the random overwrites of tenant `at` before its workload begins.
 pub(super) fn overwrite_seed(scenario: &Scenario, at: usize) -> Seed {
     let seed = Seed(scenario.seed);
     scenario.tenant.get(at).map_or(seed, |tenant| seed.of(&component(tenant))).of("overwrite")
 }
 
-/// What tenant `at` writes into so many pages of so many bytes.
+/// Builds the source of tenant `at` for `logical_pages` pages of `page_bytes` bytes.
 pub(super) fn build_source(
     scenario: &Scenario,
     at: usize,
@@ -104,7 +104,7 @@ pub(super) fn build_source(
             Box::new(workload.build(logical_pages, seed).map_err(|error| error.within(&key))?)
         }
         (None, None, Some(trace)) => {
-            // Generated contents stand for those of the trace.
+            // Generated contents replace those of the trace.
             let wants = Wants { contents: wants.contents && content.is_none(), ..wants.clone() };
             Box::new(TraceReplay::new(trace, logical_pages, page_bytes, &wants)?)
         }

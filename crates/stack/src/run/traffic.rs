@@ -1,12 +1,12 @@
-//! What was sent from one layer to another.
+//! Traffic from one layer to another.
 
-/// What was sent, in pages.
+/// Pages sent from one layer to another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traffic {
-    /// Written.
+    /// Pages written.
     pub written: u64,
-    /// Read.
+    /// Pages read.
     pub read: u64,
-    /// Trimmed.
+    /// Pages trimmed.
     pub trimmed: u64,
 }

@@ -1,4 +1,4 @@
-//! A run that is looked at page by page: request after request, for as long as somebody looks.
+//! A run that is observed page by page, request after request, until the observer stops it.
 
 use super::apply::apply;
 use super::error::RunError;
@@ -15,26 +15,26 @@ use wearwell_base::config::ConfigError;
 use wearwell_engine::layer::{LayerError, Reports, Seen, Watch};
 use wearwell_workload::PageBatch;
 
-/// Looks at a run page by page.
+/// Observer of a run, page by page.
 pub trait Looker {
-    /// What will be run, before it is built; an error refuses it.
+    /// Receives the resolved scenario before it is built; an error refuses it.
     fn begin(&mut self, resolved: &ResolvedScenario) -> Result<(), ConfigError>;
 
-    /// What a request (of the fill: a batch of them) led to on the media, each under the number of its layer in
-    /// [`ResolvedScenario::tree`]; whether to go on.
+    /// Receives the effects of a request (during the fill: of a batch of them) on the media, each with the number of its layer
+    /// in [`ResolvedScenario::tree`]; returns whether to continue.
     fn look(&mut self, phase: Phase, seen: Vec<(usize, Seen)>) -> ControlFlow<()>;
 }
 
-/// What there is to say of a run when nobody looks any longer.
+/// Outcome of an observed run.
 #[derive(Debug)]
 pub struct Watched {
-    /// What each layer and the flash counted since the drive was new.
+    /// Counts of each layer and of the flash since the drive was new.
     pub reports: Reports,
-    /// Why the drive died, if it did.
+    /// Reason why the drive reached its end of life, if it did.
     pub end_of_life: Option<LayerError>,
 }
 
-/// Drives the stack.
+/// Executes the observed run.
 pub(crate) struct Walk<'a, P> {
     pub stack: Stack<P>,
     pub tenants: Vec<Tenant>,
@@ -43,7 +43,7 @@ pub(crate) struct Walk<'a, P> {
     pub batch: PageBatch,
 }
 
-/// Nobody looks any longer, or nothing more can be written.
+/// Reason to stop: the observer has enough, or nothing more can be written.
 enum Over {
     Enough,
     EndOfLife(LayerError),
@@ -57,7 +57,7 @@ impl From<SourceError> for Over {
 }
 
 impl<P: RunPayload> Walk<'_, P> {
-    /// Fills, overwrites and then lets the workloads write, until nobody looks any longer.
+    /// Fills, overwrites and then runs the workloads, until the observer stops.
     pub fn run(mut self, scenario: &Scenario) -> Result<Watched, RunError> {
         let end_of_life = match self.go(scenario) {
             Over::Enough => None,
@@ -108,7 +108,8 @@ impl<P: RunPayload> Walk<'_, P> {
         }
     }
 
-    /// Applies the batch in hand for tenant `at`, which dresses it if it did not come from its source, and shows what was seen.
+    /// Applies the current batch for tenant `at` and reports its effects to the observer. With `dress`, the tenant's source
+    /// first adds contents to a batch of another source.
     fn apply(&mut self, at: usize, phase: Phase, dress: bool) -> Result<(), Over> {
         let Tenant { source, sent, first_hint, .. } = &mut self.tenants[at];
         if dress {

@@ -1,14 +1,14 @@
-//! What happens on a drive before anything counts, and how long is measured.
+//! Preconditioning of a drive, and the length of warm-up and measurement.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wearwell_base::config::ConfigError;
 
-/// What is written before anything counts.
+/// Preconditioning: pages written before the workload begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Precondition {
-    /// How the logical space is filled first.
+    /// Initial fill of the logical space.
     #[serde(default)]
     pub fill: Fill,
     /// Uniformly random page writes after the fill, in multiples of the logical capacity.
@@ -22,45 +22,45 @@ impl Default for Precondition {
     }
 }
 
-/// How the logical space is filled first.
+/// Initial fill of the logical space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
     /// Every page once, in order.
     #[default]
     Sequential,
-    /// Not at all: the drive is fresh, as after a secure erase or a full TRIM.
+    /// No fill: the drive is fresh, as after a secure erase or a full TRIM.
     None,
 }
 
-/// How long to warm up and to measure. Times are in drive writes: multiples of the logical capacity, written by the host.
+/// Length of warm-up and measurement. Times are in drive writes: multiples of the logical capacity, written by the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// Drive writes before measuring, rounded up to whole windows; left out, the run warms up until it is steady. For a trace,
-    /// to whole passes.
+    /// Drive writes before measuring, rounded up to whole windows; for a trace, to whole passes. If not given, the run warms
+    /// up until it is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<f64>,
-    /// Drive writes after which an unsteady run is measured all the same, with a warning.
+    /// Limit of the warm-up, in drive writes: a run that is still unsteady is then measured anyway, with a warning.
     #[serde(default = "default_max_warm_up")]
     pub max_warm_up: f64,
-    /// Steady means: over the second half of the warm-up so far, the fitted line of write amplification
-    /// changes by at most this share; for a trace, its last three passes differ by at most this share.
+    /// Tolerance of the steady-state test. A run is steady if the fitted line of write amplification changes by at most this
+    /// fraction over the second half of the warm-up so far; a trace, if its last three passes differ by at most this fraction.
     #[serde(default = "default_tolerance")]
     pub tolerance: f64,
     /// Drive writes to measure, rounded up to whole windows; for a trace, to whole passes as well.
     #[serde(default = "default_drive_writes")]
     pub drive_writes: f64,
-    /// Traces only: whole passes to measure, at least; 1 unless given.
+    /// Traces only: minimum number of whole passes to measure; default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<u32>,
-    /// Drive writes in one window of the time series. A window ends early where a pass through a trace does.
+    /// Drive writes in one window of the time series. A window ends early at the end of a pass through a trace.
     #[serde(default = "default_window")]
     pub window: f64,
-    /// Run until this many blocks have worn out, and report the life that was measured. Needs `device.wears_out`.
+    /// Run until this many blocks have worn out, and report the measured life. Needs `device.wears_out`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_worn_out_blocks: Option<u32>,
-    /// Years over which drive writes per day are stated.
+    /// Years of warranty, over which drive writes per day are stated.
     #[serde(default = "default_warranty_years")]
     pub warranty_years: f64,
 }
@@ -96,7 +96,7 @@ impl Default for Measure {
     }
 }
 
-/// Refuses lengths that no run has. `wears_out`: whether blocks go bad once they reach their endurance.
+/// Refuses impossible lengths. `wears_out` is true if blocks go bad when they reach their endurance.
 pub(crate) fn check(
     measure: &Measure,
     precondition: &Precondition,
@@ -138,8 +138,8 @@ pub(crate) fn check(
 /// Page writes of the longest run: ten million a second for three years.
 const MOST_PAGES: f64 = 1e15;
 
-/// Refuses what a drive that shows so many pages cannot be measured over: a phase that no one lives to see the end of, windows
-/// of less than a page.
+/// Refuses lengths that do not suit a drive with `logical_pages` pages: phases longer than any feasible run, and windows of
+/// less than a page.
 pub(crate) fn check_pages(
     measure: &Measure,
     precondition: &Precondition,
@@ -148,7 +148,7 @@ pub(crate) fn check_pages(
     let lengths = [
         ("precondition.random_overwrites", precondition.random_overwrites),
         ("measure.warm_up", measure.warm_up.unwrap_or(0.0)),
-        // Where blocks wear out, it is their end that is waited for.
+        // With `until_worn_out_blocks`, the run ends with the wear of the blocks, not after `drive_writes`.
         ("measure.drive_writes", measure.until_worn_out_blocks.map_or(measure.drive_writes, |_| 0.0)),
         ("measure.window", measure.window),
     ];

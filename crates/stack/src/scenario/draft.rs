@@ -1,6 +1,6 @@
-//! Scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a [`Scenario`].
+//! Drafts of scenarios before they are checked: read from TOML or JSON, changed key by key, then turned into a [`Scenario`].
 //!
-//! Every error names the key, and the place in the file where the file is to blame.
+//! Every error names the key, and the position in the file if the file contains the error.
 
 use super::key::{Key, Segment};
 use super::short_forms::{self, ShortForm};
@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::Path;
 use wearwell_base::config::ConfigError;
 
-/// Keys that say the same thing: giving one by hand drops what a file says with another.
+/// Groups of keys that express the same setting: setting one by hand removes the others that a file gives.
 const RIVALS: &[&[&str]] = &[
     &["device.spare_factor", "device.over_provisioning", "device.alpha", "device.load"],
     &["device.raw_capacity", "device.blocks_per_plane"],
@@ -26,23 +26,23 @@ const RIVALS: &[&[&str]] = &[
     WRITERS,
 ];
 
-/// What writes: one of these.
+/// Keys of writers, of which a scenario has one.
 const WRITERS: &[&str] = &["workload", "trace", "tenant"];
 
-/// The same inside of an entry of a list: the list, and the keys of its entries.
+/// Groups of exclusive keys inside entries of a list: the list, and the keys of its entries.
 const RIVALS_IN: &[(&str, &[&str])] =
     &[("tenant", &["workload", "trace"]), ("log", &["free_blocks_low", "free_share_low"])];
 
-/// A scenario as it was written, with what was changed since.
+/// A scenario as it was written, with the changes made since.
 #[derive(Clone, Debug)]
 pub struct Draft {
     value: Value,
     source: Option<Source>,
-    /// Keys that were set by hand.
+    /// Keys that were changed by hand.
     changed: Vec<Key>,
 }
 
-/// The text a draft was read from.
+/// The text that a draft was read from.
 #[derive(Clone, Debug)]
 struct Source {
     name: String,
@@ -50,8 +50,8 @@ struct Source {
     spans: Spans,
 }
 
-/// Makes the scenario of a result mean what it meant when that was written: a result names every choice, so that one which it does not
-/// name did not exist, and was made for everybody.
+/// Gives the scenario of an old result the meaning that it had when the result was written. A result names every choice, so a choice
+/// that is not named did not exist then, and every run behaved alike.
 fn as_it_was(scenario: &mut Value) {
     if let Some(timing) = scenario.get_mut("timing").and_then(Value::as_object_mut) {
         timing.entry("striping").or_insert("block".into());
@@ -60,16 +60,16 @@ fn as_it_was(scenario: &mut Value) {
     }
 }
 
-/// What is wrong with a scenario, and where.
+/// An error in a scenario, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftError {
-    /// The file and, where it is known, the line and the column in it, counted from 1.
+    /// The file with, if known, the line and the column of the error, counted from 1.
     pub place: Option<(String, Option<(usize, usize)>)>,
     /// The key.
     pub key: Option<String>,
-    /// What is wrong and what is allowed.
+    /// Description of the error, and the allowed values.
     pub problem: String,
-    /// The line in question with a mark under the place.
+    /// The line with the error, with a mark under the position.
     pub excerpt: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for DraftError {
 impl std::error::Error for DraftError {}
 
 impl Draft {
-    /// From the text of a TOML file; `name` is what errors call it.
+    /// Reads a draft from the text of a TOML file; errors refer to the file as `name`.
     pub fn from_toml(text: &str, name: &str) -> Result<Self, DraftError> {
         let mut source = Source { name: name.into(), text: text.into(), spans: Spans::default() };
         match toml_value::parse(text) {
@@ -102,7 +102,7 @@ impl Draft {
         }
     }
 
-    /// From the text of a JSON file: a scenario, or a result, whose scenario it then is.
+    /// Reads a draft from the text of a JSON file: a scenario, or a result that contains a scenario.
     pub fn from_json(text: &str, name: &str) -> Result<Self, DraftError> {
         let source = Source { name: name.into(), text: text.into(), spans: Spans::default() };
         let mut value: Value = serde_json::from_str(text).map_err(|error| {
@@ -116,9 +116,9 @@ impl Draft {
         Ok(Draft { value, source: Some(source), changed: Vec::new() })
     }
 
-    /// From a file: JSON (a scenario or a result) if its name ends so, else TOML.
+    /// Reads a draft from a file: as JSON (a scenario or a result) if its name ends so, otherwise as TOML.
     ///
-    /// The path of a trace counts from the file's directory.
+    /// The path of a trace is relative to the file's directory.
     pub fn from_file(path: &Path) -> Result<Self, DraftError> {
         let name = path.display().to_string();
         let text = read_text(path).map_err(|error| DraftError {
@@ -140,25 +140,25 @@ impl Draft {
         Ok(draft)
     }
 
-    /// From values, as a program builds them.
+    /// Makes a draft of values that a program built.
     pub fn from_value(value: Value) -> Self {
         Draft { value, source: None, changed: Vec::new() }
     }
 
-    /// The values as they stand.
+    /// Returns the current values.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The value of `key`, if there is one.
+    /// Returns the value of `key`, if it is set.
     pub fn get(&self, key: &str) -> Option<&Value> {
         Key::parse(key).ok()?.segments.iter().try_fold(&self.value, |value, segment| segment.of(value))
     }
 
     /// Sets `key`, a path such as `ftl.victim.choices` or `log[0].segment_size`.
     ///
-    /// Of keys that say the same thing, such as the measures of spare space, what the file gives is dropped. Where
-    /// one kind of policy or workload replaces another, the settings of the former go with it.
+    /// Removes keys of the file that express the same setting, such as another measure of spare space. If one kind of policy or
+    /// workload replaces another, the settings of the replaced kind are removed too.
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), DraftError> {
         let key = Key::parse(key).map_err(|problem| by_hand(key, problem))?;
         self.drop_rivals(&key);
@@ -182,11 +182,11 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes over what `fitted`, the same scenario, found of a drive that fits its traces, so that what follows need not read
-    /// them for it.
+    /// Takes over from `fitted`, the same scenario, the size of a drive that fits its traces, so that later steps need not read the
+    /// traces for it.
     ///
     /// # Errors
-    /// None, where it is the same scenario.
+    /// None, if `fitted` is the same scenario.
     pub fn keep_fit(&mut self, fitted: &Scenario) -> Result<(), DraftError> {
         self.set("device.fit", json!(fitted.device.fit))?;
         self.set("device.capacity", json!(fitted.device.capacity))?;
@@ -201,7 +201,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Removes `key`, so that its default holds.
+    /// Removes `key`, so that its default applies.
     pub fn unset(&mut self, key: &str) -> Result<(), DraftError> {
         let parsed = Key::parse(key).map_err(|problem| by_hand(key, problem))?;
         if self.remove(&parsed).is_none() {
@@ -245,7 +245,7 @@ impl Draft {
         }
     }
 
-    /// The scenario's name says what writes, which `replaced` did and does no more.
+    /// Removes the scenario's name if it describes the writer `replaced`, which no longer exists.
     fn forget_name(&mut self, replaced: &Key) {
         let name = known("name");
         if WRITERS.contains(&replaced.text.as_str()) && !self.changed.iter().any(|key| key.is_within(&name)) {
@@ -263,7 +263,7 @@ impl Draft {
         }
     }
 
-    /// The scenario, if the keys and the types of their values are right, with the path of its trace made absolute.
+    /// Returns the scenario with absolute paths of its traces, if all keys and the types of their values are valid.
     pub fn scenario(&self) -> Result<Scenario, DraftError> {
         if !self.value.is_object() {
             return Err(self.at(None, "a scenario is a table of settings".into()));
@@ -274,14 +274,14 @@ impl Draft {
         })?;
         let tenants = scenario.tenant.iter_mut().filter_map(|tenant| tenant.trace.as_mut());
         for trace in scenario.trace.iter_mut().chain(tenants) {
-            // A result has to be repeatable from any directory.
+            // A result must be repeatable from any directory.
             let absolute = trace.path.canonicalize().or_else(|_| std::path::absolute(&trace.path));
             trace.path = absolute.unwrap_or_else(|_| std::mem::take(&mut trace.path));
         }
         Ok(scenario)
     }
 
-    /// A setting that turned out to be unusable later on, with its place in the file.
+    /// Adds the position in the file to an error about a setting that was found later.
     pub fn explain(&self, error: &ConfigError) -> DraftError {
         self.at(Some(&error.key), error.problem.clone())
     }
@@ -312,7 +312,7 @@ fn named(tag: &str, name: String) -> Value {
     Value::Object(Map::from_iter([(tag.to_owned(), Value::String(name))]))
 }
 
-/// Turns the value at `path`, if it is a name that stands for a table, into the table.
+/// Replaces the value at `path` by a table, if the value is a name that stands for a table.
 fn widen(value: &mut Value, path: &[Segment]) {
     let Value::String(name) = value else { return };
     if let Some(ShortForm { tag, .. }) = short_forms::at(path) {
@@ -327,7 +327,7 @@ impl Source {
         DraftError { place: Some((self.name.clone(), position)), key, problem, excerpt }
     }
 
-    /// Line and column, counted from 1, columns in characters.
+    /// Returns line and column, counted from 1; columns count characters.
     fn position(&self, byte: usize) -> (usize, usize) {
         let before = &self.text[..floor_boundary(&self.text, byte)];
         let line = before.matches('\n').count() + 1;
@@ -335,14 +335,14 @@ impl Source {
         (line, column)
     }
 
-    /// The line with a mark below what is meant; of a long line, what stands around it.
+    /// Returns the line with a mark below the error; a long line is cut to the surroundings of the error.
     fn excerpt(&self, span: Range<usize>, (line, column): (usize, usize)) -> String {
         const LONGEST: usize = 200;
         const BEFORE: usize = 60;
         let text = self.text.lines().nth(line - 1).unwrap_or_default();
         let is_long = text.chars().nth(LONGEST).is_some();
         let skipped = if is_long { (column - 1).saturating_sub(BEFORE) } else { 0 };
-        // What a terminal would take for more than a character is shown as none.
+        // Control characters, which a terminal might interpret, are replaced by a placeholder.
         let shown = text.chars().skip(skipped).take(LONGEST);
         let shown: String =
             shown.map(|of| if of.is_control() && of != '\t' { '\u{fffd}' } else { of }).collect();
@@ -355,7 +355,8 @@ impl Source {
     }
 }
 
-/// The whole text of a file. A device may have no end, so of what is no file it is so much that no scenario is longer.
+/// Reads the whole text of a file. A device may be endless, so anything but a regular file is read up to a limit longer than any
+/// scenario.
 fn read_text(path: &Path) -> std::io::Result<String> {
     const MOST_BYTES: u64 = 64 << 20;
     let file = File::open(path)?;
@@ -373,7 +374,7 @@ fn floor_boundary(text: &str, byte: usize) -> usize {
     (0..=byte.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// A value as it is written on a command line: TOML, or a bare word as text (`greedy`, `8 GiB`).
+/// Parses a value from a command line: TOML, or a bare word as text (`greedy`, `8 GiB`).
 pub fn parse_value(text: &str) -> Result<Value, String> {
     match toml_value::parse(&format!("value = {text}")) {
         Ok((Value::Object(table), _)) if table.len() == 1 => Ok(table.into_iter().next().expect("one").1),

@@ -1,4 +1,4 @@
-//! The log-structured store that the host writes to, with what a model of its cleaning has to know.
+//! The log-structured store that the host writes to, with the parameters that a model of its cleaning needs.
 
 use super::resolve::ResolvedScenario;
 use super::writers;
@@ -6,30 +6,30 @@ use crate::layers::{FEATURES, Features, FtlKind, Kinds, LayerKind, StoreKeys};
 use wearwell_engine::dedup::DedupConfig;
 use wearwell_workload::{ContentConfig, WorkloadConfig};
 
-/// A log-structured store that one workload, and nothing else, writes to.
+/// A log-structured store that a single workload writes to.
 #[derive(Clone, Copy, Debug)]
 pub struct HostStore<'a> {
     /// The layer's name in results.
     pub layer: &'a str,
-    /// Its settings, every default filled in.
+    /// Settings of the store, with every default filled in.
     pub keys: &'a StoreKeys,
-    /// Its blocks (segments), those left out that are bad from the start.
+    /// Blocks (segments) of the store, without those that are bad from the start.
     pub blocks: u32,
     /// Pages of a block (segment).
     pub pages_per_block: u32,
-    /// Pages that it shows to the workload.
+    /// Pages that the store shows to the workload.
     pub logical_pages: u32,
-    /// What writes to it.
+    /// The workload that writes to the store.
     pub workload: &'a WorkloadConfig,
-    /// How pages that hold the same are stored once, in the FTL alone.
+    /// Deduplication, which only the FTL has.
     pub dedup: Option<&'a DedupConfig>,
-    /// What written pages hold, if the scenario says so.
+    /// Contents of written pages, if the scenario configures them.
     pub content: Option<&'a ContentConfig>,
     features: &'a Features,
 }
 
 impl HostStore<'_> {
-    /// What is asked of the store beyond the features that `known` names: how a scenario asks for the first of it.
+    /// Returns the first feature of the store that `known` does not contain, as the scenario would name it.
     pub fn unknown_feature(&self, known: &[&str]) -> Option<&'static str> {
         let unknown = FEATURES.iter().filter(|feature| !known.contains(&feature.name));
         unknown.into_iter().find(|feature| self.features.has(feature.name)).map(|feature| feature.help)
@@ -37,10 +37,10 @@ impl HostStore<'_> {
 }
 
 impl ResolvedScenario {
-    /// The store that the workload writes to, whatever lies below it; else why there is none.
+    /// Returns the store that the workload writes to, whatever lies below it; otherwise the reason why there is none.
     ///
     /// # Errors
-    /// What writes, if it is no single workload; or what it writes to, if it is no log-structured store.
+    /// The writer, if it is not a single workload; or the layer, if it is not a log-structured store.
     pub fn host_store(&self) -> Result<HostStore<'_>, String> {
         let [writer] = &self.tree.tenants[..] else {
             return Err(if self.scenario.top.is_some() {

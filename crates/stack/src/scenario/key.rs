@@ -5,23 +5,23 @@ use serde_json::{Map, Value};
 /// A parsed path.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// As it was written.
+    /// The path as it was written.
     pub text: String,
-    /// Its steps, at least one.
+    /// Steps of the path, at least one.
     pub segments: Vec<Segment>,
 }
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Into a table.
+    /// Key of a table.
     Name(String),
-    /// Into a list.
+    /// Index into a list.
     Index(usize),
 }
 
 impl Key {
-    /// Parses `a.b[0].c`; `a.b.0.c` is the same.
+    /// Parses `a.b[0].c`; `a.b.0.c` is equivalent.
     pub fn parse(text: &str) -> Result<Key, String> {
         let dotted = text.replace('[', ".").replace(']', "");
         let segments: Vec<Segment> = dotted.split('.').map(Segment::parse).collect();
@@ -31,17 +31,17 @@ impl Key {
         Ok(Key { text: text.into(), segments })
     }
 
-    /// Whether this is `other` or a key inside it.
+    /// True if this key is `other` or a key inside it.
     pub fn is_within(&self, other: &Key) -> bool {
         self.segments.starts_with(&other.segments)
     }
 
-    /// Whether the last step is the name `last`.
+    /// True if the last step is the name `last`.
     pub fn ends_with(&self, last: &str) -> bool {
         matches!(self.segments.last(), Some(Segment::Name(name)) if name == last)
     }
 
-    /// The key of the table or list that holds this one.
+    /// Returns the key of the table or list that holds this key.
     pub fn parent(&self) -> Option<Key> {
         let (_, parents) = self.segments.split_last()?;
         let text = self.text.trim_end_matches(|c| c != '.' && c != '[');
@@ -55,7 +55,7 @@ impl Segment {
         text.parse().map_or_else(|_| Segment::Name(text.trim().into()), Segment::Index)
     }
 
-    /// What it leads to.
+    /// Returns the value that this step leads to.
     pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match self {
             Segment::Name(name) => value.get(name),
@@ -63,7 +63,7 @@ impl Segment {
         }
     }
 
-    /// What it leads to, to be changed.
+    /// Returns the value that this step leads to, for changing it.
     pub fn of_mut<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
         match self {
             Segment::Name(name) => value.get_mut(name),
@@ -71,7 +71,7 @@ impl Segment {
         }
     }
 
-    /// What it leads to, made where a table does not have it yet.
+    /// Returns the value that this step leads to, adding it to a table that lacks it.
     pub fn enter<'a>(&self, value: &'a mut Value) -> Result<&'a mut Value, String> {
         if value.is_null() {
             *value = Value::Object(Map::new());

@@ -1,4 +1,4 @@
-//! What is to be built and done, as a person writes it, and the same with nothing left open.
+//! Configuration of a run as the user writes it, and resolved with every default filled in.
 
 pub(crate) mod course;
 pub mod draft;

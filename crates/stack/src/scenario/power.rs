@@ -1,4 +1,4 @@
-//! Power cuts of a run, as a person writes them.
+//! Configuration of power cuts.
 
 use super::timing::TimingConfig;
 use crate::device::FlashTimes;
@@ -11,44 +11,44 @@ use wearwell_engine::ftl::{CutSettings, Cuts, parse_cuts};
 use wearwell_engine::nand::Preset;
 use wearwell_engine::timing::SPARES_PER_PAGE;
 
-/// Power cuts: how the FTL comes back from them, and how long that takes. Only FTLs that recover from their flash can be cut.
+/// Power cuts: recovery of the FTL, and its duration. Only FTLs that recover from their flash can be cut.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerConfig {
-    /// Whether power is cut when the run is over and the FTL is put together again from its flash.
+    /// True to cut the power at the end of the run and recover the FTL from its flash.
     pub at_end: bool,
-    /// Power is cut after each so many operations (programs of pages and erases of blocks) while measuring. After each cut what
-    /// was acknowledged is read back; one of `every`, `random` and `at_operation`.
+    /// Power is cut each time this many operations (programs of pages and erases of blocks) have run while measuring. After each
+    /// cut all acknowledged data is read back. Give one of `every`, `random` and `at_operation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub every: Option<u64>,
-    /// Power is cut at so many operations at most, drawn from as many as the host writes pages while measuring.
+    /// Maximum number of power cuts at random operations. Their positions are drawn from a range as long as the number of host
+    /// pages written while measuring.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub random: Option<u64>,
-    /// Power is cut at these operations, counted since the drive was new, with a comma between them: `"4711"` before the operation
-    /// of that number, counted from 0, `"4711t"` in the middle of it.
+    /// Operations at which power is cut, counted from 0 since the drive was new, separated by commas: `"4711"` cuts before
+    /// operation 4711, `"4711t"` in the middle of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_operation: Option<String>,
-    /// Probability that a recovery is cut, too, 0 to below 1.
+    /// Probability that a recovery is itself cut, 0 to below 1.
     pub recovery_cut_probability: f64,
-    /// Probability that power is cut again within 64 operations after a recovery, and nothing is read back in between, 0 to
-    /// below 1.
+    /// Probability that power is cut again within 64 operations after a recovery, with nothing read back in between, 0 to below 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut_again_probability: f64,
-    /// Microseconds to read a page; from `timing` or the preset unless given, else 100.
+    /// Microseconds to read a page; default from `timing` or the preset, else 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_us: Option<f64>,
-    /// Microseconds to program a page; from `timing` or the preset unless given, else 1000.
+    /// Microseconds to program a page; default from `timing` or the preset, else 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_us: Option<f64>,
-    /// Milliseconds without power at each cut of a timed run; 0 unless given.
+    /// Milliseconds without power at each cut of a timed run; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub off_ms: Option<f64>,
-    /// Microseconds to read a spare area; from `timing` unless given, else 1/32 of `read_us`.
+    /// Microseconds to read a spare area; default from `timing`, else 1/32 of `read_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_read_us: Option<f64>,
-    /// Microseconds to erase a block; from `timing` or the preset unless given, else 3000.
+    /// Microseconds to erase a block; default from `timing` or the preset, else 3000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erase_us: Option<f64>,
 }
@@ -57,20 +57,20 @@ fn is_zero(probability: &f64) -> bool {
     *probability == 0.0
 }
 
-/// Read, program and erase time of the drive in the paper of GeckoFTL, microseconds.
+/// Read, program and erase time of the drive in the GeckoFTL paper, microseconds.
 const PAPER_US: [f64; 3] = [100.0, 1000.0, 3000.0];
 
-/// Longest time without power: an hour.
+/// Longest time without power, one hour.
 const LONGEST_OFF_MS: f64 = 3.6e6;
 
-/// Most cuts at random operations: each is followed by a recovery.
+/// Maximum number of cuts at random operations; each is followed by a recovery.
 const MOST_CUTS: u64 = 10_000_000;
 
-/// Longest time of an operation: a second.
+/// Longest time of an operation, one second.
 const LONGEST_US: f64 = 1e6;
 
 impl PowerConfig {
-    /// Where power is cut in the middle of the FTL's work, if it is; errors name the key.
+    /// Returns the points of power cuts in the middle of the FTL's work, if any are configured; errors name the key.
     fn cuts(&self) -> Result<Option<Cuts>, ConfigError> {
         let given = [
             ("every", self.every.is_some()),
@@ -108,7 +108,7 @@ impl PowerConfig {
         }
     }
 
-    /// How the power will be cut; `seed` is the scenario's own.
+    /// Returns the plan of power cuts; `seed` is the scenario's own.
     pub(crate) fn plan(&self, seed: Seed) -> Result<PowerPlan, ConfigError> {
         let settings = |cuts| CutSettings {
             cuts,
@@ -119,7 +119,7 @@ impl PowerConfig {
         Ok(self.cuts()?.map_or(PowerPlan::AtEnd, |cuts| PowerPlan::AtWork(settings(cuts))))
     }
 
-    /// How long power is away at each cut, nanoseconds; `timed`: whether there is a clock. Errors name the key.
+    /// Returns the time without power at each cut, nanoseconds. `timed` is true if the run has a clock. Errors name the key.
     pub(crate) fn off_ns(&mut self, timed: bool) -> Result<u64, ConfigError> {
         let wrong = |problem: String| Err(ConfigError::new("power.off_ms", problem));
         if !timed || self.cuts()?.is_none() {
@@ -137,7 +137,7 @@ impl PowerConfig {
         Ok((off_ms * 1e6).round() as u64)
     }
 
-    /// Fills in how long flash takes, after that of the run's timing.
+    /// Fills in the times of flash operations, by default from the timing of the run.
     pub(crate) fn times(
         &mut self,
         preset: Option<&Preset>,

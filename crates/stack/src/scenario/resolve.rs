@@ -1,4 +1,4 @@
-//! From a scenario to one with nothing left open, which can be built.
+//! Resolves a scenario: every default filled in and checked, ready to be built.
 
 use super::power::PowerConfig;
 use super::timing::{ArrivalTimes, Sources, TimingConfig};
@@ -17,64 +17,64 @@ use wearwell_engine::nand::Preset;
 use wearwell_engine::timing::{FlashTiming, HostTiming};
 use wearwell_workload::WorkloadConfig;
 
-/// What the calling program brings, as far as it matters to what can be built.
+/// Parts supplied by the calling program, as far as they affect what can be built.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Caller {
-    /// Whether pages hold something.
+    /// True if pages hold data.
     pub holds_data: bool,
-    /// Whether it has a victim policy of its own for the FTL.
+    /// True if the caller supplies a victim policy for the FTL.
     pub own_victim: bool,
-    /// Streams of its own placement for the FTL, if it has one.
+    /// Number of streams of the placement that the caller supplies for the FTL, if any.
     pub own_streams: Option<u8>,
-    /// Whether it can write a zoned drive as that has to be written.
+    /// True if the caller obeys the write rules of a zoned drive.
     pub knows_zones: bool,
 }
 
-/// A scenario with nothing left open.
+/// A scenario with every default filled in.
 #[derive(Clone, Debug)]
 pub struct ResolvedScenario {
-    /// The scenario with every default filled in, as a result has it.
+    /// The scenario with every default filled in, as results contain it.
     pub scenario: Scenario,
     /// The drive.
     pub device: ResolvedDevice,
-    /// What stands on what.
+    /// Tree of layers and tenants.
     pub tree: Tree,
     /// The FTL.
     pub(crate) ftl: LayerPlan<ResolvedFtl>,
-    /// The layers on it, in the order of the scenario.
+    /// The layers above the FTL, in the order of the scenario.
     pub(crate) layers: Vec<LayerPlan<ResolvedLayer>>,
-    /// How long everything takes, in timed mode.
+    /// Times of all operations, in timed mode.
     pub(crate) timing: Option<ResolvedTiming>,
-    /// How the drive's power will be cut.
+    /// Plan of the drive's power cuts.
     pub(crate) power: PowerPlan,
-    /// How long flash takes in recoveries, where the scenario has power cuts.
+    /// Times of flash operations in recoveries, if the scenario has power cuts.
     pub(crate) times: Option<FlashTimes>,
 }
 
-/// A layer whose policies have to know what its only user will write.
+/// A layer whose policies need to know the future writes of its only user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
-    /// Host writes that they have to see ahead.
+    /// Number of future host writes that the policies need.
     pub reach: u64,
     /// Pages of the layer.
     pub pages: u32,
-    /// The number of the tenant that writes to it.
+    /// Number of the tenant that writes to the layer.
     pub tenant: usize,
 }
 
-/// How long everything takes.
+/// Times of all operations in timed mode.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedTiming {
     pub flash: FlashTiming,
     pub host: HostTiming,
-    /// What arrival times are made of; `None` where none are wanted.
+    /// Source of arrival times; `None` if the run does not need any.
     pub arrivals: Option<ArrivalTimes>,
 }
 
-/// Fills in every default of `scenario` and works out all that follows from it.
+/// Fills in every default of `scenario` and computes everything that follows from it.
 ///
 /// # Errors
-/// A setting that cannot be, or that does not go with another.
+/// A setting that is not possible, or that conflicts with another.
 pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenario, ConfigError> {
     course::check(&scenario.measure, &scenario.precondition, scenario.device.wears_out)?;
     let zone_blocks = scenario.ftl.kind.zone_blocks();
@@ -107,38 +107,38 @@ pub fn resolve(mut scenario: Scenario, caller: Caller) -> Result<ResolvedScenari
 }
 
 impl ResolvedScenario {
-    /// What a run of `scenario` by itself would build.
+    /// Resolves `scenario` as a run without parts of the caller would.
     ///
     /// # Errors
-    /// As [`resolve`]; and a scenario in which nobody writes, or two where one should.
+    /// As [`resolve`]; also a scenario without a writer, or with two writers instead of one.
     pub fn of(scenario: Scenario) -> Result<Self, ConfigError> {
         writers::check(&scenario)?;
         let caller = Caller { holds_data: scenario.holds_content(), ..Caller::default() };
         resolve(scenario, caller)
     }
 
-    /// What has to be known beforehand; `None` where all layers do without.
+    /// Returns the layer that needs foreknowledge, if any.
     pub(crate) fn looks_ahead(&self) -> Option<Ahead> {
         let plans = self.layers.iter().map(|plan| (plan.reach, plan.logical_pages));
         let all = plans.chain([(self.ftl.reach, self.ftl.logical_pages)]);
         all.zip(&self.tree.layers).find_map(|((reach, pages), layer)| match layer.users[..] {
             [User::Tenant(tenant)] => Some(Ahead { reach: reach?, pages, tenant }),
-            // Refused, or nothing is asked for.
+            // Other users are refused, or the layer needs no foreknowledge.
             _ => None,
         })
     }
 
-    /// What the theory knows of the FTL.
+    /// Returns the theoretical model of the FTL, if it has one.
     pub(crate) fn model(&self) -> Option<&FtlModel> {
         self.ftl.model.as_ref()
     }
 
-    /// The seed of layer `at`.
+    /// Returns the seed of layer `at`.
     pub(crate) fn seed_of(&self, at: usize) -> Seed {
         seed_of(&self.scenario, &self.tree, at)
     }
 
-    /// How hot the pages of layer `at` are, if its only user is a tenant who can say so.
+    /// Returns the temperatures of the pages of layer `at`, if its only user is a tenant that knows them.
     pub(crate) fn temperature_of(&self, at: usize) -> Result<Option<Box<dyn Temperature>>, ConfigError> {
         let pages = self.tree.layers[at].logical_pages;
         TemperatureSource::of(&self.scenario, &self.tree, at).temperature(pages)
@@ -165,14 +165,14 @@ fn seed_of(scenario: &Scenario, tree: &Tree, at: usize) -> Seed {
     Seed(scenario.seed).of(&name)
 }
 
-/// Where it is known how hot the pages of a layer are.
+/// Source of the temperatures of a layer's pages.
 ///
-/// The workload of the layer's only tenant knows it as its pages enter the stack; on a lower or a shared layer it would know
-/// nothing.
+/// The workload of the layer's only tenant knows them as its pages enter the stack. On lower or shared layers they are
+/// unknown.
 struct TemperatureSource {
     /// The workload, with its key and its seed.
     workload: Option<(String, Seed, WorkloadConfig)>,
-    /// Whether a tenant, and nobody else, has the whole layer.
+    /// True if a single tenant has the whole layer.
     has_one_user: bool,
 }
 
@@ -216,13 +216,13 @@ fn resolve_ftl(
     let plan = scenario.ftl.kind.resolve(&drive, &context)?;
     let dedup = &mut scenario.ftl.common.dedup;
     if !dedup.is_none() && !plan.features.has("references") {
-        // There is no cold region to be promoted to.
+        // There is no cold region to promote pages to.
         dedup.promote_when_moved();
     }
     Ok(plan)
 }
 
-/// The layers on the FTL, each after the one that it stands on, and their sizes.
+/// Resolves the layers above the FTL, each after the layer that it is on, and their sizes.
 fn resolve_layers(
     scenario: &mut Scenario,
     tree: &mut Tree,
@@ -269,7 +269,7 @@ fn check_open(
     Err(ConfigError::new("ftl.structure.max_open_zones", problem))
 }
 
-/// Whether anything that stands on the layer tells it when it cleans. What has no cleaning of its own hands on what it hears.
+/// True if any layer above reports its cleaning to layer `at`. Layers that do not clean forward these reports.
 fn hears_cleaning(tree: &Tree, layers: &[LayerPlan<ResolvedLayer>], at: usize) -> bool {
     tree.layers[at].users.iter().any(|user| match *user {
         User::Tenant(_) => false,
@@ -277,7 +277,7 @@ fn hears_cleaning(tree: &Tree, layers: &[LayerPlan<ResolvedLayer>], at: usize) -
     })
 }
 
-/// What the rest of the scenario asks of the FTL.
+/// Adds the features that the rest of the scenario requires of the FTL.
 fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut LayerPlan<ResolvedFtl>) {
     let (device, power) = (&scenario.device, &scenario.power);
     let at_work =
@@ -312,7 +312,7 @@ fn add_features(scenario: &Scenario, tree: &Tree, caller: Caller, plan: &mut Lay
     ]);
 }
 
-/// What the rest of the scenario asks of another layer.
+/// Adds the features that the rest of the scenario requires of another layer.
 fn add_features_above(
     scenario: &Scenario,
     tree: &Tree,
@@ -333,7 +333,7 @@ fn add_features_above(
     ]);
 }
 
-/// Refuses deduplication where nobody says what pages hold.
+/// Refuses deduplication if the scenario does not say what pages hold.
 fn check_contents(scenario: &Scenario) -> Result<(), ConfigError> {
     if !scenario.holds_content() {
         return Ok(());
@@ -360,7 +360,7 @@ fn resolve_timing(
     device: &ResolvedDevice,
 ) -> Result<Option<ResolvedTiming>, ConfigError> {
     let trace = writers::have_trace(scenario);
-    // A workload of the program's own is in neither place.
+    // A workload supplied by the program appears in neither place.
     let sources = Sources { trace, workload: writers::have_workload(scenario) || !trace };
     let hash_ns = scenario.hash_ns();
     let timed = scenario.timing.is_some();

@@ -1,33 +1,33 @@
-//! Which keys of a scenario may be given by a name alone, as its schema says.
+//! Keys of a scenario that may be given by a name alone, derived from its schema.
 
 use super::key::{Key, Segment};
 use super::types::Scenario;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// A table that a name alone may stand for.
+/// A table that may be written as a name alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShortForm {
-    /// The key inside that the name is the value of.
+    /// The key of the table that the name is the value of.
     pub tag: &'static str,
-    /// Whether it says which of several kinds the table is, so that another name has other keys beside it.
+    /// True if the name selects one of several kinds of the table, which differ in their other keys.
     pub is_kind: bool,
 }
 
-/// The JSON Schema of scenarios, with anything at `top`.
+/// Returns the JSON Schema of scenarios, with any value allowed at `top`.
 pub fn schema() -> &'static Value {
     &SCHEMA
 }
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Scenario).to_value());
 
-/// The key inside of the table at `key` that a name alone stands for: `policy` for `ftl.victim`; `None` where a table cannot be
+/// Returns the key inside the table at `key` that a bare name sets: `policy` for `ftl.victim`. `None` if the table cannot be
 /// given by a name.
 pub fn short_form(key: &str) -> Option<&'static str> {
     at(&Key::parse(key).ok()?.segments).map(|form| form.tag)
 }
 
-/// The short form of the table at this path, if it has one.
+/// Returns the short form of the table at this path, if it has one.
 pub(super) fn at(path: &[Segment]) -> Option<ShortForm> {
     let mut forms = expand(vec![&SCHEMA]);
     for segment in path {
@@ -45,7 +45,7 @@ pub(super) fn at(path: &[Segment]) -> Option<ShortForm> {
     })
 }
 
-/// All forms that a value may have, without references and choices.
+/// Returns all forms that a value may have, with references and choices expanded.
 fn expand(schemas: Vec<&'static Value>) -> Vec<&'static Value> {
     let mut forms = Vec::new();
     for schema in schemas {
@@ -62,7 +62,7 @@ fn expand(schemas: Vec<&'static Value>) -> Vec<&'static Value> {
     forms
 }
 
-/// The key of a table that holds the name of its kind: required, and with few values.
+/// Returns the key of a table that holds the name of its kind: required, and with an enumerated value.
 fn kind_tag(form: &'static Value) -> Option<&'static str> {
     let required = form.get("required")?.as_array()?;
     let properties = form.get("properties")?.as_object()?;
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn every_named_part_of_a_scenario_has_one() {
+    fn every_named_part_of_a_scenario_has_a_short_form() {
         for (key, tag) in [
             ("ftl.victim", "policy"),
             ("log[0].victim", "policy"),

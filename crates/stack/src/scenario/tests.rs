@@ -1,4 +1,4 @@
-//! What every kind of layer must keep, and what is refused.
+//! Invariants of all kinds of layers, and refused combinations.
 
 use super::Scenario;
 use super::resolve::ResolvedScenario;
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde_json::{Value, json};
 use wearwell_base::config::{ConfigError, Entry};
 
-/// A scenario with this FTL and these layers on it.
+/// Builds a scenario with this FTL and these layers on it.
 fn scenario(ftl: &Value, layers: &Value) -> Result<Scenario, ConfigError> {
     Scenario::read(&json!({
         "device": { "blocks_per_plane": 4000, "pages_per_block": 64, "spare_factor": 0.3 },
@@ -19,13 +19,13 @@ fn scenario(ftl: &Value, layers: &Value) -> Result<Scenario, ConfigError> {
     }))
 }
 
-/// The FTL as a result has it.
+/// Resolves a scenario and returns its FTL as results contain it.
 fn resolved_ftl(ftl: Value) -> Result<Value, ConfigError> {
     let resolved = ResolvedScenario::of(scenario(&ftl, &json!([]))?)?;
     Ok(serde_json::to_value(&resolved.scenario.ftl).unwrap())
 }
 
-/// The only layer on a plain FTL as a result has it.
+/// Resolves a scenario with one layer on a plain FTL and returns the layer as results contain it.
 fn resolved_layer(layer: Value) -> Result<Value, ConfigError> {
     let resolved = ResolvedScenario::of(scenario(&json!({}), &json!([layer]))?)?;
     Ok(serde_json::to_value(&resolved.scenario.log[0]).unwrap())
@@ -35,7 +35,7 @@ fn error(outcome: Result<Value, ConfigError>) -> String {
     outcome.expect_err("a refusal").to_string()
 }
 
-/// The FTLs that a workload can write to.
+/// Returns the FTLs that a workload can write to.
 fn ftls() -> impl Iterator<Item = &'static Entry> {
     FTLS.iter().filter(|entry| entry.name != "zones")
 }
@@ -49,7 +49,7 @@ fn smallest(name: &str) -> Value {
 }
 
 #[test]
-fn what_was_resolved_resolves_to_itself() {
+fn resolved_scenario_resolves_to_itself() {
     for entry in ftls() {
         let first = resolved_ftl(json!(entry.name)).unwrap();
         assert_eq!(resolved_ftl(first.clone()).unwrap(), first);
@@ -66,7 +66,7 @@ fn what_was_resolved_resolves_to_itself() {
 }
 
 #[test]
-fn second_names_are_read_and_the_first_is_written() {
+fn aliases_are_read_and_the_main_name_is_written() {
     for (alias, name) in FTL_ALIASES {
         assert_eq!(resolved_ftl(json!(alias)).unwrap(), resolved_ftl(json!(name)).unwrap());
     }
@@ -94,7 +94,7 @@ fn the_ftls_with_a_map_in_flash_are_presets_of_the_same_settings() {
 }
 
 #[test]
-fn settings_that_mean_nothing_are_refused_by_name() {
+fn settings_without_effect_are_refused_by_name() {
     for (key, value) in [
         ("cached_nodes", json!({ "kind": "dftl", "cached_nodes": 3 })),
         ("dated", json!({ "kind": "lazyftl", "dated": false })),
@@ -110,7 +110,7 @@ fn settings_that_mean_nothing_are_refused_by_name() {
     }
 }
 
-/// The keys of every kind, from its schema.
+/// Returns the keys of every kind, from its schema.
 fn forms<T: JsonSchema>() -> Vec<Vec<String>> {
     let schema = schemars::schema_for!(T).to_value();
     let forms = schema["anyOf"].as_array().unwrap().iter();
@@ -118,7 +118,7 @@ fn forms<T: JsonSchema>() -> Vec<Vec<String>> {
     tables.map(|properties| properties.keys().cloned().collect()).collect()
 }
 
-/// A value that no kind has by default.
+/// Returns a value that is the default of no kind.
 fn unusual(key: &str) -> Value {
     match key {
         "victim" => json!("fifo"),
@@ -137,7 +137,7 @@ fn unusual(key: &str) -> Value {
     }
 }
 
-/// Every kind refuses every key that it does not have, with its own name and the keys that it has.
+/// Every kind refuses all keys that it does not have; the error gives the kind's name and its keys.
 #[test]
 fn a_kind_has_its_keys_and_no_others() {
     let mut known: Vec<String> = forms::<FtlConfig>().concat();
@@ -170,7 +170,7 @@ fn a_kind_has_its_keys_and_no_others() {
 }
 
 #[test]
-fn what_goes_without_saying_may_stand_anywhere() {
+fn keys_with_default_values_are_accepted_everywhere() {
     let plain = json!({
         "victim": { "policy": "greedy" }, "placement": "double", "reclaim": "free_pool", "copy_order": "oldest",
         "directory": "auto", "evict": false, "free_blocks_low": null, "dedup": "none",
@@ -187,7 +187,7 @@ fn what_goes_without_saying_may_stand_anywhere() {
 }
 
 #[test]
-fn a_kind_stands_where_it_can() {
+fn kinds_are_refused_on_a_wrong_base() {
     let ftl = error(resolved_ftl(json!("lsm")));
     assert_eq!(
         ftl,
@@ -210,13 +210,13 @@ fn a_kind_stands_where_it_can() {
     assert!(typo.starts_with("log[0].segmnt_size: unknown field `segmnt_size`"), "{typo}");
 }
 
-/// Names of features: those listed, and those of the kinds.
+/// True if `name` is a feature: one of the list, or the name of a kind.
 fn is_feature(name: &str) -> bool {
     FEATURES.iter().any(|feature| feature.name == name) || structures().any(|entry| entry.name == name)
 }
 
 #[test]
-fn the_table_of_refusals_names_features_and_says_why() {
+fn refusals_name_known_features_and_give_reasons() {
     for Refusal { feature, with, reason } in REFUSALS {
         assert!(is_feature(feature), "{feature} is no feature");
         with.iter().for_each(|other| assert!(is_feature(other) && other != feature, "{feature}, {other}"));
@@ -229,7 +229,7 @@ fn the_table_of_refusals_names_features_and_says_why() {
 }
 
 #[test]
-fn what_is_optional_gives_way_and_what_is_asked_for_does_not() {
+fn optional_features_yield_and_required_features_do_not() {
     let store = |keys: &str| {
         let text = format!(
             "device = {{ capacity = '64 MiB', spare_factor = 0.2, pages_per_block = 32 }}\nworkload = {{ kind = 'uniform' }}\n[ftl]\n{keys}"

@@ -1,4 +1,4 @@
-//! How long everything takes, as a person writes it.
+//! Configuration of timed mode: duration of every operation.
 
 use crate::device::{Device, ResolvedDevice};
 use crate::size::ByteSize;
@@ -12,123 +12,122 @@ use wearwell_engine::timing::{
 };
 use wearwell_workload::ArrivalConfig;
 
-/// What stands between the host and the flash.
+/// Model of the drive's controller, between the host and the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Controller {
-    /// Nothing that takes time or holds pages, unless it is given.
+    /// No time and no buffer, except those given explicitly.
     Ideal,
-    /// Unless they are given: link and controller of the drive that the preset is modelled on, and a write buffer of four rows of all its
-    /// planes.
+    /// Link and controller of the drive that the preset is modelled on, and a write buffer of four rows of all its planes. Values given
+    /// explicitly take precedence.
     Drive,
 }
 
-/// Timed mode: response times, throughput, and what cleaning does to them. Without this table a run only counts.
+/// Timed mode: response times, throughput, and the effect of cleaning on them. Without this table a run only counts pages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimingConfig {
-    /// Requests that the drive works on at once; 32 unless given. Others wait in the host's queue, first come, first served.
+    /// Requests that the drive works on at once; default 32. Further requests wait in the host's queue, first come, first served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_depth: Option<u32>,
-    /// Whether requests arrive when they are due, by the trace's timestamps or `requests`, or each as soon as the queue has
-    /// room for it. Open for traces and where `requests` is given, else closed.
+    /// Arrival of requests: `open`, at the times given by the trace or `requests`, or `closed`, as soon as the queue has room. Default
+    /// open for traces and if `requests` is given, else closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Open arrivals of synthetic workloads: how many requests a second, and how they are spaced.
+    /// Open arrivals of synthetic workloads: requests per second, and their spacing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<ArrivalConfig>,
-    /// Open arrivals: times between requests are divided by this; 1 unless given.
+    /// Open arrivals: divisor of the times between requests; default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_up: Option<f64>,
-    /// Microseconds from a page of cells to the die's register; from the preset unless given.
+    /// Microseconds from a page of cells to the die's register; default from the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_us: Option<f64>,
-    /// Microseconds to read the spare area of a page alone; 1/32 of `read_us` unless given (GeckoFTL, section 2). Flash that
-    /// has to sense the whole page for it takes `read_us`.
+    /// Microseconds to read the spare area of a page alone; default 1/32 of `read_us` (GeckoFTL, section 2). Flash that has to sense the
+    /// whole page for it takes `read_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_read_us: Option<f64>,
-    /// Microseconds from the register to a page of cells; from the preset unless given.
+    /// Microseconds from the register to a page of cells; default from the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_us: Option<f64>,
-    /// Microseconds to erase a block; from the preset unless given.
+    /// Microseconds to erase a block; default from the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erase_us: Option<f64>,
-    /// Microseconds that the command and the address of each flash operation take on the channel; 0 unless given.
+    /// Microseconds that command and address of each flash operation take on the channel; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_us: Option<f64>,
-    /// Transfer rate of a channel in megabytes (10^6 bytes) a second; from the preset unless given.
+    /// Transfer rate of a channel in megabytes (10^6 bytes) per second; default from the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel_mb_per_s: Option<f64>,
-    /// Whether operations wait for their channel, or only for their die and carry their transfer with them (faster to
-    /// simulate, a little off where channels are busy); `channel` unless given.
+    /// Resources that operations wait for: `channel`, the channel and the die, or `die`, the die alone, with the transfer added to the
+    /// operation (faster to simulate, slightly inaccurate if channels are busy). Default `channel`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
-    /// Which of the operations that wait for a die is next; `fcfs` unless given.
+    /// Order of the operations that wait for a die; default `fcfs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// Whether a host's read interrupts an erase; false unless given.
+    /// True if a host read suspends an erase; default false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend_erase: Option<bool>,
-    /// Whether a host's read interrupts a program; false unless given.
+    /// True if a host read suspends a program; default false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend_program: Option<bool>,
-    /// Microseconds from the suspension to the read; 0 unless given.
+    /// Microseconds from the suspension to the read; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend_us: Option<f64>,
-    /// Microseconds that going on afterwards takes; 0 unless given.
+    /// Microseconds to resume the suspended operation; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_us: Option<f64>,
-    /// Which planes the pages of a block lie on: those of the `block`, one or all of a superblock, or, page by page, all of the `drive`:
-    /// the planes of a die first, then the next channel, way and die. `drive` with a preset whose `superblock_blocks` are not given, else
-    /// `block`.
+    /// Planes on which the pages of a block lie: `block`, the planes of the block or superblock; or `drive`, page by page, all planes of
+    /// the drive: first the planes of a die, then the next channel, way and die. Default `drive` with a preset and no explicit
+    /// `superblock_blocks`, else `block`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub striping: Option<Striping>,
-    /// Whether pages that follow each other and lie on different planes of a die are programmed, read and erased at once;
-    /// true unless given.
+    /// True if consecutive pages on different planes of a die are programmed, read and erased at once; default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multi_plane: Option<bool>,
-    /// Whether cleaning moves a page within its plane without sending it over the channel; false unless given.
+    /// True if cleaning moves a page within its plane without a transfer over the channel; default false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copyback: Option<bool>,
-    /// Whether so much is kept erased that no page waits for the erase of its own block, as in drives whose superblocks lie on all dies:
-    /// erases then only keep their dies busy. True with `controller` as `drive`, else false.
+    /// True if enough blocks are kept erased that no page waits for the erase of its own block, as in drives whose superblocks span all
+    /// dies; erases then only keep their dies busy. Default true with `controller` as `drive`, else false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erase_ahead: Option<bool>,
-    /// Whether a write waits until the cleaning that it had to do has ended, or cleaning only keeps dies and channels busy;
-    /// `background` with `controller` as `drive`, else `foreground`.
+    /// Effect of cleaning on the write that triggers it: `foreground`, the write waits until cleaning has ended; `background`, cleaning
+    /// only keeps dies and channels busy. Default `background` with `controller` as `drive`, else `foreground`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleaning: Option<Cleaning>,
-    /// What stands between the host and the flash: nothing that takes time but what is given below (`ideal`), or link, controller and
-    /// write buffer of the `drive` that the preset is modelled on. `drive` with such a preset, else `ideal`.
+    /// Model of the controller between the host and the flash: `ideal` takes no time except for the settings given below; `drive` has the
+    /// link, controller and write buffer of the drive that the preset is modelled on. Default `drive` with such a preset, else `ideal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
-    /// Microseconds that the drive's controller works on each read, one request after the other; the preset's with `controller` as
-    /// `drive`, else 0.
+    /// Microseconds that the drive's controller works on each read, one request after another; default from the preset with `controller`
+    /// as `drive`, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller_read_us: Option<f64>,
-    /// The same for each write.
+    /// Microseconds that the drive's controller works on each write; default as for `controller_read_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller_write_us: Option<f64>,
-    /// Room in the drive's RAM for written pages: a write is done once it is there. With `controller` as `drive` four rows of flash pages
-    /// on all planes, else none.
+    /// Capacity of the drive's RAM for written pages: a write completes once its pages are buffered. Default with `controller` as
+    /// `drive`: four rows of flash pages on all planes, else no buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_buffer: Option<ByteSize>,
-    /// Rate of the link to the host in megabytes (10^6 bytes) a second; the preset's with `controller`
-    /// as `drive`, else no time is spent there.
+    /// Rate of the link to the host in megabytes (10^6 bytes) per second; default from the preset with `controller` as `drive`, else the
+    /// link takes no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_mb_per_s: Option<f64>,
-    /// Hash engines, for deduplication; 1 unless given.
+    /// Number of hash engines, for deduplication; default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash_engines: Option<u32>,
 }
 
-/// Rows of flash pages on all planes that a drive's write buffer holds: those that are programmed, and those that come meanwhile.
+/// Rows of flash pages on all planes that a drive's write buffer holds: rows being programmed, and rows arriving meanwhile.
 const BUFFERED_ROWS: u64 = 4;
 
-/// An hour.
+/// Longest time, one hour.
 const LONGEST_US: f64 = 3.6e9;
 
-/// From microseconds, given or by default, to nanoseconds.
+/// Converts microseconds, given or by default, to nanoseconds.
 fn nanoseconds(key: &str, given: &mut Option<f64>, default: Option<f64>) -> Result<u64, ConfigError> {
     let us = given.or(default).ok_or_else(|| missing(key))?;
     if !(0.0..=LONGEST_US).contains(&us) {
@@ -140,7 +139,7 @@ fn nanoseconds(key: &str, given: &mut Option<f64>, default: Option<f64>) -> Resu
     Ok((us * 1e3).round() as u64)
 }
 
-/// A rate in 10^6 bytes a second, which is bytes a microsecond.
+/// Checks a rate in 10^6 bytes per second, which is bytes per microsecond.
 fn rate(key: &str, given: Option<f64>) -> Result<f64, ConfigError> {
     match given.ok_or_else(|| missing(key))? {
         rate if rate > 0.0 && rate.is_finite() => Ok(rate),
@@ -153,7 +152,7 @@ fn missing(key: &str) -> ConfigError {
 }
 
 impl TimingConfig {
-    /// What the flash of a resolved drive takes; every choice is written back. Errors name the key within the table.
+    /// Returns the timing of the flash of a resolved drive and writes every choice back. Errors name the key within the table.
     pub(crate) fn flash(
         &mut self,
         device: &Device,
@@ -208,14 +207,14 @@ impl TimingConfig {
         Ok(flash)
     }
 
-    /// Unless it is given: presets are of drives, which spread what they write, in whole rows of a die's planes.
+    /// Fills in the default of `striping`: presets model drives that stripe writes, in whole rows of a die's planes.
     fn striping(&mut self, device: &Device, geometry: &Geometry, units_per_page: u32) -> Striping {
         let holds_rows = geometry.pages_per_block.is_multiple_of(geometry.planes * units_per_page);
         let as_drive = device.preset.is_some() && device.superblock_blocks.is_none() && holds_rows;
         *self.striping.get_or_insert(if as_drive { Striping::Drive } else { Striping::Block })
     }
 
-    /// Unless it is given: that of the drive that the preset is modelled on, if there is one.
+    /// Fills in the default of `controller`: that of the drive that the preset is modelled on, if there is one.
     fn controller(&mut self, preset: Option<&Preset>) -> Controller {
         let is_drive = preset.is_some_and(|preset| preset.front().is_some());
         *self.controller.get_or_insert(if is_drive { Controller::Drive } else { Controller::Ideal })
@@ -228,7 +227,7 @@ impl TimingConfig {
         }
     }
 
-    /// The host's side; every choice is written back. Errors name the key within the table.
+    /// Returns the timing of the host side and writes every choice back. Errors name the key within the table.
     pub(crate) fn host(
         &mut self,
         device: &Device,
@@ -263,7 +262,7 @@ impl TimingConfig {
         Ok(host)
     }
 
-    /// What the preset's drive has between host and flash, if that is wanted; its link and write buffer are filled in.
+    /// Returns the link and controller of the preset's drive, if `controller` is `drive`; fills in link rate and write buffer.
     fn front(&mut self, device: &Device, geometry: &Geometry) -> Result<Option<&'static Front>, ConfigError> {
         let preset = device.preset.as_deref().and_then(Preset::find);
         if self.controller(preset) == Controller::Ideal {
@@ -282,7 +281,7 @@ impl TimingConfig {
         Ok(Some(front))
     }
 
-    /// Unless it is given: a drive's writes are in its buffer, and wait for cleaning only where that is full.
+    /// Fills in the default of `cleaning`: a drive's writes are buffered, and wait for cleaning only if the buffer is full.
     fn cleaning(&mut self) -> Cleaning {
         let is_drive = self.controller == Some(Controller::Drive);
         *self.cleaning.get_or_insert(if is_drive { Cleaning::Background } else { Cleaning::Foreground })
@@ -301,7 +300,7 @@ impl TimingConfig {
         }
     }
 
-    /// When requests come, if that can be done with what there is.
+    /// Returns the kind of arrivals, if the sources of requests allow it.
     fn arrivals(&mut self, sources: Sources) -> Result<Arrivals, ConfigError> {
         let open = sources.trace || self.requests.is_some();
         let kind = *self.arrivals.get_or_insert(if open { Arrivals::Open } else { Arrivals::Closed });
@@ -323,7 +322,7 @@ impl TimingConfig {
         Ok(Arrivals::Open)
     }
 
-    /// What arrival times are made of; `None` where none are wanted. After [`Self::host`].
+    /// Returns the source of arrival times; `None` if none are needed. Call after [`Self::host`].
     pub(crate) fn clock(&self) -> Option<ArrivalTimes> {
         let open = self.arrivals == Some(Arrivals::Open);
         open.then(|| ArrivalTimes { speed_up: self.speed_up.unwrap_or(1.0), arrivals: self.sped_up() })
@@ -336,20 +335,20 @@ impl TimingConfig {
     }
 }
 
-/// What a run's requests come from.
+/// Sources of a run's requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources {
-    /// Whether some come from a trace.
+    /// True if some requests come from a trace.
     pub trace: bool,
-    /// Whether some come from a workload.
+    /// True if some requests come from a workload.
     pub workload: bool,
 }
 
-/// How arrival times come about.
+/// Source of arrival times.
 #[derive(Clone, Debug)]
 pub struct ArrivalTimes {
-    /// Traces: their own times are divided by this, a finite number above 0.
+    /// Traces: divisor of the trace's own times, a finite number above 0.
     pub speed_up: f64,
-    /// Synthetic workloads: when requests arrive; `None` where they have no times of their own.
+    /// Synthetic workloads: distribution of arrivals; `None` if they have no times.
     pub arrivals: Option<ArrivalConfig>,
 }

@@ -1,4 +1,4 @@
-//! TOML as values together with their places in the text.
+//! TOML as values, together with their positions in the text.
 
 use super::key::{Key, Segment};
 use serde_json::{Map, Number, Value};
@@ -7,12 +7,12 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Where each key stands in a text, in bytes.
+/// Position of each key in a text, in bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans(BTreeMap<String, Range<usize>>);
 
 impl Spans {
-    /// The place of `key`, or else that of the nearest table or list around it.
+    /// Returns the position of `key`, or else of the nearest table or list around it.
     pub fn nearest(&self, key: &Key) -> Option<Range<usize>> {
         (1..=key.segments.len())
             .rev()
@@ -28,7 +28,7 @@ fn canonical(segments: &[Segment]) -> String {
     names.collect::<Vec<_>>().join(".")
 }
 
-/// A text that is no TOML, or holds what no setting can be.
+/// Error for a text that is not TOML, or holds a value that no setting can have.
 pub(crate) struct TomlError {
     pub span: Option<Range<usize>>,
     pub problem: String,

@@ -1,10 +1,10 @@
-//! What stands on what: layers and tenants by name, and the partition that each has of the layer below.
+//! Tree of layers and tenants by name, and the partition that each has of the layer below.
 
 use super::types::Scenario;
 use crate::layers::{LayerPlan, LowerLayer, WholeLayer};
 use wearwell_base::config::ConfigError;
 
-/// Shares that add up to 1 but for rounding.
+/// Tolerance for shares that add up to 1.
 const ROUNDING: f64 = 1e-9;
 
 /// A resolved tree.
@@ -12,47 +12,47 @@ const ROUNDING: f64 = 1e-9;
 pub struct Tree {
     /// The logs in the order of the scenario, then the FTL.
     pub layers: Vec<TreeLayer>,
-    /// The tenants in the order of the scenario; one without a name where there is a single source of writes.
+    /// The tenants in the order of the scenario; a single tenant without a name if there is a single source of writes.
     pub tenants: Vec<Attachment>,
 }
 
 /// A layer in the tree.
 #[derive(Clone, Debug)]
 pub struct TreeLayer {
-    /// Its name in the scenario, or what it is called without one.
+    /// Name in the scenario, or the default name.
     pub name: String,
-    /// Where its settings stand in the scenario.
+    /// Key of the layer's settings in the scenario.
     pub key: String,
-    /// What it stands on; `None` for the FTL, which stands on flash.
+    /// Attachment to the layer below; `None` for the FTL, which is on flash.
     pub below: Option<Attachment>,
-    /// Pages that it shows above.
+    /// Pages that the layer shows above.
     pub logical_pages: u32,
-    /// Pages that it has below, those beyond the last whole segment left out.
+    /// Pages that the layer has below, without those beyond the last whole segment.
     pub physical_pages: u64,
-    /// Pages that it keeps for itself beside those that it shows.
+    /// Pages that the layer keeps for itself, in addition to those it shows.
     pub own_pages: u32,
-    /// What stands on it, logs first, each in the order of the scenario.
+    /// Users of the layer: logs first, then tenants, each in scenario order.
     pub users: Vec<User>,
-    /// Pages of its block or segment.
+    /// Pages of a block or segment of the layer.
     pub block_pages: u32,
     /// Pages of each user's partition, if the layer is divided.
     pub partitions: Option<Vec<u32>>,
 }
 
-/// Where a log or a tenant stands.
+/// Position of a log or a tenant: the layer below, and the pages it has there.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// Its own name.
+    /// Name of the log or tenant.
     pub name: String,
     /// The layer below.
     pub on: usize,
-    /// Its partition of that layer, if the layer is divided.
+    /// Number of the partition of that layer, if the layer is divided.
     pub partition: Option<usize>,
-    /// The pages that it has there.
+    /// Pages that the log or tenant has there.
     pub pages: u32,
 }
 
-/// What stands on a layer.
+/// User of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
     /// The log of this number.
@@ -62,7 +62,7 @@ pub enum User {
 }
 
 impl TreeLayer {
-    /// Whether a log stands on it, alone or beside others.
+    /// True if a log is among the layer's users.
     pub fn has_log_above(&self) -> bool {
         self.users.iter().any(|user| matches!(user, User::Log(_)))
     }
@@ -78,12 +78,12 @@ impl User {
 }
 
 impl Tree {
-    /// The FTL.
+    /// Returns the index of the FTL.
     pub fn ftl(&self) -> usize {
         self.layers.len() - 1
     }
 
-    /// The layers, each after the one that it stands on.
+    /// Returns the layers, each after the layer that it is on.
     pub fn upwards(&self) -> Vec<usize> {
         let mut order = vec![self.ftl()];
         let mut next = 0;
@@ -98,7 +98,7 @@ impl Tree {
         order
     }
 
-    /// The layer and those below it, as far as nobody else stands on them.
+    /// Returns the layer and those below it, down to the first layer with several users.
     ///
     /// The last one is divided, or is the FTL.
     pub fn alone_from(&self, layer: usize) -> Vec<usize> {
@@ -114,7 +114,7 @@ impl Tree {
         chain
     }
 
-    /// Where a log or a tenant stands.
+    /// Returns the attachment of a log or a tenant.
     pub fn attachment(&self, user: User) -> &Attachment {
         match user {
             User::Log(at) => self.layers[at].below.as_ref().expect("a log stands on a layer"),
@@ -122,7 +122,8 @@ impl Tree {
         }
     }
 
-    /// The layer below the log `at`, of which it has a partition if `align` says how that ends.
+    /// Returns the layer below the log `at`. If the log has a partition of that layer, `align` says whether it ends on
+    /// a whole block.
     pub(crate) fn lower(&self, at: usize, align: Option<bool>, page_bytes: u32) -> LowerLayer {
         let below = self.layers[at].below.as_ref().expect("a log stands on a layer");
         let TreeLayer { logical_pages, block_pages, .. } = self.layers[below.on];
@@ -144,7 +145,7 @@ impl Tree {
         }
     }
 
-    /// The share of the layer below that a log or a tenant has.
+    /// Returns the fraction of the layer below that a log or a tenant has.
     pub fn share(&self, attachment: &Attachment) -> f64 {
         f64::from(attachment.pages) / f64::from(self.layers[attachment.on].logical_pages)
     }
@@ -161,7 +162,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// Fills in names and `on`, and says what stands on what; sizes are still open.
+    /// Fills in names and `on`, and builds the tree; sizes are still open.
     pub(crate) fn of(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
         let mut tree = named(scenario)?;
         attach_layers(scenario, &mut tree)?;
@@ -184,7 +185,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Gives layer `at` its sizes, and each of its users its pages.
+    /// Sets the sizes of layer `at`, and the pages of each of its users.
     pub(crate) fn set_size<S>(
         &mut self,
         scenario: &Scenario,
@@ -198,7 +199,7 @@ impl Tree {
     }
 }
 
-/// The layers by their names.
+/// Fills in the names of the layers and returns a tree without connections.
 fn named(scenario: &mut Scenario) -> Result<Tree, ConfigError> {
     let ftl = scenario.ftl.common.name.get_or_insert_with(|| "ftl".into()).clone();
     let mut names = Vec::new();
@@ -294,10 +295,10 @@ fn attach_tenants(scenario: &mut Scenario, tree: &mut Tree) -> Result<(), Config
     Ok(())
 }
 
-/// Gives each user of the layer its pages.
+/// Sets the pages of each user of the layer.
 ///
-/// A partition ends on a whole block (segment) of the layer if it is at least as large as one; the last one of shares
-/// that add up to 1 ends with the layer.
+/// A partition ends on a whole block (segment) of the layer if it is at least as large as one. If the shares add up to
+/// 1, the last partition ends with the layer.
 fn divide(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigError> {
     let TreeLayer { name, users, logical_pages, block_pages, .. } = tree.layers[at].clone();
     let wishes: Vec<(Option<f64>, Option<bool>)> = users
@@ -337,7 +338,7 @@ fn divide(scenario: &Scenario, tree: &mut Tree, at: usize) -> Result<(), ConfigE
     Ok(())
 }
 
-/// The share of each user of the layer `name`.
+/// Returns the share of each user of the layer `name`.
 fn shares(
     name: &str,
     users: &[User],
@@ -345,7 +346,7 @@ fn shares(
 ) -> Result<Vec<f64>, ConfigError> {
     let refuse =
         |user: User, problem: String| Err(ConfigError::new(format!("{}.share", user.key()), problem));
-    // Sums of decimal fractions are shown as they were meant.
+    // Rounds sums of decimal fractions for display.
     let shown = |share: f64| (share * 1e6).round() / 1e6;
     let mut given = 0.0;
     for (&user, (share, _)) in users.iter().zip(wishes) {

@@ -1,4 +1,4 @@
-//! What a run is made of, as a person writes it: the types behind a scenario file.
+//! Types behind a scenario file: the configuration of a run.
 
 use super::course::{Measure, Precondition};
 use super::power::PowerConfig;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use wearwell_base::config::ConfigError;
 use wearwell_workload::{ContentConfig, WorkloadConfig};
 
-/// A stack, what is done to it, and how it is measured.
+/// A stack, the writes to it, and the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -30,43 +30,44 @@ pub struct Scenario {
     /// Layers stacked on the drive, the topmost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LayerConfig>,
-    /// A synthetic workload; either this, `trace` or `tenant`.
+    /// A synthetic workload; give one of `workload`, `trace` and `tenant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<WorkloadConfig>,
-    /// A trace to replay; either this, `workload` or `tenant`.
+    /// A trace to replay; give one of `workload`, `trace` and `tenant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceConfig>,
-    /// What written pages hold: a preset's name, or a table; for a trace instead of its digests. Unknown unless given.
+    /// Contents of written pages: a preset's name, or a table; replaces the digests of a trace. Default: unknown
+    /// contents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ContentConfig>,
-    /// Several workloads and traces at once, each on a layer of its choice; instead of `workload` and `trace`.
+    /// Several workloads and traces at once, each on a layer of its choice; replaces `workload` and `trace`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantConfig>,
-    /// What stands at the top of the stack and does the writing, instead of `workload`, `trace` and `tenant`: a file
-    /// system with its own workload. The engine knows of none; the program that runs the scenario does.
+    /// The part at the top of the stack that does the writing, in place of `workload`, `trace` and `tenant`: a file
+    /// system with its own workload. Its form is defined by the program that runs the scenario, not by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Timed mode; without this table a run only counts.
+    /// Timed mode; without this table a run only counts pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingConfig>,
-    /// Power cuts; none without this table.
+    /// Power cuts; without this table there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerConfig>,
-    /// What is written before anything counts.
+    /// Preconditioning: pages written before the workload begins.
     #[serde(default)]
     pub precondition: Precondition,
-    /// How long to warm up and to measure.
+    /// Length of warm-up and measurement.
     #[serde(default)]
     pub measure: Measure,
 }
 
 impl Scenario {
-    /// Reads a scenario; the error names the key, where there is one to blame.
+    /// Reads a scenario; an error names the key if a key is wrong.
     ///
     /// # Errors
     /// An unknown key, or a value of the wrong type.
     pub fn read(value: &Value) -> Result<Scenario, ConfigError> {
-        // The kind of a layer has to be known before its keys can be read, and with it what is wrong with one of them.
+        // The kind of a layer determines its keys, so it is read first; its errors can then name the key.
         if let Some(ftl) = value.get("ftl") {
             FtlConfig::read(ftl.clone()).map_err(|error| within(error, "ftl"))?;
         }
@@ -76,18 +77,18 @@ impl Scenario {
         from_value(value.clone())
     }
 
-    /// Whether pages must hold their content by name, because some layer looks at it.
+    /// True if pages must hold their content by name, because some layer compares contents.
     pub fn holds_content(&self) -> bool {
         !self.ftl.common.dedup.is_none()
     }
 
-    /// Nanoseconds to hash a page, where the FTL does.
+    /// Returns the nanoseconds to hash a page; 0 if the FTL does not hash.
     pub(crate) fn hash_ns(&self) -> u64 {
         self.ftl.common.dedup.hash_ns()
     }
 }
 
-/// The error with its key within `parent`, of which the whole may be wrong.
+/// Returns the error with its key within `parent`; an error without a key is about `parent` itself.
 fn within(error: ConfigError, parent: &str) -> ConfigError {
     match error.key.as_str() {
         "" => ConfigError { key: parent.into(), ..error },

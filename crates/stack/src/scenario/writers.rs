@@ -1,4 +1,5 @@
-//! Who writes: the workload, trace and contents of each tenant, and whether there is one where there must be.
+//! Writers: the workload, trace and contents of each tenant, and the check that there is exactly one writer where one
+//! is needed.
 
 use super::sources::{TenantConfig, TraceConfig};
 use super::types::Scenario;
@@ -6,7 +7,7 @@ use wearwell_base::config::ConfigError;
 use wearwell_base::seed::Seed;
 use wearwell_workload::{ContentConfig, WorkloadConfig};
 
-/// The seed, the workload and the key of the workload of tenant `at`.
+/// Returns the key, the seed and the configuration of the workload of tenant `at`.
 pub(crate) fn workload_of(scenario: &Scenario, at: usize) -> (String, Seed, Option<&WorkloadConfig>) {
     let seed = Seed(scenario.seed);
     match scenario.tenant.get(at) {
@@ -17,17 +18,17 @@ pub(crate) fn workload_of(scenario: &Scenario, at: usize) -> (String, Seed, Opti
     }
 }
 
-/// The name from which the seeds of a tenant come.
+/// Returns the name from which the seeds of a tenant are derived.
 pub(crate) fn component(tenant: &TenantConfig) -> String {
     format!("tenant {}", tenant.name.as_deref().unwrap_or_default())
 }
 
-/// The trace of tenant `at`.
+/// Returns the trace of tenant `at`.
 pub(crate) fn trace_of(scenario: &Scenario, at: usize) -> Option<&TraceConfig> {
     scenario.tenant.get(at).map_or(scenario.trace.as_ref(), |tenant| tenant.trace.as_ref())
 }
 
-/// The same, to be changed.
+/// Returns the trace of tenant `at`, for changing it.
 pub(crate) fn trace_of_mut(scenario: &mut Scenario, at: usize) -> Option<&mut TraceConfig> {
     match scenario.tenant.get_mut(at) {
         Some(tenant) => tenant.trace.as_mut(),
@@ -35,7 +36,7 @@ pub(crate) fn trace_of_mut(scenario: &mut Scenario, at: usize) -> Option<&mut Tr
     }
 }
 
-/// What the pages of tenant `at` hold, and the key that says so.
+/// Returns the contents of the pages of tenant `at`, and their key.
 pub(crate) fn content_of(scenario: &Scenario, at: usize) -> (String, Option<&ContentConfig>) {
     match scenario.tenant.get(at) {
         Some(tenant) => (format!("tenant[{at}].content"), tenant.content.as_ref()),
@@ -43,17 +44,17 @@ pub(crate) fn content_of(scenario: &Scenario, at: usize) -> (String, Option<&Con
     }
 }
 
-/// Whether any of them replays a trace.
+/// True if any writer replays a trace.
 pub(crate) fn have_trace(scenario: &Scenario) -> bool {
     scenario.trace.is_some() || scenario.tenant.iter().any(|tenant| tenant.trace.is_some())
 }
 
-/// Whether any of them makes its own requests.
+/// True if any writer has a synthetic workload.
 pub(crate) fn have_workload(scenario: &Scenario) -> bool {
     scenario.workload.is_some() || scenario.tenant.iter().any(|tenant| tenant.workload.is_some())
 }
 
-/// Refuses a scenario in which nobody writes, or two where one should.
+/// Refuses a scenario without a writer, or with two writers instead of one.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     let given = (scenario.workload.is_some(), scenario.trace.is_some());
     if scenario.top.is_some() {
@@ -87,7 +88,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses whatever writes beside `top`.
+/// Refuses all other writers beside `top`.
 fn check_alone(scenario: &Scenario, (workload, trace): (bool, bool)) -> Result<(), ConfigError> {
     let others = [
         ("workload", workload),

@@ -1,21 +1,21 @@
-//! What several test targets share: running scenarios, and files that tests compare with and can renew.
+//! Helpers of several test targets: running scenarios, and files that tests compare with and can renew.
 #![allow(dead_code, reason = "no test target needs all of it")]
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use wearwell_stack::{RunError, RunResult, Scenario, run};
 
-/// The scenario in TOML.
+/// Parses a scenario in TOML.
 pub fn scenario(text: &str) -> Scenario {
     toml::from_str(text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// Runs it.
+/// Runs a scenario.
 pub fn try_run(scenario: &Scenario) -> Result<RunResult, RunError> {
     run(scenario, &mut |_: &_| ControlFlow::Continue(()))
 }
 
-/// Why a scenario in TOML cannot be run: a key that is not there, or what the keys ask for.
+/// Returns the error of a scenario in TOML that cannot be run: an unknown key, or an invalid setting.
 pub fn refusal(text: &str) -> String {
     let value: serde_json::Value = toml::from_str(text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
     match Scenario::read(&value) {
@@ -24,12 +24,12 @@ pub fn refusal(text: &str) -> String {
     }
 }
 
-/// Runs it; it must work.
+/// Runs a scenario in TOML, which must succeed.
 pub fn run_text(text: &str) -> RunResult {
     try_run(&scenario(text)).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -37,10 +37,10 @@ pub fn root() -> PathBuf {
         .expect("the crate lies two levels down")
 }
 
-/// Compares a generated text with the file that holds it, from the root of the repository; with `WEARWELL_BLESS=1`,
-/// writes the file instead.
+/// Compares a generated text with a file, whose path is relative to the root of the repository; with
+/// `WEARWELL_BLESS=1`, writes the file instead.
 ///
-/// Renewing a golden file is a commit of its own, which says why the results changed.
+/// Renewing a golden file is a separate commit that explains the changed results.
 pub fn assert_holds(file: &str, generated: &str) {
     let path = root().join(file);
     if std::env::var_os("WEARWELL_BLESS").is_some_and(|value| value == "1") {

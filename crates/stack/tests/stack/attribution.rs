@@ -1,4 +1,5 @@
-//! Whose pages cleaning moves, and whose writes made it: told over every FTL, adding up to what was moved, and changing nothing.
+//! Attribution of pages moved by cleaning to owners and causes: works on every FTL, adds up to the moved pages, and changes no
+//! count.
 
 use crate::common::{run_text, scenario};
 use wearwell_engine::counters::{Cause, Operation};
@@ -51,7 +52,7 @@ warm_up = 2.0
 drive_writes = 2.0
 "#;
 
-/// The moved pages of a shared layer, by owner and by cause, each add up to what its cleaning wrote.
+/// Checks that the moved pages of a shared layer, by owner and by cause, add up to the pages that its cleaning wrote.
 fn adds_up(what: &str, layer: &LayerResult) {
     let moved = &layer.moved_pages;
     let users = layer.partitions.len();
@@ -68,7 +69,7 @@ fn adds_up(what: &str, layer: &LayerResult) {
     }
     let owned: u64 = layer.partitions.iter().filter_map(|part| part.moved_owned).sum();
     let caused: u64 = layer.partitions.iter().filter_map(|part| part.moved_caused).sum();
-    // What fills the holes that a merge finds is nobody's.
+    // Pages that fill the holes found by a merge have no owner.
     let padding = layer.ftl.as_ref().and_then(|ftl| ftl.counts.get("padding pages")).copied().unwrap_or(0);
     let cleaned = layer.outgoing["cleaning"]["write"] - padding;
     assert!(cleaned > 0, "{what}: nothing was moved");
@@ -89,7 +90,7 @@ fn moved_pages_add_up_by_owner_and_by_cause_over_every_ftl() {
     }
 }
 
-/// What the whole stack has counted after so many operations, with the moved pages of the topmost layer apart.
+/// Returns all counts of the stack after some operations, with the moved pages of the topmost layer separately.
 fn counted(text: &str, is_divided: bool) -> (String, Vec<Vec<u64>>, u64) {
     let mut stack = build::<()>(&mut scenario(text)).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
     let layer = &mut stack.targets[0].layer;
@@ -118,7 +119,7 @@ fn counted(text: &str, is_divided: bool) -> (String, Vec<Vec<u64>>, u64) {
 }
 
 #[test]
-fn telling_owners_apart_changes_no_count() {
+fn attribution_changes_no_count() {
     let log = "[[log]]\nname = \"store\"\nsegment_blocks = 2\nspare_factor = 0.25\n";
     let tree = "[[log]]\nname = \"store\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }\n";
     let below = "[workload]\nkind = \"uniform\"\n";
@@ -136,7 +137,7 @@ fn telling_owners_apart_changes_no_count() {
     }
 }
 
-/// The first line in which two texts differ.
+/// Returns the first line in which two texts differ.
 fn first_difference(one: &str, other: &str) -> String {
     let differs = one.lines().zip(other.lines()).find(|(line, with)| line != with);
     format!("{differs:?}")

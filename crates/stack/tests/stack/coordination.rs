@@ -1,5 +1,5 @@
-//! Layers that agree with each other: what is asked for has an effect over every drive or is refused, and a power cut at the end
-//! of a run changes nothing of what came before.
+//! Coordination of layers: a setting has an effect on every drive or is refused, and a power cut at the end of a run does not
+//! change earlier counts.
 
 use crate::common::{root, run_text, scenario, try_run};
 use wearwell_stack::{LayerResult, RunResult, TenantResult};
@@ -10,7 +10,7 @@ const LOG: &str = "[[log]]\nname = \"store\"\nsegment_size = \"128 KiB\"\nspare_
 
 const DRIVES: [&str; 8] = ["log", "dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko", "fast", "bast"];
 
-/// A log on a drive, with more keys of the FTL and of the log.
+/// Returns a scenario of a log on a drive, with more keys of the FTL and of the log.
 fn log_on(structure: &str, ftl: &str, log: &str) -> String {
     format!("[ftl]\nstructure = \"{structure}\"\n{ftl}{DRIVE}{LOG}{log}{MEASURE}")
 }
@@ -23,10 +23,10 @@ fn layer<'a>(result: &'a RunResult, name: &str) -> &'a LayerResult {
     result.layers.iter().find(|layer| layer.name == name).expect("a layer of this name")
 }
 
-/// All that was counted.
+/// Returns all counts as text.
 fn counts(result: &RunResult) -> String {
     let mut layers = result.layers.clone();
-    // What only an FTL that was cut says of itself.
+    // Results that only an FTL with a power cut has.
     layers.iter_mut().for_each(|layer| layer.ftl = None);
     let (tenants, nand, wear) = (&result.tenants, &result.nand, &result.wear);
     let amplification = &result.write_amplification;
@@ -48,9 +48,9 @@ fn a_cut_at_the_end_changes_no_count_before_it() {
     }
 }
 
-/// The shipped scenarios with several users of one FTL, on small drives.
+/// Runs the shipped scenarios with several users of one FTL, on small drives.
 #[test]
-fn several_users_outlive_a_cut() {
+fn several_users_of_one_ftl_survive_a_cut_at_the_end() {
     for name in ["two_logs_one_ftl", "log_beside_random_writer"] {
         let text = std::fs::read_to_string(root().join(format!("scenarios/{name}.toml"))).unwrap();
         let small = text
@@ -76,7 +76,8 @@ fn completing_without_a_weight_is_d_choices_and_with_one_it_is_not() {
         let run = |victim: &str| counts(&run_text(&log_on(drive, "", &format!("victim = {victim}\n"))));
         let none = run("{ policy = \"completing\", weight = 0.0 }");
         assert_eq!(none, run("{ policy = \"d_choices\", choices = 10 }"), "{drive}");
-        // A segment that is written in order, and in whole blocks, has blocks of its own in a hybrid: nothing is left.
+        // A hybrid FTL keeps a segment that is written in order, and in whole blocks, in blocks of its own: nothing is left to
+        // complete.
         let weighed = run("{ policy = \"completing\", weight = 4.0 }");
         assert_eq!(none == weighed, matches!(drive, "fast" | "bast"), "{drive}");
     }
@@ -88,9 +89,9 @@ fn completing_without_a_weight_is_d_choices_and_with_one_it_is_not() {
     assert_ne!(on_shared(0.0), on_shared(4.0));
 }
 
-/// On the drive itself, and where zones are reset as a whole, there is nothing to weigh.
+/// On the flash itself, and on zones that are reset as a whole, the weight has no effect.
 #[test]
-fn where_nothing_can_be_left_below_it_says_so() {
+fn completing_on_flash_or_zones_warns_that_the_weight_has_no_effect() {
     let on_flash = run_text(&format!("[ftl]\nvictim = \"completing\"\n{DRIVE}{MEASURE}"));
     assert!(
         on_flash.warnings.iter().any(|warning| warning.contains("below is flash")),
@@ -107,7 +108,7 @@ fn where_nothing_can_be_left_below_it_says_so() {
 }
 
 #[test]
-fn what_completes_looks_through_the_layers_in_between() {
+fn completing_policy_sees_blocks_below_intermediate_layers() {
     let on = |between: &str, weight: &str| {
         let log =
             "[[log]]\nname = \"store\"\non = \"between\"\nsegment_size = \"128 KiB\"\nspare_factor = 0.25\n";
@@ -126,7 +127,7 @@ fn what_completes_looks_through_the_layers_in_between() {
 }
 
 #[test]
-fn a_drive_waits_for_a_merge_tree_and_for_nobody_where_none_cleans() {
+fn deferral_waits_for_merge_tree_and_is_refused_without_cleaning_above() {
     let tree = "[[log]]\nname = \"tree\"\nstructure = { kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }\n";
     let low = "free_blocks_low = 8\nfree_blocks_high = 8\n";
     let waits = "free_blocks_deferred = 3\n";
@@ -144,7 +145,7 @@ fn a_drive_waits_for_a_merge_tree_and_for_nobody_where_none_cleans() {
 }
 
 #[test]
-fn what_needs_an_ability_that_is_missing_is_refused_with_both_names() {
+fn missing_ability_is_refused_with_names_of_both_layers() {
     for drive in ["dftl", "fast"] {
         let sparse = "[[log]]\nname = \"space\"\nstructure = \"sparse\"\n";
         let refused = refusal(&format!("ftl = \"{drive}\"\n{DRIVE}{sparse}{MEASURE}"));
@@ -155,7 +156,7 @@ fn what_needs_an_ability_that_is_missing_is_refused_with_both_names() {
     }
 }
 
-/// Tenants know whose pages are moved over every drive, or are told why not.
+/// Tenants know whose pages are moved on every drive, or a warning gives the reason.
 #[test]
 fn moved_pages_have_owners_on_every_drive() {
     let tenant = "[[tenant]]\nshare = 0.5\nworkload = { kind = \"uniform\" }\n";

@@ -1,4 +1,4 @@
-//! Deduplication in scenarios: what adds up, what is saved, what is refused.
+//! Deduplication in scenarios: counts that add up, savings, and refusals.
 
 use crate::common::{refusal, root, run_text, scenario, try_run};
 use crate::timed::unhurried;
@@ -18,7 +18,7 @@ fn dedup_of(result: &RunResult) -> &DedupReport {
 }
 
 #[test]
-fn every_kind_adds_up_and_saves_erases() {
+fn every_dedup_kind_conserves_counts_and_saves_erases() {
     let none = run_text(&format!("{DRIVE}{LOAD}{MEASURE}"));
     assert!(none.layers[0].dedup.is_none());
     for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
@@ -45,13 +45,13 @@ const PAGED: [&str; 5] = ["dftl", "lazyftl", "mu_ftl", "ib_ftl", "gecko"];
 const HYBRIDS: [&str; 2] = ["fast", "bast"];
 const ROOMY: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 80\npages_per_block = 16\nspare_factor = 0.3\n";
 
-/// On an FTL that has tables in flash, or merges, with these keys besides.
+/// Runs deduplication on an FTL with tables in flash or with merges, with these additional keys.
 fn run_on(ftl: &str, dedup: &str, more: &str) -> RunResult {
     run_text(&format!("{ROOMY}[ftl]\nstructure = \"{ftl}\"\n{dedup}{LOAD}{MEASURE}{more}"))
 }
 
 #[test]
-fn every_kind_adds_up_on_every_ftl() {
+fn every_dedup_kind_conserves_counts_on_every_ftl() {
     for ftl in PAGED.into_iter().chain(HYBRIDS) {
         let none = run_on(ftl, "", "");
         for kind in ["inline", "sampled", "pre_hashed", "cagc"] {
@@ -65,7 +65,7 @@ fn every_kind_adds_up_on_every_ftl() {
                 assert_eq!(layer.incoming["write"], result.course.measured_host_pages, "{name}");
                 assert_eq!(layer.incoming["write"], found.hits + found.misses, "{name}");
                 assert_eq!(layer.outgoing["host"]["write"], found.misses, "{name}");
-                // Slots that are taken again in any order make a map of blocks merge more.
+                // Slots are reused in any order, which makes an FTL with a block map merge more.
                 let fewer = result.nand.programs < none.nand.programs;
                 assert!(fewer || HYBRIDS.contains(&ftl), "{name}");
                 // With so much spare space cleaning sees few pages.
@@ -81,7 +81,7 @@ fn every_kind_adds_up_on_every_ftl() {
     }
 }
 
-/// Everything that was counted, but for what came back from a cut at the end, and where the rates of times come from.
+/// Returns all counts, without the recovery from a cut at the end and without the source of the times.
 fn counted(mut result: RunResult) -> RunResult {
     (result.performance, result.timing) = (Performance::default(), None);
     (result.mode, result.scenario.timing, result.scenario.power) = (String::new(), None, None);
@@ -117,7 +117,7 @@ fn clock_and_cut_at_the_end_change_no_count_on_any_ftl() {
 }
 
 #[test]
-fn what_was_flushed_is_there_after_cuts_in_the_middle_of_the_work() {
+fn flushed_data_survives_cuts_in_the_middle_of_the_work() {
     for ftl in PAGED.into_iter().chain(HYBRIDS).chain(["log"]) {
         for kind in ["inline", "sampled", "cagc"] {
             if HYBRIDS.contains(&ftl) && kind == "cagc" {
@@ -132,14 +132,14 @@ fn what_was_flushed_is_there_after_cuts_in_the_middle_of_the_work() {
             let names: Vec<&str> = power.steps.iter().map(|step| step.name.as_str()).collect();
             assert!(names.contains(&"log of the map"), "{names:?}");
             let found = dedup_of(&result);
-            // Of a request that is cut in its middle some pages are written twice.
+            // A request that is cut in the middle writes some pages twice.
             assert!(found.hits + found.misses >= result.layers[0].incoming["write"], "{kind} on {ftl}");
         }
     }
 }
 
 #[test]
-fn the_clock_changes_no_cut() {
+fn timed_mode_changes_no_cut() {
     let clock = "[timing]\nrequests = { requests_per_second = 300.0 }\n";
     for (ftl, kind) in [("gecko", "cagc"), ("dftl", "inline"), ("fast", "inline"), ("log", "cagc")] {
         let dedup = format!("dedup = {{ kind = \"{kind}\", map_log = true, map_log_page_records = 64 }}\n");
@@ -157,7 +157,7 @@ fn the_clock_changes_no_cut() {
 }
 
 #[test]
-fn the_clock_changes_no_count_of_them_and_hashing_takes_its_time() {
+fn timed_mode_changes_no_count_and_hashing_takes_time() {
     let counts = |mut result: RunResult| {
         (result.performance, result.timing) = (Performance::default(), None);
         (result.mode, result.scenario.timing) = (String::new(), None);
@@ -171,7 +171,7 @@ fn the_clock_changes_no_count_of_them_and_hashing_takes_its_time() {
         let writes = &timed.timing.as_ref().unwrap().requests["write"];
         assert_eq!(writes.parts_ns["hash_ns"] > 0.0, kind != "cagc", "{kind}");
         if kind == "inline" {
-            // Where cleaning takes longer than hashing, hashing is not on the critical way.
+            // If cleaning takes longer than hashing, hashing is not on the critical path.
             let hash_ns = writes.parts_ns["hash_ns"];
             assert!((13_500.0..14_000.0).contains(&hash_ns), "{hash_ns}");
         }
@@ -214,7 +214,7 @@ fn without_duplicates_nothing_is_saved() {
 }
 
 #[test]
-fn it_works_below_a_log_and_for_several_tenants() {
+fn deduplication_works_below_a_log_and_for_several_tenants() {
     let stacked = format!(
         "{DRIVE}[ftl]\ndedup = \"cagc\"\nplacement = \"references\"\n[[log]]\nsegment_size = \"128 KiB\"\n\
          spare_factor = 0.2\nmetadata = \"f2fs\"\n{LOAD}{MEASURE}"
@@ -232,7 +232,7 @@ fn it_works_below_a_log_and_for_several_tenants() {
 }
 
 #[test]
-fn a_trace_with_digests_needs_no_content() {
+fn trace_with_digests_needs_no_content() {
     let sample = root().join("traces/samples/fiu.blkparse").display().to_string();
     let text = |more: &str| {
         format!(

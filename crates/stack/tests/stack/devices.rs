@@ -1,4 +1,4 @@
-//! Drives are as large as asked, and spread what they write as drives do.
+//! Drives have the requested size, and stripe writes as real drives do.
 
 use crate::common::{refusal, run_text, scenario};
 use wearwell_engine::timing::Striping;
@@ -11,7 +11,7 @@ fn device(keys: &str) -> String {
 }
 
 #[test]
-fn spare_space_is_as_asked_or_refused_with_what_fits() {
+fn spare_space_is_as_configured_or_refused_with_the_nearest_sizes() {
     for (preset, capacity) in
         [("tlc", "4 GiB"), ("tlc", "16 GiB"), ("qlc", "4 GiB"), ("mlc", "1100 MiB"), ("slc", "64 MiB")]
     {
@@ -21,7 +21,7 @@ fn spare_space_is_as_asked_or_refused_with_what_fits() {
         let (geometry, logical) = (resolved.device.geometry, f64::from(resolved.device.logical_pages));
         let over_provisioning = geometry.pages() as f64 / logical - 1.0;
         assert!((0.07..0.0735).contains(&over_provisioning), "{preset} {capacity}: {over_provisioning}");
-        // The same again from what was written back.
+        // The scenario with its defaults written back resolves to the same drive.
         let again = ResolvedScenario::of(resolved.scenario.clone()).unwrap();
         assert_eq!(again.device, resolved.device);
     }
@@ -30,7 +30,7 @@ fn spare_space_is_as_asked_or_refused_with_what_fits() {
     for word in ["device.over_provisioning", "whole blocks of 18.0 MiB", "0.0636 or 0.0800"] {
         assert!(error.contains(word), "{error}");
     }
-    // One of those is what the preset's own spare space is rounded up to. It is too little for blocks of that size.
+    // The preset's own spare space is rounded up to one of these sizes. That is too little for blocks of that size.
     let small = "preset = \"tlc\"\ncapacity = \"1100 MiB\"\n";
     let [fits, rounded] = ["over_provisioning = 0.08", ""].map(|keys| device(&format!("{small}{keys}")));
     let sizes =
@@ -42,7 +42,7 @@ fn spare_space_is_as_asked_or_refused_with_what_fits() {
 }
 
 #[test]
-fn planes_that_differ_by_a_block_are_named_and_may_be_asked_for() {
+fn planes_with_one_block_less_are_reported_and_configurable() {
     let shape = "channels = 4\npages_per_block = 16\nmapping_unit = \"4 KiB\"\n";
     let by_size = device(&format!("{shape}raw_capacity = \"3392 KiB\"\nspare_factor = 0.3"));
     let resolved = ResolvedScenario::of(scenario(&by_size)).unwrap();
@@ -60,7 +60,7 @@ fn planes_that_differ_by_a_block_are_named_and_may_be_asked_for() {
 }
 
 #[test]
-fn presets_stripe_on_the_clock_unless_told_otherwise() {
+fn presets_stripe_in_timed_mode_by_default() {
     let striping = |device_keys: &str, timing: &str| {
         let text = format!("{}[timing]\n{timing}\n", device(device_keys));
         ResolvedScenario::of(scenario(&text)).unwrap().scenario.timing.unwrap().striping.unwrap()
@@ -71,14 +71,14 @@ fn presets_stripe_on_the_clock_unless_told_otherwise() {
     assert_eq!(striping(preset, ""), Striping::Drive);
     assert_eq!(striping(preset, "striping = \"block\""), Striping::Block);
     assert_eq!(striping(&format!("{preset}superblock_blocks = 2"), ""), Striping::Block);
-    // Blocks too short for a row of a die's planes.
+    // Blocks are too short for a row of a die's planes.
     assert_eq!(striping(&format!("{preset}pages_per_block = 3"), ""), Striping::Block);
     assert_eq!(striping(bare, times), Striping::Block);
     assert_eq!(striping(bare, &format!("{times}\nstriping = \"drive\"")), Striping::Drive);
 }
 
 #[test]
-fn a_striped_drive_is_fast_and_counts_the_same_and_one_that_waits_says_why() {
+fn striping_speeds_up_without_changing_counts_and_waiting_drive_warns() {
     let text = |timing: &str| {
         format!(
             "{}[timing]\n{timing}\n",
@@ -101,11 +101,11 @@ fn a_striped_drive_is_fast_and_counts_the_same_and_one_that_waits_says_why() {
 }
 
 #[test]
-fn presets_have_the_controller_of_their_drive_unless_told_otherwise() {
+fn presets_have_the_controller_of_their_drive_by_default() {
     let timing = |device_keys: &str, timing: &str| {
         let text = format!("{}[timing]\n{timing}\n", device(device_keys));
         let resolved = ResolvedScenario::of(scenario(&text)).unwrap();
-        // What was filled in means the same again.
+        // Settings that were filled in resolve to themselves.
         let again = ResolvedScenario::of(resolved.scenario.clone()).unwrap();
         assert_eq!(again.scenario, resolved.scenario);
         resolved.scenario.timing.unwrap()
@@ -126,7 +126,7 @@ fn presets_have_the_controller_of_their_drive_unless_told_otherwise() {
     assert_eq!(own.write_buffer.map(|size| size.0), Some(64 << 10));
     let ideal = timing(preset, "controller = \"ideal\"");
     assert_eq!((ideal.host_mb_per_s, ideal.controller_read_us, ideal.write_buffer), (None, Some(0.0), None));
-    // Flash for counting is no drive.
+    // A preset made for counting models no drive.
     assert_eq!(timing("preset = \"gecko\"\ncapacity = \"256 MiB\"", "").host_mb_per_s, None);
     let error = refusal(&format!(
         "{}[timing]\ncontroller = \"drive\"\n",

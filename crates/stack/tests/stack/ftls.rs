@@ -26,13 +26,13 @@ fn outgoing(layer: &LayerResult, operation: &str) -> u64 {
     layer.outgoing.values().filter_map(|amounts| amounts.get(operation)).sum()
 }
 
-/// Everything but the time that the run took, as text.
+/// Returns the result as text, without the time that the run took.
 fn text(mut result: RunResult) -> String {
     result.performance = Default::default();
     serde_json::to_string(&result).unwrap()
 }
 
-/// What the FTL says that it did is what the flash did, and both amplifications follow from it.
+/// Checks that the FTL's counts equal the flash's, and that both amplifications follow from them.
 fn check_counts(result: &RunResult) {
     let (layer, ftl) = (bottom(result), ftl(result));
     assert_eq!(outgoing(layer, "write"), result.nand.programs);
@@ -59,14 +59,14 @@ fn every_ftl_runs_alone() {
     }
 }
 
-/// A share of all blocks is the watermark of as many blocks, in every FTL and in a log.
+/// A watermark given as a fraction of all blocks equals the same number of blocks, in every FTL and in a log.
 #[test]
 fn a_watermark_may_be_a_share_of_the_blocks() {
     let with = |ftl: &str, key: &str| {
         run_text(&format!("ftl = {{ structure = \"{ftl}\", {key} }}\n{DEVICE}{UNIFORM}{MEASURE}"))
     };
     for name in FTLS.iter().chain(&["log"]) {
-        // Log blocks of hybrids are few.
+        // Hybrids have few log blocks.
         let (share, blocks) = if ["fast", "bast"].contains(name) { (0.0125, 2) } else { (0.1, 16) };
         let by_share = with(name, &format!("free_share_low = {share}"));
         assert_eq!(text(by_share), text(with(name, &format!("free_blocks_low = {blocks}"))), "{name}");
@@ -80,11 +80,11 @@ fn a_watermark_may_be_a_share_of_the_blocks() {
         let log = format!("[[log]]\nsegment_blocks = 1\nspare_factor = 0.2\n{key}\n");
         text(run_text(&format!("{DEVICE}{log}{UNIFORM}{MEASURE}")))
     };
-    // 112 segments on the pages that the drive shows.
+    // The pages that the drive shows make 112 segments.
     assert_eq!(log("free_share_low = 0.1"), log("free_blocks_low = 11"));
 }
 
-/// The reads of queries are among those of the flash, and RAM is less; recovery and its model count nothing.
+/// The flash's reads include the validity queries; RAM is smaller; recovery and its model have no counters.
 #[test]
 fn ftls_run_without_counters_of_all_blocks() {
     for kind in ["gecko", "mu_ftl", "ib_ftl"] {
@@ -146,7 +146,7 @@ fn tenants_share_every_ftl() {
 }
 
 #[test]
-fn time_changes_no_counts() {
+fn timed_mode_changes_no_counts() {
     let times = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n";
     for name in FTLS {
         let plain = run_text(&alone(name));
@@ -165,7 +165,7 @@ fn time_changes_no_counts() {
 }
 
 #[test]
-fn every_ftl_lives_with_flash_that_fails() {
+fn every_ftl_survives_program_failures_and_read_disturb() {
     let faults = "program_failure_rate = 1e-4\nread_disturb_limit = 10\nendurance_cycles = 100000\n";
     for name in FTLS {
         let result = run_text(
@@ -182,7 +182,7 @@ fn every_ftl_lives_with_flash_that_fails() {
 }
 
 #[test]
-fn every_ftl_comes_back_from_a_power_cut() {
+fn every_ftl_recovers_from_a_power_cut() {
     for name in FTLS.into_iter().chain(["log"]) {
         let cut = run_text(&format!("{}[power]\nat_end = true\n", alone(name)));
         let recovery = ftl(&cut).recovery.clone().expect("a recovery");
@@ -197,7 +197,7 @@ fn every_ftl_comes_back_from_a_power_cut() {
         }
         assert!(recovery.seconds > 0.0);
         assert_eq!(recovery.model_seconds.is_some(), !["fast", "bast"].contains(&name));
-        // The cut comes after everything that is measured.
+        // The cut happens after everything that is measured.
         let mut plain = run_text(&alone(name));
         let mut cut = cut;
         match name {
@@ -260,7 +260,7 @@ fn policies_are_those_of_the_scenario() {
 }
 
 #[test]
-fn wear_is_levelled_where_that_is_asked_for() {
+fn wear_is_levelled_if_configured() {
     let table = "ftl = { structure = { kind = \"gecko\", wear = \"scan\" } }";
     let result = run_text(&alone("gecko").replace("ftl = \"gecko\"", table));
     check_counts(&result);
@@ -268,7 +268,7 @@ fn wear_is_levelled_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_means_nothing_is_refused_by_name() {
+fn meaningless_settings_are_refused_by_name() {
     let table = |keys: &str| format!("ftl = {{ {keys} }}\n{DEVICE}{UNIFORM}{MEASURE}");
     for (keys, expected) in [
         (

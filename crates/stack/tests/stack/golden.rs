@@ -1,7 +1,8 @@
 //! Exact counts of every policy on shared small workloads.
 //!
-//! Whoever changes a number here changes what everybody's scenarios give. The test prints the rows that differ; to
-//! renew the file, run `WEARWELL_BLESS=1 cargo test -p wearwell-stack --test stack golden` and commit it alone, saying why.
+//! A changed number here means changed results of all scenarios with that policy. The test prints the rows that differ; to
+//! renew the file, run `WEARWELL_BLESS=1 cargo test -p wearwell-stack --test stack golden` and commit it alone, with the
+//! reason.
 
 use crate::common::{assert_holds, run_text};
 use wearwell_engine::counters::Operation;
@@ -11,7 +12,7 @@ use wearwell_workload::WORKLOADS;
 
 const GOLDEN: &str = "crates/stack/tests/golden/policies.toml";
 
-/// The settings of each workload. A new one needs an entry here, and so gets its golden row.
+/// Settings of each workload. A new workload needs an entry here, which gives it a golden row.
 const SETTINGS: &[(&str, &str)] = &[
     ("uniform", "request_pages = 3\nread_ratio = 0.1\ntrim_ratio = 0.05"),
     (
@@ -43,7 +44,7 @@ fn settings(workload: &str) -> &'static str {
     found.unwrap_or_else(|| panic!("give the workload {workload} an entry in SETTINGS")).1
 }
 
-/// A row: the counts of five drive writes, three of them measured, on 96 blocks of 16 pages.
+/// Returns a row: the counts of five drive writes, three of them measured, on 96 blocks of 16 pages.
 fn row(name: &str, victim: &str, placement: &str, workload: &str) -> String {
     let result = run_text(&format!(
         r#"
@@ -75,7 +76,7 @@ fn row(name: &str, victim: &str, placement: &str, workload: &str) -> String {
 }
 
 #[test]
-fn every_policy_gives_what_it_gave() {
+fn counts_of_every_policy_equal_the_golden_file() {
     let mut text = String::from(
         "# Exact counts of small runs; see tests/stack/golden.rs for what they run and how to renew them.\n",
     );

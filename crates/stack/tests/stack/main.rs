@@ -1,4 +1,4 @@
-//! Scenarios: what runs of them count, what adds up in every stack, and what is refused.
+//! Scenarios: counts of their runs, sums that hold in every stack, and refusals.
 
 mod attribution;
 #[path = "../common/mod.rs"]

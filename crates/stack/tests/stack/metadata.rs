@@ -1,10 +1,10 @@
-//! What a log writes for itself, in scenarios.
+//! Metadata that a log writes, in scenarios.
 
 use crate::common::{run_text, scenario, try_run};
 use std::fmt::Write;
 use wearwell_stack::MetadataResult;
 
-/// Two logs for nodes and data each, and the placements that serve them.
+/// Layouts with two, four and six logs for nodes and data together, and the matching placements.
 const LAYOUTS: [(&str, &str); 3] = [
     ("f2fs_2", "\"single\""),
     ("f2fs_4", "{ kind = \"host_hint\", streams = 2 }"),
@@ -27,7 +27,7 @@ fn a_checkpoint_of_f2fs_has_two_pages_and_packed_summaries_whatever_the_number_o
         let result = run_text(&text);
         let metadata = result.layers[0].metadata.unwrap();
         assert!(metadata.checkpoints > 0 && metadata.metadata_share > 0.0);
-        // Three open segments of 64 pages have 192 summaries at most, and a page has room for 440.
+        // Three open segments of 64 pages have at most 192 summaries, and a page has room for 440.
         assert_eq!(metadata.checkpoint_pages, metadata.checkpoints * 3, "{preset}");
         let kinds = [metadata.summary_pages, metadata.map_pages, metadata.segment_info_pages];
         let sum = kinds.iter().sum::<u64>() + metadata.checkpoint_pages;
@@ -40,7 +40,8 @@ fn a_checkpoint_of_f2fs_has_two_pages_and_packed_summaries_whatever_the_number_o
     assert!(error.to_string().contains("laid out for 6 streams"), "{error}");
 }
 
-/// 8 MiB of a new file in pages of 4 KiB, in order or at random, and a flush after each `sync_every` of them.
+/// Returns a trace that writes 8 MiB of a new file in pages of 4 KiB, sequentially or at random, with a flush after each
+/// `sync_every` of them.
 fn file_of_8_mib(is_random: bool, sync_every: usize) -> String {
     let mut trace = "time_ns,op,volume,offset_bytes,length_bytes,hint\n".to_owned();
     for at in 0..2048usize {
@@ -53,7 +54,7 @@ fn file_of_8_mib(is_random: bool, sync_every: usize) -> String {
     trace
 }
 
-/// Pages of 4 KiB that a new log with this metadata writes of that file.
+/// Returns the pages of 4 KiB that a new log with this metadata writes for that file.
 fn written(metadata: &str, placement: &str, trace: &str) -> (f64, MetadataResult) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.csv");
@@ -73,11 +74,11 @@ fn written(metadata: &str, placement: &str, trace: &str) -> (f64, MetadataResult
     (2048.0 * (1.0 + metadata.metadata_per_written_page.unwrap()), metadata)
 }
 
-/// Sectors that F2FS of Linux 6.1 wrote of such a file, from mount to sync (User-mode Linux, `mkfs.f2fs` 1.15, fio, no other
-/// options than `active_logs` and, in the last three, `fastboot`: a checkpoint at each fsync with whatever number of logs, and
-/// the summaries of the three node segments in it).
+/// Sectors that F2FS of Linux 6.1 wrote for such a file, from mount to sync, measured with User-mode Linux, `mkfs.f2fs` 1.15
+/// and fio. The only options are `active_logs` and, in the last three, `fastboot`: a checkpoint at each fsync with any number
+/// of logs, which contains the summaries of the three node segments.
 #[test]
-fn f2fs_writes_what_linux_writes() {
+fn f2fs_model_writes_as_many_sectors_as_linux() {
     let fastboot = "{ preset = 'f2fs', own_streams = 1, on_flush = 'checkpoint', checkpoint_pages = 5 }";
     let [two, four, six] = LAYOUTS;
     let measured = [
@@ -93,7 +94,7 @@ fn f2fs_writes_what_linux_writes() {
     for (metadata, placement, is_random, sync_every, sectors) in measured {
         let (pages, kinds) = written(metadata, placement, &file_of_8_mib(is_random, sync_every));
         let by = pages * 8.0 / f64::from(sectors) - 1.0;
-        // A directory, the inode's attributes and what a mount does are in the measurement and not in the model.
+        // The measurement includes a directory, the inode's attributes and the writes of the mount; the model does not.
         let case = format!("{metadata}, random {is_random}, {sync_every}: {by:.4} of {sectors}; {kinds:?}");
         assert!(by.abs() < 0.015, "{case}");
     }

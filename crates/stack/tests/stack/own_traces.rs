@@ -1,4 +1,4 @@
-//! Drives that are made to fit a trace, and how long a drive lives at a trace's own rate.
+//! Drives sized to fit a trace, and the life of a drive at a trace's own rate.
 
 use crate::common::{scenario, try_run};
 use std::collections::BTreeSet;
@@ -9,12 +9,12 @@ use wearwell_stack::{Fit, RunResult, Scenario, TraceExtent, resolve};
 /// Pages of the traces below.
 const PAGES: u64 = 300;
 
-/// A trace in our own CSV that writes each of [`PAGES`] pages several times over, `gap` pages apart and 1 ms one after the
-/// other.
+/// A trace in Wearwell's CSV format that writes each of [`PAGES`] pages several times, with addresses `gap` pages apart and 1 ms
+/// between writes.
 struct Trace {
     _folder: tempfile::TempDir,
     path: PathBuf,
-    /// Pages, with repetitions.
+    /// Written pages, with repetitions.
     written: Vec<u64>,
 }
 
@@ -22,7 +22,7 @@ impl Trace {
     fn new(gap: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.csv");
-        // Every page once, and then the first half of them again and again.
+        // Every page once, and then the first half of them repeatedly.
         let again = (0..10 * PAGES).map(|at| at * 7919 % (PAGES / 2));
         let written: Vec<u64> = (0..PAGES).chain(again).map(|page| page * gap).collect();
         let line = |(at, page): (usize, &u64)| format!("{},W,0,{},4096,0\n", at * 1_000_000, page * 4096);
@@ -75,7 +75,7 @@ fn the_result_of_a_fitted_drive_repeats_itself() {
 }
 
 #[test]
-fn a_rule_for_addresses_that_was_chosen_stays() {
+fn explicit_address_rule_is_kept() {
     let result = Trace::new(1000).run(SMALL, "address = \"wrap\"\n");
     assert_eq!((address(&result), u64::from(result.device.logical_pages)), (AddressRule::Wrap, PAGES));
 }
@@ -94,10 +94,10 @@ fn layers_above_and_large_planes_make_a_larger_drive() {
     assert!(preset.lifetime.is_none() || preset.lifetime.unwrap().years.is_some());
 }
 
-/// Of a drive of two tenants each trace gets as many pages as it touches, by its share, and no block more of the drive than that
-/// takes.
+/// With two tenants, each trace gets as many pages as it touches, by its tenant's share. The drive is at most one block larger
+/// than necessary.
 #[test]
-fn of_several_tenants_each_trace_fits_its_part() {
+fn traces_of_several_tenants_each_fit_their_partition() {
     let traces = [Trace::new(1), Trace::new(1000)];
     let tenant = |trace: &Trace, share: f64| {
         format!("[[tenant]]\nshare = {share}\ntrace = {{ path = \"{}\" }}\n", trace.path.display())
@@ -112,7 +112,7 @@ fn of_several_tenants_each_trace_fits_its_part() {
         let result = try_run(&first).unwrap_or_else(|error| panic!("{error}"));
         let least = shares.iter().map(|share| PAGES as f64 / share).fold(0.0, f64::max);
         let shown = f64::from(result.device.logical_pages);
-        // Partitions end on whole blocks of 8 pages, and the last of shares that add up to 1 on a page.
+        // Partitions end on whole blocks of 8 pages; if shares add up to 1, the last partition ends on any page.
         let block = 8.0 / shares[0].min(shares[1]);
         assert!((least - block..least + block).contains(&shown), "{shown} of {least}");
         let rules = result.scenario.tenant.iter().map(|tenant| tenant.trace.as_ref().unwrap().address);
@@ -122,7 +122,7 @@ fn of_several_tenants_each_trace_fits_its_part() {
         let mut again = try_run(&result.scenario).unwrap();
         again.performance = result.performance;
         assert_eq!(again, result);
-        // A smaller drive, by more than a block of the smaller share, does not hold them.
+        // A drive that is smaller by more than a block of the smaller share does not hold them.
         let less = (shown - 2.0 * block) as u64 * 4096;
         let less = format!("{SMALL}\ncapacity = {less}");
         let mut less = scenario(&text(&less.replace("fit = true\n", ""), shares));
@@ -146,7 +146,7 @@ fn beside_a_workload_the_trace_of_a_tenant_sets_the_size() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_said() {
+fn unfittable_drives_are_refused_with_the_reason() {
     let trace = Trace::new(1);
     let refused = |scenario: Scenario| try_run(&scenario).expect_err("must be refused").to_string();
     let found = refused(trace.scenario(&format!("{SMALL}\ncapacity = \"4 MiB\""), ""));
@@ -171,7 +171,7 @@ fn years_follow_from_the_times_of_the_trace() {
     assert!((lifetime.trace_gb_per_day.unwrap() / gb_per_day - 1.0).abs() < 1e-12, "{lifetime:?}");
     let years = lifetime.tbw * 1000.0 / gb_per_day / 365.25;
     assert!((lifetime.years.unwrap() / years - 1.0).abs() < 1e-12, "{lifetime:?}");
-    // The same work without times says nothing of years.
+    // Without times in the trace the result has no years.
     let text = std::fs::read_to_string(&trace.path).unwrap();
     let timeless: String = text
         .lines()

@@ -1,5 +1,5 @@
-//! Every feature with every other: each pair runs, or is refused by the table that says why. The matrix in the documentation is
-//! what the pairs gave.
+//! Every feature with every other: each pair runs, or is refused by a row of the table of refusals. The matrix in the
+//! documentation shows the outcomes.
 
 mod asks;
 mod stacks;
@@ -11,29 +11,29 @@ use std::fmt::Write;
 use wearwell_stack::RunResult;
 use wearwell_stack::layers::REFUSALS;
 
-/// Pairs that neither run nor are refused by the table, each with what is said instead. A pair that is mended must go from here.
+/// Pairs that neither run nor are refused by the table, each with the actual message. Remove a pair from here once it is fixed.
 const KNOWN: &[(&str, &str, &str)] = &[];
 
 const NO_SETTING: &str = "no layer has a setting for both";
 
-/// The mark of a pair, which the documentation explains.
+/// Outcome of a pair; the documentation explains the marks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
-    /// They go together.
+    /// The pair works.
     Works,
-    /// They go together in one stack, each in a layer of its own.
+    /// The pair works in one stack, with each feature in a layer of its own.
     Apart,
-    /// Two values of one setting.
+    /// Both are values of one setting.
     Same,
     /// A layer lacks an ability.
     Lacks,
-    /// A row of the table of refusals.
+    /// A row of the table of refusals applies.
     Refused(usize),
-    /// In [`KNOWN`].
+    /// The pair is in [`KNOWN`].
     Known,
 }
 
-/// The row that stands against both, and names both.
+/// Returns the row that names both features and refuses one of them.
 fn direct(a: &str, b: &str) -> Option<usize> {
     REFUSALS.iter().position(|row| {
         (row.feature == a && row.with.contains(&b)) || (row.feature == b && row.with.contains(&a))
@@ -45,7 +45,7 @@ fn known(a: &str, b: &str) -> Option<&'static str> {
     found.map(|(.., message)| *message)
 }
 
-/// What the outcomes of a pair come to; an error says what is wrong with them.
+/// Combines the outcomes of a pair; an error describes an unexpected outcome.
 fn mark(a: &str, b: &str, outcomes: &[(&str, Outcome)]) -> Result<Mark, String> {
     let named = |problem: &str| Err(format!("{a} with {b}: {problem}"));
     let failed = outcomes.iter().find_map(|(place, outcome)| match outcome {
@@ -83,7 +83,7 @@ fn mark(a: &str, b: &str, outcomes: &[(&str, Outcome)]) -> Result<Mark, String> 
     }
 }
 
-/// The marks of all pairs, by row and column.
+/// Returns the marks of all pairs, by row and column.
 fn matrix(asks: &[Ask]) -> Vec<Vec<Mark>> {
     let mut wrong = Vec::new();
     let mut marks = vec![vec![Mark::Same; asks.len()]; asks.len()];
@@ -124,7 +124,7 @@ const MARKS: &str = "
   the reason is the companion's.
 ";
 
-/// The page of the documentation.
+/// Returns the page of the documentation.
 fn page(asks: &[Ask], marks: &[Vec<Mark>]) -> String {
     let mut used: Vec<usize> = marks
         .iter()
@@ -177,11 +177,11 @@ fn every_pair_runs_or_is_refused_by_the_table() {
     assert_holds("docs/features.md", &page(&asks, &marks));
 }
 
-/// What both runs of a pair must have in common, as text: the counts of the flash and of every layer.
+/// Returns the counts of the flash and of every layer as text, which both runs of a pair must share.
 fn counts(mut result: RunResult) -> String {
     for layer in &mut result.layers {
         if let Some(ftl) = &mut layer.ftl {
-            // What a read weighs against a write is taken from the times, where there are any.
+            // The cost of a read relative to a write comes from the timing settings, if there are any.
             (ftl.delta, ftl.write_amplification_with_reads, ftl.recovery) = (0.0, None, None);
             ftl.delta_source.clear();
             if ftl.kind == "log" {
@@ -199,9 +199,9 @@ fn worked(outcome: Outcome) -> Option<String> {
     }
 }
 
-/// What only looks on changes no count: the clock, and a cut when everything is over.
+/// Passive features change no count: timed mode, and a cut at the end.
 #[test]
-fn pairs_with_what_only_looks_on_count_the_same() {
+fn passive_features_change_no_count() {
     let asks = asks();
     let mut compared = 0;
     let mut wrong = Vec::new();
@@ -209,7 +209,7 @@ fn pairs_with_what_only_looks_on_count_the_same() {
         let looks_on = asks.iter().find(|ask| ask.name == looks_on).expect("a feature");
         for ask in asks.iter().filter(|ask| ask.name != "content") {
             for place in PLACES {
-                // One way alone, so that both runs go it.
+                // One variant at a time, so that both runs use the same.
                 for way in ask.ways.chunks(1) {
                     let ask = Ask { ways: way, ..*ask };
                     let both = [pair(&ask, &ask, place), pair(&ask, looks_on, place)].map(worked);
@@ -226,14 +226,14 @@ fn pairs_with_what_only_looks_on_count_the_same() {
     assert!(compared > 100, "{compared}");
 }
 
-/// A policy that weighs what lies below with nothing is the one that does not look there.
+/// A `completing` policy with weight 0 equals the policy that ignores the layer below.
 #[test]
-fn a_weight_of_nothing_is_the_plain_policy() {
+fn completing_with_weight_0_equals_the_plain_policy() {
     let victim = |ways| Ask { name: "a victim", ways, companion: "" };
     let plain = victim(&["AT.victim = { policy = 'd_choices', choices = 10 }"]);
     let weighing = victim(&["AT.victim = { policy = 'completing', choices = 10, weight = 0.0 }"]);
     let mut compared = 0;
-    // `d_choices` draws a victim ahead; the table of the blocks whose counters are known may have grown by the time it is taken.
+    // `d_choices` draws a victim early; the set of blocks with known counters may have grown by the time it is used.
     let draw_alike = |ask: &&Ask| !["content", "partial_counters"].contains(&ask.name);
     for ask in asks().iter().filter(draw_alike) {
         for place in PLACES {
@@ -249,7 +249,7 @@ fn a_weight_of_nothing_is_the_plain_policy() {
     assert!(compared > 50, "{compared}");
 }
 
-/// Where windows end decides nothing, where both runs end at the same page.
+/// The length of windows changes no count, if both runs end at the same page.
 #[test]
 fn windows_change_no_count() {
     let windows = |ways| Ask { name: "windows", ways, companion: "" };
@@ -271,12 +271,12 @@ fn windows_change_no_count() {
     assert!(compared > 40, "{compared}");
 }
 
-/// What says no more than what holds anyway; what only the calling program sees; and what gives the same with less memory.
+/// Features without an effect on results: defaults, features only for the calling program, and features that only save memory.
 const UNSEEN: &[&str] = &["free_pool", "unheard", "log", "held_data", "block_directory"];
 
-/// What strikes nowhere in the scenarios of the pairs would be tried beside nothing.
+/// Every feature changes the result of some scenario here; otherwise its pairs would test nothing.
 #[test]
-fn every_feature_shows_in_what_it_gives() {
+fn every_feature_changes_some_result() {
     let all = |outcome: Outcome| {
         let Outcome::Works(Some(result)) = outcome else { return None };
         let mut value = serde_json::to_value(&*result).expect("a result");

@@ -1,4 +1,4 @@
-//! Every placement in every surrounding: under a log, on the clock, with power cuts, deduplication, tenants and trims.
+//! Every placement in every surrounding: under a log, in timed mode, with power cuts, deduplication, tenants and trims.
 
 use crate::common::run_text;
 use wearwell_engine::placement::PLACEMENTS;
@@ -11,7 +11,7 @@ const WORKLOAD: &str = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_s
 const CLOCK: &str = "[timing]\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n\
                      cleaning = \"background\"\n";
 
-/// What stands around the FTL: its name, keys of the FTL, and the rest of the scenario.
+/// Surroundings of the FTL: name, keys of the FTL, and the rest of the scenario.
 const SURROUNDINGS: &[(&str, &str, &str)] = &[
     ("a map in flash", "structure = \"dftl\"\n", ""),
     ("partial counters", "structure = { kind = \"gecko\", counters = \"none\" }\n", ""),
@@ -27,10 +27,10 @@ const SURROUNDINGS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Placements that know something of the workload, or of the contents, and so cannot be everywhere; they have tests of their own.
+/// Placements that need knowledge of the workload or the contents, and so do not work everywhere; other tests cover them.
 const KNOWING: [&str; 5] = ["oracle", "references", "future_knowledge", "death_windows", "predicted_windows"];
 
-/// The placements that need nothing of the workload, with victims.
+/// Returns the placements that need no knowledge of the workload, each with a victim policy.
 fn placements() -> impl Iterator<Item = (&'static str, &'static str)> {
     let free = PLACEMENTS.iter().map(|entry| entry.name).filter(|name| !KNOWING.contains(name));
     free.map(|name| (name, "greedy"))

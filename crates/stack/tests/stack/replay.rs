@@ -1,11 +1,11 @@
-//! How a trace's addresses and volumes become pages of the drive, by the pages that reach it.
+//! Mapping of a trace's addresses and volumes to pages of the drive, checked by the pages that reach it.
 
 use crate::common::{scenario, try_run};
 use std::fs;
 use std::path::PathBuf;
 use wearwell_stack::{RunError, RunResult};
 
-/// A trace in our own CSV: lines of `op,volume,offset,length`.
+/// A trace in Wearwell's CSV format, from lines of `op,volume,offset,length`.
 struct Trace {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -23,7 +23,7 @@ impl Trace {
         Trace { _folder: folder, path }
     }
 
-    /// One pass over it, unmeasured what was before, on a drive of 100 pages of 4096 bytes.
+    /// Replays one pass, preconditioning not measured, on a drive of 100 pages of 4096 bytes.
     fn replay(&self, settings: &str) -> Result<RunResult, RunError> {
         try_run(&scenario(&format!(
             r#"
@@ -44,7 +44,7 @@ impl Trace {
         )))
     }
 
-    /// Pages written, read and trimmed in one pass, and pages that hold data after it.
+    /// Returns the pages written, read and trimmed in one pass, and the pages that hold data after it.
     fn pages(&self, settings: &str) -> [u64; 4] {
         let result = self.replay(settings).unwrap();
         assert_eq!(result.course.trace_passes, Some(1));
@@ -61,7 +61,7 @@ impl Trace {
 #[test]
 fn requests_are_widened_to_pages_and_trims_narrowed() {
     let trace = Trace::new(&["W,0,0,4096", "W,0,5000,4096", "W,0,12288,1", "R,0,4000,200", "T,0,4095,8194"]);
-    // Pages 0, 1 and 2, 3; reads 0 and 1; the trim covers pages 1 and 2 whole.
+    // Writes pages 0 and 1, and 2 and 3; reads 0 and 1; the trim covers pages 1 and 2 completely.
     assert_eq!(trace.pages(""), [4, 2, 2, 2]);
     assert_eq!(trace.pages("trim = false"), [4, 2, 0, 4]);
 }
@@ -75,7 +75,7 @@ fn direct_addresses_must_fit() {
 }
 
 #[test]
-fn wrapped_addresses_begin_again() {
+fn addresses_past_the_end_wrap_around() {
     // Page 99, then page 0 again.
     let trace = Trace::new(&["W,0,0,4096", "W,0,405504,8192"]);
     assert_eq!(trace.pages("address = \"wrap\""), [3, 0, 0, 2]);
@@ -83,10 +83,10 @@ fn wrapped_addresses_begin_again() {
 
 #[test]
 fn scaled_addresses_fill_the_drive() {
-    // 200 pages on 100: each pair of neighbours is one page, which a request touches once.
+    // 200 pages of the trace on 100 pages: each pair of neighbours maps to one page, which a request touches once.
     let trace = Trace::new(&["W,0,0,819200"]);
     assert_eq!(trace.pages("address = \"scale\""), [100, 0, 0, 100]);
-    // 50 pages on 100: every other page.
+    // 50 pages of the trace on 100 pages: every other page.
     let trace = Trace::new(&["W,0,0,204800"]);
     assert_eq!(trace.pages("address = \"scale\""), [50, 0, 0, 50]);
 }
@@ -97,7 +97,7 @@ fn compacted_addresses_are_numbered_as_they_come() {
     let lines =
         [format!("W,0,{far},8192"), "W,0,0,4096".into(), format!("R,0,{far},4096"), "T,0,40960,4096".into()];
     let trace = Trace::new(&lines.each_ref().map(String::as_str));
-    // The trim of a page that was neither read nor written is left out, and that is said.
+    // The trim of a page that was neither read nor written is skipped, with a warning.
     assert_eq!(trace.pages("address = \"compact\""), [3, 1, 0, 3]);
     let warnings = trace.replay("address = \"compact\"").unwrap().warnings;
     assert!(
@@ -131,7 +131,7 @@ fn volumes_are_single_side_by_side_or_overlaid() {
 
 #[test]
 fn volumes_side_by_side_are_scaled_and_compacted_together() {
-    // 150 pages and 50 pages on 100.
+    // Volumes of 150 pages and 50 pages on 100 pages.
     let trace = Trace::new(&["W,0,0,614400", "W,1,0,204800"]);
     assert_eq!(trace.pages("volume_rule = \"side_by_side\"\naddress = \"scale\""), [100, 0, 0, 100]);
     let trace = Trace::new(&["W,0,4096000,4096", "W,1,4096000,4096"]);
@@ -139,13 +139,13 @@ fn volumes_side_by_side_are_scaled_and_compacted_together() {
     assert_eq!(trace.pages("volume_rule = \"overlay\"\naddress = \"compact\""), [2, 0, 0, 1]);
 }
 
-/// Of a discard that is far longer than what was touched only the touched pages are looked at, in the order of the trace.
+/// A discard far longer than the touched range only processes the touched pages, in the order of the trace.
 #[test]
-fn compacted_discards_of_whole_disks_free_what_was_touched() {
+fn compacted_discard_of_whole_disk_frees_touched_pages() {
     let whole = 1u64 << 62;
     let trim = format!("T,0,0,{whole}");
     let trace = Trace::new(&["W,0,49152,4096", "W,0,40960,8192", "R,0,81920,4096", &trim, "W,0,45056,4096"]);
-    // Pages 12, 10, 11 and 20 are 0 to 3; all are trimmed, and 11 is written again.
+    // Pages 12, 10, 11 and 20 are numbered 0 to 3; all are trimmed, and 11 is written again.
     assert_eq!(trace.pages("address = \"compact\""), [4, 1, 4, 1]);
     let warnings = trace.replay("address = \"compact\"").unwrap().warnings;
     let passed_over = format!("{} pages of the trace's discards", whole / 4096 - 4);
@@ -159,7 +159,7 @@ fn a_trace_without_writes_is_refused() {
 }
 
 #[test]
-fn bad_lines_name_their_place_or_are_counted() {
+fn bad_lines_are_refused_with_position_or_counted() {
     let trace = Trace::new(&["W,0,0,4096", "Z,0,0,4096", "W,0,4096,4096"]);
     let message = trace.refusal("");
     assert!(message.contains("trace.csv, line 3") && message.contains("R, W, T or F"), "{message}");
@@ -168,14 +168,14 @@ fn bad_lines_name_their_place_or_are_counted() {
 }
 
 #[test]
-fn a_trace_that_only_reads_is_measured_by_passes_on_the_clock_and_an_error_else() {
+fn read_only_trace_is_measured_by_passes_in_timed_mode_and_refused_otherwise() {
     let trace = Trace::new(&["R,0,0,4096", "R,0,8192,8192", "F,0,0,0"]);
     let error = trace.refusal("");
     assert!(error.contains("nothing was written in the last 3 pages"), "{error}");
     let times = "[timing]\narrivals = \"closed\"\nread_us = 50.0\nprogram_us = 200.0\nerase_us = 1000.0\nchannel_mb_per_s = 400.0\n";
     let result = trace.replay(times).unwrap();
     let reads = &result.timing.as_ref().unwrap().requests["read"];
-    // One pass is what it takes to know, and another to measure.
+    // One pass detects that nothing is written, another pass is measured.
     assert_eq!((result.course.trace_passes, reads.requests, reads.pages), (Some(1), 2, 3));
     let flushes = Trace::new(&["F,0,0,0"]);
     assert!(flushes.replay(times).unwrap_err().to_string().contains("no request writes, reads or trims"));

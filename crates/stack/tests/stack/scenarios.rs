@@ -56,7 +56,7 @@ fn a_run_without_cleaning_has_no_amplification() {
 }
 
 #[test]
-fn an_unsteady_run_says_so() {
+fn unsteady_run_warns() {
     let result = run_text(&format!("{SMALL}{UNIFORM}[measure]\nwarm_up = 0.5\ndrive_writes = 1\n"));
     assert!(!result.course.steady);
     assert!(result.warnings.iter().any(|warning| warning.starts_with("not steady")), "{:?}", result.warnings);
@@ -93,8 +93,8 @@ fn the_shipped_trace_replays_in_whole_passes() {
 }
 
 #[test]
-fn a_drive_lives_as_long_as_its_cycles_say() {
-    // FIFO wears all blocks alike, so that many die together; the pool must have room for the pages of each.
+fn measured_life_agrees_with_endurance_cycles() {
+    // FIFO wears all blocks equally, so that many wear out together; the pool must have room for the pages of each.
     let roomy = SMALL.replace("0.15", "0.25");
     let result = run_text(&format!(
         "{roomy}endurance_cycles = 40\nendurance_spread = 0.1\nwears_out = true\n{UNIFORM}\
@@ -103,15 +103,16 @@ fn a_drive_lives_as_long_as_its_cycles_say() {
     let worn_out = result.worn_out.unwrap();
     assert!(worn_out.blocks >= 3 && !worn_out.end_of_life, "{worn_out:?}");
     assert!(result.wear.worn_out_blocks >= 3);
-    // Blocks take 36 to 44 cycles; in turns, the weakest die when all have had a little more than 36.
+    // Blocks endure 36 to 44 cycles; erased in turns, the weakest wear out when all have had slightly more than 36.
     let expected = result.lifetime.unwrap().tbw;
     let share = worn_out.tbw / expected;
     assert!((0.85..1.05).contains(&share), "{} of {expected}", worn_out.tbw);
 }
 
-/// 128 blocks of 16 pages of 4 KiB, 100 cycles each, are 838.9 MB of flash writes; shown are 1,741 pages, 7.13 MB.
+/// 128 blocks of 16 pages of 4 KiB, 100 cycles each, endure 838.9 MB of flash writes; the host sees 1,741 pages, 7.13
+/// MB.
 #[test]
-fn a_run_is_held_against_its_data_sheet() {
+fn result_compares_run_with_data_sheet() {
     let run = |more: &str| {
         let measure = "[measure]\nwarm_up = 2\ndrive_writes = 2\nwarranty_years = 3\n";
         run_text(&format!("{SMALL}endurance_cycles = 100\n{more}\n{UNIFORM}{measure}"))
@@ -125,7 +126,7 @@ fn a_run_is_held_against_its_data_sheet() {
     near(rating.life_ratio, result.lifetime.unwrap().tbw / 0.0002);
     near(rating.dwpd, 2e8 / (1741.0 * 4096.0) / (3.0 * 365.0));
     assert_eq!((rating.warranty_years, rating.years), (Some(3.0), None));
-    // Watching changes nothing.
+    // A rating in the scenario does not change the counts.
     let plain = run("");
     assert_eq!((plain.rating, plain.final_draw, plain.nand), (None, result.final_draw, result.nand));
     near(run("dwpd = 0.01").rating.map(|rating| rating.tbw), 1741.0 * 4096.0 * 0.01 * 3.0 * 365.0 / 1e12);
@@ -158,11 +159,11 @@ fn amplification_multiplies_through_a_log_on_the_drive() {
     assert!((whole - product).abs() < 1e-9, "{whole} and {product}");
     assert_eq!(whole, result.nand.programs as f64 / log.incoming["write"] as f64);
     assert!(log.write_amplification.unwrap() > 1.2);
-    // A log that trims what it cleans leaves the FTL little to do.
+    // A log that trims cleaned segments leaves the FTL little to clean.
     assert!(ftl.incoming["trim"] > 0);
 }
 
-/// Settings that cannot work, each with the key that the error must name and a word of what it must say.
+/// Impossible settings, each with the key that the error must name and a word that it must contain.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("device.capacity = \"8 MiB\"", "device", "all given"),
     ("device.raw_capacity = \"8 MiB\"", "device", "raw_capacity and blocks_per_plane"),
@@ -204,7 +205,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("workload = { kind = \"hot_cold\", hot_writes = 2.0, hot_space = 0.1 }", "workload.hot_writes", "1"),
 ];
 
-/// The small scenario with `changes` laid over it.
+/// Returns the small scenario with `changes` merged into it.
 fn changed(changes: &str) -> String {
     fn lay_over(base: &mut toml::Table, changes: toml::Table) {
         for (key, value) in changes {
@@ -232,9 +233,9 @@ fn settings_that_cannot_work_are_refused_by_name() {
     }
 }
 
-/// A drive may die under a log: the run ends with the life it measured, not with an error.
+/// A drive may wear out under a log: the run ends with the measured life, not with an error.
 #[test]
-fn a_drive_may_die_under_a_log() {
+fn drive_that_wears_out_under_a_log_ends_the_run_without_error() {
     let mut dying: Scenario = toml::from_str(
         r#"
         device = { blocks_per_plane = 300, pages_per_block = 16, spare_factor = 0.2, endurance_cycles = 20, wears_out = true }
@@ -253,7 +254,7 @@ fn a_drive_may_die_under_a_log() {
     assert_eq!(result.windows.last().unwrap().host_pages, host + fill(&result));
 }
 
-/// Host pages of the fill, which is not measured.
+/// Returns the host pages of the fill, which is not measured.
 fn fill(result: &RunResult) -> u64 {
     let filled = result.windows.iter().filter(|window| window.phase == Phase::Fill);
     filled.map(|window| window.window_host_pages).sum()

@@ -1,4 +1,4 @@
-//! Layers that are no log-structured store: what they count, what they change, and what is refused.
+//! Layers other than the log-structured store: their counts, their effects, and refusals.
 
 use crate::common::{refusal, run_text};
 use wearwell_base::config::StoreSize;
@@ -23,7 +23,8 @@ fn outgoing(layer: &LayerResult, cause: &str, operation: &str) -> u64 {
     layer.outgoing.get(cause).and_then(|amounts| amounts.get(operation)).copied().unwrap_or(0)
 }
 
-/// A stack with one layer is the bare FTL: the same workload, applied by hand to a store on flash, gives the same counts.
+/// A stack with one layer equals the bare FTL: the same workload, applied by hand to a store on flash, gives the same
+/// counts.
 #[test]
 fn one_layer_is_the_bare_ftl() {
     let text = format!("seed = 7\n{DRIVE}{UNIFORM}{MEASURE}[precondition]\nfill = \"none\"\n");
@@ -75,7 +76,7 @@ fn one_layer_is_the_bare_ftl() {
     assert!((mean - nand.erases as f64 / 160.0).abs() < 1e-9);
 }
 
-/// Everything but the layer's own entries and the time that the run took.
+/// Returns the result without the layer's own entries and without the time that the run took.
 fn without_top(mut result: RunResult) -> RunResult {
     let top = result.layers.remove(0);
     result.causes.retain(|series| series.layer != top.name);
@@ -109,7 +110,7 @@ fn a_log_on_zones_is_a_log_on_large_blocks() {
     let zoned = run_text(&format!(
         "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = {{ kind = \"zones\", zone_blocks = 2 }}\n{log}{UNIFORM}{MEASURE}"
     ));
-    // The same store, seed and all, on a drive whose blocks are the zones.
+    // The same store, with the same seed, on a drive whose blocks are as large as the zones.
     let large = run_text(&format!(
         "[device]\nblocks_per_plane = 80\npages_per_block = 32\n[ftl]\nstructure = \"zones\"\n{log}{UNIFORM}{MEASURE}"
     ));
@@ -123,7 +124,7 @@ fn a_log_on_zones_is_a_log_on_large_blocks() {
 }
 
 #[test]
-fn what_does_not_fit_zones_is_refused() {
+fn settings_that_zones_do_not_support_are_refused() {
     let zoned = |ftl: &str, log: &str| {
         refusal(&format!(
             "[device]\nblocks_per_plane = 160\npages_per_block = 16\n[ftl]\nstructure = \"zones\"\n{ftl}\n{log}{UNIFORM}"
@@ -146,7 +147,7 @@ fn what_does_not_fit_zones_is_refused() {
 }
 
 #[test]
-fn persistent_trims_cost_a_page_each_unless_they_are_gathered() {
+fn persistent_trims_cost_a_page_each_unless_batched() {
     let sparse = |trims: u32| {
         run_text(&format!(
             "{DRIVE}[[log]]\nname = \"space\"\nstructure = {{ kind = \"sparse\", trims_per_write = {trims} }}\n{UNIFORM}{MEASURE}"
@@ -158,7 +159,7 @@ fn persistent_trims_cost_a_page_each_unless_they_are_gathered() {
         let records = space.metadata.unwrap().trim_record_pages;
         assert_eq!(records, outgoing(space, "log_metadata", "write"));
         assert_eq!(outgoing(space, "host", "write"), space.incoming["write"]);
-        // Requests are of one page, so that each trimmed page is a range; one more write for each page of 256 records.
+        // Requests are of one page, so that each trimmed page is a range; each page of 256 records costs one more write.
         let ranges = space.incoming["trim"];
         let expected = ranges / u64::from(trims) + ranges / 256;
         assert!(records.abs_diff(expected) <= 2 + ranges / 256, "{records} for {ranges} trims");
@@ -172,7 +173,7 @@ fn persistent_trims_cost_a_page_each_unless_they_are_gathered() {
     assert!(refused.starts_with("log[0].structure: needs atomic writes"), "{refused}");
 }
 
-/// Hot and cold pages that lie together: an object is as hot as what it holds, and the drive is told.
+/// Hot and cold pages are contiguous: an object is as hot as its pages, and the drive gets its heat as a hint.
 #[test]
 fn objects_keep_hot_data_apart() {
     let hot = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nscatter = false\n";
@@ -199,7 +200,7 @@ fn merge_trees_run_in_scenarios() {
     assert!(lsm.flushes > 0 && lsm.compactions > 0 && lsm.levels.len() > 1);
     assert!(tree.write_amplification.unwrap() > 1.0);
     assert!(outgoing(tree, "log_metadata", "write") >= tree.incoming["write"], "the write-ahead log");
-    // What would not fit is refused with what does.
+    // A reserve that is too small is refused with a sufficient value.
     let most = 1.0 - f64::from(tree_pages(&result)) / f64::from(result.device.logical_pages);
     let tight = format!(
         "{DRIVE}[[log]]\nstructure = {{ kind = \"lsm\", memtable_size = \"64 KiB\", table_size = \"64 KiB\", write_ahead_log = \"128 KiB\" }}\nspare_factor = {}\n{UNIFORM}",

@@ -1,4 +1,4 @@
-//! Trees of layers with several tenants: whose turn it is, what adds up, and what is refused.
+//! Trees of layers with several tenants: turns, sums, and refusals.
 
 use crate::common::{refusal, run_text, scenario, try_run};
 use wearwell_stack::{LayerResult, Performance, RunResult};
@@ -105,7 +105,7 @@ fn layer<'a>(result: &'a RunResult, name: &str) -> &'a LayerResult {
     result.layers.iter().find(|layer| layer.name == name).unwrap()
 }
 
-/// Everything that a result of a tree must add up to, from the numbers in the result alone.
+/// Checks all sums in the result of a tree, from the numbers in the result alone.
 fn adds_up(result: &RunResult) {
     for below in &result.layers {
         for operation in ["write", "read"] {
@@ -131,7 +131,7 @@ fn adds_up(result: &RunResult) {
 }
 
 #[test]
-fn every_tree_adds_up() {
+fn counts_of_every_tree_add_up() {
     for (what, stack) in STACKS {
         let result = run(stack);
         println!("{what}: {:?}", result.write_amplification);
@@ -153,9 +153,9 @@ fn a_lone_tenant_is_a_chain_whose_layers_multiply() {
     assert!(result.layers.iter().all(|layer| layer.partitions.is_empty() && layer.moved_pages.is_empty()));
 }
 
-/// The only tenant gives what the top-level form gives, but for what is drawn from seeds.
+/// A single tenant gives the same counts as the top-level form, except for random draws.
 #[test]
-fn a_lone_tenant_gives_what_the_plain_form_gives() {
+fn single_tenant_gives_the_counts_of_the_top_level_form() {
     let log = "[[log]]\nsegment_size = \"128 KiB\"\nspare_factor = 0.3\n";
     let plain = run(&format!("{log}[workload]\nkind = \"sequential\"\nrequest_pages = 7\n"));
     let tenant =
@@ -186,9 +186,9 @@ fn moved_pages_are_charged_to_owner_and_cause() {
     assert!((charged - result.nand.programs as f64).abs() < 1e-3, "{charged}");
 }
 
-/// Below the first shared layer the tenants' pages cannot be told apart.
+/// Below the first shared layer the tenants' pages are indistinguishable.
 #[test]
-fn a_chain_ends_where_pages_mix() {
+fn chain_ends_at_the_first_shared_layer() {
     let result = run(STACKS[3].1);
     let chains: Vec<Vec<&str>> = result
         .tenants
@@ -196,7 +196,7 @@ fn a_chain_ends_where_pages_mix() {
         .map(|tenant| tenant.chain.iter().map(|step| step.layer.as_str()).collect())
         .collect();
     assert_eq!(chains, [vec!["app"], vec!["app"], vec!["fs"]]);
-    // A tenth of `app` and of `fs` belongs to nobody, and is never moved.
+    // A tenth of `app` and of `fs` has no owner, and is never moved.
     let (app, fs) = (layer(&result, "app"), layer(&result, "fs"));
     assert_eq!((app.moved_pages.len(), fs.moved_pages.len()), (2, 2));
     assert_eq!((app.on.as_deref(), fs.on.as_deref()), (Some("fs"), Some("ftl")));
@@ -204,14 +204,14 @@ fn a_chain_ends_where_pages_mix() {
 }
 
 #[test]
-fn rates_are_kept_to_the_request() {
+fn rates_are_exact_to_one_request() {
     let longest = 5.0;
     for (what, stack) in STACKS {
         let result = run(stack);
         for tenant in &result.tenants {
             let first = &result.tenants[0];
             let served = [first, tenant].map(|tenant| tenant.host_pages as f64 / tenant.rate);
-            // Measuring begins and ends with somebody ahead by a request at most.
+            // At the start and end of measuring, a tenant is ahead by one request at most.
             let slack = 2.0 * longest * (1.0 / first.rate + 1.0 / tenant.rate);
             assert!((served[0] - served[1]).abs() <= slack, "{what}, {}: {served:?}", tenant.name);
         }
@@ -233,11 +233,11 @@ fn equal_trees_give_equal_results_and_results_repeat_themselves() {
     }
 }
 
-/// Where a batch or a window ends decides nothing: turns follow from what was written.
+/// Boundaries of batches and windows do not matter: turns depend only on the pages written.
 #[test]
 fn turns_do_not_depend_on_batches() {
     let single = STACKS[3].1.replace("request_pages = 4", "request_pages = 1");
-    // The windows divide what is measured, so that all runs end at the same page.
+    // The windows divide the measured part evenly, so that all runs end at the same page.
     let results = ["1", "2", "4"].map(|window| {
         let measure = format!("[measure]\nwarm_up = 0\ndrive_writes = 4\nwindow = {window}\n");
         let result = run_text(&format!("{DRIVE}{single}{measure}"));
@@ -247,7 +247,7 @@ fn turns_do_not_depend_on_batches() {
     assert_eq!(results[0], results[2]);
 }
 
-/// A tenant's seed comes from its name: another tenant beside it changes nothing of what it does.
+/// A tenant's seed depends on its name: a second tenant does not change the first one's requests.
 #[test]
 fn tenants_have_seeds_of_their_own() {
     let two = |second: &str| {
@@ -263,7 +263,7 @@ fn tenants_have_seeds_of_their_own() {
     assert_eq!(incoming(&first, 0), incoming(&second, 0));
 }
 
-/// Reads and writes of a trace stay in their tenant's space, while a workload goes on beside it.
+/// Reads and writes of a trace stay in their tenant's space while a second tenant runs a workload.
 #[test]
 fn a_trace_and_a_workload_share_a_drive() {
     let folder = tempfile::tempdir().unwrap();
@@ -286,7 +286,7 @@ fn a_trace_and_a_workload_share_a_drive() {
     assert_eq!(result.tenants[1].trace_passes, None);
 }
 
-/// Settings that cannot work, each with the key that the error must name and words of what it must say.
+/// Impossible settings, each with the key that the error must name and words that it must contain.
 const REFUSED: &[(&str, &str, &str)] = &[
     (
         "[[log]]\non = \"nothing\"\nsegment_size = 65536\n[workload]\nkind = \"uniform\"",
@@ -371,7 +371,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn trees_that_cannot_be_are_refused_by_name() {
+fn impossible_trees_are_refused_by_name() {
     for (stack, key, word) in REFUSED {
         let text = format!("{stack}\n{DRIVE}");
         let message = refusal(&text);
@@ -380,7 +380,7 @@ fn trees_that_cannot_be_are_refused_by_name() {
     }
 }
 
-/// A log on half of the drive with so many segments of 16 pages' size, and its share.
+/// Runs a log with segments of `segment_pages` pages on a share of the drive.
 fn log_of(segment_pages: u32, share: f64, spare_factor: f64) -> Result<RunResult, String> {
     let text = format!(
         "{DRIVE}[[log]]\nshare = {share}\nsegment_size = {}\nspare_factor = {spare_factor}\n\
@@ -390,24 +390,24 @@ fn log_of(segment_pages: u32, share: f64, spare_factor: f64) -> Result<RunResult
     try_run(&scenario(&text)).map_err(|error| error.to_string())
 }
 
-/// The number after `words` in an error.
+/// Returns the number after `words` in an error.
 fn advice(error: &str, words: &str) -> f64 {
     let rest = error.split(words).nth(1).unwrap_or_else(|| panic!("{words:?} is not in: {error}"));
     let number: String = rest.trim_start().chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
     number.trim_end_matches('.').parse().unwrap()
 }
 
-/// What an error says would fit does, and anything less does not.
+/// The value that an error recommends works, and anything less does not.
 #[test]
-fn the_advice_of_a_refusal_is_the_smallest_change() {
-    // 2176 pages on the drive; a segment of 900 does not fit into a share of 0.4.
+fn value_recommended_by_a_refusal_is_the_smallest_that_works() {
+    // The drive has 2176 pages; a segment of 900 does not fit into a share of 0.4.
     let error = log_of(900, 0.4, 0.3).unwrap_err();
     assert!(error.starts_with("log[0].segment_size: "), "{error}");
     let share = advice(&error, "`share` must be at least");
     // Partitions end on whole blocks of 16 pages.
     assert!((share * 2176.0 - 912.0).abs() < 1.0, "{error}");
     assert!(log_of(900, share - 0.001, 0.3).unwrap_err().contains("`share` must be at least"));
-    // It then holds one segment, of which cleaning needs several.
+    // The share then holds one segment, but cleaning needs several.
     let error = log_of(900, share, 0.3).unwrap_err();
     assert!(error.starts_with("log[0].segment_size: ") && error.contains("at most"), "{error}");
     // Segments of 128 pages: 0.2 of the drive has three of them.

@@ -1,4 +1,4 @@
-//! Timed runs: the counts are those of counting runs, times are conserved, idle time is used, wrong settings are refused.
+//! Timed runs: counts equal those of counting runs, times are conserved, idle time is used, wrong settings are refused.
 
 use crate::common::{refusal, run_text, scenario, try_run};
 use wearwell_engine::timing::{RequestTimes, TimingReport};
@@ -7,13 +7,13 @@ use wearwell_stack::{Performance, RunResult};
 const DRIVE: &str = "[device]\npreset = \"z_nand\"\nchannels = 1\nways = 1\ndies = 2\nblocks_per_plane = 40\npages_per_block = 16\nspare_factor = 0.15\n";
 const MEASURE: &str = "[measure]\nwarm_up = 2.0\ndrive_writes = 1.0\n";
 
-/// Without what is said of waiting, which only runs on the clock know of.
+/// Removes warnings about waiting, which only timed runs have.
 pub fn unhurried(mut result: RunResult) -> RunResult {
     result.warnings.retain(|warning| !warning.contains("waiting, while the dies were busy"));
     result
 }
 
-/// A result without what only the clock adds.
+/// Returns a result without the parts that only timed mode adds.
 fn counts(mut result: RunResult) -> RunResult {
     result.performance = Performance::default();
     result.timing = None;
@@ -31,7 +31,7 @@ fn writes(result: &RunResult) -> &RequestTimes {
 }
 
 #[test]
-fn the_clock_changes_no_count() {
+fn timed_mode_changes_no_count() {
     let mixed = "[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\nread_ratio = 0.3\ntrim_ratio = 0.05\n\
                  request_pages = [{ pages = 1, weight = 2 }, { pages = 4, weight = 1 }]\n";
     let uniform = "[workload]\nkind = \"uniform\"\n";
@@ -63,7 +63,7 @@ fn the_clock_changes_no_count() {
         ] {
             let timed = run_text(&format!("{case}[timing]\n{clock}"));
             assert_eq!(timed.mode, "timed");
-            // What the simulation kept of each page is its own affair: a timed run always knows pages.
+            // The granularity of the directory may differ: a timed run always keeps pages.
             let (mut timed, mut counted) = (counts(timed), counted.clone());
             for layer in timed.layers.iter_mut().chain(&mut counted.layers) {
                 layer.directory = String::new();
@@ -91,14 +91,15 @@ fn a_timed_result_repeats_itself() {
 }
 
 #[test]
-fn a_light_load_takes_what_the_flash_takes() {
-    // Requests so far apart that none meets another, on a drive with so much room that cleaning is over long before.
+fn response_times_under_light_load_equal_flash_times() {
+    // Requests are so far apart that none overlap, and the drive has so much spare space that cleaning ends long before
+    // the next.
     let text = format!(
         "{DRIVE}[workload]\nkind = \"uniform\"\nread_ratio = 0.5\n{MEASURE}\
          [timing]\ncontroller = \"ideal\"\nrequests = {{ requests_per_second = 10.0 }}\ncleaning = \"background\"\n"
     );
     let result = run_text(&text);
-    // 4096 + 128 bytes at 800 MB/s.
+    // Transfer of 4096 + 128 bytes at 800 MB/s.
     let transfer = 5_280.0;
     let reads = &timing(&result).requests["read"];
     assert_eq!((reads.mean_ns, reads.max_ns as f64), (12_000.0 + transfer, 12_000.0 + transfer));
@@ -108,7 +109,7 @@ fn a_light_load_takes_what_the_flash_takes() {
 }
 
 #[test]
-fn cleaning_in_the_foreground_is_waited_for() {
+fn writes_wait_for_foreground_cleaning() {
     let text = |cleaning: &str| {
         format!(
             "{DRIVE}[workload]\nkind = \"uniform\"\n{MEASURE}[timing]\ncontroller = \"ideal\"\nrequests = {{ requests_per_second = 3000.0 }}\n\
@@ -118,7 +119,7 @@ fn cleaning_in_the_foreground_is_waited_for() {
     let [foreground, background] = ["foreground", "background"].map(|cleaning| run_text(&text(cleaning)));
     assert_eq!(foreground.nand, background.nand);
     assert!(writes(&foreground).parts_ns["cleaning_ns"] > 1.2 * writes(&background).parts_ns["cleaning_ns"]);
-    // In the background a write still waits where the erase of its own block has not ended.
+    // With background cleaning a write still waits if the erase of its own block has not ended.
     assert!(writes(&foreground).mean_ns > writes(&background).mean_ns);
     let last = |result: &RunResult| writes(result).percentiles.last().unwrap().cleaning_share;
     assert!(last(&foreground) > 0.5, "{:?}", writes(&foreground).percentiles);
@@ -137,13 +138,13 @@ fn idle_time_spares_writes_the_cleaning_and_costs_erases() {
     assert_eq!(writes(&used).parts_ns["cleaning_ns"], 0.0, "all cleaning is done ahead");
     assert!(writes(&unused).parts_ns["cleaning_ns"] > 0.0);
     assert!(used.nand.erases > unused.nand.erases, "blocks are cleaned before more of their pages have died");
-    // Where there is no idle time it changes nothing but what is left of the pool at the beginning.
+    // Without idle time, idle cleaning changes nothing except the state of the pool at the beginning.
     let [busy, always] = [idle, ""].map(|ftl| run_text(&text(ftl, 1e6)));
     assert!((busy.nand.erases as f64 / always.nand.erases as f64 - 1.0).abs() < 0.02);
 }
 
 #[test]
-fn a_deeper_queue_uses_more_dies_and_none_more_than_there_are() {
+fn deeper_queue_uses_more_dies_up_to_their_number() {
     let text = |depth: u32, superblock: u32| {
         format!(
             "{}[workload]\nkind = \"uniform\"\nread_ratio = 1.0\n[measure]\nwarm_up = 0.1\n[timing]\nqueue_depth = {depth}\n",
@@ -250,7 +251,7 @@ fn wrong_settings_are_refused_by_name() {
     }
 }
 
-/// Traces that MQSim and SSDsim ship, where they are at hand: they run to the end with plausible times.
+/// Traces shipped with MQSim and SSDsim, if available, run to the end with plausible times.
 #[test]
 fn traces_of_other_simulators_run_to_the_end() {
     let Some(folder) = std::env::var_os("WEARWELL_TRACES").map(std::path::PathBuf::from) else {
@@ -272,7 +273,7 @@ fn traces_of_other_simulators_run_to_the_end() {
         ));
         let (report, preset) = (timing(&result), wearwell_engine::nand::Preset::find(preset).unwrap());
         let reads = &report.requests["read"];
-        // A page that was never written is read without the flash; no other can be faster than the cells.
+        // A page that was never written is read without the flash; any other read takes at least the time of the cells.
         assert!(
             writes(&result).mean_ns >= 1e3 * preset.program_us / 4.0,
             "{file}: {}",
@@ -289,7 +290,7 @@ fn traces_of_other_simulators_run_to_the_end() {
     }
 }
 
-/// A small drive of an FTL that loses power while it is measured.
+/// Returns a scenario of a small drive that loses power while it is measured.
 fn losing_power(ftl: &str) -> String {
     let workload = "[workload]\nkind = \"uniform\"\ntrim_ratio = 0.05\nread_ratio = 0.1\n";
     format!(
@@ -308,7 +309,7 @@ fn losing_power_takes_time_and_changes_no_count() {
         let power = timed.power.clone().expect("cuts");
         let outages = timing(&timed).outages.expect("cuts");
         assert_eq!(outages.outages, power.cuts, "{ftl}");
-        // Dies work side by side, and never longer than what they do takes one after the other; transfers come on top.
+        // Dies work in parallel, and never longer than their operations take one after another; transfers come on top.
         let one_by_one_ns = 1e9 * power.recovery_seconds_max.unwrap();
         assert!(outages.max_ns as f64 > 0.4 * one_by_one_ns, "{ftl}: {outages:?} {one_by_one_ns}");
         assert!(
@@ -327,7 +328,7 @@ fn losing_power_takes_time_and_changes_no_count() {
         let mut timed = counts(timed);
         for result in [&mut plain, &mut timed] {
             result.layers.iter_mut().for_each(|layer| layer.directory = String::new());
-            // What a read weighs beside a program comes from the clock, if there is one.
+            // The cost of a read relative to a program comes from the timing settings, if there are any.
             for report in result.layers.iter_mut().filter_map(|layer| layer.ftl.as_mut()) {
                 (report.delta, report.delta_source) = (0.0, String::new());
                 report.write_amplification_with_reads = None;
@@ -351,7 +352,7 @@ fn time_without_power_needs_a_clock_and_cuts() {
 }
 
 #[test]
-fn what_never_writes_is_an_error_or_measured_by_what_it_reads() {
+fn read_only_workload_is_refused_or_measured_by_its_reads() {
     for ratio in ["read_ratio", "trim_ratio"] {
         let text = format!("{DRIVE}[workload]\nkind = \"uniform\"\n{ratio} = 1.0\n");
         let error = refusal(&text);

@@ -3,16 +3,16 @@
 use super::column::Column;
 use crate::request::{Digest, Op, RequestBatch};
 
-/// Reading state of a trace behind a stretch of requests.
+/// Reading state of a trace after some of its requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// Bad lines or records passed over since the beginning.
+    /// Bad lines or records skipped since the beginning.
     pub skipped: u64,
-    /// Bytes taken from the file since the beginning, before decompression.
+    /// Bytes read from the file since the beginning, before decompression.
     pub bytes_read: u64,
 }
 
-/// Requests of a trace, about ten bytes each, and the reading state behind them.
+/// Requests of a trace, about ten bytes each, and the reading state after them.
 pub struct Chunk {
     time_ns: Column,
     op: Box<[Op]>,
@@ -57,12 +57,12 @@ impl Chunk {
         batch.digest_bytes = self.digest_bytes;
     }
 
-    /// Number of requests.
+    /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         self.op.len()
     }
 
-    /// Bytes of memory that the requests take.
+    /// Returns the bytes of memory that the requests take.
     pub fn bytes(&self) -> usize {
         let columns = [
             &self.time_ns,

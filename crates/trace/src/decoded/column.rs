@@ -43,7 +43,7 @@ impl Column {
         Column { min, step, multiples }
     }
 
-    /// Appends all numbers to `out`, each as `convert` makes it.
+    /// Appends all numbers to `out`, each converted by `convert`.
     #[inline]
     pub fn unpack<T>(&self, out: &mut Vec<T>, convert: impl Fn(u64) -> T) {
         let Column { min, step, .. } = *self;
@@ -57,7 +57,7 @@ impl Column {
         }
     }
 
-    /// Bytes of memory that the numbers take.
+    /// Returns the bytes of memory that the numbers take.
     pub fn bytes(&self) -> usize {
         match &self.multiples {
             Multiples::Zero(_) => 0,
@@ -69,7 +69,7 @@ impl Column {
     }
 }
 
-/// Euclid's algorithm; the divisor of 0 and a number is the number.
+/// Returns the greatest common divisor, by Euclid's algorithm; for 0 and a number it is the number.
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

@@ -13,7 +13,7 @@ use crate::options::ReadOptions;
 use crate::reader::open;
 use crate::request::RequestBatch;
 
-/// Reads a trace request by request, as often as wanted; the requests are decoded once per process where memory allows.
+/// Reads a trace request by request, any number of times; requests are decoded once per process if memory allows.
 pub struct TraceCursor {
     path: PathBuf,
     options: ReadOptions,
@@ -24,7 +24,7 @@ pub struct TraceCursor {
     shared: Option<Arc<Shared>>,
     /// Chunks of `shared` read in this pass.
     chunks: usize,
-    /// The rest of the pass, where it is not in chunks.
+    /// The rest of the pass, if it is not stored in chunks.
     stream: Option<Stream>,
     progress: Progress,
 }
@@ -66,7 +66,7 @@ impl TraceCursor {
     /// is 0 only at the end of the pass.
     ///
     /// # Errors
-    /// A line or record that cannot be read; the requests before it have been returned, but for those of its own chunk.
+    /// A line or record that cannot be read. Earlier requests have been returned, except those of the same chunk.
     pub fn read(&mut self, batch: &mut RequestBatch) -> Result<usize, TraceError> {
         let before = batch.len();
         if let (Some(shared), None) = (&self.shared, &self.stream) {
@@ -95,13 +95,13 @@ impl TraceCursor {
         Ok(batch.len() - before)
     }
 
-    /// Goes back to the beginning of the trace.
+    /// Returns to the beginning of the trace.
     ///
     /// # Errors
     /// A trace that is read from the file again, and can no longer be opened.
     pub fn rewind(&mut self) -> Result<(), TraceError> {
         (self.chunks, self.progress) = (0, Progress::default());
-        // What does not fit is read from the file whole, so that its beginning takes no memory.
+        // A trace that is too large is read from the file completely, so that its beginning takes no memory.
         let is_too_large =
             self.stream.is_some() || self.shared.as_ref().is_some_and(|shared| shared.is_too_large());
         self.stream = None;
@@ -121,12 +121,12 @@ impl TraceCursor {
         self.format
     }
 
-    /// Bad lines or records passed over in this pass, up to the last request read; 0 unless [`ReadOptions::skip_bad`] is set.
+    /// Returns the bad lines or records skipped in this pass, up to the last request read; 0 unless [`ReadOptions::skip_bad`] is set.
     pub fn skipped(&self) -> u64 {
         self.progress.skipped
     }
 
-    /// Fraction of the trace that was read in this pass; 0 where its length is not known.
+    /// Returns the fraction of the trace that was read in this pass; 0 if its length is not known.
     pub fn fraction_read(&self) -> f64 {
         match self.total_bytes {
             Some(bytes) if bytes > 0 => (self.progress.bytes_read as f64 / bytes as f64).min(1.0),
@@ -134,7 +134,7 @@ impl TraceCursor {
         }
     }
 
-    /// Bytes of memory that the decoded requests take, and the number of these requests; `None` for a pipe.
+    /// Returns the bytes of memory that the decoded requests take, and their number; `None` for a pipe.
     pub fn resident(&self) -> Option<(usize, usize)> {
         self.shared.as_ref().map(|shared| shared.size())
     }

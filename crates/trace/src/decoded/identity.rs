@@ -6,12 +6,12 @@ use std::time::SystemTime;
 use super::stream::is_regular_file;
 use crate::options::ReadOptions;
 
-/// Identity of a trace: its file as it was when it was opened, and how it is read.
+/// Identity of a trace: the state of its file when it was opened, and the options for reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceIdentity {
-    /// A child process has none of its parent's threads, which decode traces.
+    /// Process that decodes the trace: a child process does not have its parent's decoding threads.
     process: u32,
-    /// Path as error messages name it.
+    /// Path in error messages.
     path: PathBuf,
     canonical: PathBuf,
     bytes: u64,

@@ -25,7 +25,7 @@ pub struct Shared {
     grown: Condvar,
 }
 
-/// What was decoded so far.
+/// Chunks decoded so far.
 #[derive(Default)]
 struct State {
     chunks: Vec<Arc<Chunk>>,
@@ -34,30 +34,31 @@ struct State {
     end: Option<End>,
 }
 
-/// How decoding ended.
+/// Result of decoding.
 enum End {
-    /// All requests are in the chunks; the reading state behind the last line.
+    /// All requests are in the chunks; the value is the reading state after the last line.
     Complete(Progress),
-    /// What follows the chunks must be read from the file, by this reader if no other cursor has taken it.
+    /// Requests after the chunks must be read from the file; the first cursor may take this reader.
     Rest(Option<Box<TraceReader>>),
-    /// What follows the chunks is this error, for the first cursor that comes to it; others meet it in the file.
+    /// Reading fails after the chunks. The first cursor that gets there takes this error; further cursors find it in the
+    /// file again.
     Failed(Option<TraceError>),
 }
 
-/// What follows a number of chunks.
+/// Continuation after a number of chunks.
 pub enum Next {
     Chunk(Arc<Chunk>),
     /// The end of the trace.
     End(Progress),
-    /// Requests that are not kept, with a reader that stands behind the chunks, if there is one.
+    /// Requests that are not stored, with a reader positioned after the chunks, if it is still available.
     Rest(Option<Box<TraceReader>>),
 }
 
-/// Decoded traces of the process, the one used last in the end.
+/// Decoded traces of the process; the most recently used one is last.
 static TRACES: Mutex<Vec<(TraceIdentity, Arc<Shared>)>> = Mutex::new(Vec::new());
 
 impl Shared {
-    /// Returns the decoded trace `identity`, which begins to be decoded if it is not known.
+    /// Returns the decoded trace `identity`; starts to decode it if it is not known.
     ///
     /// # Errors
     /// As [`open`], for a trace that is not known.
@@ -83,7 +84,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Returns what follows the first `chunks` chunks, waiting for it if necessary.
+    /// Returns the continuation after the first `chunks` chunks, waiting for it if necessary.
     ///
     /// # Errors
     /// The error that ends the trace there.
@@ -106,13 +107,13 @@ impl Shared {
         }
     }
 
-    /// Bytes that the requests decoded so far take, and their number.
+    /// Returns the bytes that the requests decoded so far take, and their number.
     pub fn size(&self) -> (usize, usize) {
         let state = lock(&self.state);
         (state.bytes, state.requests)
     }
 
-    /// True if the trace is too large to keep, so that its beginning need not be kept either.
+    /// True if the trace is too large to store, so that its beginning need not be stored either.
     pub fn is_too_large(&self) -> bool {
         matches!(lock(&self.state).end, Some(End::Rest(None)))
     }
@@ -129,8 +130,8 @@ impl Shared {
     }
 }
 
-/// Decodes the trace until its end, an error, or the memory for decoded traces is used up. Ends early if no cursor and no
-/// table holds it any longer.
+/// Decodes the trace until its end, an error, or the memory limit for decoded traces. Ends early if no cursor and no
+/// table refers to it any longer.
 fn decode(mut reader: TraceReader, shared: Weak<Shared>) {
     let mut batch = RequestBatch::default();
     let _end = EndOnPanic(shared.clone());
@@ -149,7 +150,7 @@ fn decode(mut reader: TraceReader, shared: Weak<Shared>) {
     }
 }
 
-/// Lets cursors read the rest of a trace themselves if the thread that decodes it panics.
+/// Lets cursors read the rest of a trace themselves if the decoding thread panics.
 struct EndOnPanic(Weak<Shared>);
 
 impl Drop for EndOnPanic {
@@ -160,7 +161,7 @@ impl Drop for EndOnPanic {
     }
 }
 
-/// Forgets the traces used longest ago until the others are within [`RESIDENT_BYTES`]; never the last.
+/// Evicts the least recently used traces until the rest is within [`RESIDENT_BYTES`]; never evicts the last one.
 fn forget_oldest(traces: &mut Vec<(TraceIdentity, Arc<Shared>)>) {
     let mut bytes = 0;
     let kept = traces.iter().rev().take_while(|(_, shared)| {

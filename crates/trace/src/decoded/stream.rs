@@ -1,4 +1,4 @@
-//! Requests of one pass through a trace that is too large to keep, or that comes from a pipe.
+//! Requests of one pass through a trace that is too large to store, or that comes from a pipe.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -13,7 +13,7 @@ use crate::request::RequestBatch;
 /// Batches that the decoding thread may be ahead of its reader.
 const BATCHES_AHEAD: usize = 64;
 
-/// What the decoding thread sends: a batch, or the error that ends the trace.
+/// Message of the decoding thread: a batch, or the error that ends the trace.
 type Sent = Result<(RequestBatch, Progress), TraceError>;
 
 /// The rest of a pass.
@@ -25,10 +25,10 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Reads what is left in `reader`, less the first `skipped_batches` batches.
+    /// Reads the remaining requests of `reader`, without the first `skipped_batches` batches.
     ///
     /// # Errors
-    /// A line in these batches that cannot be read, of a pipe.
+    /// For a pipe, a line in these batches that cannot be read.
     pub fn new(mut reader: TraceReader, skipped_batches: usize) -> Result<Self, TraceError> {
         if !is_regular_file(reader.path()) {
             let mut batch = RequestBatch::default();
@@ -47,7 +47,7 @@ impl Stream {
                     Err(error) => Err(error),
                 };
                 let is_last = !matches!(&sent, Ok((batch, _)) if !batch.is_empty());
-                // The reader of the trace may have gone.
+                // The receiving cursor may have been dropped.
                 if sender.send(sent).is_err() || is_last {
                     break;
                 }
@@ -56,7 +56,7 @@ impl Stream {
         Ok(Stream::Ahead(receiver))
     }
 
-    /// Replaces the content of `batch` by the next requests, none at the end of the pass; returns the reading state behind them.
+    /// Replaces the content of `batch` by the next requests, none at the end of the pass; returns the reading state after them.
     pub fn next(&mut self, batch: &mut RequestBatch) -> Result<Progress, TraceError> {
         match self {
             Stream::Inline(reader) => {
@@ -77,7 +77,7 @@ pub fn progress_of(reader: &TraceReader) -> Progress {
     Progress { skipped: reader.skipped().count, bytes_read: reader.bytes_read() }
 }
 
-/// True if `path` is a file that can be read again and never has to be waited for.
+/// True if `path` is a file that can be read again and never blocks.
 pub fn is_regular_file(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file())
 }

@@ -1,11 +1,12 @@
-//! Passes of a cursor beside those of a plain reader: equal requests, errors and counts, whatever is kept.
+//! Compares passes of a cursor with those of a plain reader: equal requests, errors and counts, with any number of
+//! stored chunks.
 
 use super::*;
 use crate::{ReadOptions, RequestBatch, open};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// A trace of our own format in a folder of its own.
+/// Returns a trace in Wearwell's CSV format in a folder of its own.
 fn trace(lines: impl Iterator<Item = String>) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
@@ -21,7 +22,7 @@ fn line(at: u64) -> String {
     format!("{},{op},{},{},{},{}", at * 1700, at % 4, at * 7919 % 100_000 * 512, 512 * (1 + at % 64), at % 3)
 }
 
-/// All requests of a pass, the number of skipped lines, and the error that ended it.
+/// Returns all requests of a pass, the number of skipped lines, and the error that ended it.
 fn pass(cursor: &mut TraceCursor) -> (RequestBatch, u64, Option<String>) {
     let mut all = RequestBatch::default();
     loop {
@@ -33,7 +34,7 @@ fn pass(cursor: &mut TraceCursor) -> (RequestBatch, u64, Option<String>) {
     }
 }
 
-/// The same of a plain reader, in batches of a chunk.
+/// Reads a pass with a plain reader, in batches of a chunk.
 fn plain(path: &PathBuf, options: &ReadOptions) -> (RequestBatch, u64, Option<String>) {
     let mut reader = open(path, options).unwrap();
     let (mut all, mut batch) = (RequestBatch::default(), RequestBatch::default());

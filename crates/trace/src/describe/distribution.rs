@@ -9,10 +9,10 @@ use super::spread::{Groups, Spread};
 /// Percentiles that are reported.
 const PERCENTILES: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
 
-/// Standard errors on either side of an estimate that hold the true value in 95 of 100 cases, of a normal distribution.
+/// Width, in standard errors, of the 95 % interval of a normal distribution on either side of an estimate.
 pub const NORMAL_95: f64 = 1.96;
 
-/// Values whose distribution is wanted.
+/// Values whose distribution is computed.
 pub struct Values {
     histogram: Histogram<u64>,
     sum: u128,
@@ -25,20 +25,20 @@ pub struct Values {
 /// Properties of a sample of pages from which distributions are estimated.
 pub struct Expected {
     pub rate: SampleRate,
-    /// Values that the sample would hold if its pages were written as often as all pages are on average.
+    /// Number of values that the sample would have if its pages were written as often as the average page.
     pub values: f64,
     /// Sampled pages that were written.
     pub pages: Groups,
 }
 
 impl Values {
-    /// Returns a distribution without a value.
+    /// Returns an empty distribution.
     pub fn new(is_sampled: bool) -> Self {
         let histogram = Histogram::new(3).expect("three digits are allowed");
         Values { histogram, sum: 0, min: u64::MAX, max: 0, spread: is_sampled.then(Spread::default) }
     }
 
-    /// Counts `value` as often as `times` says, for a page of `group`.
+    /// Counts `value`, `times` times, for a page of `group`.
     #[inline]
     pub fn record(&mut self, value: u64, times: u64, group: usize) {
         self.histogram.record_n(value, times).expect("the histogram grows as needed");
@@ -69,14 +69,15 @@ impl Values {
 
     /// Returns the value that the fraction `quantile` of all values does not exceed.
     fn at(&self, quantile: f64) -> u64 {
-        // The histogram names the top of a bucket, which may lie above the greatest value there was.
+        // The histogram returns the top of a bucket, which may exceed the greatest value.
         self.histogram.value_at_quantile(quantile).min(self.max)
     }
 
     /// Returns the distribution over all pages and the bounds of its percentiles, each value times `unit`; `None` without a value.
     ///
-    /// With the adjustment that the paper of SHARDS calls SHARDS-adj: values that the sample has more or fewer than expected come
-    /// from a few pages that are written very often, and so at the lower end. There they are taken away or added.
+    /// Applies the adjustment called SHARDS-adj in the SHARDS paper: a surplus or lack of values in the sample comes from a few
+    /// pages that are written very often, and therefore with small values. The lower end of the distribution is corrected by the
+    /// difference.
     pub fn estimate(&self, expected: &Expected, unit: f64) -> Option<(Distribution, Vec<PercentileBounds>)> {
         if self.len() == 0 || expected.values < 1.0 {
             return None;
@@ -86,7 +87,7 @@ impl Values {
         let percentiles = PERCENTILES.map(at);
         let bounds = percentiles.map(|(percent, value)| {
             let (low, high) = self.bounds(percent / 100.0, value, expected);
-            // Pages are followed or not in the interval between two writes, too.
+            // In the interval between two writes, the other pages are sampled at random too.
             let uncertainty = |distance: u64| match unit {
                 1.0 => 0.0,
                 _ => NORMAL_95 * ((1.0 - expected.rate.get()) * (distance + 1) as f64).sqrt(),
@@ -116,19 +117,19 @@ impl Values {
         }
     }
 
-    /// Returns values between which the true `quantile` lies in 95 of 100 cases, by the quantiles on either side of it (Woodruff,
+    /// Returns bounds that contain the true `quantile` in 95 of 100 cases, from the quantiles on either side of it (Woodruff,
     /// Confidence intervals for medians and other position measures, JASA 47, 1952).
     fn bounds(&self, quantile: f64, value: u64, expected: &Expected) -> (u64, u64) {
         let Some(spread) = &self.spread else { return (value, value) };
         let above = spread.from(value);
         let fraction = above.sum() / expected.values;
-        // The number of rewrites is that of writes, which is known, less that of pages, which is estimated.
+        // The number of rewrites is the number of writes, which is known, minus the number of pages, which is estimated.
         let error =
             above.plus(fraction, &expected.pages).standard_error(expected.rate.get()) / expected.values;
         let margin = NORMAL_95 * error;
         let low = self.adjusted(quantile - margin, expected.values);
         let high = self.adjusted(quantile + margin, expected.values);
-        // What the sample lacks need not be as small as the least value; it may be anything up to what the other values are.
+        // The missing values need not be as small as the minimum; they may have any size up to that of the other values.
         let missing = 1.0 - self.len() as f64 / expected.values;
         let is_in_doubt = missing > 0.0 && quantile <= missing + margin;
         (low, if is_in_doubt { high.max(self.at((quantile + margin).min(1.0))) } else { high })

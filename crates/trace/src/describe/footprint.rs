@@ -1,4 +1,4 @@
-//! Pages that a trace touches, and what it does to them.
+//! Pages that a trace touches, and the operations on them.
 
 use std::ops::Range;
 
@@ -19,20 +19,20 @@ use super::sample::{SampleRate, Sampler};
 use super::spread::Groups;
 use crate::request::{Digest, Op, Request, is_zero_digest, page_digest};
 
-/// Pages of one write that slots are found for at once.
+/// Pages of one write that are assigned slots at once.
 const PAGES_AT_ONCE: u64 = 1 << 14;
 
-/// Pages of one write, at most, for which memory is brought into the cache ahead of the write.
+/// Maximum number of pages of one write that are prefetched.
 const PREFETCHED_PAGES: u64 = 32;
 
 /// Distinct pages of a volume.
 #[derive(Clone, Copy, Default)]
 pub struct PageCounts {
-    /// By reads or writes.
+    /// Touched by reads or writes.
     pub touched: u64,
-    /// By reads.
+    /// Touched by reads.
     pub read: u64,
-    /// By writes.
+    /// Touched by writes.
     pub written: u64,
 }
 
@@ -46,8 +46,8 @@ impl PageCounts {
         }
     }
 
-    /// Returns the counts of all pages, of which a sample at `rate` was counted, or all if that is `None`; reads and writes
-    /// touched `read_pages` and `written_pages`, the same pages more than once.
+    /// Returns the counts of all pages, given counts of a sample at `rate`, or of all pages if `rate` is `None`. Reads and
+    /// writes touched `read_pages` and `written_pages`, with repetitions, which are upper bounds.
     pub fn of_all(self, rate: Option<SampleRate>, read_pages: u64, written_pages: u64) -> PageCounts {
         let Some(rate) = rate else { return self };
         let scaled = |pages: u64| rate.scaled(pages as f64);
@@ -64,7 +64,7 @@ struct Volume {
     counts: PageCounts,
 }
 
-/// The pages of all volumes, or a sample of them.
+/// All pages of all volumes, or a sample of the pages.
 pub struct Footprint {
     page_size: PageSize,
     rate: Option<SampleRate>,
@@ -72,15 +72,15 @@ pub struct Footprint {
     last_writes: LastWrites,
     /// Page writes so far, of all pages.
     clock: u64,
-    /// Pages that discards covered whole.
+    /// Pages that discards covered completely.
     discarded: u64,
-    /// Live ones among them.
+    /// Live pages among the discarded ones.
     live: Groups,
     contents: Contents,
 }
 
 impl Footprint {
-    /// Returns a footprint without a page.
+    /// Returns an empty footprint.
     pub fn new(options: &DescribeOptions) -> Self {
         Footprint {
             page_size: PageSize::new(options.page_bytes),
@@ -101,7 +101,7 @@ impl Footprint {
         self.volumes.len() - 1
     }
 
-    /// Notes a request that touches the pages `touched` of `volume`.
+    /// Adds a request that touches the pages `touched` of `volume`.
     #[inline]
     pub fn add(&mut self, volume: usize, request: &Request, touched: Range<u64>) {
         match request.op {
@@ -112,24 +112,24 @@ impl Footprint {
         }
     }
 
-    /// Notes written content.
+    /// Adds written content.
     pub fn add_content(&mut self, digests: &[Digest], digest_bytes: u32) {
         self.contents.add(digests, digest_bytes, self.page_size.bytes);
     }
 
-    /// Brings what [`Self::prefetch_pages`] needs for `page` into the cache.
+    /// Prefetches the index entry that [`Self::prefetch_pages`] needs for `page`.
     #[inline]
     pub fn prefetch_index(&self, volume: usize, page: u64) {
         self.volumes[volume].pages.prefetch_index(page);
     }
 
-    /// Brings the states of the pages `first` and `last` into the cache.
+    /// Prefetches the states of the pages `first` and `last`.
     #[inline]
     pub fn prefetch_pages(&self, volume: usize, first: u64, last: u64) {
         self.volumes[volume].pages.prefetch(first, last);
     }
 
-    /// Brings what a write of `touched` needs into the cache, beside the states of the pages.
+    /// Prefetches the memory that a write of `touched` needs, except the states of the pages.
     #[inline]
     pub fn prefetch_reuse(&self, volume: usize, touched: Range<u64>) {
         let end = touched.end.min(touched.start.saturating_add(PREFETCHED_PAGES));
@@ -170,12 +170,12 @@ impl Footprint {
             .visit_known(whole, |group, page| live.add(group, u64::from(page.discard())));
     }
 
-    /// Returns the distinct pages of a volume, of those that are followed.
+    /// Returns the numbers of distinct sampled pages of a volume.
     pub fn counts(&self, volume: usize) -> PageCounts {
         self.volumes[volume].counts
     }
 
-    /// Returns when pages were written again, and the bounds of the percentiles where pages were sampled.
+    /// Returns the distributions of reuse, and the bounds of their percentiles if pages were sampled.
     pub fn reuse(&self) -> (ReuseDescription, [Option<Vec<PercentileBounds>>; 2]) {
         match self.rate {
             None => (self.last_writes.report(), [None, None]),
@@ -183,18 +183,18 @@ impl Footprint {
         }
     }
 
-    /// Returns what discards did.
+    /// Returns the counts of discarded pages.
     pub fn discards(&self) -> DiscardDescription {
         let live = self.rate.map_or(self.live.sum() as u64, |rate| rate.scaled(self.live.sum()));
         DiscardDescription { pages: self.discarded, live_pages: live.min(self.discarded) }
     }
 
-    /// Returns how much written content repeats.
+    /// Returns the duplication of written content.
     pub fn duplication(&self) -> Option<DuplicationDescription> {
         self.contents.report()
     }
 
-    /// Returns the sample, if only some pages are followed; `counts` are those of all volumes.
+    /// Returns the sample, if pages were sampled; `counts` are those of all volumes.
     pub fn sample(
         &self,
         counts: PageCounts,
@@ -236,7 +236,7 @@ impl Volume {
 
 /// Content of written pages.
 struct Contents {
-    /// Rate at which distinct contents are sampled, by their digests, and the choice.
+    /// Sampling rate of distinct contents, and the sampler that chooses them by digest.
     sample: Option<(SampleRate, Sampler)>,
     unique: HashSet<Digest, FixedState>,
     pages: u64,
@@ -299,10 +299,10 @@ mod tests {
         let mut footprint = Footprint::new(&DescribeOptions::default());
         let volume = footprint.add_volume(0);
         footprint.add(volume, &request(Op::Write, 0, 4 * 4096), 0..4);
-        // Covers pages 1 and 2 whole, 0 and 3 in part.
+        // Covers pages 1 and 2 completely, 0 and 3 partly.
         footprint.add(volume, &request(Op::Trim, 512, 3 * 4096), 0..4);
         assert_eq!(footprint.discards(), DiscardDescription { pages: 2, live_pages: 2 });
-        // A whole device: of its pages only 0 and 3 are still live.
+        // Covers a whole device, of which only pages 0 and 3 are still live.
         footprint.add(volume, &request(Op::Trim, 0, 1 << 50), 0..1 << 38);
         assert_eq!(footprint.discards(), DiscardDescription { pages: 2 + (1 << 38), live_pages: 4 });
         assert_eq!(footprint.counts(volume).touched, 4);

@@ -1,4 +1,4 @@
-//! What a trace is like: sizes, footprint, overwriting, reuse, duplication.
+//! Statistics of a trace: sizes, footprint, overwriting, reuse, duplication.
 
 mod distribution;
 mod footprint;
@@ -34,25 +34,25 @@ const BATCH_REQUESTS: usize = 8192;
 /// Batches that the decoding thread may be ahead.
 const BATCHES_AHEAD: usize = 4;
 
-/// Requests by which the state of pages is brought into the cache ahead of its use.
+/// Distance, in requests, at which the state of pages is prefetched.
 const PAGES_AHEAD: usize = 16;
 
-/// The same for the table in which the state of pages is found.
+/// Distance, in requests, at which the index of page states is prefetched.
 const INDEX_AHEAD: usize = 32;
 
-/// The same for what a write needs that depends on the state of its pages.
+/// Distance, in requests, at which the memory for a write that depends on its pages' state is prefetched.
 const REUSE_AHEAD: usize = 4;
 
-/// How to describe a trace.
+/// Options for describing a trace.
 #[derive(Clone, Debug)]
 pub struct DescribeOptions {
-    /// Page size, bytes. A request counts for every page it touches, however little of it: starts are rounded
-    /// down and ends up. A discard counts as discarding only the pages that it covers whole.
+    /// Page size, bytes. A request counts for every page that it touches, even partly: starts are rounded down and ends up. A
+    /// discard only counts for pages that it covers completely.
     pub page_bytes: u64,
-    /// True to find how many distinct pages were written between two writes of a page.
+    /// True to compute the number of distinct pages written between two writes of a page.
     pub stack_distance: bool,
-    /// Fraction of the pages that is followed, for traces whose pages do not fit into memory: what concerns distinct pages is then
-    /// estimated. `None` follows all.
+    /// Fraction of the pages that is sampled, for traces whose pages do not fit into memory; statistics of distinct pages are then
+    /// estimates. `None` uses all pages.
     pub sample: Option<SampleRate>,
 }
 
@@ -62,7 +62,7 @@ impl Default for DescribeOptions {
     }
 }
 
-/// Describes all requests that are left in `reader`, while a thread decodes them.
+/// Describes all remaining requests of `reader`, while a second thread decodes them.
 ///
 /// # Errors
 /// A line or record that cannot be read.
@@ -75,7 +75,7 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
         let decoder = scope.spawn(move || decode(source, sender, returned));
         for batch in batches {
             describer.add(&batch);
-            // The decoder has ended if it takes no batch back.
+            // If the decoder takes no batch back, it has ended.
             let _ = returner.send(batch);
         }
         decoder.join()
@@ -91,7 +91,7 @@ pub fn describe(reader: &mut TraceReader, options: &DescribeOptions) -> Result<T
     Ok(description)
 }
 
-/// Sends all requests that are left in `reader`, in batches whose memory comes from `returned` where it can.
+/// Sends all remaining requests of `reader` in batches, reusing memory from `returned` if possible.
 fn decode(
     reader: &mut TraceReader,
     sender: SyncSender<RequestBatch>,
@@ -99,18 +99,18 @@ fn decode(
 ) -> Result<(), TraceError> {
     loop {
         let mut batch = returned.try_recv().unwrap_or_default();
-        // Nothing takes the batch if the describing thread panics.
+        // If the describing thread panics, the channel is closed.
         if reader.read_batch(&mut batch, BATCH_REQUESTS)? == 0 || sender.send(batch).is_err() {
             return Ok(());
         }
     }
 }
 
-/// Takes requests in batches and describes them in the end.
+/// Collects requests in batches and returns their description at the end.
 ///
-/// Memory grows with the trace's footprint, not with its length: 5 bytes for each distinct page touched and 9 to 17 more for
-/// each page written where pages lie together, up to 150 where they are scattered, and 20 to 40 for each distinct digest. In a
-/// sample, 40 to 100 bytes for each sampled page.
+/// Memory grows with the trace's footprint, not with its length. A distinct touched page takes 5 bytes, a written page 9 to 17
+/// more if pages are contiguous, up to 150 if they are scattered, and a distinct digest 20 to 40. A sample takes 40 to 100 bytes
+/// for each sampled page.
 pub struct Describer {
     page_size: PageSize,
     rate: Option<SampleRate>,
@@ -149,7 +149,7 @@ struct Volume {
 }
 
 impl Describer {
-    /// Returns a description of no request yet.
+    /// Returns an empty description.
     ///
     /// # Panics
     /// If the page size is 0.
@@ -198,7 +198,7 @@ impl Describer {
         }
     }
 
-    /// Brings into the cache what requests soon after `index` need.
+    /// Prefetches memory for requests after `index`.
     #[inline]
     fn look_ahead(&self, batch: &RequestBatch, index: usize) {
         if let Some(&volume) = self.batch_volumes.get(index + INDEX_AHEAD) {
@@ -336,7 +336,7 @@ impl Volume {
     }
 }
 
-/// `part / whole`, or `None` where there is no whole.
+/// Returns `part / whole`, or `None` if `whole` is 0.
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -3,24 +3,24 @@
 /// A slot of [`LastWrites`](super::reuse::LastWrites).
 pub type Slot = u32;
 
-/// Slots that a page can name.
+/// Number of slots that a page can refer to.
 pub const MAX_SLOTS: usize = (1 << 30) - 1;
 
-/// What a trace did to a page: the slot of its last write, one higher than it is and 0 for none, and two flags.
+/// History of a page: the slot of its last write plus one, or 0 for none, and two flags.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Page(u32);
 
-/// The page was read.
+/// Flag: the page was read.
 const READ: u32 = 1 << 31;
 
-/// The page was written, and not discarded since.
+/// Flag: the page was written, and not discarded since.
 const LIVE: u32 = 1 << 30;
 
-/// Bits of the slot.
+/// Mask of the slot.
 const SLOT: u32 = LIVE - 1;
 
 impl Page {
-    /// A page that no read or write touched.
+    /// State of a page that no read or write touched.
     pub const UNTOUCHED: Page = Page(0);
 
     /// Returns the slot of the last write, if there was one.
@@ -29,7 +29,7 @@ impl Page {
         (self.0 & SLOT).checked_sub(1)
     }
 
-    /// Returns the number of pages at the beginning of `pages` that were never written, or whose slots follow one another.
+    /// Returns the number of pages at the beginning of `pages` that were never written, or whose slots are consecutive.
     #[inline]
     pub fn run(pages: &[Page]) -> usize {
         let first = pages[0].0 & SLOT;
@@ -42,13 +42,13 @@ impl Page {
         1 + pages[1..].iter().take_while(follows).count()
     }
 
-    /// Notes a write that took `slot`.
+    /// Records a write with `slot`.
     #[inline]
     pub fn write(&mut self, slot: Slot) {
         self.0 = self.0 & READ | LIVE | (slot + 1);
     }
 
-    /// Puts the last write into another slot, if there was one.
+    /// Replaces the slot of the last write, if there was one.
     #[inline]
     pub fn renumber(&mut self, new_slot: impl Fn(Slot) -> Slot) {
         if let Some(slot) = self.slot() {
@@ -56,7 +56,7 @@ impl Page {
         }
     }
 
-    /// Notes a read; returns true if it is the first.
+    /// Records a read; returns true if it is the first.
     #[inline]
     pub fn read(&mut self) -> bool {
         let is_first = self.0 & READ == 0;
@@ -64,7 +64,7 @@ impl Page {
         is_first
     }
 
-    /// Notes a discard; returns true if the page was live.
+    /// Records a discard; returns true if the page was live.
     #[inline]
     pub fn discard(&mut self) -> bool {
         let was_live = self.0 & LIVE != 0;

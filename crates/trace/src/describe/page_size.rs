@@ -39,7 +39,7 @@ impl PageSize {
         self.page_of(offset_bytes)..self.page_from(offset_bytes.saturating_add(length_bytes))
     }
 
-    /// Returns the pages that lie in the range with all their bytes; the end may lie before the start where there is none.
+    /// Returns the pages that are completely in the range; if there are none, the end may be before the start.
     pub fn covered(self, offset_bytes: u64, length_bytes: u64) -> Range<u64> {
         self.page_from(offset_bytes)..self.page_of(offset_bytes.saturating_add(length_bytes))
     }

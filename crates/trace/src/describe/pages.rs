@@ -1,4 +1,4 @@
-//! States of the pages of one volume: of all that were touched, or of a sample.
+//! States of the pages of one volume: all touched pages, or a sample.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -13,15 +13,15 @@ use crate::page_map::PageMap;
 /// States of pages by page number.
 pub enum Pages {
     All(PageMap<Page>),
-    /// Sampled pages lie far apart, so that each is found by hashing.
+    /// Sampled pages are scattered, so each is found by hashing.
     Sample(HashMap<u64, Page, FixedState>, Sampler),
 }
 
-/// Group of pages where all are followed.
+/// Group of all pages, if there is no sampling.
 const ONLY_GROUP: usize = 0;
 
 impl Pages {
-    /// Returns untouched pages: those that `sampler` chooses, or all.
+    /// Returns untouched pages: those that `sampler` chooses, or all pages.
     pub fn new(sampler: Option<Sampler>) -> Self {
         match sampler {
             None => Pages::All(PageMap::compact(Page::UNTOUCHED)),
@@ -29,7 +29,7 @@ impl Pages {
         }
     }
 
-    /// Calls `visit` with the first page, the group and the states of each stretch of followed pages in `pages`, in order.
+    /// Calls `visit` with the first page, the group and the states of each run of sampled pages in `pages`, in order.
     #[inline]
     pub fn visit(&mut self, pages: Range<u64>, mut visit: impl FnMut(u64, usize, &mut [Page])) {
         match self {
@@ -57,7 +57,7 @@ impl Pages {
             Pages::Sample(map, sampler) => {
                 let mut visit =
                     |page: u64, state: &mut Page| visit(sampler.group(page).unwrap_or(ONLY_GROUP), state);
-                // A discard may cover a whole device of which the trace has touched little.
+                // A discard may cover a whole device, most of which the trace has not touched.
                 if pages.end.saturating_sub(pages.start) > map.len() as u64 {
                     map.iter_mut()
                         .filter(|(page, _)| pages.contains(page))
@@ -73,7 +73,7 @@ impl Pages {
         }
     }
 
-    /// Calls `visit` with the states of all touched pages, and of some that were not touched, in no meaningful order.
+    /// Calls `visit` with the states of all touched pages, and of some untouched pages, in no particular order.
     pub fn for_each(&mut self, visit: impl FnMut(&mut Page)) {
         match self {
             Pages::All(map) => map.values_mut().for_each(visit),
@@ -81,7 +81,7 @@ impl Pages {
         }
     }
 
-    /// Brings what [`Self::prefetch`] needs for `page` into the cache.
+    /// Prefetches the index entry that [`Self::prefetch`] needs for `page`.
     #[inline]
     pub fn prefetch_index(&self, page: u64) {
         if let Pages::All(map) = self {
@@ -89,7 +89,7 @@ impl Pages {
         }
     }
 
-    /// Brings the states of the pages `first` and `last` into the cache, where that needs no hashing.
+    /// Prefetches the states of the pages `first` and `last`, unless they need hashing.
     #[inline]
     pub fn prefetch(&self, first: u64, last: u64) {
         if let Pages::All(map) = self {
@@ -98,7 +98,7 @@ impl Pages {
         }
     }
 
-    /// Calls `visit` with the states of `pages`, where that needs no hashing.
+    /// Calls `visit` with the states of `pages`, unless they need hashing.
     #[inline]
     pub fn look(&self, mut pages: Range<u64>, mut visit: impl FnMut(Page)) {
         if let Pages::All(map) = self {

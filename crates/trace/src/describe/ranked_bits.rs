@@ -5,7 +5,7 @@ use wearwell_base::table;
 /// Bits of one word.
 const WORD_BITS: usize = 64;
 
-/// Words of one line: seven, so that the line's own counts fill the rest of its 64 bytes.
+/// Words of one line: seven, so that the line's counts fill the rest of its 64 bytes.
 const LINE_WORDS: usize = 7;
 
 /// Bits of one line.
@@ -26,7 +26,7 @@ struct Line {
     before: u64,
 }
 
-/// For each word, a one in the counts of all words behind it.
+/// For each word, a one in the counts of all later words.
 const BEHIND: [u64; LINE_WORDS] = {
     let mut behind = [0; LINE_WORDS];
     let mut word = LINE_WORDS - 1;
@@ -37,24 +37,24 @@ const BEHIND: [u64; LINE_WORDS] = {
     behind
 };
 
-/// Set bits under the earlier members of a group, for each of its members.
+/// For each member of a group, the set bits in the earlier members.
 #[repr(align(64))]
 #[derive(Clone, Copy, Default)]
 struct Group([u32; FAN_OUT]);
 
 /// A bitmap of fixed length whose bits are set once each.
 ///
-/// Set bits below a position are counted as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA 2008), with a
-/// tree of prefix sums of fan-out 32 above the lines, so that setting bits is as cheap as counting them.
+/// Counts the set bits below a position as in Vigna's rank9 (Broadword implementation of rank/select queries, WEA 2008). A tree
+/// of prefix sums of fan-out 32 above the lines makes setting a bit as cheap as counting.
 #[derive(Default)]
 pub struct RankedBits {
     lines: Vec<Line>,
-    /// Prefix sums of lines, then of groups of lines and so on; empty if only single bits are of interest.
+    /// Prefix sums of lines, then of groups of lines and so on; empty if bits are not counted.
     levels: Vec<Vec<Group>>,
     set: usize,
 }
 
-/// Position of a bit: its line, its word there, and the bits below it in that word.
+/// Returns the position of a bit: its line, its word in the line, and a mask of the lower bits of that word.
 #[inline]
 fn place(bit: usize) -> (usize, usize, u64) {
     let word = bit / WORD_BITS;
@@ -72,7 +72,7 @@ impl Line {
 }
 
 impl RankedBits {
-    /// Returns at least `bits` clear bits; `is_counted` says whether [`Self::set_below`] will be called.
+    /// Returns at least `bits` clear bits; `is_counted` must be true if [`Self::set_below`] will be called.
     pub fn new(bits: usize, is_counted: bool) -> Self {
         let lines = bits.div_ceil(LINE_BITS);
         let mut levels = Vec::new();
@@ -135,7 +135,7 @@ impl RankedBits {
         }
     }
 
-    /// Brings the line of `bit` into the cache.
+    /// Prefetches the line of `bit`.
     #[inline]
     pub fn prefetch(&self, bit: usize) {
         table::prefetch(self.lines.as_ptr().wrapping_add(place(bit).0));
@@ -156,7 +156,7 @@ impl RankedBits {
         })
     }
 
-    /// Returns a function that counts the clear bits below a bit, in one cache line beside the bit's own.
+    /// Returns a function that counts the clear bits below a bit, with one cache line in addition to the bit's own.
     pub fn into_clear_below(self) -> impl Fn(usize) -> usize {
         let mut set = 0;
         let mut before = Vec::with_capacity(self.lines.len());

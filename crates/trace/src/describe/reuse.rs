@@ -11,20 +11,20 @@ use wearwell_base::table;
 /// Slots before the first renumbering.
 const FIRST_SLOTS: usize = 1 << 16;
 
-/// Slots for each page written, after a renumbering: more of them take memory, fewer are used up sooner.
+/// Slots per written page after a renumbering: more slots take memory, fewer are used up sooner.
 const SLOTS_PER_PAGE: usize = 4;
 
-/// The last writes of all pages in the order in which they happened.
+/// Last writes of all pages, in the order of time.
 ///
-/// Each page write takes the next slot and frees the page's former one, so the slots in use are the pages written, from the
-/// longest unwritten to the last. The number of slots in use above a page's own is its stack distance. When the slots run out
-/// they are numbered anew without the free ones, which keeps memory at the footprint's size.
+/// Each page write takes the next slot and frees the page's former slot, so the used slots are the written pages in the order of
+/// their last writes. The stack distance of a page is the number of used slots above its own. When the slots run out, the used
+/// slots are renumbered without gaps, which limits memory to the size of the footprint.
 pub struct LastWrites {
-    /// Slots whose page was written again.
+    /// Slots of pages that have been rewritten.
     free: RankedBits,
-    /// Clock of each slot that was numbered anew; of all slots where clocks do not follow one another.
+    /// Clock of each renumbered slot; of all slots if clocks are not consecutive.
     clocks: Vec<u64>,
-    /// Clock less slot, for the other slots.
+    /// Clock minus slot, for the other slots.
     lead: u64,
     next_slot: usize,
     /// Pages written, in a sample.
@@ -34,7 +34,7 @@ pub struct LastWrites {
 }
 
 impl LastWrites {
-    /// Returns an order without a write. With `is_sampled`, clocks may leave out page writes.
+    /// Returns an empty order. With `is_sampled`, clocks may skip page writes.
     pub fn new(stack_distance: bool, is_sampled: bool) -> Self {
         LastWrites {
             free: RankedBits::new(FIRST_SLOTS, stack_distance),
@@ -47,14 +47,14 @@ impl LastWrites {
         }
     }
 
-    /// True if `pages` pages can be written before slots have to be numbered anew, with [`Self::renumber`].
+    /// True if `pages` pages can be written before slots have to be renumbered with [`Self::renumber`].
     #[inline]
     pub fn has_room(&self, pages: usize) -> bool {
         self.next_slot + pages <= self.free.len().min(MAX_SLOTS)
     }
 
-    /// Notes that `pages`, all of `group`, were written one after the other, the first when `clock` pages had been written before;
-    /// returns how many of them had never been written.
+    /// Records that `pages`, all of `group`, were written one after another, the first one after `clock` page writes; returns the
+    /// number of pages that had never been written.
     #[inline]
     pub fn write(&mut self, clock: u64, group: usize, pages: &mut [Page]) -> usize {
         let first_slot = self.next_slot as Slot;
@@ -78,11 +78,11 @@ impl LastWrites {
         first_writes
     }
 
-    /// Frees `pages` slots from `slot` on, whose pages are written again one after the other from `clock` on.
+    /// Frees `pages` slots from `slot` on, whose pages are rewritten one after another from `clock` on.
     #[inline]
     fn rewrite(&mut self, clock: u64, group: usize, slot: usize, pages: usize) {
         if let Some(distances) = &mut self.distances {
-            // Each page of the run leaves the slots above that of the next, and its new slot joins them: all distances are equal.
+            // Each page of the run frees a slot below that of the next page, and takes a new slot above: all distances are equal.
             let free_above = self.free.set_bits() - self.free.set_below(slot);
             distances.record((self.next_slot - slot - 1 - free_above) as u64, pages as u64, group);
         }
@@ -102,7 +102,7 @@ impl LastWrites {
         self.clocks.get(slot).copied().unwrap_or(slot as u64 + self.lead)
     }
 
-    /// Brings what a write of `page` needs into the cache.
+    /// Prefetches the memory that a write of `page` needs.
     #[inline]
     pub fn prefetch(&self, page: Page) {
         if let Some(slot) = page.slot() {
@@ -111,11 +111,11 @@ impl LastWrites {
         }
     }
 
-    /// Numbers the used slots anew from 0 in their order, with room for `pages` more, when `clock` pages have been written;
-    /// returns each page's new slot for its old one.
+    /// Renumbers the used slots from 0 in their order, with room for `pages` more, after `clock` page writes; returns a function
+    /// from old to new slots.
     ///
     /// # Panics
-    /// If so many distinct pages were written that they could not be told apart.
+    /// If the number of distinct pages written exceeds the number of slots.
     pub fn renumber(&mut self, clock: u64, pages: usize) -> impl Fn(Slot) -> Slot + use<> {
         let used = self.next_slot - self.free.set_bits();
         assert!(
@@ -133,8 +133,8 @@ impl LastWrites {
         move |slot| used_below(slot as usize) as Slot
     }
 
-    /// Returns distributions over all pages, of which a sample at `rate` was followed, and the bounds of their percentiles;
-    /// `clock` pages have been written, of the sample or not.
+    /// Returns distributions over all pages, estimated from a sample at `rate`, and the bounds of their percentiles; `clock`
+    /// counts the writes of all pages, sampled or not.
     pub fn estimate(
         &self,
         rate: SampleRate,
@@ -152,7 +152,7 @@ impl LastWrites {
         (description, [interval_bounds, distance_bounds])
     }
 
-    /// Returns the distributions, all pages having been followed.
+    /// Returns the distributions, for a trace without sampling.
     pub fn report(&self) -> ReuseDescription {
         ReuseDescription {
             rewrites: self.intervals.len(),

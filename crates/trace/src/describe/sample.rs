@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::spread::GROUPS;
 
-/// Fraction of all pages, above 0 and at most 1, that a description follows.
+/// Fraction of all pages that is sampled, above 0 and at most 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleRate(f64);
 
@@ -25,13 +25,13 @@ impl SampleRate {
         self.0
     }
 
-    /// Returns the count over all pages that `count` over the sampled pages stands for.
+    /// Returns the estimate for all pages, from `count` over the sampled pages.
     pub fn scaled(self, count: f64) -> u64 {
         (count / self.0).round() as u64
     }
 
-    /// Returns the standard error of a number of pages over that number, where `count` of the pages were sampled: each page is
-    /// sampled or not by itself, so that their number is binomially distributed. `None` without a sampled page.
+    /// Returns the relative standard error of an estimated number of pages, of which `count` were sampled. Each page is
+    /// sampled independently, so their number is binomially distributed. `None` without a sampled page.
     pub fn relative_error(self, count: u64) -> Option<f64> {
         (count > 0).then(|| ((1.0 - self.0) / count as f64).sqrt())
     }
@@ -46,7 +46,7 @@ impl FromStr for SampleRate {
     }
 }
 
-/// Chooses pages by a hash of volume and page number: all requests for a page are sampled or none.
+/// Chooses pages by a hash of volume and page number, so that all requests for a page are sampled, or none.
 #[derive(Clone, Copy)]
 pub struct Sampler {
     /// Greatest hash of a sampled page.
@@ -56,7 +56,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Returns the choice for the pages of the volume `number`.
+    /// Returns the sampler of the volume `number`.
     pub fn new(rate: SampleRate, number: u32) -> Self {
         // 2^64 times the rate; the conversion turns 2^64 itself into the greatest hash.
         Sampler { limit: (rate.0 * 2f64.powi(64)) as u64, volume: mix(u64::from(number)) }
@@ -70,7 +70,7 @@ impl Sampler {
     }
 }
 
-/// Mixes the bits of a number: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) behind its increment.
+/// Mixes the bits of a number: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) after its increment.
 #[inline]
 fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 
 use super::report::{SizeBucket, SizeDescription};
 
-/// How often each size occurred. Traces have few distinct sizes, so this is small and the median exact.
+/// Number of requests of each size. Traces have few distinct sizes, so the table is small and the median exact.
 #[derive(Default)]
 pub struct Sizes {
     requests: HashMap<u64, u64, FixedState>,
@@ -17,7 +17,7 @@ impl Sizes {
         *self.requests.entry(bytes).or_default() += 1;
     }
 
-    /// The sizes as numbers.
+    /// Returns the statistics of the sizes.
     pub fn report(&self) -> SizeDescription {
         let mut sizes: Vec<_> = self.requests.iter().map(|(&bytes, &requests)| (bytes, requests)).collect();
         sizes.sort_unstable();
@@ -36,7 +36,7 @@ impl Sizes {
     }
 }
 
-/// Buckets of powers of two from sizes in order.
+/// Returns buckets of powers of two from sorted sizes.
 fn histogram(sizes: &[(u64, u64)]) -> Vec<SizeBucket> {
     let mut buckets: Vec<SizeBucket> = Vec::new();
     for &(bytes, requests) in sizes {

@@ -1,8 +1,8 @@
 //! Sampling errors measured on the sample itself.
 //!
 //! Method of random groups (Wolter, Introduction to Variance Estimation, 2nd edition, 2007, chapter 2): the sampled pages fall
-//! into groups by their hash, and the differences between the groups tell how much the sum over all of them depends on which
-//! pages were sampled. It needs no assumption about how writes are spread over pages.
+//! into groups by their hash, and the differences between the groups show how much the sum over all groups depends on the
+//! choice of pages. The method needs no assumption about the distribution of writes over pages.
 
 /// Groups of sampled pages.
 pub const GROUPS: usize = 32;
@@ -47,7 +47,7 @@ pub struct Spread {
     buckets: Vec<Groups>,
 }
 
-/// Returns the bucket of a value; values below 8 have one each.
+/// Returns the bucket of a value; each value below 8 has its own bucket.
 #[inline]
 fn bucket(value: u64) -> usize {
     let octave = (value | 1).ilog2();
@@ -59,7 +59,7 @@ fn bucket(value: u64) -> usize {
 }
 
 impl Spread {
-    /// Counts `value` as often as `times` says, for `group`.
+    /// Counts `value`, `times` times, for `group`.
     #[inline]
     pub fn record(&mut self, group: usize, value: u64, times: u64) {
         let bucket = bucket(value);
@@ -69,7 +69,7 @@ impl Spread {
         self.buckets[bucket].add(group, times);
     }
 
-    /// Returns how many values of each group are not below the bucket of `value`.
+    /// Returns the number of values of each group in the bucket of `value` and above.
     pub fn from(&self, value: u64) -> Groups {
         let mut sum = Groups::default();
         self.buckets.iter().skip(bucket(value)).for_each(|groups| sum = sum.plus(1.0, groups));
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn standard_error_of_equal_pages_is_binomial() {
         let mut groups = Groups::default();
-        // As many pages in each group as if they were drawn: 100 and 10 more or fewer.
+        // Group sizes vary like random draws of pages: 100, plus or minus 10.
         (0..GROUPS).for_each(|group| groups.add(group, if group % 2 == 0 { 110 } else { 90 }));
         let expected = (0.9 * 32.0 * 100.0 * 32.0 / 31.0_f64).sqrt();
         assert!((groups.standard_error(0.1) - expected).abs() < 1e-9);

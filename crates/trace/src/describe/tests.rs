@@ -1,4 +1,4 @@
-//! Descriptions beside plain sets and lists, and samples beside all pages.
+//! Compares descriptions with plain sets and lists, and samples with all pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::request::Request;
 /// Page of a volume.
 type Address = (u32, u64);
 
-/// What requests do to pages, by sets and lists.
+/// Operations on pages, computed with sets and lists.
 #[derive(Default)]
 struct Naive {
     read: BTreeSet<Address>,
@@ -134,8 +134,8 @@ proptest! {
     }
 }
 
-/// Returns requests of one to four pages whose addresses are skewed: half of them go to 3 % of the pages. Each seed has volumes of
-/// its own, so that other pages are sampled.
+/// Returns requests of one to four pages with skewed addresses: half of them go to 3 % of the pages. Each seed has its own
+/// volumes, so that different pages are sampled.
 fn skewed(seed: u64, requests: usize) -> Vec<Request> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut request = || Request {
@@ -149,7 +149,7 @@ fn skewed(seed: u64, requests: usize) -> Vec<Request> {
     (0..requests).map(|_| request()).collect()
 }
 
-/// Returns for each estimate from a sample whether the exact value lies within the expected error.
+/// Returns, for each estimate from a sample, true if the exact value is within the expected error.
 fn hits(exact: &TraceDescription, estimate: &TraceDescription) -> Vec<(String, bool)> {
     let errors = &estimate.sample.as_ref().unwrap().expected_error;
     let within = |name: &str, exact: f64, estimate: f64, error: Option<f64>| {
@@ -210,7 +210,7 @@ fn ninety_five_of_a_hundred_estimates_lie_within_their_errors() {
 }
 
 #[test]
-fn sample_without_a_page_has_no_error_to_tell() {
+fn sample_without_pages_has_no_error() {
     let requests = skewed(1, 100);
     let description = described(&requests, &DescribeOptions { sample: sampled(1e-12), ..Default::default() });
     let sample = description.sample.unwrap();

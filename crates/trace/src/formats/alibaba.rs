@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// `alibaba`.
+/// The `alibaba` format.
 pub static FORMAT: Format = Format {
     name: "alibaba",
     help: "Alibaba block traces 2020: CSV without header, bytes, microseconds",
@@ -11,7 +11,7 @@ pub static FORMAT: Format = Format {
     extensions: &["csv"],
     time_step_ns: 1000,
     options: &[],
-    detect: None, // four numbers and a letter: other formats have them in other units
+    detect: None, // four numbers and a letter: other formats have the same columns in other units
     read: |_| Lines::boxed(Alibaba),
     write: Some(|_| Box::new(Alibaba)),
 };

@@ -1,9 +1,9 @@
-//! The text that blkparse prints by default.
+//! The default text output of blkparse.
 
 use super::prelude::*;
 use crate::volumes::{VolumesSeen, device_numbers, device_volume};
 
-/// Which event of a request counts as the request; the others are passed over.
+/// Event that counts as the request; other events are skipped.
 pub const ACTION: OptionSpec = OptionSpec {
     name: "action",
     help: "the event that counts as a request: Q queued, I inserted, D issued to the driver, C completed",
@@ -12,7 +12,7 @@ pub const ACTION: OptionSpec = OptionSpec {
     default: Some("D"),
 };
 
-/// `blkparse`.
+/// The `blkparse` format.
 pub static FORMAT: Format = Format {
     name: "blkparse",
     help: "blkparse text: seconds, sectors, one kind of event (option action, default D)",
@@ -46,7 +46,7 @@ impl Blkparse {
     }
 }
 
-/// The columns that every event has, and those after them.
+/// Columns of every event, and the remaining columns.
 struct Event<'a> {
     volume: u32,
     time_ns: u64,
@@ -70,24 +70,24 @@ fn event(line: &[u8]) -> Result<Event<'_>, Bad> {
     if !action.iter().all(u8::is_ascii_alphabetic) {
         return Err(Bad::new("action", action, "one or two letters"));
     }
-    // Unplug events have no RWBS but a process name; messages have text: neither is looked at.
+    // Unplug events have no RWBS but a process name, and messages have text: both are ignored.
     let rwbs = fields.next().unwrap_or_default();
     Ok(Event { volume, time_ns, action, rwbs, rest: fields })
 }
 
-/// What blkparse may say before the first event.
+/// True for lines that blkparse may print before the first event.
 fn is_preamble(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.is_empty() || line.starts_with(b"===") || line.starts_with(b"Input file ")
 }
 
-/// Whether the summary begins here, after which there are no more events.
+/// True if the summary begins here; no events follow it.
 fn is_summary(line: &[u8]) -> bool {
     let after_cpu = line.strip_prefix(b"CPU").and_then(|rest| rest.first());
     after_cpu.is_some_and(u8::is_ascii_digit) || line.starts_with(b"Total (")
 }
 
-/// What an RWBS column asks for; `Ok(None)` where it moves no data and makes nothing durable.
+/// Returns the operation of an RWBS column; `Ok(None)` if the event moves no data and makes nothing durable.
 fn rwbs_op(rwbs: &[u8], has_sectors: bool) -> Result<Option<Op>, Bad> {
     let (preflush, kind) = match rwbs {
         [b'F', kind @ ..] => (true, kind.first()),
@@ -114,7 +114,7 @@ fn rwbs_op(rwbs: &[u8], has_sectors: bool) -> Result<Option<Op>, Bad> {
     })
 }
 
-/// First sector and number of sectors in bytes, if the columns after RWBS are `sector + sectors`.
+/// Returns first sector and number of sectors, in bytes, if the columns after RWBS are `sector + sectors`.
 fn extent(fields: &mut Fields<'_>) -> Result<Option<(u64, u64)>, Bad> {
     let Some(sector) = fields.next() else { return Ok(None) };
     if fields.next() != Some(b"+") {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn rwbs_letters_mean_what_they_stand_for() {
+    fn rwbs_letters_map_to_operations() {
         assert_eq!(issued("  R 16 + 8 [java]"), Some((Op::Read, 8192, 4096)));
         assert_eq!(issued(" RA 16 + 8 [java]"), Some((Op::Read, 8192, 4096)));
         assert_eq!(issued("WSM 16 + 8 [a b]"), Some((Op::Write, 8192, 4096)));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_of_event_counts() {
+    fn only_events_of_the_configured_action_are_read() {
         let line = "  8,16   3        7     0.001795683  3557  C   R 4938888 + 256 [0]";
         assert_eq!(read("D", line), Ok(None));
         assert_eq!(read("C", line), Ok(Some((Op::Read, 4_938_888 * 512, 131_072))));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_lines_are_refused_with_their_column() {
+    fn malformed_lines_are_refused_with_their_column() {
         let bad = |line| read("D", line).unwrap_err().column;
         assert_eq!(bad("hello"), "major,minor");
         assert_eq!(bad("9999,0 0 1 0.1 5 D R 1 + 1 [x]"), "major,minor");

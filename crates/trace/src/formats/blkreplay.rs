@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const HEADER: &str = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0";
 
-/// `blkreplay`.
+/// The `blkreplay` format.
 pub static FORMAT: Format = Format {
     name: "blkreplay",
     help: "blkreplay load: seconds, sectors, after free text and a line `start ; ...`",
@@ -20,13 +20,13 @@ pub static FORMAT: Format = Format {
     write: Some(|_| Box::new(Blkreplay::default())),
 };
 
-/// The most text in front of the requests that is known again, bytes.
+/// Longest text before the requests that is remembered, bytes.
 const HEAD_BYTES: usize = 64 << 10;
 
 #[derive(Default)]
 struct Blkreplay {
     after_header: bool,
-    /// The lines of text in front of the requests.
+    /// Lines of text before the requests.
     head: Vec<Vec<u8>>,
     head_bytes: usize,
 }
@@ -36,7 +36,8 @@ fn is_header(line: &[u8]) -> bool {
     fields.next() == Some(b"start") && fields.next() == Some(b"sector")
 }
 
-/// The files are made from blktrace's and keep the modifiers of its RWBS column, such as A for read-ahead.
+/// Parses an operation. The files are made from blktrace's and keep the modifiers of its RWBS column, such as A for
+/// read-ahead.
 fn op(text: &[u8]) -> Result<Op, Bad> {
     match text {
         [b'R', b'A' | b'S' | b'M', ..] | b"R" => Ok(Op::Read),
@@ -55,7 +56,7 @@ fn request(line: &[u8]) -> Result<Request, Bad> {
 }
 
 impl Blkreplay {
-    /// A line before the requests.
+    /// Handles a line before the requests.
     fn head(&mut self, line: &[u8]) {
         self.after_header = is_header(line);
         if !self.after_header && self.head_bytes + line.len() <= HEAD_BYTES {
@@ -64,8 +65,8 @@ impl Blkreplay {
         }
     }
 
-    /// Whether the text of the head begins again at `line`: some published files have it twice, and so have loads that
-    /// were put one behind the other.
+    /// True if the text of the head begins again at `line`. Some published files contain the head twice, and so do
+    /// concatenated loads.
     #[cold]
     fn begins_again(&mut self, line: &[u8]) -> bool {
         if is_header(line) {

@@ -1,4 +1,4 @@
-//! The records that the kernel's block tracer writes.
+//! Binary records written by the kernel's block tracer.
 
 use super::blkparse::ACTION;
 use super::prelude::*;
@@ -23,10 +23,10 @@ mod category {
     pub const DRIVER_DATA: u32 = 1 << 14;
 }
 
-/// Set in the lower half of the action when the payload begins with a control group.
+/// Flag in the lower half of the action: the payload begins with a control group.
 const CONTROL_GROUP: u32 = 1 << 8;
 
-/// `blktrace`.
+/// The `blktrace` format.
 pub static FORMAT: Format = Format {
     name: "blktrace",
     help: "blktrace binary, per CPU or merged (blkparse -d): one kind of event (option action, default D)",
@@ -45,7 +45,7 @@ pub static FORMAT: Format = Format {
 };
 
 struct Blktrace {
-    /// Action number and category of the events that count.
+    /// Action number and category of the events that become requests.
     event: (u32, u32),
     devices: VolumesSeen,
     sequence: u32,
@@ -147,7 +147,7 @@ mod tests {
         Blktrace::new(&FORMAT.settings(&given).unwrap())
     }
 
-    /// A record of `bytes` bytes at sector 16 with the given action.
+    /// Returns a record of `bytes` bytes at sector 16 with the given action.
     fn record(action: u32, bytes: u32) -> Vec<u8> {
         let mut record = vec![0; Blktrace::BYTES];
         record[..4].copy_from_slice(&MAGIC.to_le_bytes());
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_and_categories_are_told_apart() {
+    fn actions_and_categories_are_distinguished() {
         use category::*;
         let op = |categories: u32, action: u32, bytes| {
             let request = reader("D").record(&record(categories << 16 | action, bytes)).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_magic_is_refused() {
+    fn unknown_magic_is_refused() {
         let mut big_endian = record(0, 0);
         big_endian[..4].copy_from_slice(&MAGIC.to_be_bytes());
         assert_eq!(reader("D").tail_bytes(&big_endian).unwrap_err().column, "magic");

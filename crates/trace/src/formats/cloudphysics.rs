@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const HEADER: &[u8] = b"version,time,op,size,lbn";
 
-/// `cloudphysics`.
+/// The `cloudphysics` format.
 pub static FORMAT: Format = Format {
     name: "cloudphysics",
     help: "CloudPhysics virtual disks: CSV with header, SCSI operation codes, microseconds",

@@ -2,10 +2,10 @@
 
 use super::prelude::*;
 
-/// The bit of the flags that means a read.
+/// Bit of the flags that marks a read.
 const READ_FLAG: u64 = 1;
 
-/// `disksim`.
+/// The `disksim` format.
 pub static FORMAT: Format = Format {
     name: "disksim",
     help: "DiskSim ASCII: decimal milliseconds, sectors, hexadecimal flags",
@@ -15,7 +15,7 @@ pub static FORMAT: Format = Format {
     extensions: &["trace", "ascii"],
     time_step_ns: 1,
     options: &[],
-    detect: None, // five numbers
+    detect: None, // five numbers, as in other formats
     read: |_| Lines::boxed(DiskSim),
     write: Some(|_| Box::new(DiskSim)),
 };

@@ -3,13 +3,14 @@
 use super::prelude::*;
 use crate::volumes::VolumeNames;
 
-/// Waits below this are passed over by fio, us.
+/// Waits below this are ignored by fio, us.
 const SHORTEST_WAIT_US: u64 = 100;
 
-/// What our own logs call volume n, and what is read back as volume n.
+/// Prefix of volume names: volume n is called `volume<n>` in logs that are written, and recognised in logs that are
+/// read.
 const VOLUME_PREFIX: &str = "volume";
 
-/// `fio-iolog-v2`.
+/// The `fio-iolog-v2` format.
 pub static V2: Format = Format {
     name: "fio-iolog-v2",
     help: "fio version 2 iolog: bytes, no timestamps, only waits",
@@ -27,7 +28,7 @@ pub static V2: Format = Format {
     write: Some(|_| Box::new(Fio::new(Version::V2))),
 };
 
-/// `fio-iolog-v3`.
+/// The `fio-iolog-v3` format.
 pub static V3: Format = Format {
     name: "fio-iolog-v3",
     help: "fio version 3 iolog (fio 3.31 and later): microseconds, bytes",
@@ -60,9 +61,9 @@ struct Fio {
     version: Version,
     header_seen: bool,
     files: VolumeNames,
-    /// Version 2: the sum of the waits, us.
+    /// Version 2: sum of the waits, us.
     clock_us: u64,
-    /// Writing: volumes that have been added and opened.
+    /// Volumes that have been added and opened in the written log.
     opened: Vec<u32>,
 }
 
@@ -87,7 +88,7 @@ impl Fio {
         Ok(())
     }
 
-    /// Appends what a line begins with.
+    /// Appends the beginning of a line.
     fn put_start(&self, time_ns: u64, volume: u32, out: &mut Vec<u8>) {
         if self.version == Version::V3 {
             put!(out, "{} ", time_ns / 1000);

@@ -6,7 +6,7 @@ use crate::volumes::{VolumesSeen, device_numbers, device_volume};
 /// Hexadecimal digits of an MD5.
 const DIGEST_DIGITS: usize = 32;
 
-/// `fiu`.
+/// The `fiu` format.
 pub static FORMAT: Format = Format {
     name: "fiu",
     help: "FIU I/O deduplication (mail, web-vm): ns, sectors, one MD5 per 4096 bytes",
@@ -21,7 +21,7 @@ pub static FORMAT: Format = Format {
     write: Some(|_| Box::new(Fiu::new(4096))),
 };
 
-/// `fiu-homes`.
+/// The `fiu-homes` format.
 pub static HOMES: Format = Format {
     name: "fiu-homes",
     help: "FIU I/O deduplication (homes): as fiu, but one MD5 per 512 bytes, run together",
@@ -36,7 +36,7 @@ pub static HOMES: Format = Format {
 
 fn detect(beginning: &[u8], digest_bytes: u32) -> bool {
     let mut format = Fiu::new(digest_bytes);
-    // One sector has one digest in either granularity; such a line shows nothing.
+    // A request of one sector has one digest in both granularities, so such a line decides nothing.
     let request = format.line(first_line(beginning), &mut Vec::new());
     matches!(request, Ok(Some(request)) if request.length_bytes > SECTOR_BYTES)
 }
@@ -71,7 +71,7 @@ impl Fiu {
     }
 }
 
-/// A digest of 32 hexadecimal digits.
+/// Parses a digest of 32 hexadecimal digits.
 pub fn parse_digest(digits: &[u8]) -> Option<Digest> {
     let mut digest = Digest::default();
     if digits.len() != DIGEST_DIGITS {
@@ -88,7 +88,7 @@ pub fn put_digest(digest: &Digest, out: &mut Vec<u8>) {
     digest.iter().for_each(|byte| put!(out, "{byte:02x}"));
 }
 
-/// Takes the process name out of a line: what is left of it, and what is right of it.
+/// Splits a line around the process name: the text to the left and to the right of it.
 fn around_process(line: &[u8]) -> Option<(&[u8], &[u8])> {
     const COLUMNS_LEFT: usize = 2;
     const COLUMNS_RIGHT: usize = 6;

@@ -1,4 +1,4 @@
-//! One file per trace format: how a line or record becomes a request, and back.
+//! Trace formats, one file each: conversion of a line or record to a request, and back.
 
 pub mod alibaba;
 pub mod blkparse;
@@ -18,7 +18,7 @@ pub mod table;
 pub mod tencent;
 pub mod wearwell_csv;
 
-/// What the formats' files have in common.
+/// Common imports of the formats' files.
 mod prelude {
     pub(super) use crate::encode::{Content, Encode, Reason, in_sectors, put, read_or_write, without_volume};
     pub(super) use crate::error::Bad;
@@ -28,6 +28,6 @@ mod prelude {
     pub(super) use crate::request::{Digest, Op, Request};
     pub(super) use crate::text::{LineFormat, Lines, first_line};
 
-    /// Size of the sectors that most formats count in, bytes.
+    /// Size of a sector, the unit of most formats, bytes.
     pub const SECTOR_BYTES: u64 = 512;
 }

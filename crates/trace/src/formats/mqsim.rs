@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-/// `mqsim`.
+/// The `mqsim` format.
 pub static FORMAT: Format = Format {
     name: "mqsim",
     help: "MQSim ASCII: sectors, 0 writes and 1 reads, time unit by option",
@@ -18,12 +18,12 @@ pub static FORMAT: Format = Format {
         text: None,
         default: Some("ns"),
     }],
-    detect: None, // five whole numbers
+    detect: None, // five whole numbers, as in other formats
     read: |settings| Lines::boxed(FiveNumbers::in_unit(settings.get("time_unit"))),
     write: Some(|settings| Box::new(FiveNumbers::in_unit(settings.get("time_unit")))),
 };
 
-/// Arrival, device, first sector, sectors and operation, where 0 writes and 1 reads: MQSim's and SSDsim's lines.
+/// Lines of MQSim and SSDsim: arrival, device, first sector, sectors and operation (0 writes, 1 reads).
 pub struct FiveNumbers {
     unit: &'static TimeUnit,
 }
@@ -42,7 +42,7 @@ static TIME_UNITS: [TimeUnit; 3] = [
 ];
 
 impl FiveNumbers {
-    /// With arrival times in `unit`.
+    /// Returns the format with arrival times in `unit`.
     pub fn in_unit(unit: &str) -> Self {
         let unit = TIME_UNITS.iter().find(|known| known.name == unit);
         FiveNumbers { unit: unit.expect("the option allows these units only") }

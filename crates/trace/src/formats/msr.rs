@@ -3,13 +3,13 @@
 use super::prelude::*;
 use crate::volumes::{VolumeNames, VolumesSeen};
 
-/// Windows file time counts in these, ns.
+/// Unit of Windows file times, ns.
 const TICK_NS: u64 = 100;
 
-/// Disks that one host can have in our volume numbers.
+/// Maximum number of disks of a host in our volume numbers.
 const DISKS_PER_HOST: u32 = 1 << 16;
 
-/// `msr`.
+/// The `msr` format.
 pub static FORMAT: Format = Format {
     name: "msr",
     help: "MSR Cambridge: CSV without header, Windows file times, bytes",

@@ -3,10 +3,10 @@
 use super::prelude::*;
 use crate::records::{RecordFormat, Records, u32_at, u64_at};
 
-/// Seconds in ns.
+/// Nanoseconds in a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// `oracle-general`.
+/// The `oracle-general` format.
 pub static FORMAT: Format = Format {
     name: "oracle-general",
     help: "libCacheSim oracleGeneral binary: the operation is lost and has to be given (option op)",

@@ -1,8 +1,8 @@
-//! Storage Performance Council traces, as the UMass repository has them.
+//! Storage Performance Council traces, in the form of the UMass repository.
 
 use super::prelude::*;
 
-/// `spc`.
+/// The `spc` format.
 pub static FORMAT: Format = Format {
     name: "spc",
     help: "SPC / UMass (Financial, WebSearch): application storage unit, block, bytes, R/W, seconds",
@@ -18,7 +18,7 @@ pub static FORMAT: Format = Format {
         text: None,
         default: Some("512"),
     }],
-    detect: None, // four numbers and a letter: other formats have them in other units
+    detect: None, // four numbers and a letter: other formats have the same columns in other units
     read: |settings| Lines::boxed(Spc { block_bytes: settings.number("block_bytes") }),
     write: Some(|settings| Box::new(Spc { block_bytes: settings.number("block_bytes") })),
 };

@@ -3,7 +3,7 @@
 use super::mqsim::FiveNumbers;
 use super::prelude::*;
 
-/// `ssdsim`.
+/// The `ssdsim` format.
 pub static FORMAT: Format = Format {
     name: "ssdsim",
     help: "SSDsim ASCII: nanoseconds, sectors, 0 writes and 1 reads",
@@ -13,7 +13,7 @@ pub static FORMAT: Format = Format {
     extensions: &["ascii", "trace"],
     time_step_ns: 1,
     options: &[],
-    detect: None, // five whole numbers
+    detect: None, // five whole numbers, as in other formats
     read: |_| Lines::boxed(FiveNumbers::in_unit("ns")),
     write: Some(|_| Box::new(FiveNumbers::in_unit("ns"))),
 };

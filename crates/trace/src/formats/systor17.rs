@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const HEADER: &[u8] = b"Timestamp,Response,IOType,LUN,Offset,Size";
 
-/// `systor17`.
+/// The `systor17` format.
 pub static FORMAT: Format = Format {
     name: "systor17",
     help: "SYSTOR '17 virtual desktops: CSV with header, decimal seconds, bytes",
@@ -23,7 +23,7 @@ struct Systor17;
 
 impl LineFormat for Systor17 {
     fn line(&mut self, line: &[u8], _: &mut Vec<Digest>) -> Result<Option<Request>, Bad> {
-        // Files that were joined or cut have the header anywhere or nowhere.
+        // Joined or cut files have the header anywhere or nowhere.
         if line == HEADER {
             return Ok(None);
         }

@@ -11,16 +11,16 @@ use crate::error::TraceError;
 use crate::input::Input;
 use crate::request::RequestBatch;
 
-/// Seconds in ns.
+/// Nanoseconds in a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Requests of an open second that are held back at most: about 200 MB. The whole service stays far below.
+/// Maximum number of requests held back for an open second: about 200 MB. The whole service stays far below.
 const HELD_REQUESTS: usize = 4 << 20;
 
 /// Requests parsed at a time.
 const STEP_REQUESTS: usize = 4096;
 
-/// `tencent`.
+/// The `tencent` format.
 pub static FORMAT: Format = Format {
     name: "tencent",
     help: "Tencent CBS 2018: CSV without header, whole seconds, sectors, 0 reads and 1 writes",
@@ -32,7 +32,7 @@ pub static FORMAT: Format = Format {
     extensions: &["csv"],
     time_step_ns: SECOND_NS,
     options: &[],
-    detect: None, // five whole numbers
+    detect: None, // five whole numbers, as in other formats
     read: |_| Box::new(Spread::default()),
     write: Some(|_| Box::new(Tencent)),
 };
@@ -48,7 +48,7 @@ impl LineFormat for Tencent {
         let op = fields.coded("IOType", b'0', b'1', "0 (read) or 1 (write)")?;
         let volume = fields.u32("VolumeID")?;
         fields.end()?;
-        // Spreading adds less than a second; the last one before 2^64 ns would overflow.
+        // Spreading adds less than a second; the last second before 2^64 ns would overflow.
         if time_ns > u64::MAX - SECOND_NS {
             return Err(Bad::new("Timestamp", line, "a time that stays below 2^64 in ns"));
         }
@@ -69,7 +69,7 @@ impl Encode for Tencent {
 struct Spread {
     lines: Lines<Tencent>,
     held: VecDeque<Request>,
-    /// Of each second with held requests.
+    /// State of each second with held requests.
     seconds: HashMap<u64, Second, FixedState>,
     latest_ns: u64,
     at_end: bool,
@@ -93,7 +93,7 @@ impl Default for Spread {
 impl Spread {
     fn hold_more(&mut self, input: &mut Input, sink: &mut Sink<'_>) -> Result<(), TraceError> {
         self.step.clear();
-        // All volumes count for the spreading; the choice of volumes is made when requests are given out.
+        // Requests of all volumes count for the spreading; volumes are filtered when requests are returned.
         self.lines.fill(input, &mut sink.detour(&mut self.step, STEP_REQUESTS))?;
         self.at_end = self.step.is_empty();
         for index in 0..self.step.len() {
@@ -105,7 +105,7 @@ impl Spread {
         Ok(())
     }
 
-    /// The first held request with its place in its second, if that is complete.
+    /// Returns the first held request with its time within its second, if that second is complete.
     fn give_out(&mut self) -> Option<Request> {
         let start_ns = self.held.front()?.time_ns;
         let complete = self.at_end

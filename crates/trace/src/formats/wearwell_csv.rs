@@ -1,4 +1,4 @@
-//! Our own CSV, which loses nothing.
+//! Wearwell's own CSV format, which loses nothing.
 
 use super::fiu::{parse_digest, put_digest};
 use super::prelude::*;
@@ -6,10 +6,10 @@ use crate::input::MAX_LINE_BYTES;
 
 const HEADER: &str = "time_ns,op,volume,offset_bytes,length_bytes,hint";
 
-/// Before the number of bytes under each digest, in the name of the last column.
+/// Prefix, in the name of the last column, of the number of bytes covered by each digest.
 const DIGESTS: &str = ",digests_";
 
-/// `wearwell-csv`.
+/// The `wearwell-csv` format.
 pub static FORMAT: Format = Format {
     name: "wearwell-csv",
     help: "Wearwell's own CSV with header: nanoseconds, bytes, all operations, hints, digests",
@@ -26,11 +26,11 @@ pub static FORMAT: Format = Format {
 
 #[derive(Default)]
 struct WearwellCsv {
-    /// Content under each digest, bytes; `None` before the header.
+    /// Content covered by each digest, bytes; `None` before the header.
     digest_bytes: Option<u32>,
 }
 
-/// What a header says of digests, or `None` if it is none of ours.
+/// Parses the part of a header about digests; `None` if it is not a header of this format.
 fn digest_bytes(header: &[u8]) -> Option<u32> {
     match header.trim_ascii().strip_prefix(HEADER.as_bytes())? {
         b"" => Some(0),
@@ -85,7 +85,7 @@ impl LineFormat for WearwellCsv {
 }
 
 impl WearwellCsv {
-    /// Appends the header as soon as it is known whether there are digests.
+    /// Appends the header, once it is known if there are digests.
     fn put_header(&mut self, digest_bytes: u32, out: &mut Vec<u8>) {
         self.digest_bytes = Some(digest_bytes);
         out.extend_from_slice(HEADER.as_bytes());

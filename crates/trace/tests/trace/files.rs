@@ -1,11 +1,11 @@
-//! Traces as files: progress, compression by name, nothing half written, conversion and cutting.
+//! Traces as files: progress, compression by name, no partial files, conversion and cutting.
 
 use std::path::Path;
 
 use crate::support::*;
 use wearwell_trace::*;
 
-/// Requests 0 to 99, each 1 ms after the one before, a page each, on volumes 0 and 1 in turn.
+/// Returns requests 0 to 99, 1 ms apart, of one page each, on volumes 0 and 1 in turn.
 fn hundred() -> RequestBatch {
     let mut batch = RequestBatch::default();
     for number in 0..100u64 {
@@ -43,7 +43,7 @@ fn files_are_compressed_as_their_names_say() {
 }
 
 #[test]
-fn nothing_remains_of_an_unfinished_trace() {
+fn unfinished_trace_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace.csv");
     std::fs::write(&path, "what was there before").unwrap();
@@ -57,7 +57,7 @@ fn nothing_remains_of_an_unfinished_trace() {
 }
 
 #[test]
-fn inexpressible_requests_are_counted_where_they_are_dropped() {
+fn inexpressible_requests_are_counted_if_dropped() {
     let mut batch = hundred();
     batch.offset_bytes[7] = 100;
     batch.op[8] = Op::Flush;
@@ -68,14 +68,14 @@ fn inexpressible_requests_are_counted_where_they_are_dropped() {
 }
 
 #[test]
-fn missing_files_and_directories_are_named() {
+fn errors_name_missing_files_and_directories() {
     let missing = open("/nonexistent/trace.csv", &ReadOptions::default()).err().unwrap();
     assert!(missing.to_string().contains("/nonexistent/trace.csv"));
     let directory = tempfile::tempdir().unwrap();
     assert!(matches!(open(directory.path(), &ReadOptions::default()), Err(TraceError::Io { .. })));
 }
 
-/// Times of what `choice` keeps, in ms.
+/// Returns the times of the requests that `choice` selects, in ms.
 fn kept_ms(choice: &Cut) -> Vec<u64> {
     let options = WriteOptions::named("wearwell-csv");
     let (bytes, _) = encode(&hundred(), &options).unwrap();
@@ -87,7 +87,7 @@ fn kept_ms(choice: &Cut) -> Vec<u64> {
 }
 
 #[test]
-fn cuts_keep_what_was_asked_for() {
+fn cuts_keep_the_selected_requests() {
     assert_eq!(kept_ms(&Cut::default()), (5..105).collect::<Vec<_>>());
     assert_eq!(kept_ms(&Cut { requests: Some(2..5), ..Cut::default() }), [7, 8, 9]);
     let time_ns = Some(2_000_000..4_000_000);

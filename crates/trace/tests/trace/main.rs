@@ -1,4 +1,4 @@
-//! Every format: read, written, converted, and what damaged or foreign files do.
+//! Every format: reading, writing, conversion, and handling of damaged or foreign files.
 
 mod agreement;
 mod files;

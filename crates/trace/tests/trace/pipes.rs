@@ -1,4 +1,4 @@
-//! Traces that come from pipes, which may never say anything.
+//! Traces from pipes, which may never deliver data.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -17,13 +17,13 @@ fn pipe(folder: &tempfile::TempDir) -> PathBuf {
     path
 }
 
-/// A file that both reads and writes a pipe is opened without waiting, and keeps it open.
+/// Opens a pipe for reading and writing, which does not block, and keeps it open.
 fn held(path: &Path) -> File {
     fs::OpenOptions::new().read(true).write(true).open(path).unwrap()
 }
 
 #[test]
-fn a_pipe_that_says_nothing_is_given_up_opened_or_not() {
+fn silent_pipe_is_given_up_opened_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let path = pipe(&folder);
     for holds in [false, true] {
@@ -41,7 +41,7 @@ fn a_pipe_that_says_nothing_is_given_up_opened_or_not() {
 }
 
 #[test]
-fn what_a_pipe_says_is_read_to_its_end() {
+fn pipe_is_read_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = pipe(&folder);
     let writer = {
@@ -70,7 +70,7 @@ fn what_a_pipe_says_is_read_to_its_end() {
 }
 
 #[test]
-fn outside_of_the_work_nobody_is_asked_and_files_are_read_as_ever() {
+fn callback_is_unused_outside_of_the_work_and_for_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
     fs::write(&path, format!("{HEAD}1,W,0,0,4096,0\n")).unwrap();

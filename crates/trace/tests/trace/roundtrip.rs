@@ -1,4 +1,4 @@
-//! What is written is read back: every writable format, any requests it can hold.
+//! Round trip: written requests are read back, for every writable format and any requests it can hold.
 
 use crate::support::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use wearwell_trace::*;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Any request that a trace may hold, with the time since the one before in place of its own.
+/// Generates any request that a trace may hold; its time is the time since the previous request.
 fn any_request() -> impl Strategy<Value = Request> {
     let op = prop_oneof![Just(Op::Read), Just(Op::Write), Just(Op::Write), Just(Op::Trim), Just(Op::Flush)];
     let volume = prop_oneof![Just(0u32), Just(0u32), 0u32..5, Just(8 << 20 | 16), any::<u32>()];
@@ -20,7 +20,7 @@ fn any_request() -> impl Strategy<Value = Request> {
     })
 }
 
-/// Requests in order of time, with digests of the given granularity or, for 0, without.
+/// Generates requests in order of time, with digests of the given granularity or, for 0, without.
 fn any_batch() -> impl Strategy<Value = RequestBatch> {
     let start_ns = prop_oneof![0..SECOND_NS, 0u64..1 << 63];
     let digest_bytes = prop_oneof![Just(0u32), Just(512), Just(4096)];
@@ -45,7 +45,7 @@ fn any_batch() -> impl Strategy<Value = RequestBatch> {
     )
 }
 
-/// The requests of `batch` that the format can hold, one by one.
+/// Returns the requests of `batch` that the format can hold individually.
 fn expressible(batch: &RequestBatch, format: &Format) -> RequestBatch {
     let mut kept = RequestBatch::default();
     for index in 0..batch.len() {
@@ -58,7 +58,7 @@ fn expressible(batch: &RequestBatch, format: &Format) -> RequestBatch {
     kept
 }
 
-/// Takes from `batch` what the format does not keep.
+/// Removes from `batch` the fields that the format does not store.
 fn forget(batch: &mut RequestBatch, format: &Format) {
     if format.name != "wearwell-csv" {
         batch.hint.fill(0);
@@ -80,7 +80,7 @@ fn round_trip(batch: &RequestBatch, format: &Format) -> Result<(), TestCaseError
     };
     for (wanted_ns, found_ns) in wanted.time_ns.iter_mut().zip(&mut found.time_ns) {
         match format.name {
-            // The clock of waits is late by less than a step, wherever it started.
+            // The sum of waits is late by less than a time step, for any start time.
             "fio-iolog-v2" => prop_assert!(*wanted_ns - *found_ns < format.time_step_ns),
             _ => prop_assert_eq!(*wanted_ns / format.time_step_ns, *found_ns / format.time_step_ns),
         }

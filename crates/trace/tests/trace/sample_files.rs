@@ -1,4 +1,4 @@
-//! The sample traces of `traces/samples`, which nobody reads but in tests and tutorials.
+//! The sample traces of `traces/samples`, which are only used by tests and tutorials.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ fn path(sample: &Sample) -> PathBuf {
     directory.join(sample.file)
 }
 
-/// What the sample of `format` has to be read as.
+/// Returns the requests that the sample of `format` must contain.
 fn expected(format: &Format) -> Vec<Request> {
     let mut requests = crate::samples::requests();
     requests.retain(|request| crate::samples::holds(format.name, request.op));
@@ -40,12 +40,12 @@ fn every_format_has_its_sample() {
 }
 
 #[test]
-fn samples_are_read_as_described() {
+fn requests_of_samples_equal_the_description() {
     for sample in samples() {
         let format = find_format(sample.format).unwrap();
         let found = read_all(&mut open(path(&sample), &read_options(format)).unwrap(), 7).unwrap();
         let mut requests: Vec<_> = (0..found.len()).map(|index| found.get(index)).collect();
-        // Where the format has whole seconds, the reader may have spread the requests over them.
+        // If the format has whole seconds, the reader may have spread the requests over them.
         let step_ns = if format.time_step_ns == SECOND_NS { SECOND_NS } else { 1 };
         requests.iter_mut().for_each(|request| request.time_ns -= request.time_ns % step_ns);
         assert_eq!(requests, expected(format), "{}", sample.format);
@@ -53,7 +53,7 @@ fn samples_are_read_as_described() {
 }
 
 #[test]
-fn digests_are_read_as_described() {
+fn digests_of_samples_equal_the_description() {
     let digests_of = |format: &str| {
         let sample = samples().into_iter().find(|sample| sample.format == format).unwrap();
         decode(&sample.content, &ReadOptions::named(format)).unwrap()
@@ -77,7 +77,7 @@ fn digests_are_read_as_described() {
 }
 
 #[test]
-fn unmistakable_samples_are_recognised() {
+fn samples_with_identifying_content_are_recognised() {
     for sample in samples() {
         let detected = detect_format(&sample.content).map(|format| format.name);
         let certain = find_format(sample.format).unwrap().detect.is_some();
@@ -86,7 +86,7 @@ fn unmistakable_samples_are_recognised() {
 }
 
 #[test]
-fn samples_survive_conversion_to_their_own_format_and_to_ours() {
+fn samples_survive_conversion_to_their_own_format_and_to_wearwell_csv() {
     for sample in samples() {
         let format = find_format(sample.format).unwrap();
         let first = decode(&sample.content, &read_options(format)).unwrap();
@@ -99,7 +99,7 @@ fn samples_survive_conversion_to_their_own_format_and_to_ours() {
 }
 
 #[test]
-fn the_sample_workload_is_described_as_counted() {
+fn description_of_the_sample_workload_equals_known_counts() {
     let sample = samples().pop().unwrap();
     let mut reader = open(path(&sample), &ReadOptions::default()).unwrap();
     let found = describe(&mut reader, &DescribeOptions::default()).unwrap();

@@ -1,9 +1,9 @@
-//! The sample traces, put together from the formats' descriptions without the library's writers: what reads them
-//! back right agrees with the descriptions and not only with itself.
+//! The sample traces, built from the formats' descriptions without the library's writers: a reader that reads them
+//! correctly agrees with the descriptions and not only with Wearwell's own writers.
 
 use wearwell_trace::{Digest, Op, Request};
 
-/// A sample: its format, its file name, its content.
+/// A sample: its format, file name and content.
 pub struct Sample {
     pub format: &'static str,
     pub file: &'static str,
@@ -12,9 +12,9 @@ pub struct Sample {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Request `number` of the sample workload: whole pages, 200 us to 0.1 s apart, a tenth discards and flushes.
+/// Returns request `number` of the sample workload: whole pages, 200 us to 0.1 s apart, a tenth discards and flushes.
 fn request(number: u64, time_ns: &mut u64) -> Request {
-    // A multiplicative generator, so that the samples depend on no library's random numbers.
+    // A multiplicative generator, so that the samples do not depend on a library's random numbers.
     let random =
         (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number + 7).wrapping_mul(0xd1b5_4a32_d192_ed03);
     let random = (random ^ (random >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 8;
@@ -39,13 +39,13 @@ fn request(number: u64, time_ns: &mut u64) -> Request {
     }
 }
 
-/// The sample workload.
+/// Returns the sample workload.
 pub fn requests() -> Vec<Request> {
     let mut time_ns = 0;
     (0..120).map(|number| request(number, &mut time_ns)).collect()
 }
 
-/// Content of a sector: one of ten, the first of them zeros.
+/// Returns the digest of a sector: one of ten contents, the first of them zeros.
 pub fn sector_digest(request: &Request, sector: u64) -> Digest {
     const ZEROS: u128 = 0xbf61_9eac_0cdf_3f68_d496_ea93_4413_7e8b;
     match (request.time_ns / 100_000 + request.offset_bytes / 4096 + sector / 8) % 10 {
@@ -54,7 +54,7 @@ pub fn sector_digest(request: &Request, sector: u64) -> Digest {
     }
 }
 
-/// Content of a page: one of ten, the first of them zeros.
+/// Returns the digest of a page: one of ten contents, the first of them zeros.
 pub fn page_digest(request: &Request, page: u64) -> Digest {
     const ZEROS: u128 = 0x620f_0b67_a91f_7f74_151b_c5be_745b_7110;
     match (request.time_ns / 100_000 + request.offset_bytes / 4096 + page) % 10 {
@@ -67,7 +67,7 @@ pub fn hex(digest: &Digest) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether `format` can hold the operation.
+/// True if `format` can hold the operation.
 pub fn holds(format: &str, op: Op) -> bool {
     match format {
         "blkparse" | "blktrace" | "fio-iolog-v2" | "fio-iolog-v3" | "cloudphysics" | "table"
@@ -77,7 +77,7 @@ pub fn holds(format: &str, op: Op) -> bool {
     }
 }
 
-/// All samples.
+/// Returns all samples.
 pub fn samples() -> Vec<Sample> {
     let text = |format, file, before: &str, line: fn(&Request) -> String, after: &str| {
         let lines: String = requests().iter().filter(|request| holds(format, request.op)).map(line).collect();
@@ -155,7 +155,7 @@ fn fiu(request: &Request, sectors_per_digest: usize, digest: fn(&Request, u64) -
     format!("{} 4270 a process {sector} {sectors} {} 0 0 {digests}\n", request.time_ns, letter(request))
 }
 
-/// A request in all its events: queued, issued, completed 1 ms later.
+/// Returns a request with all its events: queued, issued, completed 1 ms later.
 fn blkparse(request: &Request) -> String {
     let (sector, sectors) = sectors(request);
     let (rwbs, extent) = match request.op {
@@ -173,7 +173,7 @@ fn blkparse(request: &Request) -> String {
         + &event('C', seconds(&done), "0")
 }
 
-/// A request as it is queued and as it is issued, the latter with a payload.
+/// Returns a request with its queue and issue events, the latter with a payload.
 fn blktrace(request: &Request) -> Vec<u8> {
     let kind: u32 = match request.op {
         Op::Read => 1,
@@ -206,7 +206,7 @@ fn fio_line(request: &Request) -> String {
 }
 
 fn fio_v2(request: &Request) -> String {
-    // The time since the request before, and a wait that fio drops.
+    // The time since the previous request, and a wait that fio ignores.
     let all = requests();
     let before = all.iter().rev().find(|other| other.time_ns < request.time_ns);
     let wait_us = (request.time_ns - before.map_or(0, |other| other.time_ns)) / 1000;
@@ -274,7 +274,7 @@ fn oracle_general(request: &Request) -> Vec<u8> {
     record
 }
 
-/// What the option `columns` has to be called for, with words, quotation marks and columns that nobody asks for.
+/// Returns a row of a table that needs the option `columns`, with words, quotation marks and unused columns.
 fn table(request: &Request) -> String {
     let (sector, sectors) = sectors(request);
     let op = ["read", "Write", "DISCARD", "f"][request.op as usize];

@@ -1,4 +1,4 @@
-//! Random and damaged bytes for every format: clear errors, never a panic, always an end.
+//! Random and damaged bytes for every format: clear errors, never a panic, and always an end.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use crate::support::*;
 use proptest::prelude::*;
 use wearwell_trace::*;
 
-/// The samples, made once.
+/// Returns the samples, built once.
 fn samples() -> &'static [Sample] {
     static SAMPLES: OnceLock<Vec<Sample>> = OnceLock::new();
     SAMPLES.get_or_init(crate::samples::samples)
@@ -16,7 +16,7 @@ fn samples() -> &'static [Sample] {
 /// Reads to the end or the first error, in small batches.
 fn read_through(format: &Format, bytes: &[u8], skip_bad: bool) {
     let options = ReadOptions { skip_bad, ..read_options(format) };
-    // One request takes at least a byte.
+    // A request takes at least one byte.
     match decode(bytes, &options) {
         Ok(batch) => {
             assert!(batch.len() <= bytes.len());
@@ -117,7 +117,7 @@ proptest! {
             Ok(batch) => assert!(batch.len() <= rows.len()),
             Err(error) => assert!(error.to_string().len() < 3000, "{error}"),
         }
-        // What is guessed of it can be read or refused as well.
+        // The guessed columns can be used for reading, or are refused.
         if let Some(guess) = guess_table(text.as_bytes()) {
             let options = ReadOptions { skip_bad: true, ..ReadOptions::named("table").with("columns", &guess.option) };
             let _ = decode(text.as_bytes(), &options);

@@ -1,4 +1,4 @@
-//! The traps of each format, and what is said about bad input.
+//! Pitfalls of each format, and messages about bad input.
 
 use std::io::{Cursor, Write};
 
@@ -14,7 +14,7 @@ fn request(time_ns: u64, op: Op, volume: u32, offset_bytes: u64, length_bytes: u
     Request { time_ns, op, volume, offset_bytes, length_bytes, hint: 0 }
 }
 
-/// What is said about reading `text`.
+/// Returns the error of reading `text`.
 fn complaint(format: &str, text: &str) -> String {
     read(format, text).expect_err("bad input").to_string()
 }
@@ -22,7 +22,7 @@ fn complaint(format: &str, text: &str) -> String {
 #[test]
 fn units_and_operation_codes() {
     use Op::*;
-    // Each line as a published example or as the format's description has it.
+    // Each line is from a published example or from the format's description.
     let cases = [
         (
             "msr",
@@ -60,7 +60,7 @@ fn mqsim_times_are_in_the_unit_that_is_named() {
 }
 
 #[test]
-fn oracle_general_has_to_be_told_the_operation() {
+fn oracle_general_requires_the_operation_option() {
     let mut record = vec![0u8; 24];
     (record[0], record[4], record[13]) = (2, 3, 16);
     let error = decode(&record, &ReadOptions::named("oracle-general")).unwrap_err().to_string();
@@ -85,7 +85,7 @@ fn hosts_of_msr_traces_have_volumes_of_their_own() {
 
 #[test]
 fn seconds_of_tencent_traces_are_filled_evenly() {
-    // Seconds are mixed, as in the files. All of this is parsed at once, so that even the last 10 is in time.
+    // Seconds are mixed, as in real files. All lines are parsed at once, so that even the last 10 is on time.
     let seconds = [10, 11, 10, 10, 11, 13, 10, 13];
     let text: String = seconds.iter().map(|second| format!("{second},0,8,1,0\n")).collect();
     let found: Vec<_> =
@@ -94,8 +94,8 @@ fn seconds_of_tencent_traces_are_filled_evenly() {
 }
 
 #[test]
-fn a_second_of_tencent_traces_ends_two_seconds_later() {
-    // More than is parsed at a time, so that second 10 is given out before its straggler is seen.
+fn second_of_tencent_traces_is_complete_two_seconds_later() {
+    // More requests than are parsed at a time, so that second 10 is returned before its last request is read.
     let text = "10,0,8,1,0\n".repeat(5000) + &"12,0,8,1,0\n".repeat(5000) + "10,0,8,1,0\n";
     let found = read("tencent", &text).unwrap();
     let at = |index: usize| found[index].time_ns / 1000;
@@ -129,7 +129,7 @@ fn fio_waits_move_the_clock_and_short_ones_do_not() {
 }
 
 #[test]
-fn the_digests_of_a_line_have_to_cover_its_length() {
+fn digests_of_a_line_must_cover_its_length() {
     let line =
         |size: u64, digests: usize| format!("1 2 p q {size} {size} W 6 0 {}\n", "0f".repeat(16 * digests));
     assert_eq!(read("fiu", &line(8, 1)).unwrap().len(), 1);
@@ -141,7 +141,7 @@ fn the_digests_of_a_line_have_to_cover_its_length() {
 }
 
 #[test]
-fn complaints_name_file_line_column_finding_and_wish() {
+fn errors_name_file_line_column_found_and_expected() {
     let good = "0,W,0,4096,1\r\n\n";
     let bad = complaint("alibaba", &format!("{good}0,W,0,four,2\n"));
     assert_eq!(bad, "test, line 3: column `length` is `four`, expected a whole number from 0 to 2^64 - 1");
@@ -164,7 +164,7 @@ fn complaints_name_file_line_column_finding_and_wish() {
 }
 
 #[test]
-fn bad_lines_are_counted_where_they_are_skipped() {
+fn bad_lines_are_counted_if_skipped() {
     let text = "0,W,0,4096,1\nrubbish\n0,R,0,512,2\n0,W,0,0,3\n".to_owned() + &"x\n".repeat(10);
     let options = ReadOptions { skip_bad: true, ..ReadOptions::named("alibaba") };
     let mut reader = TraceReader::new("test", Cursor::new(text), &options).unwrap();
@@ -175,7 +175,7 @@ fn bad_lines_are_counted_where_they_are_skipped() {
 }
 
 #[test]
-fn lines_without_end_are_noticed_and_passed_over() {
+fn endless_lines_are_refused_or_skipped() {
     let long = "9".repeat(3 << 20);
     let text = format!("0,W,0,4096,1\n{long}\n0,R,0,512,2\n");
     assert!(complaint("alibaba", &text).contains("line 2: column `(line)` is `9999"));
@@ -187,7 +187,7 @@ fn lines_without_end_are_noticed_and_passed_over() {
 }
 
 #[test]
-fn formats_and_options_have_to_exist() {
+fn unknown_formats_and_options_are_refused() {
     let unknown = |options: ReadOptions| decode(b"x", &options).unwrap_err().to_string();
     assert!(unknown(ReadOptions::named("mrs")).contains("no trace format `mrs`; the formats are msr, fiu,"));
     assert!(unknown(ReadOptions::named("msr").with("action", "D")).contains("it has none"));
@@ -210,7 +210,7 @@ fn compressed(text: &[u8]) -> [(&'static str, Vec<u8>); 3] {
 }
 
 #[test]
-fn compressed_streams_are_read_and_missed_when_cut_short() {
+fn truncated_compressed_streams_are_errors() {
     let text: String = (0..2000).map(|line| format!("0,W,{},4096,{line}\n", line * 7919)).collect();
     let options = ReadOptions { skip_bad: true, ..ReadOptions::named("alibaba") };
     for (name, bytes) in compressed(text.as_bytes()) {
@@ -227,7 +227,7 @@ fn compressed_streams_are_read_and_missed_when_cut_short() {
 }
 
 #[test]
-fn records_cut_short_are_missed_even_where_bad_ones_are_skipped() {
+fn truncated_records_are_errors_even_if_bad_ones_are_skipped() {
     let mut one = RequestBatch::default();
     one.push(&request(1, Op::Write, 0, 4096, 4096));
     let (bytes, _) = encode(&one, &WriteOptions::named("blktrace")).unwrap();
@@ -239,7 +239,7 @@ fn records_cut_short_are_missed_even_where_bad_ones_are_skipped() {
     assert!(error.contains("record 2") && error.contains("`magic`"), "{error}");
 }
 
-/// What `text` is as a table with these options.
+/// Reads `text` as a table with these options.
 fn table(columns: &str, more: &[(&str, &str)], text: &str) -> Result<Vec<Request>, String> {
     let options = ReadOptions::default().with("columns", columns);
     let options = more.iter().fold(options, |options, (name, value)| options.with(name, value));
@@ -248,7 +248,7 @@ fn table(columns: &str, more: &[(&str, &str)], text: &str) -> Result<Vec<Request
 }
 
 #[test]
-fn tables_of_every_shape_are_the_same_requests() {
+fn tables_of_every_form_give_the_same_requests() {
     use Op::*;
     let wanted = [request(1500, Write, 3, 4096, 8192), request(2000, Read, 3, 0, 512)];
     type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
@@ -305,7 +305,7 @@ fn tables_of_every_shape_are_the_same_requests() {
 }
 
 #[test]
-fn tables_say_what_is_wrong_with_them() {
+fn errors_of_tables_describe_the_problem() {
     let columns = "time=t:us,op=op,offset=lba:512,size=len:512";
     let header = "t,op,lba,len\n";
     let cases = [
@@ -335,7 +335,7 @@ fn tables_say_what_is_wrong_with_them() {
 }
 
 #[test]
-fn tables_put_one_behind_the_other_and_flushes_and_volumes_with_names() {
+fn concatenated_tables_flushes_and_named_volumes_are_read() {
     let text = "op,lba,len,dev\nW,8,8,sda\nop,lba,len,dev\nF,,,sdb\nD,8,8,sda\n";
     let found = table("op=op,offset=lba:512,size=len:512,volume=dev", &[], text).unwrap();
     let wanted = [
@@ -347,7 +347,7 @@ fn tables_put_one_behind_the_other_and_flushes_and_volumes_with_names() {
 }
 
 #[test]
-fn digests_of_tables_go_with_the_pieces_that_rows_are() {
+fn digests_of_tables_belong_to_the_pieces_of_a_request() {
     let digest = |digit: &str| digit.repeat(32);
     let row = |digits: &str| format!("1\tW\t8\t8192\tsome app\t{}\n", digest(digits));
     let text = row("a") + &row("b");
@@ -362,17 +362,17 @@ fn digests_of_tables_go_with_the_pieces_that_rows_are() {
 }
 
 #[test]
-fn loads_of_blkreplay_may_have_their_head_twice() {
+fn blkreplay_head_may_occur_twice() {
     let head = "Copyright of somebody\n\nPLEASE do not edit\n#####\n";
     let header = "start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0\n";
     let line = "  0.5 ; 8 ; 8 ; W ; 0.0 ; 0.0\n";
     let wanted = request(500_000_000, Op::Write, 0, 4096, 4096);
     let twice = format!("{head}{header}{head}{header}{line}");
     assert_eq!(read("blkreplay", &twice).unwrap(), std::slice::from_ref(&wanted));
-    // Loads put one behind the other, each with a line of its own in the head.
+    // Concatenated loads, each with a different line in its head.
     let behind = format!("{head}of today\n{header}{line}{head}of tomorrow\n{header}{line}{header}{line}");
     assert_eq!(read("blkreplay", &behind).unwrap(), [wanted.clone(), wanted.clone(), wanted]);
-    // Other text is still no request, and a head still has an end.
+    // Other text is still refused, and a head must still end.
     assert!(
         complaint("blkreplay", &format!("{head}{header}{line}other text\n"))
             .contains("line 7: column `start`")

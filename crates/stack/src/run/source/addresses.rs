@@ -38,11 +38,11 @@ pub type Contents<'a> = Option<&'a mut dyn FnMut(u64) -> Content>;
 /// Map from pages of the trace to pages of the drive.
 pub struct Addresses {
     rule: AddressRule,
-    /// True if each write and read becomes a request of the batch; else they are joined.
+    /// True if each write and read becomes a separate request of the batch; otherwise consecutive ones are joined.
     by_request: bool,
     logical_pages: u32,
     page_bytes: u64,
-    /// The whole trace on the whole drive.
+    /// Mapping of the whole trace onto the whole drive.
     scale: Scale,
     /// Drive page of each page of the trace, for compacting.
     numbers: PageMap<Lpn>,
@@ -50,7 +50,7 @@ pub struct Addresses {
     numbered_pages: u32,
     /// One past the last page of the trace so far.
     end_page: u64,
-    /// Pages of discards that were passed over, because they had no number.
+    /// Pages of discards that were skipped because they had no number.
     unnumbered_trims: u64,
 }
 
@@ -75,17 +75,17 @@ impl Addresses {
         }
     }
 
-    /// Pages that were read or written so far, where they are compacted.
+    /// Returns the pages that were read or written so far; only for `compact`.
     pub fn numbered_pages(&self) -> u64 {
         self.numbered_pages.into()
     }
 
-    /// One past the last page of the trace so far.
+    /// Returns one past the last page of the trace so far.
     pub fn end_page(&self) -> u64 {
         self.end_page
     }
 
-    /// Pages of discards that were passed over: compacted, a page has no place on the drive before it is read or written.
+    /// Returns the pages of discards that were skipped: with `compact`, a page has no place on the drive before it is read or written.
     pub fn unnumbered_trims(&self) -> u64 {
         self.unnumbered_trims
     }
@@ -95,13 +95,13 @@ impl Addresses {
         self.rule == AddressRule::Compact
     }
 
-    /// Brings into the cache the places of the entries of a page, for [`Self::prefetch`] later.
+    /// Prefetches the index entries of a page, for [`Self::prefetch`] later.
     #[inline]
     pub fn prefetch_index(&self, page: u64) {
         self.numbers.prefetch_index(page);
     }
 
-    /// Brings into the cache the entries of the pages of the trace from `first` to `last`, if these are a few.
+    /// Prefetches the entries of the pages of the trace from `first` to `last`, if these are a few.
     #[inline]
     pub fn prefetch(&self, first: u64, last: u64) {
         self.numbers.prefetch(first);
@@ -132,7 +132,7 @@ impl Addresses {
         Ok(())
     }
 
-    /// Returns the part of `pages` that a request needs: none has to touch each page of the drive twice.
+    /// Returns the part of `pages` that maps to every page of the drive; a longer request would only touch the same pages again.
     fn without_repeats(&self, pages: Range<u64>) -> Range<u64> {
         let longest = self.scale.span_pages.max(self.logical_pages.into());
         pages.start..pages.end.min(pages.start.saturating_add(longest))
@@ -167,7 +167,7 @@ impl Addresses {
     ) {
         let logical_pages = u64::from(self.logical_pages);
         if logical_pages == 1 {
-            // All pages are the same one, which keeps the last content.
+            // All pages of the trace map to one page, which keeps the last content.
             pages.start = pages.start.max(pages.end.saturating_sub(1));
         }
         batch.contents.extend(contents.into_iter().flat_map(|content| pages.clone().map(content)));
@@ -192,7 +192,7 @@ impl Addresses {
         for (page, drive_page) in pages.zip(drive_pages) {
             let is_repeated = runs.is_last(drive_page);
             if let Some(content) = &mut contents {
-                // Of neighbours that fall on one page, the last content stays.
+                // If neighbours map to the same page, the last content remains.
                 batch.contents.truncate(batch.contents.len() - usize::from(is_repeated));
                 batch.contents.push(content(page));
             }
@@ -246,8 +246,8 @@ impl Addresses {
 
     /// Appends a discard of those of the trace's `pages` that have a number.
     ///
-    /// A discard of pages that were neither read nor written gives them no numbers: one of a whole disk, before a file system is made
-    /// on it, would use up the drive's pages.
+    /// Pages that were neither read nor written get no number from a discard. Otherwise the discard of a whole disk before a file
+    /// system is created on it would use up the drive's pages.
     fn append_numbered_trim(&mut self, batch: &mut PageBatch, hint: u16, pages: Range<u64>) {
         let mut runs = Runs::default();
         let mut numbered = 0;
@@ -303,7 +303,7 @@ impl Runs {
         before.finish(push);
     }
 
-    /// Calls `push` with the run in hand, if there is one.
+    /// Calls `push` with the current run, if there is one.
     #[inline]
     fn finish(self, push: impl FnOnce(Lpn, u32)) {
         if self.length > 0 {
@@ -326,9 +326,10 @@ impl Scale {
         Scale { logical_pages, span_pages, step: (pages / span_pages, pages % span_pages) }
     }
 
-    /// Returns the drive pages of `page` and of all pages of the trace behind it. The first one takes a division, the others additions.
+    /// Returns the drive pages of `page` and of all following pages of the trace. The first one takes a division, the others take
+    /// additions.
     fn drive_pages_from(&self, page: u64) -> impl Iterator<Item = u32> {
-        // Pages beyond the span fall on the last page of the drive, and so does any quotient from here on.
+        // Pages beyond the span map to the last page of the drive, and so does any quotient from here on.
         const FAR: u64 = 1 << 32;
         let pages = u64::from(self.logical_pages);
         let first = match page.checked_mul(pages) {

@@ -1,25 +1,25 @@
-//! The times of a trace: relative to its beginning, never backwards, pass after pass.
+//! Arrival times of a trace: relative to its beginning, never decreasing, pass after pass.
 
 use crate::scenario::Backwards;
 use wearwell_trace::RequestBatch;
 
-/// Requests within which `sort` puts times into order.
+/// Window of requests within which `sort` orders times.
 pub const SORT_WINDOW: usize = 4096;
 
-/// A request that arrives before the one in front of it.
+/// A request with an earlier time than the request before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// Its time, ns.
+    /// Time of the request, ns.
     pub time_ns: u64,
-    /// The time of the one in front, ns.
+    /// Time of the request before it, ns.
     pub before_ns: u64,
 }
 
-/// Turns the times of a trace that is replayed in a loop into arrivals.
+/// Converts the times of a trace that is replayed in a loop to arrival times.
 pub struct TraceClock {
     rule: Backwards,
     speed_up: f64,
-    /// When the pass begins, ns before the speed-up.
+    /// Start of the pass, ns before the speed-up.
     pass_begins_ns: u64,
     /// Times of the first and the last request of the pass.
     pass: Option<(u64, u64)>,
@@ -33,7 +33,7 @@ impl TraceClock {
         TraceClock { rule, speed_up, pass_begins_ns: 0, pass: None, requests: 0, arrival_ns: None }
     }
 
-    /// The request in hand came at `time_ns` on the trace's clock.
+    /// Moves to the next request, whose time in the trace is `time_ns`.
     pub fn advance(&mut self, time_ns: u64) -> Result<(), Late> {
         let (first, last) = self.pass.unwrap_or((time_ns, time_ns));
         if time_ns < last && self.rule != Backwards::Clamp {
@@ -50,7 +50,7 @@ impl TraceClock {
         Ok(())
     }
 
-    /// The pass is over; the next one begins a mean gap after its last request.
+    /// Ends the pass; the next pass begins one mean gap after the last request.
     pub fn end_pass(&mut self) {
         if let Some((first, last)) = self.pass.take() {
             let gap = (last - first) / (self.requests - 1).max(1);
@@ -64,18 +64,19 @@ impl TraceClock {
     }
 }
 
-/// Puts requests into the order of their times, looking ahead by [`SORT_WINDOW`] of them.
+/// Sorts requests by time within a window of [`SORT_WINDOW`] requests.
 #[derive(Default)]
 pub struct Sorter {
-    /// Read, but not given out yet, in order.
+    /// Requests that were read but not returned yet, in order.
     held: RequestBatch,
-    /// Their numbers in the trace.
+    /// Numbers of the held requests in the trace.
     held_numbers: Vec<u64>,
 }
 
 impl Sorter {
-    /// Takes the next requests of the trace in `batch`, the first of them number `first`, and puts into it those that are
-    /// next in order, and into `numbers` their numbers. At the end of the trace it takes none and gives all that is left.
+    /// Takes the next requests of the trace from `batch`, the first of them number `first`. Replaces `batch` by the
+    /// requests that are next in time order, and `numbers` by their numbers. At the end of the trace, called with an
+    /// empty batch, it returns all remaining requests.
     pub fn sort(&mut self, batch: &mut RequestBatch, first: u64, numbers: &mut Vec<u64>) {
         let is_end = batch.is_empty();
         for at in 0..batch.len() {
@@ -83,7 +84,7 @@ impl Sorter {
             self.held_numbers.push(first + at as u64);
         }
         let mut order: Vec<usize> = (0..self.held.len()).collect();
-        // Stable: requests of the same time stay as they are.
+        // The sort is stable: requests with equal times keep their order.
         order.sort_by_key(|&at| self.held.time_ns[at]);
         let ready = if is_end { order.len() } else { order.len().saturating_sub(SORT_WINDOW) };
         batch.clear();

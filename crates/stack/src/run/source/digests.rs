@@ -1,31 +1,31 @@
-//! From the digests of a trace's requests to the contents of pages.
+//! Contents of pages from the digests of a trace's requests.
 
 use crate::scenario::MissingDigests;
 use wearwell_engine::layer::Content;
 use wearwell_trace::{Digest, page_digest};
 
-/// Odd, so that multiplication by it loses nothing.
+/// Odd, so that the multiplication is reversible.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Names what pages hold.
+/// Assigns names to the contents of pages.
 pub struct Digests {
     page_bytes: u64,
     missing: MissingDigests,
-    /// Whether each pass through the trace writes what the one before wrote.
+    /// True if each pass through the trace writes the same contents.
     repeats: bool,
     pass: u64,
-    /// Pages so far whose content is like no other's.
+    /// Number of pages so far with unique contents.
     unknown: u64,
 }
 
-/// Why a request's content is not known.
+/// Reason why the content of a request is unknown.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// It has no digest.
+    /// The request has no digest.
     None,
-    /// It has another number of digests than its length asks for.
+    /// The number of digests does not match the length of the request.
     Count { found: usize, expected: u64 },
-    /// Its digests cover no whole number of times into a page.
+    /// The page size is not a multiple of the digests' block size.
     Size { digest_bytes: u32 },
 }
 
@@ -36,7 +36,7 @@ pub struct Digested<'a> {
     /// One past the last byte.
     pub end: u64,
     pub digests: &'a [Digest],
-    /// Bytes under each digest.
+    /// Bytes covered by each digest.
     pub digest_bytes: u32,
 }
 
@@ -45,12 +45,12 @@ impl Digests {
         Digests { page_bytes, missing, repeats, pass: 0, unknown: 0 }
     }
 
-    /// Another pass through the trace begins.
+    /// Begins another pass through the trace.
     pub fn begin_pass(&mut self) {
         self.pass += 1;
     }
 
-    /// Refuses a written request whose digests do not say what it writes, unless such pages count as unique.
+    /// Refuses a written request whose digests do not tell its contents, unless such pages count as unique.
     pub fn check(&self, request: &Digested<'_>) -> Result<(), Missing> {
         if self.missing == MissingDigests::Unique {
             return Ok(());
@@ -73,30 +73,30 @@ impl Digests {
         Ok(())
     }
 
-    /// What page `page` of the trace holds after the request: what the digests say if they cover it exactly, and else
-    /// something that no other page holds.
+    /// Returns the content of page `page` of the trace after the request: the digest if the digests cover the page
+    /// exactly, otherwise a unique content.
     pub fn content(&mut self, request: &Digested<'_>, page: u64) -> Content {
         let known = self.usable(request).is_ok().then(|| self.digest(request, page)).flatten();
         let (number, salt) = match known {
             Some(digest) => {
                 let digest = u128::from_be_bytes(digest);
-                // Not their plain sum, which is the same for all digests of equal halves.
+                // Not the plain sum, which would be equal for all digests with equal halves.
                 let high = ((digest >> 64) as u64).wrapping_mul(MULTIPLIER).rotate_left(32);
                 (high ^ digest as u64, if self.repeats { 0 } else { self.pass })
             }
             None => {
                 self.unknown += 1;
-                // From the far end, scrambled: as unlikely to be another's name as a digest is.
+                // Counts down from the largest number and scrambles: a collision is as unlikely as between digests.
                 let number = (!self.unknown).wrapping_mul(MULTIPLIER);
                 (number ^ (number >> 29), 0)
             }
         };
         let name = number ^ salt.wrapping_mul(MULTIPLIER);
-        // 0 means unknown.
+        // 0 is reserved for unknown content.
         Content(if name == Content::UNKNOWN.0 { 1 } else { name })
     }
 
-    /// The digest of a page that the request covers whole, with a digest beginning where the page does.
+    /// Returns the digest of a page, if the request covers the whole page and a digest begins at the start of the page.
     fn digest(&self, request: &Digested<'_>, page: u64) -> Option<Digest> {
         let digest_bytes = u64::from(request.digest_bytes);
         let begin = page * self.page_bytes;

@@ -1,11 +1,11 @@
-//! What can be wrong with a trace that drives a stack.
+//! Errors of a trace that drives a stack.
 
 use wearwell_trace::{DIGEST_FORMATS, TraceError};
 
-/// A trace that does not fit the drive.
+/// Reason why a trace or another source cannot drive a stack.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// What makes the operations has failed.
+    /// The source of operations has failed.
     #[error("{0}")]
     Stopped(String),
     /// The trace cannot be read.
@@ -17,11 +17,11 @@ pub enum SourceError {
          enlarge `device.capacity`, or choose `trace.address`: wrap, scale or compact"
     )]
     PastEnd {
-        /// The trace.
+        /// Path of the trace.
         path: String,
         /// Number of the request, from 1.
         request: u64,
-        /// One past its last byte.
+        /// One past the last byte of the request.
         end: u64,
         /// Bytes of the drive.
         capacity: u64,
@@ -32,39 +32,39 @@ pub enum SourceError {
          (`device.fit` = true), or enlarge `device.capacity`"
     )]
     TooManyPages {
-        /// The trace.
+        /// Path of the trace.
         path: String,
         /// Number of the request, from 1.
         request: u64,
         /// Pages of the drive.
         pages: u32,
     },
-    /// A second volume where one was expected.
+    /// A second volume where only one is allowed.
     #[error(
         "{path}: request {request} is for volume {volume}, earlier ones for volume {first}; name one in \
          `trace.volumes`, or choose `trace.volume_rule`: side_by_side or overlay"
     )]
     SecondVolume {
-        /// The trace.
+        /// Path of the trace.
         path: String,
         /// Number of the request, from 1.
         request: u64,
-        /// Its volume.
+        /// Volume of the request.
         volume: u32,
-        /// The volume of those before.
+        /// Volume of the requests before.
         first: u32,
     },
-    /// A written request whose content is not known, in a run that needs it.
+    /// A written request with unknown content, in a run that needs contents.
     #[error(
         "{path}: request {request} {problem}, and a layer needs the content of each written page; choose \
          `trace.missing_digests` = \"unique\", so that such pages are like no other, or generate contents with `content`"
     )]
     MissingDigests {
-        /// The trace.
+        /// Path of the trace.
         path: String,
         /// Number of the request, from 1.
         request: u64,
-        /// What it lacks.
+        /// Description of what is missing.
         problem: String,
     },
     /// A trace without digests, in a run that needs contents.
@@ -74,26 +74,26 @@ pub enum SourceError {
         DIGEST_FORMATS.join(", ")
     )]
     NoDigests {
-        /// The trace.
+        /// Path of the trace.
         path: String,
-        /// Its format.
+        /// Format of the trace.
         format: &'static str,
     },
-    /// Times that fall, in a run that needs them.
+    /// Decreasing times, in a run that needs times.
     #[error(
         "{path}: request {request} arrives at {time_ns} ns, before the one in front of it at {before_ns} ns; choose \
          `trace.backwards`: {choices}"
     )]
     Backwards {
-        /// The trace.
+        /// Path of the trace.
         path: String,
         /// Number of the request, from 1.
         request: u64,
-        /// Its time, ns.
+        /// Time of the request, ns.
         time_ns: u64,
-        /// The time of the request in front of it, ns.
+        /// Time of the request before it, ns.
         before_ns: u64,
-        /// What `trace.backwards` may be instead.
+        /// Allowed values of `trace.backwards`.
         choices: &'static str,
     },
     /// More distinct pages than a drive can have.
@@ -101,13 +101,13 @@ pub enum SourceError {
         "{path}: the trace touches more pages than any drive has here; use a larger `device.mapping_unit`"
     )]
     TooLargeToFit {
-        /// The trace.
+        /// Path of the trace.
         path: String,
     },
-    /// Nothing but flushes, if anything.
+    /// No requests other than flushes.
     #[error("{path}: no request writes, reads or trims anything, so there is nothing to simulate")]
     NoPages {
-        /// The trace.
+        /// Path of the trace.
         path: String,
     },
 }

@@ -3,7 +3,7 @@
 use wearwell_base::units::Lpn;
 use wearwell_workload::{PageBatch, PageRun};
 
-/// Pages from which on a stretch is closed.
+/// Number of pages at which a stretch is closed.
 const STRETCH_PAGES: usize = 1 << 16;
 
 /// Consecutive operations of a pass.
@@ -11,9 +11,9 @@ const STRETCH_PAGES: usize = 1 << 16;
 struct Stretch {
     pages: Vec<Lpn>,
     runs: Vec<PageRun>,
-    /// One past the last page of each request that has pages; rising.
+    /// One past the last page of each request that has pages, in ascending order.
     ends: Vec<u32>,
-    /// Bad lines of the trace passed over up to here, since the beginning of the pass.
+    /// Bad lines of the trace that were skipped up to here, since the beginning of the pass.
     skipped: u64,
 }
 
@@ -27,7 +27,7 @@ impl Stretch {
 #[derive(Default)]
 pub struct MappedTrace {
     stretches: Vec<Stretch>,
-    /// Bad lines of the trace passed over in the whole pass.
+    /// Bad lines of the trace that were skipped in the whole pass.
     skipped: u64,
 }
 
@@ -35,22 +35,22 @@ pub struct MappedTrace {
 #[derive(Clone, Copy, Default)]
 pub struct Position {
     stretch: usize,
-    /// The next page of the stretch, run and request that it belongs to.
+    /// Next page of the stretch, and the run and request that it belongs to.
     page: u32,
     run: usize,
     request: usize,
 }
 
 impl MappedTrace {
-    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and moves the position behind them;
-    /// false if the end of the pass came first. Of one page wanted, appends exactly one request.
+    /// Appends the requests from `position` on to `batch` until `pages` more pages are in it, and advances the position; returns
+    /// false if the pass ended first. If one page is wanted, appends exactly one request.
     pub fn fill(&self, position: &mut Position, batch: &mut PageBatch, pages: usize) -> bool {
         let wanted = batch.pages.len() + pages;
         while batch.pages.len() < wanted {
             let Some(stretch) = self.stretches.get(position.stretch) else { return false };
             match stretch.runs.get(position.run) {
                 None => *position = Position { stretch: position.stretch + 1, ..Position::default() },
-                // A flush has no pages, but is a request.
+                // A flush is a request without pages.
                 Some(run) if pages == 1 && run.end == position.page => {
                     batch.push_run(PageRun { end: batch.pages.len() as u32, ..*run });
                     position.run += 1;
@@ -62,7 +62,7 @@ impl MappedTrace {
         true
     }
 
-    /// Bad lines of the trace passed over in a pass up to `position`.
+    /// Returns the bad lines of the trace that were skipped in a pass up to `position`.
     pub fn skipped(&self, position: &Position) -> u64 {
         self.stretches.get(position.stretch).map_or(self.skipped, |stretch| stretch.skipped)
     }
@@ -73,7 +73,7 @@ impl Stretch {
     fn append(&self, position: &mut Position, batch: &mut PageBatch, missing: usize) {
         let wanted = position.page.saturating_add(u32::try_from(missing).unwrap_or(u32::MAX));
         let ends = &self.ends[position.request..];
-        // All ends lie behind the position.
+        // All ends are after the position.
         let before = if missing == 1 { 0 } else { ends.partition_point(|&end| end < wanted) };
         let (end, is_rest) = match ends.get(before) {
             Some(&end) => (end, false),
@@ -95,7 +95,7 @@ impl Stretch {
     }
 }
 
-/// Place in a batch behind which operations are recorded.
+/// Position in a batch from which operations are recorded.
 #[derive(Clone, Copy)]
 pub struct Mark {
     pages: usize,
@@ -103,13 +103,13 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The end of `batch`.
+    /// Returns the end of `batch`.
     pub fn end_of(batch: &PageBatch) -> Self {
         Mark { pages: batch.pages.len(), runs: batch.runs.len() }
     }
 }
 
-/// A mapped trace in the making.
+/// A mapped trace that is being recorded.
 #[derive(Default)]
 pub struct Recorder {
     trace: MappedTrace,
@@ -118,7 +118,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Ends a request whose last page is the last one of `batch`, of which what follows `mark` is yet to be recorded.
+    /// Ends a request whose last page is the last one of `batch`; the operations after `mark` are not recorded yet.
     #[inline]
     pub fn end_request(&mut self, batch: &PageBatch, mark: Mark) {
         let end = (self.open.pages.len() + batch.pages.len() - mark.pages) as u32;
@@ -127,10 +127,10 @@ impl Recorder {
         }
     }
 
-    /// Records what follows `mark` in `batch`; returns the bytes of memory by which the trace grew, counted by stretches.
+    /// Records the operations after `mark` in `batch`; returns the memory of the stretches that this completed, in bytes.
     pub fn record(&mut self, batch: &PageBatch, mark: Mark) -> usize {
         let shift = |end: u32| (self.open.pages.len() + end as usize - mark.pages) as u32;
-        // The last run before the mark may have been continued behind it.
+        // The last run before the mark may continue after it.
         let continued = batch.runs[..mark.runs].last().filter(|run| run.end as usize > mark.pages);
         let mut open = PageBatch { runs: std::mem::take(&mut self.open.runs), ..PageBatch::default() };
         for run in continued.into_iter().chain(&batch.runs[mark.runs..]) {
@@ -141,7 +141,7 @@ impl Recorder {
         if self.open.pages.len() < STRETCH_PAGES { 0 } else { self.close() }
     }
 
-    /// Notes that so many bad lines were passed over up to here; returns the bytes by which the trace grew.
+    /// Notes the bad lines skipped up to here; returns the memory of the stretches that this completed, in bytes.
     pub fn skip(&mut self, skipped: u64) -> usize {
         if skipped == self.open.skipped {
             return 0;
@@ -151,7 +151,7 @@ impl Recorder {
         bytes
     }
 
-    /// Ends the stretch; returns its bytes.
+    /// Completes the stretch; returns its memory in bytes.
     fn close(&mut self) -> usize {
         let next = Stretch { skipped: self.open.skipped, ..Stretch::default() };
         let mut closed = std::mem::replace(&mut self.open, next);
@@ -163,7 +163,7 @@ impl Recorder {
         bytes
     }
 
-    /// Returns the whole trace, in which `skipped` bad lines were passed over, and the bytes by which it grew.
+    /// Returns the whole trace, in which `skipped` bad lines were skipped, and the memory of its last stretch in bytes.
     pub fn finish(mut self, skipped: u64) -> (MappedTrace, usize) {
         let bytes = self.close();
         self.trace.skipped = skipped;

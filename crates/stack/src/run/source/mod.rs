@@ -1,7 +1,7 @@
-//! What drives a stack: a synthetic workload without end, or a trace replayed in a loop.
+//! Sources of operations for a stack: an endless synthetic workload, or a trace replayed in a loop.
 //!
-//! A source may know more than operations: what each page holds, and when each request arrives. It finds out only what the
-//! run [`Wants`], so that a run which counts pays for nothing else.
+//! A source may know more than operations: the content of each page, and the arrival time of each request. It provides only what
+//! the run [`Wants`], so that a counting run does not pay for the rest.
 
 mod addresses;
 mod clock;
@@ -24,91 +24,92 @@ pub(crate) use synthetic::{Dressed, Scheduled};
 use crate::scenario::timing::ArrivalTimes;
 use wearwell_workload::{PageBatch, Stage, Workload};
 
-/// What a run wants to know beyond operations.
+/// Information that a run needs in addition to operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wants {
-    /// What each written page holds.
+    /// Content of each written page.
     pub contents: bool,
-    /// When each request arrives.
+    /// Arrival time of each request.
     pub time: Option<ArrivalTimes>,
-    /// The pages of each write; else writes and reads that follow each other may be joined.
+    /// Boundaries of requests; without them, consecutive writes and reads may be joined.
     pub requests: bool,
 }
 
-/// What the first pass through a trace told.
+/// Statistics of the first pass through a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FirstPass {
     /// Times of the earliest and the latest request, ns.
     times_ns: Option<(u64, u64)>,
-    /// Bytes of the pages written, as the drive gets them.
+    /// Bytes of the pages written, after mapping to pages of the drive.
     pub written_bytes: u64,
-    /// Pages of discards that were passed over because they had no place on the drive.
+    /// Pages of discards that were skipped because they had no place on the drive.
     pub unnumbered_trims: u64,
 }
 
 impl FirstPass {
-    /// A request came at `time_ns`.
+    /// Records a request that arrived at `time_ns`.
     pub fn arrived(&mut self, time_ns: u64) {
         let (earliest, latest) = self.times_ns.unwrap_or((time_ns, time_ns));
         self.times_ns = Some((earliest.min(time_ns), latest.max(time_ns)));
     }
 
-    /// Seconds from the earliest request to the latest; `None` for a trace without times.
+    /// Returns the seconds from the earliest request to the latest; `None` for a trace without times.
     pub fn seconds(&self) -> Option<f64> {
         let (earliest, latest) = self.times_ns?;
         (latest > earliest).then(|| (latest - earliest) as f64 / 1e9)
     }
 }
 
-/// Where a stack's page operations come from.
+/// Source of a stack's page operations.
 pub(crate) trait Source: Send {
-    /// Appends operations to `batch`: `pages` pages or a little more, or less at the end of a pass.
+    /// Appends operations to `batch`: `pages` pages or slightly more, or fewer at the end of a pass.
     ///
-    /// Asked for one page it appends exactly one request, perhaps as several runs; none only at the end of a pass, or of a stage.
+    /// If one page is requested, it appends exactly one request, perhaps as several runs, or none at the end of a pass or of a
+    /// stage.
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError>;
 
-    /// Passes completed; `None` for a source without end.
+    /// Returns the completed passes; `None` for a source without end.
     fn passes(&self) -> Option<u64>;
 
-    /// Requests that could not be read and were skipped, over all passes.
+    /// Returns the requests that could not be read and were skipped, over all passes.
     fn skipped(&self) -> u64 {
         0
     }
 
-    /// What the first pass through a trace told; `None` for a source that is none.
+    /// Returns the statistics of the first pass through a trace; `None` for other sources.
     fn first_pass(&self) -> Option<FirstPass> {
         None
     }
 
-    /// When the last request appended arrives, ns since the first one's time 0 (synthetic: since the start of the clock);
-    /// never falls. `None` for a source without time, before its first request, and where no time was wanted.
+    /// Returns the arrival time of the last request appended, ns since time 0 of the first request (synthetic: since the start of
+    /// the clock); never decreases. `None` for a source without times, before its first request, and if the run needs no times.
     fn arrival_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Whether all requests are writes of one page without a hint, which come one a page: a fill of so many pages is as many.
+    /// True if all requests are single-page writes without a hint: a fill of `n` pages then appends `n` requests.
     fn draws_single_writes(&self) -> bool {
         false
     }
 
-    /// Gives contents to the pages of `batch`, which another source filled, as if they were this source's: for what is
-    /// written before the workload begins. Does nothing for a source that does not generate contents.
+    /// Gives contents to the pages of `batch`, which another source filled, as if they were this source's: used for
+    /// preconditioning. Does nothing for a source that does not generate contents.
     fn dress(&mut self, _batch: &mut PageBatch) {}
 
-    /// Where the source is in a course of its own; `None` where it has none.
+    /// Returns the current stage of the source; `None` if it has no stages.
     fn stage(&self) -> Option<Stage> {
         None
     }
 
-    /// From here on it is measured.
+    /// Notifies the source that measuring begins.
     fn begin_measure(&mut self) {}
 
-    /// What the source has to tell besides its operations, for the result.
+    /// Returns the source's own report for the result, if it has one.
     fn report(&self) -> Option<serde_json::Value> {
         None
     }
 
-    /// A number drawn from the source's generator; ends its use.
+    /// Returns a number drawn from the source's generator, which must not be used afterwards.
     fn final_draw(&mut self) -> u64;
 }
 

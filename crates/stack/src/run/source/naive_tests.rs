@@ -1,4 +1,4 @@
-//! Replays of random traces, beside a naive mapping of one request after the other.
+//! Compares replays of random traces with a naive mapping, one request after another.
 
 use super::*;
 use crate::scenario::{AddressRule, TraceConfig, VolumeRule};
@@ -29,7 +29,7 @@ struct Case {
     by_request: bool,
     logical_pages: u32,
     page_bytes: u32,
-    /// Pages asked for by one fill after the other.
+    /// Pages requested by successive fills.
     fills: Vec<usize>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Naive<'a> {
         Naive {
             case,
             bases,
-            // The extent of the trace is read only where a rule needs it.
+            // The extent of the trace is read only for rules that need it.
             span_pages: if needs_extent { (span_bytes / page_bytes).max(1) } else { 1 },
             numbers: HashMap::new(),
             unnumbered_trims: 0,
@@ -121,14 +121,14 @@ impl<'a> Naive<'a> {
             };
             mapped.push(drive_page as u32);
         }
-        // Neighbours that fall on one page of the drive are touched once.
+        // Neighbours that map to the same page of the drive are touched once.
         mapped.dedup();
         let runs = mapped.chunk_by(|page, next| page + 1 == *next);
         Ok(Some(runs.map(|run| (run[0], run.len() as u32)).collect()))
     }
 }
 
-/// Returns the batch of a fill of `pages` pages, request by request, and moves `next` behind its requests.
+/// Returns the batch of a fill of `pages` pages, request by request, and advances `next`.
 fn naive_fill(case: &Case, pass: &[Option<Runs>], next: &mut usize, pages: usize) -> PageBatch {
     let mut batch = PageBatch::default();
     while batch.pages.len() < pages && *next < pass.len() {
@@ -150,7 +150,7 @@ fn naive_fill(case: &Case, pass: &[Option<Runs>], next: &mut usize, pages: usize
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     let op =
         prop_oneof![4 => Just(Op::Write), 2 => Just(Op::Read), 2 => Just(Op::Trim), 1 => Just(Op::Flush)];
-    // Mostly whole sectors, some of them far away; rarely a volume beside the first.
+    // Mostly whole sectors, some of them far away; rarely a second volume.
     let volume = prop_oneof![6 => Just(0), 1 => 1u32..3];
     let offset = prop_oneof![6 => 0u64..400, 1 => 4000u64..4100];
     let request = (op, volume, offset, prop_oneof![1u64..40, 1u64..400], 0u16..2, 0u64..2);
@@ -202,7 +202,7 @@ fn write_trace(requests: &[Request]) -> tempfile::NamedTempFile {
     file
 }
 
-/// Passes compared: the first two are mapped, the others are copied from what was kept.
+/// Passes compared: the first two are mapped, the others are copied from the stored operations.
 const PASSES: u64 = 4;
 
 fn compare(case: &Case) -> Result<(), TestCaseError> {
@@ -215,7 +215,7 @@ fn compare(case: &Case) -> Result<(), TestCaseError> {
     };
     let wants = Wants { requests: case.by_request, ..Wants::default() };
     let open = || TraceReplay::new(&config, case.logical_pages, case.page_bytes, &wants);
-    // The second one comes after the first has mapped a pass.
+    // The second replay starts after the first has mapped a pass.
     let mut replays = [open().unwrap(), open().unwrap()];
     for replay in &mut replays {
         let mut naive = Naive::new(case);

@@ -1,4 +1,4 @@
-//! A trace as a source.
+//! Replay of a trace as a source.
 
 use super::addresses::{Addresses, Refusal};
 use super::clock::{Late, SORT_WINDOW, Sorter, TraceClock};
@@ -16,13 +16,13 @@ use wearwell_engine::layer::Content;
 use wearwell_trace::{CHUNK_REQUESTS, Op, ReadOptions, RequestBatch, TraceCursor, TraceError};
 use wearwell_workload::PageBatch;
 
-/// Distance of the request whose table entries are brought into the cache, from the one in hand.
+/// Distance, in requests, at which table entries are prefetched.
 const AHEAD: usize = 6;
 
-/// Distance of the request whose table entries are looked up for that.
+/// Distance, in requests, at which the index of those table entries is prefetched.
 const FAR_AHEAD: usize = 12;
 
-/// A trace, begun again at its end.
+/// A trace that restarts at its end.
 pub struct TraceReplay {
     config: TraceConfig,
     path: String,
@@ -32,28 +32,28 @@ pub struct TraceReplay {
     cursor: TraceCursor,
     passes_kept: Passes,
     requests: RequestBatch,
-    /// Their numbers in the trace, from 1, where they were put into another order.
+    /// Numbers of the requests in the trace, from 1, if they were reordered.
     numbers: Vec<u64>,
-    /// The next of `requests` to be replayed.
+    /// Index in `requests` of the next request to be replayed.
     next: usize,
     /// Requests read in this pass.
     read: u64,
     passes: u64,
     first_pass: FirstPass,
-    /// Whether any request asks for a page.
+    /// True if any request has pages.
     asked: bool,
     skipped: u64,
-    /// Where the run wants contents.
+    /// Source of contents, if the run needs them.
     digests: Option<Digests>,
-    /// Where the run wants times.
+    /// Source of arrival times, if the run needs them.
     clock: Option<TraceClock>,
     sorter: Option<Sorter>,
 }
 
 impl TraceReplay {
-    /// The trace on a drive of `logical_pages` pages; reads it through once where a rule needs to know its extent.
+    /// Opens the trace for a drive of `logical_pages` pages; reads it once beforehand if a rule needs its extent.
     ///
-    /// Contents, if wanted, are taken from the trace's digests.
+    /// Contents, if the run needs them, come from the trace's digests.
     pub fn new(
         config: &TraceConfig,
         logical_pages: u32,
@@ -99,28 +99,28 @@ impl TraceReplay {
         })
     }
 
-    /// Share of the trace that was read in this pass; 0 where its length is not known.
+    /// Returns the fraction of the trace that was read in this pass; 0 if its length is not known.
     pub fn share_read(&self) -> f64 {
         self.cursor.fraction_read()
     }
 
-    /// Pages that were read or written so far; only with the rule `compact`.
+    /// Returns the pages that were read or written so far; only with the rule `compact`.
     pub fn touched_pages(&self) -> u64 {
         self.addresses.numbered_pages()
     }
 
-    /// One past the last page of the trace so far.
+    /// Returns one past the last page of the trace so far.
     pub fn end_page(&self) -> u64 {
         self.addresses.end_page()
     }
 
-    /// True if passes from here on are copied from one that was kept.
+    /// True if further passes are copied from stored operations.
     #[cfg(test)]
     pub fn keeps_passes(&self) -> bool {
         self.passes_kept.known.is_some()
     }
 
-    /// Reads the next requests; at the end of the trace goes back to its beginning and reads none.
+    /// Reads the next requests; at the end of the trace rewinds and reads none.
     fn read_on(&mut self) -> Result<bool, SourceError> {
         self.requests.clear();
         self.next = 0;
@@ -143,7 +143,7 @@ impl TraceReplay {
         Ok(true)
     }
 
-    /// Appends a chunk of requests, or as many as are sorted together; returns their number.
+    /// Appends a chunk of requests, or as many chunks as are sorted together; returns the number of requests.
     fn read_chunks(&mut self) -> Result<usize, TraceError> {
         let chunks = if self.sorter.is_some() { SORT_WINDOW / CHUNK_REQUESTS } else { 1 };
         for _ in 0..chunks {
@@ -161,7 +161,7 @@ impl TraceReplay {
         self.passes += 1;
         self.skipped += self.cursor.skipped();
         self.read = 0;
-        // A discard of pages that had no number yet is another one in the next pass.
+        // A discard of pages that had no number yet becomes a different operation in the next pass.
         let is_repeated = self.passes > 1 || self.addresses.unnumbered_trims() == 0;
         self.passes_kept.end_pass(is_repeated, self.cursor.skipped());
         self.cursor.rewind()?;
@@ -170,7 +170,7 @@ impl TraceReplay {
         Ok(false)
     }
 
-    /// The number in the trace, from 1, of one of the requests in hand.
+    /// Returns the number in the trace, from 1, of one of the current requests.
     fn number(&self, at: usize) -> u64 {
         let in_order = || self.read - (self.requests.len() - at) as u64 + 1;
         self.numbers.get(at).copied().unwrap_or_else(in_order)
@@ -201,7 +201,7 @@ impl TraceReplay {
         };
         let end = base.saturating_add(offset + length);
         let bytes = end - length..end;
-        // A write or read touches every page it overlaps; a trim frees only pages it covers whole.
+        // A write or read touches every page that it overlaps; a trim frees only pages that it covers completely.
         let (first, last) = match op {
             Op::Trim => (self.page_size.ceil(bytes.start), self.page_size.floor(end)),
             _ => (self.page_size.floor(bytes.start), self.page_size.ceil(end)),
@@ -220,7 +220,7 @@ impl TraceReplay {
         refusal.map_err(|refusal| refusal.into_error(&self.path, self.number(at), end))
     }
 
-    /// Appends a request with its contents in a run that wants them: of writes what the digests say, of others unknown ones.
+    /// Appends a request with its contents: those of the digests for a write, unknown contents for other requests.
     fn append_with_contents(
         &mut self,
         at: usize,
@@ -249,10 +249,10 @@ impl TraceReplay {
         Ok(refusal)
     }
 
-    /// Brings into the cache the table entries of the pages of requests that have their turn soon.
+    /// Prefetches the table entries of the pages of upcoming requests.
     #[inline]
     fn prefetch(&self) {
-        // Of requests that follow each other, most are for the same volume.
+        // Consecutive requests are mostly for the same volume.
         let page = |offset: u64| self.page_size.floor(self.volumes.latest_base().saturating_add(offset));
         let RequestBatch { offset_bytes, length_bytes, .. } = &self.requests;
         if let Some(&offset) = offset_bytes.get(self.next + FAR_AHEAD) {
@@ -314,7 +314,7 @@ impl Source for TraceReplay {
             self.replay(self.next, batch)?;
             self.next += 1;
             self.passes_kept.end_request(batch, mark);
-            // A flush has no pages, but is a request.
+            // A flush is a request without pages.
             if pages == 1 && batch.runs.len() > runs {
                 break;
             }
@@ -348,27 +348,27 @@ impl Source for TraceReplay {
     }
 }
 
-/// Passes through a trace that are kept mapped, so that later ones need neither decoding nor mapping.
+/// Mapped passes through a trace that are stored, so that later passes need neither decoding nor mapping.
 struct Passes {
-    /// `None` where no pass is kept.
+    /// `None` if no pass is stored.
     key: Option<Key>,
     recording: Option<Recording>,
-    /// The operations of each pass from here on, and the position of the next one.
+    /// Operations of each further pass, and the position of the next one.
     known: Option<(Arc<MappedTrace>, Position)>,
 }
 
 impl Passes {
     fn begin(key: Option<Key>) -> Self {
         let mut passes = Passes { key, recording: None, known: None };
-        // The first pass counts what is reported of the trace, and is mapped by each run.
+        // The first pass collects the statistics of the trace, and is mapped by each run.
         if let Some(Claim::Record(recording)) = passes.key.as_ref().map(Claim::new) {
             passes.recording = Some(recording);
         }
         passes
     }
 
-    /// Ends a pass that was mapped, in which `skipped` bad lines were passed over; `is_repeated` if the next pass has the same
-    /// operations.
+    /// Ends a pass that was mapped, in which `skipped` bad lines were skipped; `is_repeated` is true if the next pass has the
+    /// same operations.
     fn end_pass(&mut self, is_repeated: bool, skipped: u64) {
         match self.recording.take() {
             Some(mut recording) if !is_repeated => {
@@ -393,7 +393,7 @@ impl Passes {
         }
     }
 
-    /// Records what follows `mark` in `batch`, and moves the mark to the end.
+    /// Records the operations after `mark` in `batch`, and moves the mark to the end.
     fn record(&mut self, batch: &PageBatch, mark: &mut Mark) {
         if self.recording.as_mut().is_some_and(|recording| !recording.record(batch, *mark)) {
             self.recording = None;
@@ -401,7 +401,7 @@ impl Passes {
         *mark = Mark::end_of(batch);
     }
 
-    /// Notes that `skipped` bad lines were passed over in front of the next request.
+    /// Notes that `skipped` bad lines were skipped before the next request.
     fn skip(&mut self, skipped: u64) {
         if self.recording.as_mut().is_some_and(|recording| !recording.skip(skipped)) {
             self.recording = None;
@@ -429,7 +429,7 @@ impl PageSize {
         }
     }
 
-    /// Returns the first page that begins at `byte` or behind it.
+    /// Returns the first page that begins at or after `byte`.
     #[inline]
     fn ceil(&self, byte: u64) -> u64 {
         let page = self.floor(byte);
@@ -447,7 +447,7 @@ fn open(config: &TraceConfig) -> Result<TraceCursor, TraceError> {
     TraceCursor::open(&config.path, &options)
 }
 
-/// One past the highest byte of each volume.
+/// Returns one past the highest byte of each volume.
 fn extent(config: &TraceConfig) -> Result<BTreeMap<u32, u64>, TraceError> {
     let mut cursor = open(config)?;
     let mut requests = RequestBatch::default();

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wearwell_trace::TraceIdentity;
 use wearwell_workload::PageBatch;
 
-/// Memory that mapped traces may take in a process, bytes: about 15 million requests of six pages.
+/// Memory that mapped traces may take in a process, bytes: about 15 million requests of six pages each.
 pub const MAPPED_BYTES: usize = 512 << 20;
 
-/// All that the operations of a pass depend on.
+/// All parameters that the operations of a pass depend on.
 #[derive(Clone, PartialEq)]
 pub struct Key {
     trace: TraceIdentity,
@@ -18,7 +18,7 @@ pub struct Key {
     trim: bool,
     by_request: bool,
     page_bytes: u64,
-    /// Pages of the drive, for rules that depend on it.
+    /// Pages of the drive, if the rule depends on it.
     logical_pages: Option<u32>,
 }
 
@@ -45,7 +45,7 @@ impl Key {
 
 /// State of a mapped trace in the process.
 enum State {
-    /// A run records it.
+    /// A run is recording it.
     InTheMaking,
     Complete(Arc<MappedTrace>),
     /// Its operations take more than [`MAPPED_BYTES`].
@@ -58,20 +58,20 @@ struct Entry {
     bytes: usize,
 }
 
-/// Mapped traces, the one asked for last in the end.
+/// Mapped traces; the most recently used one is last.
 static TRACES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
 /// Answer to a request for a mapped trace.
 pub enum Claim {
     Known(Arc<MappedTrace>),
-    /// No run has recorded it; the caller may.
+    /// No run has recorded it; the caller may do so.
     Record(Recording),
-    /// Another run records it, or it is too large.
+    /// Another run is recording it, or it is too large.
     Unavailable,
 }
 
 impl Claim {
-    /// Asks for the mapped trace of `key`.
+    /// Looks up the mapped trace of `key`.
     pub fn new(key: &Key) -> Self {
         let mut traces = lock();
         let Some(at) = traces.iter().position(|entry| entry.key == *key) else {
@@ -88,41 +88,41 @@ impl Claim {
     }
 }
 
-/// A mapped trace that a run records.
+/// A mapped trace that a run is recording.
 pub struct Recording {
     key: Key,
     recorder: Recorder,
-    /// True once the table of the process keeps the result.
+    /// True once the table of the process holds the result.
     kept: bool,
 }
 
 impl Recording {
-    /// Ends a request, as [`Recorder::end_request`].
+    /// Ends a request, see [`Recorder::end_request`].
     #[inline]
     pub fn end_request(&mut self, batch: &PageBatch, mark: Mark) {
         self.recorder.end_request(batch, mark);
     }
 
-    /// Records what follows `mark` in `batch`; false if memory does not allow it.
+    /// Records the operations after `mark` in `batch`; returns false if memory is exhausted.
     pub fn record(&mut self, batch: &PageBatch, mark: Mark) -> bool {
         let bytes = self.recorder.record(batch, mark);
         self.allow(bytes)
     }
 
-    /// Notes that `skipped` bad lines were passed over up to here; false if memory does not allow it.
+    /// Notes that `skipped` bad lines were skipped up to here; returns false if memory is exhausted.
     pub fn skip(&mut self, skipped: u64) -> bool {
         let bytes = self.recorder.skip(skipped);
         self.allow(bytes)
     }
 
-    /// Forgets what was recorded.
+    /// Discards the recorded operations.
     pub fn begin_again(&mut self) {
         self.recorder = Recorder::default();
         let mut traces = lock();
         traces.iter_mut().filter(|entry| entry.key == self.key).for_each(|entry| entry.bytes = 0);
     }
 
-    /// Ends the pass, in which `skipped` bad lines were passed over; returns the mapped trace if memory allows to keep it.
+    /// Ends the pass, in which `skipped` bad lines were skipped; returns the mapped trace if memory allows to store it.
     pub fn finish(mut self, skipped: u64) -> Option<Arc<MappedTrace>> {
         let (trace, bytes) = std::mem::take(&mut self.recorder).finish(skipped);
         if !self.allow(bytes) {
@@ -136,7 +136,8 @@ impl Recording {
         Some(trace)
     }
 
-    /// Makes room for `bytes` more, forgetting traces that were asked for longest ago; false if there is none.
+    /// Makes room for `bytes` more by evicting the least recently used traces; returns false if there is not enough
+    /// memory.
     fn allow(&mut self, bytes: usize) -> bool {
         if bytes == 0 {
             return true;

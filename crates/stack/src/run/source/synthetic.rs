@@ -1,4 +1,4 @@
-//! Sources around sources: contents and arrival times for operations that come without.
+//! Adapters that add contents and arrival times to a source.
 
 use super::{FirstPass, Source, SourceError};
 use wearwell_workload::{Arrivals, Contents, Goal, PageBatch, Stage};
@@ -10,7 +10,7 @@ pub struct Dressed {
 }
 
 impl Dressed {
-    /// `source`, which brings no contents of its own, with `contents`.
+    /// Adds `contents` to `source`, which has none.
     pub fn new(source: Box<dyn Source>, contents: Contents) -> Self {
         Dressed { source, contents }
     }
@@ -68,7 +68,7 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
-    /// `source`, which has no times of its own and no end, with `arrivals`.
+    /// Adds `arrivals` to `source`, which has no times and no end.
     pub fn new(source: Box<dyn Source>, arrivals: Arrivals) -> Self {
         Scheduled { source, arrivals, latest_ns: None }
     }
@@ -78,7 +78,7 @@ impl Source for Scheduled {
     fn fill(&mut self, batch: &mut PageBatch, pages: usize) -> Result<(), SourceError> {
         let goal = Goal::new(batch, pages);
         let stage = self.source.stage();
-        // Request by request, as each takes a time of its own.
+        // Request by request, because each has its own time.
         while !goal.is_met(batch) {
             self.source.fill(batch, 1)?;
             if self.source.stage() != stage {

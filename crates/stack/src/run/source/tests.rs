@@ -1,4 +1,4 @@
-//! What sources know beyond operations: contents from digests, times, and one request at a time.
+//! Tests of contents from digests, of times, and of single requests.
 
 use super::*;
 use crate::build::build;
@@ -11,7 +11,7 @@ use wearwell_engine::layer::Content;
 use wearwell_trace::Op;
 use wearwell_workload::{ArrivalConfig, Arrivals, ContentConfig, WorkloadConfig};
 
-/// A trace in our own CSV, with the header that the lines ask for.
+/// A trace in Wearwell's CSV format, with a header that matches the lines.
 struct Trace {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -34,7 +34,7 @@ impl Trace {
         TraceReplay::new(&config, 100, 4096, wants)
     }
 
-    /// Contents of the first `passes` passes.
+    /// Returns the contents of the first `passes` passes.
     fn contents(&self, settings: &str, passes: u64) -> Result<Vec<u64>, String> {
         let wants = Wants { contents: true, ..Wants::default() };
         let mut batch = PageBatch::default();
@@ -50,7 +50,7 @@ impl Trace {
         Ok(batch.contents.iter().map(|content| content.0).collect())
     }
 
-    /// Pages and arrival of each of the first requests.
+    /// Returns page and arrival time of each of the first requests.
     fn arrivals(&self, settings: &str, speed_up: f64, requests: usize) -> Result<Vec<(u32, u64)>, String> {
         let wants = Wants { time: Some(ArrivalTimes { speed_up, arrivals: None }), ..Wants::default() };
         let mut replay = self.replay(settings, &wants).map_err(|error| error.to_string())?;
@@ -68,7 +68,7 @@ impl Trace {
     }
 }
 
-/// A digest of 32 equal digits.
+/// Returns a digest of 32 equal digits.
 fn digest(digit: char) -> String {
     digit.to_string().repeat(32)
 }
@@ -101,7 +101,7 @@ fn digests_of_512_bytes_are_combined_and_parts_of_pages_are_unique() {
         line('W', 0, 4096, "12345678"),
         line('W', 8192, 4096, "12345678"),
         line('W', 16_384, 4096, "12345687"),
-        // Begins in the middle of a page: 3 pages touched, one covered, by the digests from the fifth on.
+        // Begins in the middle of a page: 3 pages touched, one of them covered, by the digests from the fifth on.
         line('W', 22_528, 8192, "abcd12345678abcd"),
         line('W', 22_528, 2048, "abcd"),
         line('W', 22_528, 2048, "abcd"),
@@ -116,7 +116,7 @@ fn digests_of_512_bytes_are_combined_and_parts_of_pages_are_unique() {
 }
 
 #[test]
-fn passes_repeat_contents_only_if_told() {
+fn passes_repeat_contents_only_if_configured() {
     let trace = Trace::new(",digests_4096", &[&line('W', 0, 12_288, "121")]);
     let found = trace.contents("", 2).unwrap();
     assert!(found[0] == found[2] && found[3] == found[5] && found[0] != found[3] && found[1] != found[4]);
@@ -159,7 +159,7 @@ fn unknown_contents_are_refused_or_unique() {
 
 #[test]
 fn addresses_carry_contents_along() {
-    // Pages 0 to 3 of a trace of 200 pages on a drive of 100; one far away makes it so long.
+    // Pages 0 to 3 of a trace of 200 pages, whose length is due to one distant page, on a drive of 100 pages.
     let lines = [line('W', 0, 16_384, "1234"), line('W', 199 * 4096, 4096, "5")];
     let trace = Trace::new(",digests_4096", &lines.each_ref().map(String::as_str));
     let direct = Trace::new(",digests_4096", &[&lines[0]]).contents("", 1).unwrap();
@@ -169,7 +169,7 @@ fn addresses_carry_contents_along() {
 }
 
 #[test]
-fn nothing_is_paid_for_what_nobody_wants() {
+fn sources_provide_only_what_the_run_wants() {
     let trace = Trace::new("", &["5,W,0,0,4096,0", "3,W,0,4096,4096,0"]);
     let mut replay = trace.replay("", &Wants::default()).unwrap();
     let mut batch = PageBatch::default();
@@ -178,7 +178,7 @@ fn nothing_is_paid_for_what_nobody_wants() {
 }
 
 #[test]
-fn a_request_is_one_even_without_pages() {
+fn request_without_pages_is_one_request() {
     let lines =
         ["0,F,0,0,0,0", "1,T,0,0,512,0", "2,W,0,0,8192,0", "3,F,0,0,0,0", "4,F,0,0,0,0", "5,R,0,0,512,0"];
     let trace = Trace::new("", &lines);
@@ -204,7 +204,7 @@ fn times_begin_at_0_and_go_on_from_pass_to_pass() {
 }
 
 #[test]
-fn times_that_fall_are_refused_clamped_or_sorted() {
+fn decreasing_times_are_refused_clamped_or_sorted() {
     let trace = Trace::new("", &["10,W,0,0,1,0", "40,W,0,4096,1,0", "20,W,0,8192,1,0", "50,W,0,0,1,0"]);
     let error = trace.arrivals("", 1.0, 4).unwrap_err();
     assert!(
@@ -219,7 +219,7 @@ fn times_that_fall_are_refused_clamped_or_sorted() {
 }
 
 #[test]
-fn sorting_looks_ahead_by_so_many_requests_and_no_further() {
+fn sorting_is_limited_to_its_window() {
     let late_by = |requests: usize| {
         let mut lines: Vec<String> =
             (0..9000).map(|at| format!("{},W,0,{},1,0", 10 * at + 10, at % 100 * 4096)).collect();
@@ -238,7 +238,7 @@ fn sorting_looks_ahead_by_so_many_requests_and_no_further() {
 }
 
 #[test]
-fn workloads_get_times_and_contents_whatever_the_batches() {
+fn times_and_contents_of_workloads_do_not_depend_on_batches() {
     let source = || -> Box<dyn Source> {
         let text = "kind = 'fiu'\ntrace = 'homes'";
         let workload = toml::from_str::<WorkloadConfig>(text).unwrap().build(1000, Seed(1)).unwrap();
@@ -264,7 +264,7 @@ fn workloads_get_times_and_contents_whatever_the_batches() {
     assert!(fill.contents.len() == 1000 && !fill.contents.contains(&Content::UNKNOWN));
 }
 
-/// The scenario with every default filled in, or what is wrong with it.
+/// Returns the scenario with every default filled in, or the error.
 fn resolve(settings: &str) -> Result<Scenario, String> {
     let device = "device = { blocks_per_plane = 40, pages_per_block = 8, spare_factor = 0.25 }\n";
     let scenario = toml::from_str(&format!("{device}{settings}")).map_err(|error| error.to_string())?;
@@ -274,7 +274,7 @@ fn resolve(settings: &str) -> Result<Scenario, String> {
 }
 
 #[test]
-fn a_scenario_shows_what_its_presets_stand_for() {
+fn resolved_scenario_contains_settings_of_its_presets() {
     let resolved = resolve("content = 'mail'\nworkload = { kind = 'fiu', trace = 'mail' }").unwrap();
     let text = toml::to_string(&resolved).unwrap();
     for shown in ["preset = \"mail\"", "dedup_ratio = 0.893", "read_ratio = 0.302", "hot_space = 0.2"] {
@@ -284,7 +284,7 @@ fn a_scenario_shows_what_its_presets_stand_for() {
 }
 
 #[test]
-fn contents_that_cannot_be_are_refused_at_their_key() {
+fn impossible_contents_are_refused_at_their_key() {
     let workload = "workload = { kind = 'uniform' }";
     let cases = [
         (

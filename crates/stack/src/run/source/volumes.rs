@@ -1,4 +1,4 @@
-//! Places of a trace's volumes on the drive.
+//! Positions of a trace's volumes on the drive.
 
 use super::addresses::Refusal;
 use crate::scenario::VolumeRule;
@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, HashMap};
 /// First byte of each volume of a trace on the drive.
 pub struct Volumes {
     rule: VolumeRule,
-    /// First bytes, where the volumes lie side by side.
+    /// First bytes of volumes that lie side by side.
     bases: HashMap<u32, u64>,
-    /// Volume of the request before and its first byte.
+    /// Volume of the previous request and its first byte.
     latest: Option<(u32, u64)>,
 }
 
 impl Volumes {
-    /// Returns the places of volumes of `volume_bytes` bytes each, and the bytes of the drive that they span: of all volumes side by
-    /// side, or of the largest.
+    /// Returns the positions of volumes with these sizes, and the bytes of the drive that they span: all volumes side by side, or
+    /// the largest one.
     pub fn new(rule: VolumeRule, volume_bytes: &BTreeMap<u32, u64>, page_bytes: u64) -> (Self, u64) {
         let mut bases = HashMap::new();
         let (mut next, mut highest) = (0u64, 0);
@@ -51,7 +51,7 @@ impl Volumes {
         }
     }
 
-    /// Returns the first byte of the volume of the request before, 0 before the first request.
+    /// Returns the first byte of the previous request's volume; 0 before the first request.
     #[inline]
     pub fn latest_base(&self) -> u64 {
         self.latest.map_or(0, |(_, base)| base)

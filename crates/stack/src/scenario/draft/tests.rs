@@ -55,7 +55,7 @@ fn later_errors_find_their_line_and_show_it() {
 }
 
 #[test]
-fn what_is_set_by_hand_replaces_what_says_the_same() {
+fn key_set_by_hand_replaces_equivalent_keys() {
     let mut draft = draft();
     draft.set("device.load", json!(0.7)).unwrap();
     assert_eq!(draft.get("device.spare_factor"), None);
@@ -67,7 +67,7 @@ fn what_is_set_by_hand_replaces_what_says_the_same() {
 }
 
 #[test]
-fn what_a_tenant_does_is_set_like_what_the_only_one_does() {
+fn writer_of_a_tenant_is_set_like_the_only_writer() {
     let text = "[device]\ncapacity = 1\n[[tenant]]\nworkload = { kind = \"zipf\", exponent = 0.9 }\n[[tenant]]\n[tenant.trace]\npath = \"t\"\n";
     let mut draft = Draft::from_toml(text, "s.toml").unwrap();
     draft.set("tenant[0].trace.path", json!("u")).unwrap();
@@ -82,7 +82,7 @@ fn what_a_tenant_does_is_set_like_what_the_only_one_does() {
 }
 
 #[test]
-fn another_kind_takes_the_settings_of_the_former_with_it() {
+fn setting_another_kind_removes_settings_of_the_former() {
     let mut draft = draft();
     draft.set("ftl.victim.policy", json!("greedy")).unwrap();
     assert_eq!(draft.get("ftl.victim"), Some(&json!({"policy": "greedy"})));
@@ -134,7 +134,7 @@ fn values_are_toml_or_bare_words() {
 }
 
 proptest! {
-    /// Whatever somebody leaves in a file, the answer is a scenario or an error.
+    /// Any damaged file gives a scenario or an error, never a panic.
     #[test]
     fn mutated_files_never_panic(edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, ".{0,4}"), 1..4)) {
         let mut text = TOML.to_owned();
@@ -159,7 +159,7 @@ proptest! {
 }
 
 #[test]
-fn a_name_goes_with_what_it_speaks_of() {
+fn name_is_removed_with_the_writer_it_describes() {
     let text = "name = \"hot pages\"\n[workload]\nkind = \"hot_cold\"\nhot_writes = 0.9\nhot_space = 0.1\n";
     let name_after = |changes: &[(&str, Value)]| {
         let mut draft = Draft::from_toml(text, "s.toml").unwrap();

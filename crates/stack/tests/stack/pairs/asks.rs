@@ -1,17 +1,17 @@
-//! How each feature is asked for in the scenarios of the pairs.
+//! Settings that request each feature in the scenarios of the pairs.
 
 use wearwell_stack::layers::{FEATURES, LAYERS};
 use wearwell_stack::{FTLS, structures};
 
-/// How one feature is asked for.
+/// Settings that request one feature.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
-    /// Its name.
+    /// Name of the feature.
     pub name: &'static str,
-    /// Ways of asking for it, in TOML, the first that goes with the rest being as good as any. The layer that it is asked of is
-    /// `AT`: `ftl`, or `log` on it; on these stands `upper`.
+    /// Variants of the request, in TOML; the first variant compatible with the other feature is used. `AT` stands for the
+    /// layer: `ftl`, or `log` on it; `upper` is on top of both.
     pub ways: &'static [&'static str],
-    /// What it needs beside it to mean anything, where the rest does not say otherwise.
+    /// Setting that the feature needs to have an effect, unless the other feature sets it otherwise.
     pub companion: &'static str,
 }
 
@@ -186,7 +186,7 @@ const ASKS: &[Ask] = &[
     ask("bast", &["ftl.structure.kind = 'bast'"]),
 ];
 
-/// How every feature is asked for: those listed, then the kinds of layers.
+/// Returns the requests of every feature: those listed, then the kinds of layers.
 pub fn asks() -> Vec<Ask> {
     let names = FEATURES.iter().map(|feature| feature.name).chain(structures().map(|entry| entry.name));
     names
@@ -199,7 +199,7 @@ pub fn asks() -> Vec<Ask> {
         .collect()
 }
 
-/// What the documentation says of a feature.
+/// Returns the description of a feature in the documentation.
 pub fn help(name: &str) -> String {
     if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
         return feature.help.to_owned();

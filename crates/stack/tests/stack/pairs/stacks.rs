@@ -1,4 +1,4 @@
-//! The scenario that asks for two features, and what becomes of it.
+//! The scenario that requests two features, and its outcome.
 
 use super::asks::Ask;
 use serde_json::{Map, Value, json};
@@ -14,25 +14,25 @@ use wearwell_engine::victim::VictimConfig;
 use wearwell_stack::layers::REFUSALS;
 use wearwell_stack::{OwnPlacement, Parts, RunError, RunResult, Scenario, build, run_with};
 
-/// Of which layer the features are asked that any log can have.
+/// Layers to which the features of any log are applied.
 pub const PLACES: [&str; 2] = ["ftl", "log"];
 
-/// What became of a pair.
+/// Outcome of a pair.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It ran to the end, or held data where the calling program has some.
+    /// The scenario ran to the end, or held data if the calling program supplies it.
     Works(Option<Box<RunResult>>),
-    /// A row of the table of refusals stands against it.
+    /// A row of the table of refusals applies.
     Refused(usize),
     /// A layer lacks an ability that another needs.
     Lacks,
-    /// One is a kind of layer that has no setting for the other.
+    /// One feature is a kind of layer without a setting for the other.
     NoSetting,
     /// Both are values of one setting.
     Same,
-    /// Neither has anything to do with this place.
+    /// Neither feature applies to this layer.
     Elsewhere,
-    /// Anything else.
+    /// Any other outcome.
     Failed(String),
 }
 
@@ -55,7 +55,7 @@ fn leaves(text: &str, place: &str) -> Leaves {
     found
 }
 
-/// Both ways at once, or `None` where they set one key to two values.
+/// Combines two variants; `None` if they set one key to different values.
 fn together(a: (&Ask, &str), b: (&Ask, &str), place: &str) -> Option<Leaves> {
     let mut all = leaves(a.1, place);
     for (key, value) in leaves(b.1, place) {
@@ -87,7 +87,7 @@ fn load() -> Value {
     json!({ "kind": "hot_cold", "hot_writes": 0.8, "hot_space": 0.2, "read_ratio": 0.2, "trim_ratio": 0.02 })
 }
 
-/// The layers above the FTL, from the top, with their defaults.
+/// Takes the layers above the FTL, from the top, with their defaults.
 fn layers(all: &mut Map<String, Value>) -> Vec<Map<String, Value>> {
     let mut found: Vec<Map<String, Value>> = Vec::new();
     for name in ["upper", "log"] {
@@ -107,7 +107,7 @@ fn layers(all: &mut Map<String, Value>) -> Vec<Map<String, Value>> {
     found
 }
 
-/// Divides layers between what stands on them and somebody else.
+/// Divides layers between their users and an additional tenant.
 fn divide(all: &mut Map<String, Value>, layers: &mut Vec<Map<String, Value>>, shares: &Map<String, Value>) {
     let content = all.remove("content");
     let top = layers.first().map_or(json!("ftl"), |layer| layer["name"].clone());
@@ -136,7 +136,7 @@ fn divide(all: &mut Map<String, Value>, layers: &mut Vec<Map<String, Value>>, sh
     all.insert("tenant".into(), tenants.into_iter().map(Value::Object).collect());
 }
 
-/// The scenario with `leaves`.
+/// Returns the scenario with `leaves`.
 pub fn scenario(leaves: Leaves, place: &str) -> Value {
     let mut all = Map::new();
     for (path, value) in leaves {
@@ -175,7 +175,7 @@ pub fn scenario(leaves: Leaves, place: &str) -> Value {
     Value::Object(all)
 }
 
-/// Runs a scenario, with what it leaves to the calling program.
+/// Runs a scenario, with the parts that the calling program supplies.
 pub fn outcome(mut value: Value) -> Outcome {
     let table = value.as_object_mut().expect("a table");
     let holds_data = table.remove("holds_data").is_some();
@@ -222,7 +222,7 @@ fn told(message: &str, problem: &str) -> Outcome {
     if has_none { Outcome::NoSetting } else { Outcome::Failed(message.to_owned()) }
 }
 
-/// Writes what a calling program holds, and reads it back.
+/// Writes data of the calling program, and reads it back.
 fn hold(mut scenario: Scenario) -> Result<(), RunError> {
     let mut stack = build::<Bytes<8>>(&mut scenario)?;
     let layer = &mut stack.targets[0].layer;
@@ -233,7 +233,7 @@ fn hold(mut scenario: Scenario) -> Result<(), RunError> {
     }
     let mut out = Vec::new();
     layer.read(&[Lpn(7)], &mut out)?;
-    // What a cache dropped reads as if it had never been written.
+    // A page dropped by a cache reads as if it had never been written.
     assert!(
         out[0] == Bytes(7_u64.to_le_bytes()) || out[0] == Bytes::default(),
         "a page holds something else"
@@ -250,7 +250,8 @@ fn run_scenario(scenario: &Scenario, own_victim: bool, own_placement: bool) -> R
     run_with(scenario, Parts { victim, placement, workload: None }, &mut |_: &_| ControlFlow::Continue(()))
 }
 
-/// What becomes of two features in a place: the first of their ways that works, or else the first that is refused.
+/// Returns the outcome of two features on a layer: the first combination of variants that works, or else the first
+/// refusal.
 pub fn pair(a: &Ask, b: &Ask, place: &str) -> Outcome {
     if place == "log" && !(of_a_layer(a) || of_a_layer(b)) {
         return Outcome::Elsewhere;
@@ -269,7 +270,7 @@ pub fn pair(a: &Ask, b: &Ask, place: &str) -> Outcome {
     found
 }
 
-/// Whether the feature is asked of a layer that may be the FTL and may be another.
+/// True if the feature applies to a layer that may be the FTL or another layer.
 pub fn of_a_layer(ask: &Ask) -> bool {
     let names_it = |way: &&str| way.contains("AT.") || way.contains(".AT");
     ask.ways.iter().any(names_it) || ["log.", "upper."].iter().any(|layer| ask.ways[0].starts_with(layer))

@@ -1,15 +1,15 @@
-//! A row of a table as cells, without copies unless the row has quotation marks.
+//! Cells of a table row, without copies unless the row has quotation marks.
 
 use std::ops::Range;
 
 use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
 
-/// What stands between two columns.
+/// Separator between columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {
-    /// Exactly one such byte.
+    /// Exactly one byte.
     Byte(u8),
-    /// Any stretch of blanks and tabs.
+    /// Any run of blanks and tabs.
     Blanks,
 }
 
@@ -23,19 +23,19 @@ pub const SEPARATORS: [(&str, Separator); 5] = [
 ];
 
 impl Separator {
-    /// The separator called `name`.
+    /// Returns the separator called `name`.
     pub fn named(name: &str) -> Option<Self> {
         SEPARATORS.iter().find(|(own, _)| *own == name).map(|(_, separator)| *separator)
     }
 
-    /// What it is called.
+    /// Returns the name of the separator.
     pub fn name(self) -> &'static str {
         let own = SEPARATORS.iter().find(|(_, separator)| *separator == self);
         own.expect("the table has every separator").0
     }
 
-    /// The separator that a row shows: of tab, comma, semicolon and pipe the one that cuts it into most columns, if those are
-    /// three at least; else blanks, if they make more.
+    /// Detects the separator of a row: the one of tab, comma, semicolon and pipe that gives the most columns, if there are at
+    /// least three; otherwise blanks, if they give more.
     pub fn of_row(row: &[u8]) -> Self {
         let bytes = SEPARATORS.iter().filter_map(|(_, separator)| match separator {
             Separator::Byte(byte) => {
@@ -43,7 +43,7 @@ impl Separator {
             }
             Separator::Blanks => None,
         });
-        // Of equals the first.
+        // With equal numbers the first separator wins.
         let most = bytes.rev().max_by_key(|(columns, _)| *columns);
         let (columns, separator) = most.expect("there are such separators");
         let by_blanks = row.split(u8::is_ascii_whitespace).filter(|cell| !cell.is_empty()).count();
@@ -51,18 +51,18 @@ impl Separator {
     }
 }
 
-/// The cells of one row after the other.
+/// Cells of the current row.
 #[derive(Default)]
 pub struct Cells {
     places: Vec<Range<usize>>,
-    /// The cells of a row with quotation marks, without them.
+    /// Unquoted cells of a row with quotation marks.
     unquoted: Vec<u8>,
     is_quoted: bool,
     ends: Vec<usize>,
 }
 
 impl Cells {
-    /// Cuts `row`; whether its quotation marks are closed.
+    /// Splits `row` into cells; returns true if its quotation marks are closed.
     #[inline]
     pub fn cut(&mut self, row: &[u8], separator: Separator) -> bool {
         self.places.clear();
@@ -108,7 +108,7 @@ impl Cells {
         self.ends.resize(row.len() + 2, 0);
         let mut reader = ReaderBuilder::new().delimiter(separator).terminator(Terminator::Any(b'\n')).build();
         let (mut read, mut written, mut cells) = (0, 0, 0);
-        // The second look tells it that the row is over.
+        // A second call, with empty input, ends the record.
         loop {
             let (result, more_read, more_written, more_cells) =
                 reader.read_record(&row[read..], &mut self.unquoted[written..], &mut self.ends[cells..]);
@@ -127,12 +127,12 @@ impl Cells {
         true
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Cell `at` of `row`, which was cut last, without blanks around it; nothing where there is no such cell.
+    /// Returns cell `at` of `row`, the row that was split last, without surrounding blanks; empty if there is no such cell.
     #[inline]
     pub fn get<'a>(&'a self, row: &'a [u8], at: usize) -> &'a [u8] {
         let Some(place) = self.places.get(at) else { return b"" };
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_cut_at_bytes_blanks_and_outside_of_quotes() {
+    fn rows_are_split_at_bytes_and_blanks_outside_of_quotes() {
         let comma = Separator::Byte(b',');
         assert_eq!(cells("1, W ,,x", comma), ["1", "W", "", "x"]);
         assert_eq!(cells("", comma), [""]);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn separators_are_told_from_a_row() {
+    fn separator_is_detected_from_a_row() {
         let rows = [
             ("1,2,3", "comma"),
             ("0.0 ; 37766853 ; 64 ; W ; 0.0", "semicolon"),
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quoted_cells_are_what_was_quoted(wanted in proptest::collection::vec("[a-z,\"; ]{0,6}", 1..6)) {
+        fn quoted_cells_are_unquoted(wanted in proptest::collection::vec("[a-z,\"; ]{0,6}", 1..6)) {
             let quoted = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));
             let row = wanted.iter().map(quoted).collect::<Vec<_>>().join(",");
             let trimmed: Vec<_> = wanted.iter().map(|cell| cell.trim().to_owned()).collect();
@@ -192,7 +192,7 @@ mod tests {
         }
 
         #[test]
-        fn any_row_is_cut(row in proptest::collection::vec(any::<u8>(), 0..40), at in 0usize..5) {
+        fn any_row_is_split(row in proptest::collection::vec(any::<u8>(), 0..40), at in 0usize..5) {
             let mut cells = Cells::default();
             if cells.cut(&row, SEPARATORS[at].1) {
                 (0..cells.len() + 1).for_each(|at| assert!(cells.get(&row, at).len() <= row.len()));

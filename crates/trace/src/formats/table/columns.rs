@@ -1,11 +1,11 @@
-//! Which column of a table is what, as a person says it: `time=ts:us,op=type,offset=lba:512,size=len:512`.
+//! Mapping of table columns to request fields, as the user writes it: `time=ts:us,op=type,offset=lba:512,size=len:512`.
 
 use super::values::{BYTE_UNIT_NAMES, TIME_UNIT_NAMES, TimeUnit, byte_unit};
 use super::words::{WORDS_HELP, Words, operation};
 use crate::fields::whole;
 use crate::request::Op;
 
-/// A column as it is asked for.
+/// A column as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
     /// By its name in the header.
@@ -16,57 +16,57 @@ pub enum Column {
     FromEnd(usize),
 }
 
-/// What a row's operation comes from.
+/// Source of a row's operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OpColumn {
     /// Words in a column.
     Words(Column, Box<Words>),
-    /// All rows are the same.
+    /// All rows have the same operation.
     Always(Op),
 }
 
-/// What a request's length comes from.
+/// Source of a request's length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizeColumn {
-    /// A column, in units of so many bytes.
+    /// A column, in units of the given number of bytes.
     Column(Column, u64),
-    /// All requests have so many bytes.
+    /// All requests have this many bytes.
     Always(u64),
 }
 
-/// The use of a table's columns.
+/// Mapping of a table's columns to request fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
-    /// When the request came; at time 0, if there is no such column.
+    /// Time of the request; time 0, if there is no such column.
     pub time: Option<(Column, TimeUnit)>,
-    /// What it does.
+    /// Operation of the request.
     pub op: OpColumn,
-    /// Where it begins, in units of so many bytes.
+    /// Start of the request, in units of the given number of bytes.
     pub offset: (Column, u64),
-    /// Its length.
+    /// Length of the request.
     pub size: SizeColumn,
-    /// Its volume; volume 0, if there is no such column.
+    /// Volume of the request; volume 0, if there is no such column.
     pub volume: Option<Column>,
-    /// Its stream hint.
+    /// Stream hint of the request.
     pub hint: Option<Column>,
-    /// Digests of its content, and the bytes under each.
+    /// Digests of the request's content, and the bytes covered by each.
     pub digest: Option<(Column, u32)>,
-    /// Only rows with one of these values in the column are read.
+    /// Filter: only rows with one of these values in the column are read.
     pub kept: Option<(Column, Vec<String>)>,
-    /// Each row is so many bytes of its request, the next ones if it repeats the request.
+    /// Bytes of each row, if a request is a series of rows: rows that repeat a request cover its next bytes.
     pub piece: Option<u64>,
 }
 
-/// The fields of a request that a column may be.
+/// Request fields that a column may hold.
 const FIELDS: [&str; 9] = ["time", "op", "offset", "size", "volume", "hint", "digest", "where", "piece"];
 
-/// The form of it, as the end of a sentence.
+/// Form of the option, as the end of a sentence.
 pub const FORM: &str = "FIELD=COLUMN:UNIT or FIELD==VALUE, separated by commas, with columns by name or by number from 1 (from -1 at \
                         the end), such as time=ts:us,op=type,offset=lba:512,size=len:bytes; `wearwell trace columns FILE` \
                         suggests them";
 
 impl Columns {
-    /// Reads what a person wrote.
+    /// Parses the text of the option.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut given: [Option<&str>; FIELDS.len()] = [None; FIELDS.len()];
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
@@ -100,12 +100,12 @@ impl Columns {
         })
     }
 
-    /// Whether a header is needed.
+    /// True if the table needs a header.
     pub fn has_names(&self) -> bool {
         self.all().any(|column| matches!(column, Column::Name(_)))
     }
 
-    /// All columns, in the order of the fields.
+    /// Returns all columns, in the order of the fields.
     pub fn all(&self) -> impl Iterator<Item = &Column> {
         let op = match &self.op {
             OpColumn::Words(column, _) => Some(column),
@@ -148,7 +148,7 @@ fn column(field: &str, text: &str) -> Result<Column, String> {
     column.ok_or_else(|| format!("`{field}`: there is no column {text}"))
 }
 
-/// A column without a unit.
+/// Parses a column without a unit.
 fn bare_column(field: &str, text: &str) -> Result<Column, String> {
     match text.strip_prefix('=') {
         Some(_) => Err(format!("`{field}` takes a column and no value")),
@@ -156,7 +156,7 @@ fn bare_column(field: &str, text: &str) -> Result<Column, String> {
     }
 }
 
-/// The column and what stands behind its colon.
+/// Returns the column and the text after its colon.
 fn with_unit<'a>(field: &str, text: &'a str, units: &str) -> Result<(Column, &'a str), String> {
     if text.starts_with('=') {
         return Err(format!("`{field}` takes a column and no value"));
@@ -207,7 +207,7 @@ fn size_column(text: &str) -> Result<SizeColumn, String> {
     }
 }
 
-/// A number of bytes behind `==`, with or without a unit behind a colon.
+/// Parses a number of bytes after `==`, with an optional unit after a colon.
 fn constant_bytes(field: &str, text: &str) -> Result<u64, String> {
     let wrong =
         || format!("`{field}={}`: write a number of bytes above 0, as in {field}==4096", text.escape_debug());
@@ -236,7 +236,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn columns_by_name_and_number_with_units() {
+    fn columns_are_parsed_by_name_and_number_with_units() {
         let found =
             Columns::parse("time = ts:us, op=3:0=read/1=write ,offset=-2:sectors,size=len:KiB,volume=dev")
                 .unwrap();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_rows_and_pieces() {
+    fn constants_row_filters_and_pieces_are_parsed() {
         let found =
             Columns::parse("op==write,offset=1:1,size==4:KiB,where=2:D/Q,digest=7:4096,piece==4096").unwrap();
         assert_eq!((found.time.clone(), &found.op), (None, &OpColumn::Always(Op::Write)));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_what_is_allowed() {
+    fn errors_say_what_is_wrong_and_what_is_allowed() {
         let cases = [
             ("", "`op` is missing"),
             ("op", "`op` is not FIELD=COLUMN"),
@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "((time|op|offset|size|where|digest|piece|x)=[a-z0-9=:/. -]{0,8},?){0,6}") {
+        fn any_text_is_parsed_or_refused(text in "((time|op|offset|size|where|digest|piece|x)=[a-z0-9=:/. -]{0,8},?){0,6}") {
             if let Err(problem) = Columns::parse(&text) {
                 prop_assert!(problem.len() < 1000);
             }

@@ -1,4 +1,5 @@
-//! What the columns of an unknown table may be, from its header and its first rows: offered, never taken.
+//! Guess of the columns of an unknown table, from its header and its first rows: a suggestion that is never applied by
+//! itself.
 
 use std::collections::BTreeSet;
 
@@ -11,52 +12,52 @@ use super::values::{TimeUnit, bytes};
 use super::words::WordSet;
 use crate::fields::whole;
 
-/// Rows that are looked at.
+/// Number of rows that are examined.
 const LOOKED_AT: usize = 300;
 
-/// Rows that are shown.
+/// Number of rows that are shown.
 const SHOWN: usize = 5;
 
-/// What a table may be.
+/// Guess of the structure of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableGuess {
-    /// What stands between the columns.
+    /// Separator between the columns.
     pub separator: &'static str,
-    /// Whether the first row names them.
+    /// True if the first row names the columns.
     pub has_header: bool,
-    /// The columns, in their order.
+    /// The columns, in order.
     pub columns: Vec<ColumnGuess>,
     /// The first rows, without the header.
     pub rows: Vec<Vec<String>>,
-    /// The option `columns` that follows.
+    /// The resulting value of the option `columns`.
     pub option: String,
-    /// What should be looked at before the option is used; nothing if the header leaves no doubt.
+    /// Points to check before the option is used; empty if the header leaves no doubt.
     pub doubts: Vec<String>,
 }
 
 impl TableGuess {
-    /// Whether the header leaves no doubt.
+    /// True if the header leaves no doubt.
     pub fn is_certain(&self) -> bool {
         self.doubts.is_empty()
     }
 }
 
-/// What a column may be.
+/// Guess of a column's meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ColumnGuess {
-    /// Its name in the header.
+    /// Name of the column in the header.
     pub name: Option<String>,
-    /// The field that it may hold.
+    /// The field that the column may hold.
     pub field: Option<&'static str>,
-    /// In which unit, or in which words.
+    /// Its unit, or its set of words.
     pub unit: Option<String>,
 }
 
-/// Looks at the beginning of a file; `None` if it is no table.
+/// Examines the beginning of a file; `None` if it is not a table.
 pub fn guess_table(beginning: &[u8]) -> Option<TableGuess> {
     let mut lines: Vec<&[u8]> = beginning.split(|&byte| byte == b'\n').take(LOOKED_AT + 1).collect();
     if lines.len() > 1 {
-        lines.pop(); // it may be cut off
+        lines.pop(); // the last line may be incomplete
     }
     let is_row = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.trim_ascii_start().starts_with(b"#");
     let comments = lines.iter().take_while(|line| !is_row(line)).filter(|line| !line.trim_ascii().is_empty());
@@ -91,7 +92,7 @@ pub fn guess_table(beginning: &[u8]) -> Option<TableGuess> {
     Some(guess.finish(&columns, separator.name(), rows.iter().take(SHOWN).cloned().collect()))
 }
 
-/// The names in a comment in front of the first row, if it names as many columns.
+/// Returns the names in a comment before the first row, if it has as many names as there are columns.
 fn noted_names(comment: &[u8], separator: Separator, width: usize) -> Option<Vec<String>> {
     let comment = comment.trim_ascii();
     let text = comment.iter().position(|&byte| byte != b'#')?;
@@ -110,7 +111,7 @@ fn is_number(cell: &str) -> bool {
         || bytes(cell.as_bytes(), 1).is_some()
 }
 
-/// What is known of a column.
+/// Name and cells of a column.
 struct Values<'a> {
     name: Option<String>,
     cells: Vec<&'a str>,
@@ -129,7 +130,7 @@ impl Values<'_> {
         self.cells.iter().filter_map(|cell| bytes(cell.as_bytes(), 1))
     }
 
-    /// Whether all are whole sectors, if they are bytes.
+    /// True if all values, taken as bytes, are whole sectors.
     fn are_whole_sectors(&self) -> bool {
         self.numbers().all(|number| number.is_multiple_of(512)) && self.numbers().any(|number| number > 0)
     }
@@ -141,9 +142,9 @@ impl Values<'_> {
         times.len() == self.cells.len() && falls * 20 <= times.len()
     }
 
-    /// The unit that a date of our days would have to be in, so that there is no doubt of it.
+    /// Returns the unit in which the values are dates of our time, if there is one; such a unit is certain.
     fn date_unit(&self) -> Option<&'static str> {
-        // From 2001 to 2286 since 1970; Windows file times of the same years.
+        // From 2001 to 2286, in units since 1970; Windows file times of similar years.
         const DATES: [(&str, u64, u64); 5] = [
             ("s", 1_000_000_000, 9_999_999_999),
             ("ms", 1_000_000_000_000, 9_999_999_999_999),
@@ -158,7 +159,7 @@ impl Values<'_> {
         DATES.into_iter().find(|&(_, from, to)| is_in(from, to)).map(|(unit, ..)| unit)
     }
 
-    /// The words that the column holds, as `columns` says them.
+    /// Returns the set of words in the column, in the notation of `columns`.
     fn words(&self) -> Option<&'static str> {
         let sets = [(WordSet::Words, ""), (WordSet::Scsi, ":scsi")];
         let holds = |set: WordSet| self.all(|cell| set.op(cell.as_bytes()).is_some());
@@ -170,13 +171,13 @@ impl Values<'_> {
     }
 }
 
-/// A guess on its way.
+/// A guess that is being made.
 #[derive(Default)]
 struct Guess {
-    /// Field, column, unit or words with their colon.
+    /// Field, column, and the unit or words with their colon.
     fields: Vec<(&'static str, usize, String)>,
     doubts: Vec<String>,
-    /// Whether columns can be called by the names of the first row.
+    /// True if columns can be referred to by the names of the first row.
     has_header: bool,
 }
 
@@ -194,7 +195,7 @@ impl Guess {
         let named = |values: &Values| {
             let name = values.name.as_deref().unwrap_or_default();
             let (words, unit) = words_of(name);
-            // `sector` says both where and in what; `sectors` and `bytes` how much.
+            // `sector` names an offset as well as its unit; `sectors` and `bytes` name a length.
             let alone = match (words.as_str(), unit) {
                 ("", Some("sectors")) if !name.to_lowercase().ends_with('s') => Some("offset"),
                 ("", Some("sectors" | "bytes" | "pages" | "KiB")) => Some("size"),
@@ -227,7 +228,7 @@ impl Guess {
         guess
     }
 
-    /// The unit of a column that its name says to be `field`, with its colon.
+    /// Returns the unit of a column whose name means `field`, with its colon.
     fn unit(&mut self, field: &str, values: &Values, named: Option<&str>) -> String {
         let name = values.name.clone().unwrap_or_default();
         let is_time_unit = named.is_some_and(|unit| TimeUnit::named(unit).is_some());
@@ -348,7 +349,7 @@ impl Guess {
         }
     }
 
-    /// Columns of a few letters, by which rows may be told that are no requests of their own.
+    /// Adds doubts about columns of a few letters, which may mark rows that are not requests.
     fn doubt_events(&mut self, columns: &[Values]) {
         let events = (0..columns.len()).filter(|&at| self.is_free(at)).filter_map(|at| {
             let words: BTreeSet<_> = columns[at].cells.iter().copied().collect();

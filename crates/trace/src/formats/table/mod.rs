@@ -1,4 +1,4 @@
-//! Any table: columns, units and words are named by whoever has the trace.
+//! Tables of any structure: the user names columns, units and words.
 
 mod cells;
 mod columns;
@@ -17,7 +17,7 @@ pub use guess::{ColumnGuess, TableGuess, guess_table};
 use row::{HeaderRule, Table};
 use write::TableWriter;
 
-/// `table`.
+/// The `table` format.
 pub static FORMAT: Format = Format {
     name: "table",
     help: "any table (CSV, blanks, tabs, ...) whose columns and units are named with `columns`",
@@ -83,7 +83,7 @@ pub static FORMAT: Format = Format {
             default: Some("#"),
         },
     ],
-    detect: None, // it may be anything
+    detect: None, // the content may be any table
     read: |settings| Lines::boxed(table(settings)),
     write: Some(|settings| {
         Box::new(TableWriter::new(columns_of(settings), cells::Separator::named(settings.get("separator"))))

@@ -1,6 +1,6 @@
-//! What columns are called.
+//! Usual names of columns.
 
-/// The words of a name in small letters, without marks of its unit, and the unit.
+/// Returns the words of a name in lower case without its unit, and the unit.
 pub fn words_of(name: &str) -> (String, Option<&'static str>) {
     const UNITS: [(&str, &[&str]); 9] = [
         ("ns", &["ns", "nsec", "nanoseconds", "nanosecond"]),
@@ -35,7 +35,7 @@ pub fn words_of(name: &str) -> (String, Option<&'static str>) {
     (words.join(" "), unit)
 }
 
-/// The names that columns have, without their units, by the field that they hold.
+/// Usual names of columns, without units, by field.
 pub const FIELDS: [(&str, &[&str]); 5] = [
     (
         "time",

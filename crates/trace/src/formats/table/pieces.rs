@@ -1,27 +1,27 @@
-//! Requests of which a table has one row for each piece.
+//! Requests that a table lists as one row for each piece.
 
 use std::collections::VecDeque;
 
 use crate::request::Request;
 
-/// Requests whose rows may be mixed with each other's; more than any queue holds that such traces come from.
+/// Maximum number of requests whose rows may be interleaved; more than any queue in the sources of such traces holds.
 const OPEN_REQUESTS: usize = 256;
 
-/// Turns the rows of a request, which are all alike, into its pieces.
+/// Turns the identical rows of a request into its pieces.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     bytes: u64,
-    /// Requests with the bytes that their rows have had so far.
+    /// Requests with the bytes that their rows have covered so far.
     open: VecDeque<(Request, u64)>,
 }
 
 impl Pieces {
-    /// Rows of `bytes` bytes each.
+    /// Expects rows of `bytes` bytes each.
     pub fn new(bytes: u64) -> Self {
         Pieces { bytes, open: VecDeque::new() }
     }
 
-    /// The piece of `request` that this row is.
+    /// Returns the piece of `request` that this row stands for.
     pub fn next(&mut self, request: Request) -> Request {
         let at = self.open.iter().position(|(open, _)| *open == request);
         let had = at.map_or(0, |at| self.open[at].1);
@@ -66,7 +66,7 @@ mod tests {
         let rows = [(1, 10_000), (2, 4096), (1, 10_000), (1, 10_000), (1, 10_000), (2, 4096)];
         let found = rows.map(|(time, length)| pieces.next(request(time, length)));
         let found = found.map(|piece| (piece.time_ns, piece.offset_bytes, piece.length_bytes));
-        // The fourth row of the first request begins it anew.
+        // The fourth row of the first request starts it again.
         let wanted = [
             (1, 8192, 4096),
             (2, 8192, 4096),

@@ -1,4 +1,4 @@
-//! From a row of a table to a request.
+//! Conversion of a table row to a request.
 
 use super::super::fiu::parse_digest;
 use super::super::prelude::*;
@@ -12,14 +12,14 @@ use crate::volumes::VolumeNames;
 /// Hexadecimal digits of an MD5.
 const DIGEST_DIGITS: usize = 32;
 
-/// Whether the first row names the columns.
+/// Rule that decides if the first row names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderRule {
-    /// If columns are asked for by name, or if the row has no number where one belongs.
+    /// Yes if columns are given by name, or if the row lacks a number in a column of numbers.
     Auto,
-    /// It does.
+    /// The first row is a header.
     Yes,
-    /// It does not.
+    /// The first row is not a header.
     No,
 }
 
@@ -30,7 +30,7 @@ pub struct Table {
     header: HeaderRule,
     skip_lines: u64,
     comment: Vec<u8>,
-    /// Known from the first row on.
+    /// Known after the first row.
     layout: Option<Layout>,
     cells: Cells,
     pieces: Option<Pieces>,
@@ -38,10 +38,10 @@ pub struct Table {
     has_volumes: bool,
 }
 
-/// Where a field is.
+/// Position of a field.
 struct Place {
     at: At,
-    /// What messages call it.
+    /// Name in error messages.
     name: String,
 }
 
@@ -51,7 +51,7 @@ enum At {
     End(usize),
 }
 
-/// Where all fields are.
+/// Positions of all fields.
 struct Layout {
     separator: Separator,
     header: Option<Vec<u8>>,
@@ -66,7 +66,7 @@ struct Layout {
 }
 
 impl Table {
-    /// A table with these columns; `None` lets the first row show the separator.
+    /// Returns a table with these columns; with `None` the separator is detected from the first row.
     pub fn new(
         columns: Columns,
         separator: Option<Separator>,
@@ -81,10 +81,10 @@ impl Table {
         Table { columns, separator, header, skip_lines, comment, layout, cells, pieces, volumes, has_volumes }
     }
 
-    /// Finds the columns in the first row; whether that was a header.
+    /// Finds the columns in the first row; returns true if the row was a header.
     fn begin(&mut self, row: &[u8]) -> Result<bool, Bad> {
         let separator = self.separator.unwrap_or_else(|| Separator::of_row(row));
-        // A header may be marked as a comment that is none.
+        // A header may look like a comment without being one.
         let names = row.trim_ascii_start().strip_prefix(b"#").unwrap_or(row);
         let mut header = Header { cells: Cells::default(), row: names, separator };
         if !header.cells.cut(names, separator) {
@@ -107,7 +107,7 @@ impl Table {
         Ok(is_header)
     }
 
-    /// Whether no column of `row` that must be a number begins as one.
+    /// True if no column of `row` that must be a number begins like a number.
     fn lacks_numbers(&mut self, row: &[u8], separator: Separator) -> bool {
         let size = match &self.columns.size {
             SizeColumn::Column(column, _) => Some(column),
@@ -188,7 +188,7 @@ impl LineFormat for Table {
             return Ok(None);
         }
         self.row(line, digests).or_else(|bad| {
-            // Tables that were put one behind the other repeat their header.
+            // Concatenated tables repeat their header.
             let layout = self.layout.as_ref();
             let is_header = layout.is_some_and(|layout| layout.header.as_deref() == Some(line));
             if is_header { Ok(None) } else { Err(bad) }
@@ -208,7 +208,7 @@ impl LineFormat for Table {
 
     fn volume_names(&self) -> Vec<(u32, String)> {
         let names = if self.has_volumes { self.volumes.names() } else { Vec::new() };
-        // A number is no name.
+        // A number does not count as a name.
         names.into_iter().filter(|(number, name)| number.to_string() != *name).collect()
     }
 }
@@ -217,7 +217,7 @@ fn open_quotes(row: &[u8]) -> Bad {
     Bad::new("(line)", row, "quotation marks that are closed in the same line")
 }
 
-/// The first row, while columns are looked for.
+/// The first row, in which columns are searched.
 struct Header<'a> {
     cells: Cells,
     row: &'a [u8],
@@ -225,7 +225,7 @@ struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Where `column` is, which holds `field`.
+    /// Returns the position of `column`, which holds `field`.
     fn place(&mut self, column: &Column, field: &str) -> Result<Place, Bad> {
         let at = match column {
             Column::Number(at) => At::Start(*at),
@@ -319,7 +319,7 @@ impl<'a> Row<'a> {
         self.cells.get(self.row, at)
     }
 
-    /// A cell that must hold something.
+    /// Returns a cell that must not be empty.
     fn text(&self, place: &Place) -> Result<&'a [u8], Bad> {
         match self.get(place) {
             b"" => Err(Bad::new(place.name.clone(), b"", "a value")),
@@ -360,7 +360,7 @@ impl<'a> Row<'a> {
         hint.ok_or_else(|| Bad::new(place.name.clone(), text, "a whole number from 0 to 65535"))
     }
 
-    /// Digests of 32 digits each, run together or joined by +; an empty cell has none.
+    /// Parses digests of 32 digits each, run together or joined by +; an empty cell has none.
     fn digests(&self, place: &Place, digests: &mut Vec<Digest>) -> Result<(), Bad> {
         let text = self.get(place);
         for run in text.split(|&byte| byte == b'+').filter(|_| !text.is_empty()) {

@@ -1,20 +1,20 @@
-//! Numbers of a table in the units that people and programs write them in, exactly.
+//! Exact conversion of a table's numbers from their units.
 
 use crate::fields::{decimal, hexadecimal, whole};
 
-/// Units of time: name, digits of a nanosecond behind the point, ns.
+/// Units of time: name, and the exponent of its power of ten in ns.
 ///
-/// All are powers of ten, so that a decimal number is cut and never rounded.
+/// All are powers of ten, so that a decimal number is truncated and never rounded.
 const TIME_UNITS: [(&str, i32); 5] = [("s", 9), ("ms", 6), ("us", 3), ("ns", 0), ("filetime", 2)];
 
-/// The units of time as a sentence lists them.
+/// Units of time, listed for a sentence.
 pub const TIME_UNIT_NAMES: &str = "s, ms, us, ns or filetime (100 ns)";
 
-/// Units of offsets and lengths that have a name.
+/// Named units of offsets and lengths.
 const BYTE_UNITS: [(&str, u64); 6] =
     [("bytes", 1), ("sectors", 512), ("pages", 4096), ("KiB", 1 << 10), ("MiB", 1 << 20), ("kB", 1000)];
 
-/// The units of offsets and lengths as a sentence lists them.
+/// Units of offsets and lengths, listed for a sentence.
 pub const BYTE_UNIT_NAMES: &str = "bytes, sectors (512), pages (4096), kB, KiB, MiB or a number of bytes";
 
 /// A unit of time.
@@ -25,12 +25,12 @@ pub struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// The unit called `name`.
+    /// Returns the unit called `name`.
     pub fn named(name: &str) -> Option<Self> {
         TIME_UNITS.iter().find(|(own, _)| *own == name).map(|&(_, digits)| TimeUnit { digits })
     }
 
-    /// The number `text` of these in ns, rounded down; `None` if it is no such number or does not fit.
+    /// Converts the number `text` to ns, rounded down; `None` if it is not a valid number or does not fit.
     #[inline]
     pub fn ns(self, text: &[u8]) -> Option<u64> {
         decimal(text, self.digits as u32).or_else(|| {
@@ -39,7 +39,7 @@ impl TimeUnit {
         })
     }
 
-    /// `ns` in these, with as many digits as it takes.
+    /// Formats `ns` in this unit, with as many digits as necessary.
     pub fn text(self, ns: u64) -> String {
         let unit = 10u64.pow(self.digits as u32);
         match ns % unit {
@@ -49,13 +49,13 @@ impl TimeUnit {
     }
 }
 
-/// Bytes of the unit called `name`, which may be a number.
+/// Returns the bytes of the unit called `name`, which may be a number.
 pub fn byte_unit(name: &str) -> Option<u64> {
     let named = BYTE_UNITS.iter().find(|(own, _)| *own == name).map(|(_, bytes)| *bytes);
     named.or_else(|| whole(name.as_bytes()).filter(|&bytes| bytes > 0))
 }
 
-/// The number `text` of things of `unit` bytes, in bytes; `None` if that is not whole or does not fit.
+/// Converts the number `text` of units of `unit` bytes to bytes; `None` if the result is not whole or does not fit.
 #[inline]
 pub fn bytes(text: &[u8], unit: u64) -> Option<u64> {
     whole(text).and_then(|number| number.checked_mul(unit)).or_else(|| odd_bytes(text, unit))
@@ -76,7 +76,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// A number such as `4096.0` or `1.28166E+17`, of at most 30 digits.
+    /// Parses a number such as `4096.0` or `1.28166E+17`, of at most 30 digits.
     fn parse(text: &[u8]) -> Option<Self> {
         let end = text.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(text.len());
         let (number, power) = text.split_at(end);
@@ -126,7 +126,7 @@ impl Decimal {
     }
 }
 
-/// A power of ten of at most four digits.
+/// Parses a power of ten of at most four digits.
 fn small(text: &[u8]) -> Option<i32> {
     (text.len() <= 4).then(|| whole(text)).flatten().map(|number| number as i32)
 }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn times_in_every_unit() {
+    fn times_are_converted_from_every_unit() {
         assert_eq!(ns("s", "1484803046.187999857"), Some(1_484_803_046_187_999_857));
         assert_eq!(ns("s", "7.3902e-05"), Some(73_902));
         assert_eq!(ns("ms", "2.5"), Some(2_500_000));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_in_every_unit() {
+    fn bytes_are_converted_from_every_unit() {
         let unit = |name: &str| byte_unit(name).unwrap();
         assert_eq!(bytes(b"8", unit("sectors")), Some(4096));
         assert_eq!(bytes(b"0.5", unit("KiB")), Some(512));

@@ -1,21 +1,21 @@
-//! The words that say what a request does.
+//! Words for the operation of a request.
 
 use crate::fields::hexadecimal;
 use crate::request::Op;
 
-/// What a word says of its row.
+/// Meaning of a word for its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// The row is a request of this kind.
     Is(Op),
-    /// The row is none.
+    /// The row is not a request.
     Skip,
 }
 
-/// A set of words that has a name.
+/// A named set of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordSet {
-    /// English words, letters and the letters of blktrace, of either case.
+    /// English words, letters and the letters of blktrace, upper or lower case.
     Words,
     /// SCSI operation codes, hexadecimal.
     Scsi,
@@ -26,7 +26,7 @@ pub enum WordSet {
 const SETS: [(&str, WordSet); 3] =
     [("words", WordSet::Words), ("scsi", WordSet::Scsi), ("nvme", WordSet::Nvme)];
 
-/// What may stand behind the colon of `op=COLUMN:`.
+/// Allowed text after the colon of `op=COLUMN:`.
 pub const WORDS_HELP: &str = "words (R, read, W, write, D, discard, trim, unmap, F, flush, and RWBS letters), scsi or nvme \
                               codes, or WORD=read, WORD=write, WORD=trim, WORD=flush, WORD=skip, joined by /";
 
@@ -35,13 +35,13 @@ const WRITES: &[&str] = &["w", "wr", "write", "writes"];
 const TRIMS: &[&str] = &["d", "t", "u", "discard", "trim", "unmap", "deallocate"];
 const FLUSHES: &[&str] = &["f", "flush", "sync", "fsync"];
 
-/// Which words a column of operations holds.
+/// Words in a column of operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// Words of the trace's own, which come before those of the set.
+    /// Words defined by the user, which take precedence over those of the set.
     own: Vec<(String, Meaning)>,
     set: Option<WordSet>,
-    /// What any single byte means.
+    /// Meaning of each single byte.
     letters: [Option<Meaning>; 256],
 }
 
@@ -58,7 +58,7 @@ impl Words {
         words
     }
 
-    /// Words as `scsi` or `0=read/1=write` says them.
+    /// Parses words written as `scsi` or `0=read/1=write`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (mut own, mut set) = (Vec::new(), None);
         for part in text.split('/').map(str::trim) {
@@ -76,7 +76,7 @@ impl Words {
         Ok(Self::new(own, set))
     }
 
-    /// What `word` says.
+    /// Returns the meaning of `word`.
     #[inline]
     pub fn meaning(&self, word: &[u8]) -> Option<Meaning> {
         match word {
@@ -90,13 +90,13 @@ impl Words {
         own.map(|(_, meaning)| *meaning).or_else(|| self.set?.op(word).map(Meaning::Is))
     }
 
-    /// A word that says `op`.
+    /// Returns a word for `op`.
     pub fn word(&self, op: Op) -> Option<&str> {
         let own = self.own.iter().find(|(_, meaning)| *meaning == Meaning::Is(op));
         own.map(|(word, _)| word.as_str()).or_else(|| self.set.map(|set| set.word(op)))
     }
 
-    /// What a column of such words has to hold.
+    /// Returns a description of the allowed words.
     pub fn expected(&self) -> String {
         let own: Vec<_> = self.own.iter().map(|(word, _)| word.as_str()).collect();
         let of_set = self.set.map(|set| match set {
@@ -114,7 +114,7 @@ impl Words {
     }
 }
 
-/// The operation that `name` is.
+/// Returns the operation called `name`.
 pub fn operation(name: &str) -> Option<Op> {
     match name {
         "read" => Some(Op::Read),
@@ -133,7 +133,7 @@ fn meaning(name: &str) -> Option<Meaning> {
 }
 
 impl WordSet {
-    /// What `word` means.
+    /// Returns the operation that `word` means.
     pub fn op(self, word: &[u8]) -> Option<Op> {
         match self {
             WordSet::Words => word_op(word).or_else(|| rwbs(word)),
@@ -170,7 +170,7 @@ fn word_op(word: &[u8]) -> Option<Op> {
     sets.into_iter().find(|(words, _)| is_in(words)).map(|(_, op)| op)
 }
 
-/// The RWBS column of blktrace: F before the letter flushes first, behind it are FUA, ahead, sync and metadata.
+/// Parses the RWBS column of blktrace: F before the letter means preflush; FUA, ahead, sync and metadata follow it.
 fn rwbs(word: &[u8]) -> Option<Op> {
     let (op, modifiers) = match word {
         [b'F', b'F' | b'N', modifiers @ ..] => (Op::Flush, modifiers),
@@ -182,7 +182,7 @@ fn rwbs(word: &[u8]) -> Option<Op> {
     modifiers.iter().all(|letter| b"FASM".contains(letter)).then_some(op)
 }
 
-/// A hexadecimal code with or without `0x`.
+/// Parses a hexadecimal code with or without `0x`.
 fn code(word: &[u8]) -> Option<u64> {
     let digits = word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"0X")).unwrap_or(word);
     hexadecimal(digits)
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_is_read() {
+    fn written_words_are_read_back() {
         for words in ["words", "scsi", "nvme", "0=read/1=write/2=trim/3=flush"] {
             let words = Words::parse(words).unwrap();
             for op in [Op::Read, Op::Write, Op::Trim, Op::Flush] {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_words_are_named() {
+    fn unknown_words_are_refused_by_name() {
         for (text, named) in [("rw", "`rw`"), ("0=reed", "`reed`"), ("=read", "`=read`"), ("", "``")] {
             assert!(Words::parse(text).unwrap_err().contains(named), "{text}");
         }

@@ -1,18 +1,18 @@
-//! Requests as a table.
+//! Writing requests as a table.
 
 use super::super::fiu::put_digest;
 use super::super::prelude::*;
 use super::cells::Separator;
 use super::columns::{Column, Columns, OpColumn, SizeColumn};
 
-/// The most columns that are written.
+/// Maximum number of columns written.
 const MOST_COLUMNS: usize = 1000;
 
-/// Writes a table with the columns that were named; columns between them hold a dash.
+/// Writes a table with the given columns; columns between them hold a dash.
 pub struct TableWriter {
     columns: Columns,
     separator: char,
-    /// What each column holds, and what it is called; the reason if that cannot be.
+    /// Field and name of each column; or the reason why the table is impossible.
     order: Result<Vec<Option<(Field, String)>>, Reason>,
 }
 
@@ -29,7 +29,7 @@ enum Field {
 }
 
 impl TableWriter {
-    /// A table with these columns, separated by commas unless told otherwise.
+    /// Returns a writer of a table with these columns, separated by commas by default.
     pub fn new(columns: Columns, separator: Option<Separator>) -> Self {
         let separator = match separator {
             Some(Separator::Byte(byte)) => char::from(byte),
@@ -70,7 +70,7 @@ impl TableWriter {
         })
     }
 
-    /// Refuses what would be read back as something else.
+    /// Refuses requests that would be read back differently.
     fn check(&self, request: &Request, content: Content<'_>) -> Result<(), Reason> {
         let columns = &self.columns;
         match columns.op {
@@ -109,7 +109,7 @@ fn in_units(bytes: u64, unit: u64) -> Result<String, Reason> {
     }
 }
 
-/// The columns in their order: those with numbers at their place, the others in what is left.
+/// Orders the columns: those with numbers at their position, the others in the gaps.
 fn order(columns: &Columns) -> Result<Vec<Option<(Field, String)>>, Reason> {
     let fields = [
         (Field::Time, "time", columns.time.as_ref().map(|(column, _)| column)),

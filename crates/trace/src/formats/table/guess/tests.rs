@@ -7,7 +7,7 @@ fn option(text: &str) -> (String, bool) {
 }
 
 #[test]
-fn headers_that_say_all_leave_no_doubt() {
+fn complete_headers_leave_no_doubt() {
     let cases = [
         (
             "timestamp_ns,op,lba_sector,len_sectors,write_hint,file_offset_sectors\n0,W,1652296,256,0,0\n5,D,8,8,0,256\n",
@@ -36,7 +36,7 @@ fn headers_that_say_all_leave_no_doubt() {
 }
 
 #[test]
-fn what_is_not_said_is_doubted() {
+fn missing_information_is_doubted() {
     let doubts = |text: &str| guess_table(text.as_bytes()).unwrap().doubts.join("; ");
     let found = doubts("time,op,lba,len\n1,0,8,8\n2,1,16,8\n");
     for part in ["the unit of `time`", "0 or 1 in `op`", "`lba` is taken to count sectors", "`len` is taken"]
@@ -54,11 +54,11 @@ fn what_is_not_said_is_doubted() {
 fn a_comment_in_front_may_name_the_columns() {
     let text = "# made by hand\n#time_us op offset_bytes size\n0 write 0 4096\n10 write 4096 4096\n";
     let guess = guess_table(text.as_bytes()).unwrap();
-    // A reader passes over comments, so that columns are called by their numbers.
+    // A reader ignores comments, so that columns are referred to by number.
     assert_eq!(guess.option, "time=1:us,op=2,offset=3:bytes,size=4:bytes");
     assert_eq!(guess.doubts, ["the names are those of a comment in front of the first row"]);
     assert_eq!((guess.has_header, guess.columns[0].name.as_deref()), (false, Some("time_us")));
-    // Names of no columns, and a header of its own.
+    // A comment that names no columns, and a comment followed by a header.
     let found = |text: &str| guess_table(text.as_bytes()).unwrap();
     assert_eq!(found(&text.replace(" size\n", "\n")).columns[0].name, None);
     let named = found("# a b c d\ntime_us op offset_bytes size\n0 write 0 4096\n");
@@ -94,7 +94,7 @@ fn tables_without_a_header_are_guessed_from_their_values() {
 }
 
 #[test]
-fn what_is_no_table_is_none() {
+fn text_without_columns_is_no_table() {
     let long = "x".repeat(100);
     for text in ["", "\n\n", "one\ntwo\n", "a b c\nd e f\n", "# only\n# comments\n", "\0\0,\0\n", &long] {
         assert_eq!(guess_table(text.as_bytes()), None, "{text}");
@@ -103,7 +103,7 @@ fn what_is_no_table_is_none() {
 
 proptest! {
     #[test]
-    fn anything_is_looked_at(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn any_text_is_examined_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = guess_table(&bytes);
     }
 
