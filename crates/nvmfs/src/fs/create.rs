@@ -4,7 +4,7 @@ use super::{Nvmfs, PERMISSIONS};
 use crate::api::{
     Attributes, BLOCK_BYTES, Caller, Error, Ino, Kind, MAX_LINK_TARGET_BYTES, MAX_LINKS, Result,
 };
-use crate::layout::{INLINE_BYTES, Inode, PageId, Place, kind_bits};
+use crate::layout::{BlockLocation, INLINE_BYTES, Inode, PageId, kind_bits};
 use crate::names;
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -140,7 +140,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 return Err(error);
             }
         };
-        let pointer = page.map(|page| Place::Nvram(page).pointer(&self.store.region.areas));
+        let pointer = page.map(|page| BlockLocation::Nvram(page).pointer(&self.store.region.areas));
         let mut inode = new.inode(parent, pointer);
         if !xattrs.is_empty() {
             (inode.xattrs, inode.blocks) = (pointer.unwrap_or(0), 1);

@@ -160,8 +160,9 @@ fn read_and_write_counts_depend_on_block_location() {
     }
     let counts = fs.stats().counts;
     assert_eq!((counts.written_blocks, counts.written_holes, counts.write_hits), (2500, 2500, 0));
-    let is_on_ssd =
-        |block: &u64| matches!(fs.store.region.place_of(ino, *block).unwrap(), crate::layout::Place::Ssd(_));
+    let is_on_ssd = |block: &u64| {
+        matches!(fs.store.region.location_of(ino, *block).unwrap(), crate::layout::BlockLocation::Ssd(_))
+    };
     let first = (0..2500).find(|block| (*block..block + 20).all(|block| is_on_ssd(&block))).unwrap();
     fs.read(ino, first * 4096, &mut vec![0; 10 * 4096], &CALLER).unwrap();
     fs.write(ino, first * 4096, &[4; 4096], &CALLER).unwrap();

@@ -2,7 +2,7 @@
 
 use super::{Nvmfs, Work};
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
-use crate::layout::{Checksums, Place};
+use crate::layout::{BlockLocation, Checksums};
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
 use crate::ssd::{MemorySsd, Ssd};
@@ -35,9 +35,9 @@ fn put(fs: &mut Fs, ino: Ino, block: u64, byte: u8) {
 }
 
 /// Returns the location of a block on the SSD, if it is only there.
-fn place(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
-    match fs.store.region.place_of(ino, block).unwrap() {
-        Place::Ssd(place) => Some(place),
+fn location(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
+    match fs.store.region.location_of(ino, block).unwrap() {
+        BlockLocation::Ssd(location) => Some(location),
         _ => None,
     }
 }
@@ -45,8 +45,8 @@ fn place(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
 /// Uses other blocks, except the first hundred, until a block is only on the SSD; returns its location.
 fn drive_out(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
     for other in (100..BLOCKS).cycle().take(40_000) {
-        if let Some(place) = place(fs, ino, block) {
-            return place;
+        if let Some(location) = location(fs, ino, block) {
+            return location;
         }
         // Writes evict blocks to the SSD; reads evict clean pages from the NVRAM.
         put(fs, ino, other, other as u8);
@@ -95,7 +95,7 @@ fn repeated_request_uses_fetched_block() {
     let work = waits(&mut fs, |fs| read(fs, ino, 0));
     work.run().unwrap();
     // A new read from the SSD would return different content.
-    let here = place(&fs, ino, 0).unwrap();
+    let here = location(&fs, ino, 0).unwrap();
     fs.store.ssd().write(here, &[99; 4096], 0).unwrap();
     assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 0)).unwrap(), 0);
     fs.store.check().unwrap();
@@ -128,7 +128,7 @@ fn block_rewritten_at_same_location_is_read_again() {
     let (mut fs, ino) = filled();
     // Extents are used in rotation: eventually the block is at an earlier location again, for which an
     // older read exists.
-    let mut works = BTreeMap::from([(place(&fs, ino, 1).unwrap(), read_beside(&mut fs, ino, 1))]);
+    let mut works = BTreeMap::from([(location(&fs, ino, 1).unwrap(), read_beside(&mut fs, ino, 1))]);
     let mut byte = 1;
     let came_back = (0..1000).find_map(|_| {
         byte = byte % 200 + 1;
@@ -171,7 +171,7 @@ fn read_error_is_ignored_if_location_was_overwritten() {
     assert!(matches!(fs.end_background(work, failed()), Err(Error::Ssd(_))));
     let work = waits(&mut fs, |fs| read(fs, ino, 5));
     if let Work::Fetch(fetch) = &work {
-        fetch.tell_stale();
+        fetch.mark_stale();
     }
     fs.end_background(work, failed()).unwrap();
     assert_eq!(read(&mut fs, ino, 5).unwrap(), 5);

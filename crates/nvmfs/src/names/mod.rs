@@ -15,7 +15,7 @@ pub(crate) use directory::{Found, is_empty, list, list_pages};
 pub(crate) use inodes::Inodes;
 
 use crate::api::{BLOCK_BYTES, Entry, Error, Ino, Kind, MAX_NAME_BYTES, Result};
-use crate::layout::{DIRECT, MAX_DIRECTORY_BLOCKS, POINTERS, PageId, Place};
+use crate::layout::{BlockLocation, DIRECT, MAX_DIRECTORY_BLOCKS, POINTERS, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Changes, Region, Store};
@@ -127,7 +127,7 @@ impl Names {
         if block >= MAX_DIRECTORY_BLOCKS {
             return Err(Error::NoSpace("the directory is as long as can be"));
         }
-        if store.region.place_of(dir, block.into())? != Place::Hole {
+        if store.region.location_of(dir, block.into())? != BlockLocation::Hole {
             return Err(Error::Damaged(format!("directory {} has a block behind its end", dir.0)));
         }
         // The inode is copied for a snapshot before the directory gets pages that did not exist at the
@@ -197,7 +197,7 @@ pub(crate) fn put_entry<N: Nvram>(
         changes.put_word(at + length, record::head(rest, None));
     }
     if let Some(growth) = room.growth {
-        let pointer = Place::Nvram(growth.page).pointer(&region.areas);
+        let pointer = BlockLocation::Nvram(growth.page).pointer(&region.areas);
         let inode = changes.inode(region, room.dir)?;
         inode.size_bytes = inode.size_bytes.max(u64::from(growth.block + 1) * BLOCK_BYTES as u64);
         if (growth.block as usize) < DIRECT {
@@ -281,21 +281,21 @@ fn vacate<N: Nvram>(
     let kept = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
     let kept = kept.max(growth.map_or(0, |growth| growth.block + 1));
     if kept == 0 {
-        let page = |place| match place {
-            Place::Nvram(page) => Some(page),
+        let page = |location| match location {
+            BlockLocation::Nvram(page) => Some(page),
             _ => None,
         };
-        let pages = region.places(dir)?.into_iter().filter_map(page).collect();
+        let pages = region.locations(dir)?.into_iter().filter_map(page).collect();
         let inode = changes.inode(region, dir)?;
         (inode.size_bytes, inode.pointers) = (0, [0; POINTERS]);
         return Ok(Vacated { dir, pages, is_empty: true });
     }
-    let loose = region.loosen(dir, block.into(), growth.map(|growth| growth.pointer_at))?;
+    let unlinked = region.find_unlinked(dir, block.into(), growth.map(|growth| growth.pointer_at))?;
     let inode = changes.inode(region, dir)?;
     inode.size_bytes = u64::from(kept) * BLOCK_BYTES as u64;
-    match loose.slot {
+    match unlinked.slot {
         Some(slot) => inode.pointers[slot] = 0,
-        None => changes.put_word(loose.at, 0),
+        None => changes.put_word(unlinked.at, 0),
     }
-    Ok(Vacated { dir, pages: loose.pages, is_empty: false })
+    Ok(Vacated { dir, pages: unlinked.pages, is_empty: false })
 }

@@ -157,7 +157,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             pages::set_flushing(&mut self.region, page, number);
         }
         for &(first, pages) in &requests {
-            self.beside.overwrite(&(first..first + pages as u64));
+            self.reads.overwrite(&(first..first + pages as u64));
         }
         let (sums, ssd) = (OnceLock::new(), Arc::clone(&self.ssd));
         Batch { number, extent, requests, pages, content, owners, sums, stream, ssd }

@@ -9,7 +9,7 @@ use super::flush::{Batch, EXTENT_PAGES};
 use super::pages::{self, State};
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{EXTENT_BLOCKS, Field, Place};
+use crate::layout::{BlockLocation, EXTENT_BLOCKS, Field};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -31,7 +31,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if state == State::Dirty && self.state_by_size(size) == State::Kept {
             let (mut from, end) = (0, size.div_ceil(BLOCK_BYTES as u64));
             while let Some(block) = self.region.next_block(ino, from, end, true)? {
-                if let Place::Nvram(page) = self.region.place_of(ino, block)? {
+                if let BlockLocation::Nvram(page) = self.region.location_of(ino, block)? {
                     self.pages.change(&mut self.region, page, State::Dirty, false);
                 }
                 from = block + 1;

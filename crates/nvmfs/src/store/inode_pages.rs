@@ -8,7 +8,7 @@ use super::noted::Unit;
 use super::pages::{self, State};
 use super::region::{Changes, Region};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{INODES, INODES_PER_PAGE, Inode, PageId, Place, SIZE_OF_INODE};
+use crate::layout::{BlockLocation, INODES, INODES_PER_PAGE, Inode, PageId, SIZE_OF_INODE};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
@@ -128,7 +128,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let free = Inode { generation, ..Inode::default() }.encode();
         self.region.store(self.region.areas.page(page), &free.repeat(INODES_PER_PAGE as usize));
         self.region.fence();
-        self.region.store_word(pointer_at, Place::Nvram(page).pointer(&self.region.areas));
+        self.region.store_word(pointer_at, BlockLocation::Nvram(page).pointer(&self.region.areas));
         self.region.fence();
         self.region.inode_pages.put(number, page);
         let first = self.region.areas.first_of_page(number).0;
@@ -166,16 +166,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         for ino in inodes {
             file.generation = file.generation.max(self.region.raw_inode(ino)?.generation);
         }
-        let loose = self.region.loosen(INODES, number.into(), None)?;
+        let unlinked = self.region.find_unlinked(INODES, number.into(), None)?;
         let mut changes = Changes::default();
-        match loose.slot {
+        match unlinked.slot {
             Some(slot) => file.pointers[slot] = 0,
-            None => changes.put_word(loose.at, 0),
+            None => changes.put_word(unlinked.at, 0),
         }
         changes.put_inode(INODES, file);
         self.region.apply(changes);
         self.region.inode_pages.take(number);
-        loose.pages.into_iter().try_for_each(|page| self.free_metadata_page(INODES, page))?;
+        unlinked.pages.into_iter().try_for_each(|page| self.free_metadata_page(INODES, page))?;
         Ok(true)
     }
 

@@ -4,7 +4,7 @@
 //! atomically, and it is changed only after the content of its new target is durable. The old target is reused
 //! only after the change is durable.
 
-mod beside;
+mod concurrent_reads;
 mod data;
 mod epoch;
 mod extents;
@@ -34,7 +34,7 @@ mod trims;
 mod verify;
 mod write_out;
 
-pub use beside::Fetch;
+pub use concurrent_reads::Fetch;
 pub use epoch::NoPair;
 pub use flush::Batch;
 pub use look::{FileBlock, Look};
@@ -118,7 +118,7 @@ pub struct Store<N, S> {
     /// Progress of the scrub.
     pass: scrub::Pass,
     /// Reads of the SSD that run concurrently with requests.
-    beside: beside::Beside,
+    reads: concurrent_reads::ConcurrentReads,
     /// Buffer for blocks on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -150,7 +150,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             write_out: WriteOut::default(),
             found: Wrongs::default(),
             pass: scrub::Pass::default(),
-            beside: beside::Beside::default(),
+            reads: concurrent_reads::ConcurrentReads::default(),
             scratch: Vec::new(),
         }
     }

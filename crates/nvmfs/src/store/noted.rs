@@ -70,7 +70,7 @@ impl Noted {
         }
     }
 
-    fn place(unit: Unit) -> (usize, usize, u64) {
+    fn bit_of(unit: Unit) -> (usize, usize, u64) {
         let (which, index) = match unit {
             Unit::Inode(ino) => (0, ino.0),
             Unit::Page(page) => (1, page.0),
@@ -80,13 +80,13 @@ impl Noted {
 
     /// True if a unit is noted.
     pub fn has(&self, unit: Unit) -> bool {
-        let (which, word, bit) = Noted::place(unit);
+        let (which, word, bit) = Noted::bit_of(unit);
         self.bits[which].get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// Sets or clears the note of a unit.
     pub fn set(&mut self, unit: Unit, is_noted: bool) {
-        let (which, word, bit) = Noted::place(unit);
+        let (which, word, bit) = Noted::bit_of(unit);
         if word >= self.bits[which].len() {
             // Inodes were added since.
             self.bits[which].resize(word + 1, 0);

@@ -4,7 +4,7 @@ use super::pages::{self, State};
 use super::region::Changes;
 use super::{Fetch, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{EXTENT_BLOCKS, PageId, Place};
+use crate::layout::{BlockLocation, EXTENT_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -118,7 +118,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut changes = Changes::default();
         for one in &valid {
             if let (Some(at), Some(page)) = (one.at, one.page) {
-                changes.put_word(at, Place::Nvram(page).pointer(&self.region.areas));
+                changes.put_word(at, BlockLocation::Nvram(page).pointer(&self.region.areas));
             }
         }
         // All pointers change atomically.
@@ -137,9 +137,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let (ino, file_block) = extents::owner_of(&self.region, block);
             let at = self.region.pointer_at(ino, u64::from(file_block))?;
             let at = at.ok_or_else(|| Error::Damaged(format!("block {block} of the SSD has no pointer")))?;
-            let (at, page) = match self.region.place(self.region.word(at))? {
-                Place::Ssd(here) if here == block => (Some(at), None),
-                Place::Nvram(page) if pages::copy_of(&self.region, page) == block => (None, Some(page)),
+            let (at, page) = match self.region.location(self.region.word(at))? {
+                BlockLocation::Ssd(here) if here == block => (Some(at), None),
+                BlockLocation::Nvram(page) if pages::copy_of(&self.region, page) == block => {
+                    (None, Some(page))
+                }
                 _ => {
                     let problem = format!("block {block} of the SSD is not where inode {} has it", ino.0);
                     return Err(Error::Damaged(problem));

@@ -4,7 +4,7 @@ use super::noted::{Noted, Unit};
 use super::numbered::InodePages;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{
-    Areas, Field, INODES, Inode, PageId, Place, SIZE_OF_INODE, checked_number, checked_word,
+    Areas, BlockLocation, Field, INODES, Inode, PageId, SIZE_OF_INODE, checked_number, checked_word,
 };
 use crate::nvram::Nvram;
 
@@ -193,8 +193,8 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Decodes a pointer.
-    pub fn place(&self, pointer: u64) -> Result<Place> {
-        Place::of(pointer, &self.areas)
+    pub fn location(&self, pointer: u64) -> Result<BlockLocation> {
+        BlockLocation::of(pointer, &self.areas)
             .ok_or_else(|| Error::Damaged(format!("pointer {pointer:#x} leads nowhere")))
     }
 

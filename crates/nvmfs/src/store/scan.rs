@@ -9,8 +9,8 @@ use super::pages::{self, State};
 use super::{Store, extents, map};
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
 use crate::layout::{
-    Field, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS, POINTERS_PER_BLOCK,
-    PageId, Place, SIZE_OF_INODE,
+    BlockLocation, Field, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS,
+    POINTERS_PER_BLOCK, PageId, SIZE_OF_INODE,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -279,12 +279,14 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// each of its words would be a problem, and the repair would erase the page.
     fn table(&mut self, pointer: u64) -> Option<PageId> {
         let areas = &self.store.region.areas;
-        if let Some(Place::Nvram(page)) = Place::of(pointer, areas) {
+        if let Some(BlockLocation::Nvram(page)) = BlockLocation::of(pointer, areas) {
             let (words, _) = self.store.region.page(page).as_chunks::<8>();
-            let leads = |word: &[u8; 8]| Place::of(u64::from_le_bytes(*word), areas);
+            let leads = |word: &[u8; 8]| BlockLocation::of(u64::from_le_bytes(*word), areas);
             let bad = words.iter().filter(|word| leads(word).is_none()).count();
-            let good =
-                words.iter().filter(|word| leads(word).is_some_and(|place| place != Place::Hole)).count();
+            let good = words
+                .iter()
+                .filter(|word| leads(word).is_some_and(|location| location != BlockLocation::Hole))
+                .count();
             if bad > MOST_BAD_POINTERS.max(good) {
                 return None;
             }
@@ -296,7 +298,9 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// already claimed.
     pub(super) fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
         let store = &mut *self.store;
-        let Some(Place::Nvram(page)) = Place::of(pointer, &store.region.areas) else { return None };
+        let Some(BlockLocation::Nvram(page)) = BlockLocation::of(pointer, &store.region.areas) else {
+            return None;
+        };
         if pages::state_of(&store.region, page) != State::Free {
             return None;
         }
@@ -315,20 +319,24 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         };
         // In a snapshot a lost block becomes an explicit hole; otherwise the snapshot would show the
         // current block.
-        let lost = if self.is_kept { Place::Absent.pointer(areas) } else { 0 };
-        let place = Place::of(pointer, areas).filter(|_| is_reached);
-        let taken = match place {
-            Some(Place::Nvram(_)) if allowed == Allowed::Kept => self.kept_page(pointer, block as u32),
-            Some(Place::Absent) if self.is_kept => true,
-            Some(Place::Reserved) if self.is_kept && allowed == Allowed::Data => true,
-            Some(Place::Nvram(page)) if allowed == Allowed::Data => self.data_page(page, block),
-            Some(Place::Nvram(page)) if allowed == Allowed::Inodes => self.inode_page(page, block as u32),
-            Some(Place::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
+        let lost = if self.is_kept { BlockLocation::Absent.pointer(areas) } else { 0 };
+        let location = BlockLocation::of(pointer, areas).filter(|_| is_reached);
+        let taken = match location {
+            Some(BlockLocation::Nvram(_)) if allowed == Allowed::Kept => {
+                self.kept_page(pointer, block as u32)
+            }
+            Some(BlockLocation::Absent) if self.is_kept => true,
+            Some(BlockLocation::Reserved) if self.is_kept && allowed == Allowed::Data => true,
+            Some(BlockLocation::Nvram(page)) if allowed == Allowed::Data => self.data_page(page, block),
+            Some(BlockLocation::Nvram(page)) if allowed == Allowed::Inodes => {
+                self.inode_page(page, block as u32)
+            }
+            Some(BlockLocation::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
                 self.check_sum(Unit::Page(page), Part::Block(block));
                 true
             }),
-            Some(Place::Ssd(number)) if allowed == Allowed::Data => self.ssd_block(number, block),
-            Some(Place::Reserved) if allowed == Allowed::Data => {
+            Some(BlockLocation::Ssd(number)) if allowed == Allowed::Data => self.ssd_block(number, block),
+            Some(BlockLocation::Reserved) if allowed == Allowed::Data => {
                 self.store.reserved_blocks += 1;
                 self.blocks += 1;
                 true
@@ -343,7 +351,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         }
         self.after_last = block + 1;
-        let is_kept = self.reserves && place == Some(Place::Reserved);
+        let is_kept = self.reserves && location == Some(BlockLocation::Reserved);
         if block >= self.end && self.beyond.is_none() && !is_kept {
             self.beyond = Some(block);
         }

@@ -6,8 +6,8 @@ use super::scan::{Allowed, Part, Walk, Wrong};
 use super::snapshots::{mended, page_word};
 use crate::api::Ino;
 use crate::layout::{
-    Field, Inode, KEPT_INODES, Kept, PageId, Place, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages,
-    SnapshotRecord, Version, checked_number, kind_of,
+    BlockLocation, Field, Inode, KEPT_INODES, Kept, PageId, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE,
+    SnapshotPages, SnapshotRecord, Version, checked_number, kind_of,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -37,7 +37,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let areas = &self.store.region.areas;
         let number = checked_number(word).and_then(|number| u32::try_from(number.checked_sub(1)?).ok());
         let page = number.filter(|page| *page < areas.pages).map(PageId);
-        let pointer = page.map_or(0, |page| Place::Nvram(page).pointer(areas));
+        let pointer = page.map_or(0, |page| BlockLocation::Nvram(page).pointer(areas));
         let Some(page) = page.filter(|_| self.metadata_page(pointer).is_some()) else {
             let repaired = if checked_number(word).is_none() { mended(word) } else { 0 };
             return self.complain(Wrong::Records, word_at, repaired);

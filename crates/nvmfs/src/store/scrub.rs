@@ -97,7 +97,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         outcome?;
         self.pass.blocks += scrub.blocks.len() as u64;
         for wrong in scrub.wrong.get().into_iter().flatten() {
-            if self.summed_blocks(extents::extent_of(wrong.place)).contains(wrong) {
+            if self.summed_blocks(extents::extent_of(wrong.location)).contains(wrong) {
                 self.found.note(wrong.to_string());
             }
         }

@@ -120,8 +120,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Looks up a block in both ghost lists. A block that is removed or overwritten as a whole would not
     /// have been read, so it is no hit in the clean list.
     fn witness(&mut self, ino: Ino, block: u32, is_read: bool) -> Witness {
-        let reach = |state| self.pages.for_data() - self.pages.count(state);
-        let (clean, dirty) = (reach(State::Clean), reach(State::Dirty));
+        let window = |state| self.pages.for_data() - self.pages.count(state);
+        let (clean, dirty) = (window(State::Clean), window(State::Dirty));
         let Some(shares) = &mut self.shares else { return Witness::default() };
         Witness {
             clean: is_read && shares.clean.take(ino, block, clean),

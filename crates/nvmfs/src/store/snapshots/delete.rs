@@ -198,16 +198,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn move_record(&mut self, from_at: usize, to_at: usize) -> Result<()> {
         let [from, to] = [from_at, to_at].map(|at| self.region.areas.kept_inode(at));
         let inode = self.region.kept_inode(from_at);
-        let mut places = if inode.is_inline_link() { Vec::new() } else { self.region.places(from)? };
+        let mut locations = if inode.is_inline_link() { Vec::new() } else { self.region.locations(from)? };
         if inode.xattrs != 0 {
-            places.push(self.region.place(inode.xattrs)?);
+            locations.push(self.region.location(inode.xattrs)?);
         }
         let bytes = self.region.bytes()[from_at..from_at + SIZE_OF_INODE].to_vec();
         let mut changes = Changes::default();
         changes.put(to_at, bytes);
         changes.put(from_at, vec![0; SIZE_OF_INODE]);
         self.region.apply(changes);
-        places.into_iter().try_for_each(|place| self.give(from, to, place))
+        locations.into_iter().try_for_each(|location| self.give(from, to, location))
     }
 
     /// Merges an inode that both snapshots keep. The older one has what changed between the snapshots; the
@@ -225,8 +225,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             changes.put_word(to_at, self.kept_word(to_at, 0, Kept::XATTRS_ELSEWHERE));
             changes.put_word(from_at + Field::Xattrs as usize, 0);
             self.region.apply(changes);
-            let place = self.region.place(pointer)?;
-            self.give(from, to, place)?;
+            let location = self.region.location(pointer)?;
+            self.give(from, to, location)?;
         }
         if !self.free_record_content(from_at, from, step)? {
             return Ok(false);

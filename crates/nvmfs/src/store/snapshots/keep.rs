@@ -5,7 +5,7 @@ use super::super::pages;
 use super::super::region::Changes;
 use super::is_kept;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, INODES, INODES_PER_PAGE, Inode, Kept, MAX_FILE_BLOCKS, PageId, Place};
+use crate::layout::{BlockLocation, Field, INODES, INODES_PER_PAGE, Inode, Kept, MAX_FILE_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -119,13 +119,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Sets a pointer to a page after making the page durable.
     fn lead_to(&mut self, at: usize, page: PageId) {
         self.region.fence();
-        self.region.store_word(at, Place::Nvram(page).pointer(&self.region.areas));
+        self.region.store_word(at, BlockLocation::Nvram(page).pointer(&self.region.areas));
         self.region.fence();
     }
 
     /// Returns the offset at which the pointer to a block that is about to change is to be kept; `None` if
     /// it is already kept.
-    pub(in crate::store) fn place_to_keep(&mut self, kept: Ino, block: u64) -> Result<Option<usize>> {
+    pub(in crate::store) fn pointer_to_keep(&mut self, kept: Ino, block: u64) -> Result<Option<usize>> {
         let at = self.make_pointer(kept, block)?;
         Ok((self.region.word(at) == 0).then_some(at))
     }
@@ -141,9 +141,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Preserves a block of a directory that is about to change.
     fn keep_block(&mut self, dir: Ino, block: u64) -> Result<()> {
         let Some(kept) = self.keeper(dir)? else { return Ok(()) };
-        let Some(at) = self.place_to_keep(kept, block)? else { return Ok(()) };
-        match self.region.place_of(dir, block)? {
-            Place::Nvram(from) => {
+        let Some(at) = self.pointer_to_keep(kept, block)? else { return Ok(()) };
+        match self.region.location_of(dir, block)? {
+            BlockLocation::Nvram(from) => {
                 let page = self.copied(kept, from)?;
                 self.lead_to(at, page);
             }
@@ -154,15 +154,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Records that a kept block was a hole.
     fn keep_hole(&mut self, at: usize) {
-        self.region.store_word(at, Place::Absent.pointer(&self.region.areas));
+        self.region.store_word(at, BlockLocation::Absent.pointer(&self.region.areas));
         self.region.fence();
     }
 
     /// Records holes of a file that are about to be filled; their blocks may not be allocated yet.
     pub(in crate::store) fn keep_holes(&mut self, kept: Ino, blocks: std::ops::Range<u64>) -> Result<()> {
         for block in blocks {
-            if let Some(at) = self.place_to_keep(kept, block)? {
-                self.region.store_word(at, Place::Absent.pointer(&self.region.areas));
+            if let Some(at) = self.pointer_to_keep(kept, block)? {
+                self.region.store_word(at, BlockLocation::Absent.pointer(&self.region.areas));
             }
         }
         self.region.fence();
@@ -183,7 +183,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         {
             let page = self.copied(kept, from)?;
             self.region.fence();
-            pointer = Place::Nvram(page).pointer(&self.region.areas);
+            pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
         }
         changes.put_word(at, self.kept_word(at, 0, Kept::XATTRS_ELSEWHERE));
         changes.put_word(at + Field::Xattrs as usize, pointer);
@@ -202,9 +202,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::Damaged`].
     pub(crate) fn give_up_xattrs(&mut self, ino: Ino, page: PageId) -> Result<()> {
         if let Some(kept) = self.keeper(ino)? {
-            let place = Place::Nvram(page);
-            if self.region.raw_inode(kept)?.xattrs == place.pointer(&self.region.areas) {
-                return self.give(ino, kept, place);
+            let location = BlockLocation::Nvram(page);
+            if self.region.raw_inode(kept)?.xattrs == location.pointer(&self.region.areas) {
+                return self.give(ino, kept, location);
             }
         }
         self.free_metadata_page(ino, page)

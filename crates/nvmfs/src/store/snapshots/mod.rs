@@ -84,8 +84,8 @@ impl<N: Nvram> Region<N> {
     /// Returns the offsets and numbers of all inodes kept on a page of a snapshot.
     pub(in crate::store) fn records_in(&self, page: PageId) -> Vec<(usize, Ino)> {
         let start = self.areas.page(page);
-        let places = (0..INODES_PER_PAGE as usize).map(|number| start + number * SIZE_OF_INODE);
-        let kept = places.filter(|at| self.kept(*at).is_there());
+        let locations = (0..INODES_PER_PAGE as usize).map(|number| start + number * SIZE_OF_INODE);
+        let kept = locations.filter(|at| self.kept(*at).is_there());
         kept.map(|at| (at, self.areas.kept_inode(at))).collect()
     }
 
@@ -163,8 +163,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             (0..SnapshotPages::COUNT).filter_map(|slot| self.record_page(slot)).collect();
         for page in pages {
             let start = self.region.areas.page(page);
-            let places = (0..SNAPSHOTS_PER_PAGE).map(|number| start + number * SNAPSHOT_BYTES);
-            if let Some(at) = places.into_iter().find(|at| self.region.word(*at) == 0) {
+            let locations = (0..SNAPSHOTS_PER_PAGE).map(|number| start + number * SNAPSHOT_BYTES);
+            if let Some(at) = locations.into_iter().find(|at| self.region.word(*at) == 0) {
                 return Ok(at);
             }
         }
@@ -235,13 +235,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     fn blocks_below(&self, tree: Ino) -> Result<u64> {
-        let mut count = self.region.places(tree)?.len();
+        let mut count = self.region.locations(tree)?.len();
         for (_, page) in self.pages_of_records(tree)? {
             for (at, kept) in self.region.records_in(page) {
                 let inode = self.region.kept_inode(at);
-                let places = if inode.is_inline_link() { Vec::new() } else { self.region.places(kept)? };
+                let locations =
+                    if inode.is_inline_link() { Vec::new() } else { self.region.locations(kept)? };
                 count += usize::from(inode.xattrs != 0);
-                count += places.iter().filter(|place| place.has_content()).count();
+                count += locations.iter().filter(|location| location.has_content()).count();
             }
         }
         Ok(count as u64)

@@ -3,13 +3,13 @@
 
 use super::super::Store;
 use super::super::extents;
-use super::super::map::{reach, slot_start};
+use super::super::map::{blocks_per_tree, slot_start};
 use super::super::pages;
 use super::super::region::Changes;
 use super::delete::Step;
 use super::is_kept;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, Place};
+use crate::layout::{BlockLocation, Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
@@ -32,20 +32,20 @@ struct Pointers {
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Transfers the ownership of a location; the change of the pointers must be durable.
-    pub(in crate::store) fn give(&mut self, from: Ino, to: Ino, place: Place) -> Result<()> {
-        match place {
-            Place::Hole | Place::Absent => return Ok(()),
-            Place::Reserved if is_kept(from) => return Ok(()),
+    pub(in crate::store) fn give(&mut self, from: Ino, to: Ino, location: BlockLocation) -> Result<()> {
+        match location {
+            BlockLocation::Hole | BlockLocation::Absent => return Ok(()),
+            BlockLocation::Reserved if is_kept(from) => return Ok(()),
             // A reserved, unwritten block uses no device space, and a snapshot never writes it.
-            Place::Reserved => return self.free_place(from, place),
-            Place::Nvram(page) => {
+            BlockLocation::Reserved => return self.free_location(from, location),
+            BlockLocation::Nvram(page) => {
                 let copy = pages::copy_of(&self.region, page);
                 pages::give(&mut self.region, page, to);
                 if copy != 0 {
                     extents::give(&mut self.region, copy, to);
                 }
             }
-            Place::Ssd(block) => extents::give(&mut self.region, block, to),
+            BlockLocation::Ssd(block) => extents::give(&mut self.region, block, to),
         }
         self.count_blocks(from, -1, 0)?;
         self.count_blocks(to, 1, 0)
@@ -64,7 +64,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let at = Pointers { from: from + 8 * slot, to: to + 8 * slot, start, levels };
             let mut freed = Vec::new();
             self.move_below(what, at, &mut freed)?;
-            self.free_places(what.from, &mut freed)?;
+            self.free_locations(what.from, &mut freed)?;
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let (start, levels) = slot_start(slot);
         if levels > 1 {
             self.make_room_for_cache(levels)?;
-            match self.make_way(to, block, 1) {
+            match self.make_path(to, block, 1) {
                 Ok(_) => {
                     self.region.fence();
                     let first = block - (block - start) % POINTERS_PER_BLOCK;
@@ -103,28 +103,28 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(start..start + reach(levels))
+        Ok(start..start + blocks_per_tree(levels))
     }
 
-    fn move_below(&mut self, what: &Move, at: Pointers, freed: &mut Vec<Place>) -> Result<()> {
+    fn move_below(&mut self, what: &Move, at: Pointers, freed: &mut Vec<BlockLocation>) -> Result<()> {
         let (pointer, kept) = (self.region.word(at.from), self.region.word(at.to));
-        let after = at.start + reach(at.levels);
+        let after = at.start + blocks_per_tree(at.levels);
         if pointer == 0 || what.blocks.end <= at.start || after <= what.blocks.start {
             return Ok(());
         }
         let is_whole = what.blocks.start <= at.start && after <= what.blocks.end;
         if is_whole && kept == 0 {
-            let mut places = Vec::new();
-            self.region.gather(at.from, at.levels, &mut places)?;
+            let mut locations = Vec::new();
+            self.region.gather(at.from, at.levels, &mut locations)?;
             self.turn_both(at, pointer);
-            return places.into_iter().try_for_each(|place| self.give(what.from, what.to, place));
+            return locations.into_iter().try_for_each(|location| self.give(what.from, what.to, location));
         }
         if at.levels > 0 {
-            let way = || Error::Damaged(format!("a snapshot has no way to block {}", at.start));
+            let missing = || Error::Damaged(format!("a snapshot has no way to block {}", at.start));
             let Some(page) = self.region.pointer_page(at.from)? else { return Ok(()) };
-            let to = self.region.pointer_page(at.to)?.ok_or_else(way)?;
+            let to = self.region.pointer_page(at.to)?.ok_or_else(missing)?;
             let (from, to) = (self.region.areas.page(page), self.region.areas.page(to));
-            let span = reach(at.levels - 1);
+            let span = blocks_per_tree(at.levels - 1);
             for slot in 0..POINTERS_PER_BLOCK {
                 let (offset, start) = (8 * slot as usize, at.start + slot * span);
                 let below = Pointers { from: from + offset, to: to + offset, start, levels: at.levels - 1 };
@@ -132,7 +132,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
         }
         if is_whole {
-            freed.push(self.region.place(pointer)?);
+            freed.push(self.region.location(pointer)?);
             self.region.store_word(at.from, 0);
         }
         Ok(())
@@ -174,7 +174,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let lost = || Error::Damaged("a snapshot has no way to what it keeps".into());
             let from = self.region.pointer_page(at.from)?.ok_or_else(lost)?;
             let to = self.region.pointer_page(at.to)?.ok_or_else(lost)?;
-            let span = reach(at.levels - 1);
+            let span = blocks_per_tree(at.levels - 1);
             let slot = (number - at.start) / span;
             at = Pointers {
                 from: self.region.areas.page(from) + 8 * slot as usize,

@@ -6,7 +6,7 @@
 
 use super::super::{Region, Store};
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, Inode, PageId, Place, SnapshotRecord};
+use crate::layout::{BlockLocation, Field, Inode, PageId, SnapshotRecord};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -27,15 +27,15 @@ impl Past {
     pub(crate) fn whose<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Ino> {
         let (last, others) = self.whose.split_last().expect("there is one at least");
         for ino in others {
-            if region.place_of(*ino, block)? != Place::Hole {
+            if region.location_of(*ino, block)? != BlockLocation::Hole {
                 return Ok(*ino);
             }
         }
         Ok(*last)
     }
 
-    fn place<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Place> {
-        region.place_of(self.whose(region, block)?, block)
+    fn location<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<BlockLocation> {
+        region.location_of(self.whose(region, block)?, block)
     }
 
     /// Returns the first block in `block..end` that exists, or, if `wanted` is false, that does not exist.
@@ -55,7 +55,7 @@ impl Past {
             if next == end {
                 return Ok(None);
             }
-            if (self.place(region, next)? != Place::Absent) == wanted {
+            if (self.location(region, next)? != BlockLocation::Absent) == wanted {
                 return Ok(Some(next));
             }
             block = next + 1;
@@ -76,7 +76,7 @@ impl Past {
     /// Returns the page of a directory block, or of the target of a link.
     pub(crate) fn page<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Option<PageId>> {
         let ino = self.whose(region, block)?;
-        if region.place_of(ino, block)? == Place::Absent {
+        if region.location_of(ino, block)? == BlockLocation::Absent {
             return Ok(None);
         }
         region.pointer_at(ino, block)?.map_or(Ok(None), |at| region.pointer_page(at))

@@ -7,7 +7,8 @@ use super::super::{Region, Store};
 use super::page_word;
 use crate::api::{Ino, Result};
 use crate::layout::{
-    Field, INODES_PER_PAGE, Inode, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, Place, SnapshotPages,
+    BlockLocation, Field, INODES_PER_PAGE, Inode, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK,
+    SnapshotPages,
 };
 use crate::nvram::Nvram;
 use crate::options::Options;
@@ -105,7 +106,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Ok(());
         }
         if levels == 0 {
-            let is_absent = self.region.place(kept)? == Place::Absent;
+            let is_absent = self.region.location(kept)? == BlockLocation::Absent;
             self.region.patch_word(at, if is_absent { 0 } else { kept });
             return Ok(());
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Error, FileSystem, Ino, Kind, Seek};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::{
-    Changing, Epoch, Field, ListEnds, PageId, Place, SIZE_OF_INODE, SUM_BYTES, SUPERBLOCK_BYTES,
+    BlockLocation, Changing, Epoch, Field, ListEnds, PageId, SIZE_OF_INODE, SUM_BYTES, SUPERBLOCK_BYTES,
     checked_number,
 };
 use wearwell_nvmfs::names::check::check;
@@ -76,11 +76,12 @@ impl Whole {
         ];
         nvram.extend(metadata.map(|pages| some(pages, BLOCK_BYTES)));
         nvram.push(metadata.iter().flat_map(|pages| sums_of(&image, some(pages, BLOCK_BYTES))).collect());
-        let places = pieces.places.iter().filter_map(|pointer| match Place::of(*pointer, areas) {
-            Some(Place::Ssd(block)) => Some(block),
-            _ => None,
-        });
-        let mut blocks: Vec<u64> = places.collect();
+        let locations =
+            pieces.locations.iter().filter_map(|pointer| match BlockLocation::of(*pointer, areas) {
+                Some(BlockLocation::Ssd(block)) => Some(block),
+                _ => None,
+            });
+        let mut blocks: Vec<u64> = locations.collect();
         if is_closed {
             nvram.push(vec![
                 ListEnds::CLEAN_AT..ListEnds::SUM_AT + 4,

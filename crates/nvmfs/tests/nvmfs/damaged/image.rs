@@ -6,7 +6,7 @@ use wearwell_nvmfs::api::{
     ACCESS_ACL, Allocate, BLOCK_BYTES, Caller, DEFAULT_ACL, FileSystem, Ino, Kind, ROOT, SetXattr,
 };
 use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::layout::{Areas, Checksums, Place, Superblock};
+use wearwell_nvmfs::layout::{Areas, BlockLocation, Checksums, Superblock};
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
@@ -138,8 +138,9 @@ fn image_contains_all_structures() {
         let pieces = super::pieces::Pieces::of(&image);
         let counts = (pieces.directories.len(), pieces.pointers.len());
         assert!(counts.0 > 5 && counts.1 > 6, "{counts:?}");
-        let is_reserved = |pointer: &&u64| Place::of(**pointer, &image.areas) == Some(Place::Reserved);
-        assert_eq!(pieces.places.iter().filter(is_reserved).count(), 4 + 30);
+        let is_reserved =
+            |pointer: &&u64| BlockLocation::of(**pointer, &image.areas) == Some(BlockLocation::Reserved);
+        assert_eq!(pieces.locations.iter().filter(is_reserved).count(), 4 + 30);
         assert!(pieces.inode_pages.len() > 4, "some are behind a block of pointers");
         assert!(!pieces.xattrs.is_empty() && !pieces.targets.is_empty());
         assert!(image.ssd.blocks_held() > 100 && image.ssd.blocks() == SSD_BLOCKS);

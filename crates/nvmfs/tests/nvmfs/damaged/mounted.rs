@@ -6,7 +6,7 @@ use crate::damaged::image::options;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Change, Error, FileSystem, Ino, Kind, ROOT};
 use wearwell_nvmfs::fs::{Nvmfs, Work};
-use wearwell_nvmfs::layout::{Field, Place};
+use wearwell_nvmfs::layout::{BlockLocation, Field};
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::Format;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
@@ -35,18 +35,18 @@ fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
 
 /// Returns a block of a file that is only on the SSD, and its location.
 fn on_ssd(fs: &Fs, ino: Ino, not_before: u64) -> (u64, u64) {
-    let place = |block| match fs.store().region.place_of(ino, block).expect("it is whole") {
-        Place::Ssd(place) => Some((block, place)),
+    let location = |block| match fs.store().region.location_of(ino, block).expect("it is whole") {
+        BlockLocation::Ssd(location) => Some((block, location)),
         _ => None,
     };
-    (not_before..BLOCKS).find_map(place).expect("most are there")
+    (not_before..BLOCKS).find_map(location).expect("most are there")
 }
 
-fn flip_on_ssd(ssd: &MemorySsd, place: u64) {
+fn flip_on_ssd(ssd: &MemorySsd, location: u64) {
     let mut block = vec![0; BLOCK_BYTES];
-    ssd.read(place, &mut block).expect("within");
+    ssd.read(location, &mut block).expect("within");
     block[1234] ^= 8;
-    ssd.write(place, &block, 0).expect("within");
+    ssd.write(location, &block, 0).expect("within");
 }
 
 fn read(fs: &mut Fs, ino: Ino, block: u64) -> Result<Vec<u8>, Error> {
@@ -66,8 +66,8 @@ fn wrong(fs: &Fs) -> u64 {
 #[test]
 fn damaged_data_fails_reads_until_rewritten() {
     let (ssd, mut fs, large, _) = stand();
-    let (block, place) = on_ssd(&fs, large, 0);
-    flip_on_ssd(&ssd, place);
+    let (block, location) = on_ssd(&fs, large, 0);
+    flip_on_ssd(&ssd, location);
     assert!(is_wrong(read(&mut fs, large, block)));
     assert!(is_wrong(fs.write(large, block * BLOCK + 5, b"a part", &CALLER)));
     assert_eq!(wrong(&fs), 2);
@@ -88,13 +88,13 @@ fn damaged_data_fails_reads_until_rewritten() {
 #[test]
 fn cleaning_does_not_validate_damaged_data() {
     let (ssd, mut fs, large, _) = stand();
-    let (block, place) = on_ssd(&fs, large, 0);
-    flip_on_ssd(&ssd, place);
+    let (block, location) = on_ssd(&fs, large, 0);
+    flip_on_ssd(&ssd, location);
     // The extent of the damaged block gets the fewest valid blocks, so that it would be recycled first.
     for other in (0..BLOCKS).filter(|other| *other != block) {
         // Other extents are not full either.
         if other % 7 == 0
-            || matches!(fs.store().region.place_of(large, other), Ok(Place::Ssd(there)) if there / 128 == place / 128)
+            || matches!(fs.store().region.location_of(large, other), Ok(BlockLocation::Ssd(there)) if there / 128 == location / 128)
         {
             fs.write(large, other * BLOCK, &content(7, BLOCK_BYTES), &CALLER).expect("room");
         }
@@ -116,13 +116,13 @@ fn scrub_detects_damage_in_unused_data() {
     let (ssd, fs, large, small) = stand();
     let mut store = fs.into_store();
     let at = store.region.field(small, Field::Modified).expect("an inode");
-    let (block, place) = (0..BLOCKS)
-        .find_map(|block| match store.region.place_of(large, block) {
-            Ok(Place::Ssd(place)) => Some((block, place)),
+    let (block, location) = (0..BLOCKS)
+        .find_map(|block| match store.region.location_of(large, block) {
+            Ok(BlockLocation::Ssd(location)) => Some((block, location)),
             _ => None,
         })
         .expect("most are there");
-    flip_on_ssd(&ssd, place);
+    flip_on_ssd(&ssd, location);
     store.region.note(at, &[0xff]);
     let mut fs = Fs::over(store).expect("there is a root");
     while let Some(work) = fs.begin_check() {
