@@ -65,7 +65,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
     }
 
     fn as_it_was(&mut self, view: u32) -> Option<Box<dyn FileSystem + '_>> {
-        Some(Box::new(Nvmfs::as_it_was(self, view)))
+        Some(Box::new(Nvmfs::snapshot_view(self, view)))
     }
 
     fn report(&mut self) -> Option<String> {

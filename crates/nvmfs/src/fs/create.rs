@@ -168,7 +168,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Ok(found);
         }
         let numbers = self.store.add_inode_page()?;
-        self.names.inodes.came(numbers);
+        self.names.inodes.add(numbers);
         let found = self.names.inodes.find_free(&self.store.region)?;
         found.ok_or_else(|| Error::Damaged("new inodes are in use".into()))
     }

@@ -8,11 +8,11 @@ mod attributes;
 mod background;
 mod content;
 mod create;
-mod past;
 mod range;
 mod removal;
 mod rename;
 mod repair;
+mod snapshot_view;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -29,8 +29,8 @@ mod tests_of_waiting;
 mod xattrs;
 
 pub use background::Work;
-pub use past::AsItWas;
 pub use repair::repair;
+pub use snapshot_view::SnapshotView;
 pub use snapshots::check_snapshots;
 
 use crate::api::{
@@ -278,7 +278,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     fn list(&self, ino: Ino, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<()> {
         let directory = self.directory(ino)?;
-        let Some(from) = names::tell_dots((ino, Ino(directory.related)), from, each) else { return Ok(()) };
+        let Some(from) = names::list_dots((ino, Ino(directory.related)), from, each) else { return Ok(()) };
         names::list(&self.store.region, ino, from, |position, ino, kind, name| {
             each(Entry { next: names::cookie_after(position), ino, kind, name })
         })

@@ -50,11 +50,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     fn remove_entry(&mut self, parent: Ino, name: &[u8], found: Found, caller: &Caller) -> Result<()> {
         self.store.prepare_to_keep()?;
         let mut changes = Changes::default();
-        let vacated = names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
+        let freed = names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
         self.touch_directory(&mut changes, parent, caller)?;
         self.lose_name(&mut changes, parent, found.ino, caller)?;
         self.store.commit(changes)?;
-        self.names.removed(&mut self.store, name, found, vacated)?;
+        self.names.removed(&mut self.store, name, found, freed)?;
         self.remove_if_unused(found.ino)
     }
 
@@ -112,8 +112,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Frees a page of inodes that is no longer needed.
     fn drop_if_unused(&mut self, number: u32, inodes: Range<u32>) -> Result<()> {
-        if self.names.inodes.can_go(inodes.clone()) && self.store.drop_inode_page(number)? {
-            self.names.inodes.went(inodes);
+        if self.names.inodes.is_unneeded(inodes.clone()) && self.store.drop_inode_page(number)? {
+            self.names.inodes.remove(inodes);
         }
         Ok(())
     }

@@ -104,10 +104,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let mut changes = Changes::default();
         let entry = (source.found.ino, source.kind, to.name);
         names::put_entry(region, &mut changes, room, entry)?;
-        let vacated = names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
+        let freed = names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
         self.arrive(&mut changes, source, to.parent, caller)?;
         self.store.commit(changes)?;
-        self.names.removed(&mut self.store, from.name, source.found, vacated)?;
+        self.names.removed(&mut self.store, from.name, source.found, freed)?;
         self.names.entered(&self.store.region, room, to.name);
         Ok(())
     }
@@ -127,11 +127,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let mut changes = Changes::default();
         let file = (source.found.ino, source.kind);
         names::turn_entry(region, &mut changes, to.parent, target.found, file)?;
-        let vacated = names::free_entry(region, &mut changes, from.parent, source.found, None)?;
+        let freed = names::free_entry(region, &mut changes, from.parent, source.found, None)?;
         self.lose_name(&mut changes, to.parent, target.found.ino, caller)?;
         self.arrive(&mut changes, source, to.parent, caller)?;
         self.store.commit(changes)?;
-        self.names.removed(&mut self.store, from.name, source.found, vacated)?;
+        self.names.removed(&mut self.store, from.name, source.found, freed)?;
         self.remove_if_unused(target.found.ino)
     }
 

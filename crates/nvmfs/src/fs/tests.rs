@@ -258,7 +258,7 @@ fn power_cut_leaves_each_operation_complete_or_undone() {
             play(&mut fs, step);
             done += usize::from(!power.is_off());
         }
-        let nvram = fs.into_store().region.into_nvram().remains().crash(&mut random);
+        let nvram = fs.into_store().region.into_nvram().crash_images().crash(&mut random);
         let (mut fs, _) =
             Nvmfs::mount(PlainNvram::from(nvram), Arc::clone(&ssd), Options::default()).unwrap();
         let found = tree(&mut fs, ROOT);

@@ -3,7 +3,7 @@
 use super::{Nvmfs, repair};
 use crate::api::{ACCESS_ACL, Caller, Change, DEFAULT_ACL, Error, FileSystem, Ino, Kind, ROOT, SetXattr};
 use crate::layout::{Field, Xattrs, encode_xattrs};
-use crate::names::check::{WrongName, check};
+use crate::names::check::{NameProblemKind, check};
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
 use crate::ssd::MemorySsd;
@@ -55,7 +55,7 @@ fn plant(fs: &mut Fs, ino: Ino, xattrs: &[(&[u8], &[u8])]) {
 fn mended(fs: &mut Fs, ino: Ino) -> (usize, Vec<Xattr>) {
     let problems = repair(fs, &CALLER).unwrap();
     assert!(
-        problems.iter().all(|problem| problem.ino == ino && problem.what == WrongName::Acl),
+        problems.iter().all(|problem| problem.ino == ino && problem.what == NameProblemKind::Acl),
         "{problems:?}"
     );
     assert_eq!(check(&fs.store.region).unwrap(), []);

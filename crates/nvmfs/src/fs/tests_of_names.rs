@@ -3,7 +3,7 @@
 use super::{Nvmfs, repair};
 use crate::api::{Caller, FileSystem, Ino, Kind, ROOT, Rename};
 use crate::layout::Field;
-use crate::names::check::{WrongName, check};
+use crate::names::check::{NameProblemKind, check};
 use crate::names::{directory, record};
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
@@ -34,7 +34,7 @@ fn listing(fs: &mut Fs, dir: Ino) -> Vec<(u64, Ino, Kind, Vec<u8>)> {
     all
 }
 
-fn problems(fs: &Fs) -> Vec<WrongName> {
+fn problems(fs: &Fs) -> Vec<NameProblemKind> {
     check(&fs.store.region).unwrap().into_iter().map(|problem| problem.what).collect()
 }
 
@@ -157,7 +157,12 @@ fn wrong_counts_are_repaired() {
         region.store_word(at, u64::from(mode) | links << 32);
     }
     let found = problems(&fs);
-    let all = [WrongName::Parent(a), WrongName::Links(1), WrongName::Links(1), WrongName::Links(3)];
+    let all = [
+        NameProblemKind::Parent(a),
+        NameProblemKind::Links(1),
+        NameProblemKind::Links(1),
+        NameProblemKind::Links(3),
+    ];
     assert!(found.len() == 4 && all.iter().all(|one| found.contains(one)), "{found:?}");
     mend(&mut fs);
     assert_eq!(fs.lookup(b, b"..").unwrap().ino, a);
@@ -172,7 +177,7 @@ fn malformed_entry_is_removed_and_its_file_recovered() {
     // A name with a slash.
     fs.store.region.store(at_a + 8, b"/");
     assert!(matches!(fs.lookup(ROOT, b"e"), Err(crate::api::Error::Damaged(_))));
-    assert!(problems(&fs).contains(&WrongName::Entry));
+    assert!(problems(&fs).contains(&NameProblemKind::Entry));
     mend(&mut fs);
     let lost = fs.lookup(ROOT, b"lost+found").unwrap().ino;
     assert_eq!(fs.lookup(lost, format!("#{}", a.0).as_bytes()).unwrap().ino, a);
@@ -197,10 +202,10 @@ fn dangling_duplicate_and_cyclic_names_are_removed() {
     region.store_word(records[3], record::head(16, Some((e, Kind::Socket, 1))));
     let found = problems(&fs);
     let some = [
-        WrongName::Unused(Ino(3999)),
-        WrongName::Twice(f),
-        WrongName::SecondParent(ROOT),
-        WrongName::Kind(e),
+        NameProblemKind::Unused(Ino(3999)),
+        NameProblemKind::Twice(f),
+        NameProblemKind::SecondParent(ROOT),
+        NameProblemKind::Kind(e),
     ];
     assert!(some.iter().all(|one| found.contains(one)), "{found:?}");
     mend(&mut fs);
@@ -231,7 +236,7 @@ fn arbitrary_directories_do_no_harm() {
         let inode = fs.store.region.inode_at(b).unwrap();
         // Marks both as changing, as if their checksums matched the new content.
         for at in [inode, page] {
-            fs.store.region.announce(at);
+            fs.store.region.note_changing(at);
         }
         for _ in 0..20 {
             let byte = below(&mut rng, 256) as u8;

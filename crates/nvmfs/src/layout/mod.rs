@@ -22,10 +22,10 @@ pub use inode::{
 };
 pub use location::{BlockLocation, NVRAM_BASE};
 pub use snapshot::{
-    Kept, MAX_SNAPSHOT_NAME_BYTES, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages, SnapshotRecord,
+    KeptMode, MAX_SNAPSHOT_NAME_BYTES, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages, SnapshotRecord,
     check_snapshot_name,
 };
-pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
+pub use superblock::{ChangeNoteWords, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
 pub use xattrs::{Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs, xattr_value};
 
 /// Pointers per block of pointers.

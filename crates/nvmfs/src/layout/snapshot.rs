@@ -102,9 +102,9 @@ pub fn check_snapshot_name(name: &str) -> Result<()> {
 /// blocks that changed after the snapshot. For zero pointers, the next later snapshot is consulted, and finally
 /// the live file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept(pub u32);
+pub struct KeptMode(pub u32);
 
-impl Kept {
+impl KeptMode {
     /// Flag: the inode was free.
     pub const FREE: u32 = 1 << 16;
     /// Flag: the copy is complete, because the file was removed.
@@ -119,17 +119,17 @@ impl Kept {
 
     /// True if the inode was in use.
     pub fn was_used(self) -> bool {
-        self.0 != 0 && self.0 & Kept::FREE == 0
+        self.0 != 0 && self.0 & KeptMode::FREE == 0
     }
 
     /// True if the copy is complete.
     pub fn is_whole(self) -> bool {
-        self.0 & Kept::WHOLE != 0
+        self.0 & KeptMode::WHOLE != 0
     }
 
     /// True if the extended attributes did not change.
     pub fn are_xattrs_elsewhere(self) -> bool {
-        self.0 & Kept::XATTRS_ELSEWHERE != 0
+        self.0 & KeptMode::XATTRS_ELSEWHERE != 0
     }
 
     /// Returns the mode of the inode at the time of the snapshot.
@@ -140,10 +140,10 @@ impl Kept {
     /// Returns the initial copy of an inode that is about to change for the first time since the snapshot.
     pub fn inode(inode: &Inode) -> Inode {
         if inode.kind().is_none() {
-            return Inode { mode: Kept::FREE, generation: inode.generation, ..Inode::default() };
+            return Inode { mode: KeptMode::FREE, generation: inode.generation, ..Inode::default() };
         }
         let pointers = if inode.is_inline_link() { inode.pointers } else { [0; POINTERS] };
-        Inode { mode: inode.mode | Kept::XATTRS_ELSEWHERE, xattrs: 0, pointers, ..inode.clone() }
+        Inode { mode: inode.mode | KeptMode::XATTRS_ELSEWHERE, xattrs: 0, pointers, ..inode.clone() }
     }
 }
 

@@ -59,18 +59,18 @@ impl Inodes {
     }
 
     /// Adds the free inodes of a new page.
-    pub fn came(&mut self, numbers: Range<u32>) {
+    pub fn add(&mut self, numbers: Range<u32>) {
         numbers.for_each(|number| self.free.insert(number));
     }
 
     /// Removes the inodes of a page that was removed.
-    pub fn went(&mut self, numbers: Range<u32>) {
+    pub fn remove(&mut self, numbers: Range<u32>) {
         numbers.for_each(|number| self.free.remove(number));
     }
 
     /// True if these inodes are all free, and at least as many others are free too, so the next few files
     /// do not need them.
-    pub fn can_go(&self, numbers: Range<u32>) -> bool {
+    pub fn is_unneeded(&self, numbers: Range<u32>) -> bool {
         self.free() >= 2 * numbers.len() as u32 && numbers.clone().all(|number| self.free.has(number))
     }
 

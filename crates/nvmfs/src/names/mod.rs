@@ -50,7 +50,7 @@ pub(crate) struct Room {
 /// Pages that a directory no longer uses after an entry was removed.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Vacated {
+pub(crate) struct FreedName {
     dir: Ino,
     pages: Vec<PageId>,
     /// True if no block is left.
@@ -72,7 +72,7 @@ pub(crate) fn cookie_after(position: u32) -> u64 {
 
 /// Lists `.` and `..`, which refer to the given inodes, if they come after cookie `from`. Returns the position
 /// at which the listing continues; `None` if `each` ended the listing.
-pub(crate) fn tell_dots(
+pub(crate) fn list_dots(
     (dot, dots): (Ino, Ino),
     from: u64,
     each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
@@ -161,9 +161,9 @@ impl Names {
         store: &mut Store<N, S>,
         name: &[u8],
         found: Found,
-        vacated: Vacated,
+        freed: FreedName,
     ) -> Result<()> {
-        let Vacated { dir, pages, is_empty } = vacated;
+        let FreedName { dir, pages, is_empty } = freed;
         if is_empty {
             self.forget(dir);
         } else {
@@ -234,12 +234,12 @@ pub(crate) fn free_entry<N: Nvram>(
     dir: Ino,
     found: Found,
     used: Option<Room>,
-) -> Result<Vacated> {
+) -> Result<FreedName> {
     let at = directory::address(region, dir, found.position)?;
     let block = directory::block_of(found.position);
     changes.touch_block(dir, block);
     let used = used.filter(|room| room.dir == dir);
-    let none = Vacated { dir, pages: Vec::new(), is_empty: false };
+    let none = FreedName { dir, pages: Vec::new(), is_empty: false };
     if used.is_some_and(|room| directory::block_of(room.slot.position) == block) {
         let length = (region.word(at) >> 32) as u16;
         changes.put_word(at, record::head(length.into(), None));
@@ -247,7 +247,7 @@ pub(crate) fn free_entry<N: Nvram>(
     }
     let (start, length) = directory::free_run(region, dir, found.position)?;
     if length == BLOCK_BYTES {
-        return vacate(region, changes, dir, block, used.and_then(|room| room.growth));
+        return free_block(region, changes, dir, block, used.and_then(|room| room.growth));
     }
     let page_at = at - directory::byte_of(found.position);
     changes.put_word(page_at + start, record::head(length, None));
@@ -260,22 +260,22 @@ pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: 
         store.prepare_to_keep()?;
         let mut changes = Changes::default();
         changes.touch_block(dir, block);
-        let vacated = vacate(&store.region, &mut changes, dir, block, None)?;
+        let freed = free_block(&store.region, &mut changes, dir, block, None)?;
         store.commit(changes)?;
-        vacated.pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))?;
+        freed.pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))?;
     }
     Ok(())
 }
 
 /// Removes a block of a directory, with the blocks of pointers that only lead to it. The directory becomes
 /// shorter if the block was the last.
-fn vacate<N: Nvram>(
+fn free_block<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
     block: u32,
     growth: Option<Growth>,
-) -> Result<Vacated> {
+) -> Result<FreedName> {
     let end = changes.inode(region, dir)?.size_bytes / BLOCK_BYTES as u64;
     let end = end.min(MAX_DIRECTORY_BLOCKS.into()) as u32;
     let kept = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
@@ -288,7 +288,7 @@ fn vacate<N: Nvram>(
         let pages = region.locations(dir)?.into_iter().filter_map(page).collect();
         let inode = changes.inode(region, dir)?;
         (inode.size_bytes, inode.pointers) = (0, [0; POINTERS]);
-        return Ok(Vacated { dir, pages, is_empty: true });
+        return Ok(FreedName { dir, pages, is_empty: true });
     }
     let unlinked = region.find_unlinked(dir, block.into(), growth.map(|growth| growth.pointer_at))?;
     let inode = changes.inode(region, dir)?;
@@ -297,5 +297,5 @@ fn vacate<N: Nvram>(
         Some(slot) => inode.pointers[slot] = 0,
         None => changes.put_word(unlinked.at, 0),
     }
-    Ok(Vacated { dir, pages: unlinked.pages, is_empty: false })
+    Ok(FreedName { dir, pages: unlinked.pages, is_empty: false })
 }

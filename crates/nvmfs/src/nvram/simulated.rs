@@ -48,9 +48,9 @@ struct Safe {
 /// Possible content of a [`SimulatedNvram`] after a crash: now, or at the power cut. A handle that stays valid
 /// while a file system uses the NVRAM, and afterwards.
 #[derive(Clone)]
-pub struct Remains(Arc<Mutex<Safe>>);
+pub struct CrashImages(Arc<Mutex<Safe>>);
 
-impl Remains {
+impl CrashImages {
     fn safe(&self) -> MutexGuard<'_, Safe> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,7 +96,7 @@ impl Remains {
 pub struct SimulatedNvram {
     /// Content as the processor sees it.
     view: Vec<u8>,
-    remains: Remains,
+    crash_images: CrashImages,
     power: Power,
 }
 
@@ -111,12 +111,12 @@ impl SimulatedNvram {
         check_region(image.len());
         let view = image.clone();
         let safe = Safe { durable: image, pending: BTreeMap::new(), written_back: BTreeSet::new() };
-        SimulatedNvram { view, remains: Remains(Arc::new(Mutex::new(safe))), power }
+        SimulatedNvram { view, crash_images: CrashImages(Arc::new(Mutex::new(safe))), power }
     }
 
     /// Returns a handle of the possible content after a crash.
-    pub fn remains(&self) -> Remains {
-        self.remains.clone()
+    pub fn crash_images(&self) -> CrashImages {
+        self.crash_images.clone()
     }
 }
 
@@ -130,7 +130,7 @@ impl Nvram for SimulatedNvram {
         if !self.power.event() {
             return;
         }
-        let mut safe = self.remains.safe();
+        let mut safe = self.crash_images.safe();
         for line in lines_of(at, bytes.len()) {
             let (lines, _) = self.view.as_chunks();
             let pending =
@@ -149,7 +149,7 @@ impl Nvram for SimulatedNvram {
         if !self.power.event() {
             return;
         }
-        let safe = &mut *self.remains.safe();
+        let safe = &mut *self.crash_images.safe();
         for line in lines_of(at, length) {
             if let Some(pending) = safe.pending.get_mut(&line) {
                 pending.written_back = Some(pending.versions.len() - 1);
@@ -162,7 +162,7 @@ impl Nvram for SimulatedNvram {
         if !self.power.persistence_point() {
             return;
         }
-        let safe = &mut *self.remains.safe();
+        let safe = &mut *self.crash_images.safe();
         for line in std::mem::take(&mut safe.written_back) {
             let pending = safe.pending.get_mut(&line).expect("lines that wait for a fence are pending");
             let version = pending.written_back.take().expect("it was written back");
@@ -191,19 +191,19 @@ mod tests {
         nvram.write_back(0, 8);
         nvram.store_word(0, 2);
         nvram.store_word(64, 3);
-        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 0, "written back, but not fenced");
+        assert_eq!(word(&nvram.crash_images().crash_losing_all(), 0), 0, "written back, but not fenced");
         nvram.fence();
-        let lost = nvram.remains().crash_losing_all();
+        let lost = nvram.crash_images().crash_losing_all();
         assert_eq!((word(&lost, 0), word(&lost, 64)), (1, 0));
-        let kept = nvram.remains().crash_keeping_all();
+        let kept = nvram.crash_images().crash_keeping_all();
         assert_eq!((word(&kept, 0), word(&kept, 64)), (2, 3));
         nvram.fence();
-        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 1, "a fence alone writes nothing back");
-        assert_eq!(nvram.remains().pending_lines(), 2);
+        assert_eq!(word(&nvram.crash_images().crash_losing_all(), 0), 1, "a fence alone writes nothing back");
+        assert_eq!(nvram.crash_images().pending_lines(), 2);
         nvram.write_back(0, 128);
         nvram.fence();
-        assert_eq!(nvram.remains().pending_lines(), 0);
-        assert_eq!(nvram.remains().crash_losing_all(), nvram.bytes());
+        assert_eq!(nvram.crash_images().pending_lines(), 0);
+        assert_eq!(nvram.crash_images().crash_losing_all(), nvram.bytes());
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         }
         let mut random = Seed(1).random();
         let mut seen: Vec<_> = (0..400)
-            .map(|_| nvram.remains().crash(&mut random))
+            .map(|_| nvram.crash_images().crash(&mut random))
             .map(|image| (word(&image, 0) as u8, word(&image, 8) as u8))
             .collect();
         seen.sort_unstable();
@@ -232,8 +232,8 @@ mod tests {
             nvram.store_word(0, value);
         }
         nvram.fence();
-        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 1);
-        assert_eq!(word(&nvram.remains().crash_keeping_all(), 0), 999);
+        assert_eq!(word(&nvram.crash_images().crash_losing_all(), 0), 1);
+        assert_eq!(word(&nvram.crash_images().crash_keeping_all(), 0), 999);
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         }
         assert!(power.is_off());
         assert_eq!(word(nvram.bytes(), 0), 2);
-        assert_eq!(nvram.remains().crash_keeping_all(), nvram.remains().crash_losing_all());
-        assert_eq!(word(&nvram.remains().crash_keeping_all(), 0), 1);
+        assert_eq!(nvram.crash_images().crash_keeping_all(), nvram.crash_images().crash_losing_all());
+        assert_eq!(word(&nvram.crash_images().crash_keeping_all(), 0), 1);
     }
 }

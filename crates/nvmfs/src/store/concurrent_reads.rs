@@ -218,20 +218,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Returns [`Error::Wait`] if the current request may wait and some of these blocks must be read first.
-    /// `whose` returns the inode number under which a block of the file is found.
+    /// `inode_of` returns the inode number under which a block of the file is found.
     ///
     /// # Errors
     /// [`Error::Wait`]; [`Error::Damaged`].
     pub(super) fn wait_for(
         &mut self,
-        whose: &impl Fn(&Region<N>, u64) -> Result<Ino>,
+        inode_of: &impl Fn(&Region<N>, u64) -> Result<Ino>,
         blocks: impl Iterator<Item = u64>,
     ) -> Result<()> {
         if !self.reads.may_wait || self.reads.fetches >= MOST_FETCHES {
             return Ok(());
         }
         for block in blocks {
-            let ino = whose(&self.region, block)?;
+            let ino = inode_of(&self.region, block)?;
             if let BlockLocation::Ssd(location) = self.region.location_of(ino, block)?
                 && self.reads.fetched(location).is_none()
             {

@@ -38,22 +38,22 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.read_of(|_, _| Ok(ino), offset, out)
     }
 
-    /// Like [`Store::read`], for a file whose blocks are found under the inode numbers that `whose`
+    /// Like [`Store::read`], for a file whose blocks are found under the inode numbers that `inode_of`
     /// returns.
     pub(super) fn read_of(
         &mut self,
-        whose: impl Fn(&Region<N>, u64) -> Result<Ino>,
+        inode_of: impl Fn(&Region<N>, u64) -> Result<Ino>,
         offset: u64,
         out: &mut [u8],
     ) -> Result<()> {
         let mut done = self.done_before();
         let (mut since, rest) = (done, out.len().saturating_sub(done));
-        self.wait_for(&whose, blocks_of_range(offset + done as u64, rest))?;
+        self.wait_for(&inode_of, blocks_of_range(offset + done as u64, rest))?;
         while done < out.len() {
             let at = offset + done as u64;
             let (block, within) = (at / BLOCK, (at % BLOCK) as usize);
             let length = (BLOCK_BYTES - within).min(out.len() - done);
-            let ino = whose(&self.region, block)?;
+            let ino = inode_of(&self.region, block)?;
             let location = self.region.location_of(ino, block)?;
             self.counts.read_blocks += 1;
             match location {
@@ -70,7 +70,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 }
                 BlockLocation::Ssd(first) => {
                     let wanted = (within + out.len() - done).div_ceil(BLOCK_BYTES) as u64;
-                    let blocks = self.run_on_ssd(&whose, block, first, wanted)?;
+                    let blocks = self.run_on_ssd(&inode_of, block, first, wanted)?;
                     let end = (out.len() - done).min(blocks as usize * BLOCK_BYTES - within);
                     self.read_run(ino, block, first, blocks, within, &mut out[done..done + end])?;
                     self.counts.read_blocks += blocks - 1;
@@ -109,15 +109,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// number, limited to `most` and a chunk.
     fn run_on_ssd(
         &self,
-        whose: &impl Fn(&Region<N>, u64) -> Result<Ino>,
+        inode_of: &impl Fn(&Region<N>, u64) -> Result<Ino>,
         block: u64,
         first: u64,
         most: u64,
     ) -> Result<u64> {
-        let ino = whose(&self.region, block)?;
+        let ino = inode_of(&self.region, block)?;
         let mut blocks = 1;
         while blocks < most.min(CHUNK_BLOCKS)
-            && whose(&self.region, block + blocks)? == ino
+            && inode_of(&self.region, block + blocks)? == ino
             && self.region.location_of(ino, block + blocks)? == BlockLocation::Ssd(first + blocks)
         {
             blocks += 1;
@@ -158,7 +158,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         // The pointers between these two are in the same block of pointers, or nearly all of them.
         for ends in [block, block + chunks.len() as u64 - 1] {
             let at = self.region.pointer_at(ino, ends)?.expect("it was read through it");
-            self.region.announce(at);
+            self.region.note_changing(at);
         }
         let mut kept = Vec::with_capacity(chunks.len());
         for (number, chunk) in chunks.iter().enumerate() {
@@ -216,7 +216,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let state = self.state_of_new(ino, offset + data.len() as u64)?;
         self.counts.written_blocks += blocks_of_range(offset, data.len()).count() as u64;
         // The size and times of the inode are about to change.
-        self.region.announce(self.region.inode_at(ino)?);
+        self.region.note_changing(self.region.inode_at(ino)?);
         let mut fresh = Vec::new();
         let mut done = 0;
         let mut failed = None;
@@ -301,7 +301,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.region.store(self.region.areas.page(page) + within, data);
             return Ok(());
         }
-        self.region.announce(at);
+        self.region.note_changing(at);
         let mut content = [0; BLOCK_BYTES];
         match was {
             BlockLocation::Ssd(from) if data.len() < BLOCK_BYTES => {
@@ -368,9 +368,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 was if one.kept_at.is_some() => {
                     self.give(ino, keeper.expect("it keeps this block"), was)?;
                 }
-                BlockLocation::Ssd(home) if self.superblock.placement.updates_in_place() => {
+                BlockLocation::Ssd(fixed_place) if self.superblock.placement.updates_in_place() => {
                     self.note_outdated(ino, one.block as u32);
-                    self.pages.set_copy(&mut self.region, one.page, home);
+                    self.pages.set_copy(&mut self.region, one.page, fixed_place);
                     self.count_blocks(ino, 0, -1)?;
                 }
                 was => self.free_location(ino, was)?,

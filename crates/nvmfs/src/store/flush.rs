@@ -119,7 +119,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Ok(None);
         }
         if self.superblock.placement.updates_in_place() {
-            return self.begin_flush_home();
+            return self.begin_flush_in_place();
         }
         while self.extents.to_take() <= LAST_EXTENTS {
             // After a power cut all pages are dirty: using one of the last extents makes some pages

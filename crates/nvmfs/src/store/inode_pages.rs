@@ -4,7 +4,7 @@
 //! when the file system is opened.
 
 use super::Store;
-use super::noted::Unit;
+use super::change_notes::Unit;
 use super::pages::{self, State};
 use super::region::{Changes, Region};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};

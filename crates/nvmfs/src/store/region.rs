@@ -1,6 +1,6 @@
 //! NVRAM with its areas: typed access to inodes and words, and atomic updates.
 
-use super::noted::{Noted, Unit};
+use super::change_notes::{ChangeNotes, Unit};
 use super::numbered::InodePages;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{
@@ -92,15 +92,15 @@ pub struct Region<N> {
     /// Pages that hold inodes.
     pub(super) inode_pages: InodePages,
     /// Units without a valid checksum at the moment.
-    pub(super) noted: Noted,
+    pub(super) notes: ChangeNotes,
 }
 
 impl<N: Nvram> Region<N> {
     /// Opens the NVRAM of a file system, whose metadata may have checksums. Undoes an interrupted update,
     /// and recomputes the checksums of other metadata that was being changed.
     pub fn open(nvram: N, areas: Areas, is_checked: bool) -> Self {
-        let noted = Noted::new(&areas, is_checked);
-        let mut region = Region { nvram, areas, update: 0, inode_pages: InodePages::default(), noted };
+        let notes = ChangeNotes::new(&areas, is_checked);
+        let mut region = Region { nvram, areas, update: 0, inode_pages: InodePages::default(), notes };
         match update_of(region.bytes(), &region.areas, is_checked) {
             Some(update) => {
                 region.update = update;
@@ -178,7 +178,7 @@ impl<N: Nvram> Region<N> {
     /// Makes all earlier stores durable.
     pub fn fence(&mut self) {
         self.nvram.fence();
-        self.noted.fenced();
+        self.notes.fenced();
     }
 
     /// Writes back an area that was stored with [`Region::note`].
@@ -240,7 +240,7 @@ impl<N: Nvram> Region<N> {
     pub fn apply(&mut self, changes: Changes) {
         self.make_room_for_notes(changes.bytes.len());
         for (at, _) in &changes.bytes {
-            self.announce(*at);
+            self.note_changing(*at);
         }
         let inodes = changes.inodes.into_iter().map(|(ino, inode)| {
             let at = self.inode_at(ino).expect("it was read");
@@ -285,7 +285,7 @@ impl<N: Nvram> Region<N> {
     }
 
     fn write_update(&mut self) {
-        let word = if self.noted.is_checked { checked_word(self.update) } else { self.update };
+        let word = if self.notes.is_checked { checked_word(self.update) } else { self.update };
         self.patch_word(self.areas.log, word);
         self.nvram.fence();
     }

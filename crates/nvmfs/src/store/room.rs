@@ -1,6 +1,6 @@
 //! Space on the NVRAM: limits for dirty pages and metadata, and eviction.
 
-use super::noted::Unit;
+use super::change_notes::Unit;
 use super::pages::{self, State};
 use super::snapshots::is_kept;
 use super::{Store, extents};
@@ -171,7 +171,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let at = at.filter(|at| self.region.word(*at) == pointer && block != 0).ok_or_else(|| {
                 Error::Damaged(format!("page {} is not where inode {} has it", page.0, ino.0))
             })?;
-            self.region.announce(at);
+            self.region.note_changing(at);
             turns.push((at, BlockLocation::Ssd(block).pointer(&self.region.areas)));
             victims.push(page);
         }

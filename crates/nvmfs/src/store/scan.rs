@@ -1,9 +1,9 @@
 //! Walk over all inodes and their pointers: rebuilds the page table, the owners and the bitmap when a file
 //! system is opened, and is the part of fsck that checks blocks (section III-D).
 
-pub use super::problems::{Part, Problem, Scan, Wrong, WrongArea};
+pub use super::problems::{DamagedArea, Part, Problem, ProblemKind, Scan};
 
-use super::noted::Unit;
+use super::change_notes::Unit;
 use super::numbered::InodePages;
 use super::pages::{self, State};
 use super::{Store, extents, map};
@@ -133,14 +133,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
-    pub(super) fn complain(&mut self, what: Wrong, at: usize, repaired: u64) {
-        self.scan.complain(Problem { ino: self.ino, what, word: Some((at, repaired)) });
+    pub(super) fn report(&mut self, what: ProblemKind, at: usize, repaired: u64) {
+        self.scan.report(Problem { ino: self.ino, what, word: Some((at, repaired)) });
     }
 
     /// Reports a wrong checksum.
     pub(super) fn check_sum(&mut self, unit: Unit, part: Part) {
         if !self.store.region.is_sound(unit) {
-            self.scan.complain(Problem { ino: self.ino, what: Wrong::Checksum(part), word: None });
+            self.scan.report(Problem { ino: self.ino, what: ProblemKind::Checksum(part), word: None });
         }
     }
 
@@ -154,7 +154,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         (self.beyond, self.after_last) = (None, 0);
         let inode = self.store.region.raw_inode(ino).expect("it is there");
         let Some(kind) = inode.kind() else {
-            self.complain(Wrong::Mode, at, 0);
+            self.report(ProblemKind::Mode, at, 0);
             return;
         };
         self.scan.inodes += 1;
@@ -179,7 +179,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.beyond = None;
         }
         if is_short || inode.size_bytes > MAX_FILE_BYTES {
-            self.complain(Wrong::Size, at + Field::Size as usize, self.after_last * BLOCK_BYTES as u64);
+            self.report(ProblemKind::Size, at + Field::Size as usize, self.after_last * BLOCK_BYTES as u64);
         }
     }
 
@@ -190,7 +190,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
         match self.metadata_page(inode.xattrs) {
             Some(page) => self.check_sum(Unit::Page(page), Part::Xattrs),
-            None => self.complain(Wrong::Xattrs, field, 0),
+            None => self.report(ProblemKind::Xattrs, field, 0),
         }
     }
 
@@ -201,10 +201,10 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         (self.ino, self.end) = (INODES, u64::MAX);
         self.check_sum(Unit::Inode(INODES), Part::Inode);
         if inode.mode != 0 {
-            self.complain(Wrong::Mode, at, 0);
+            self.report(ProblemKind::Mode, at, 0);
         }
         if inode.xattrs != 0 {
-            self.complain(Wrong::Xattrs, at + Field::Xattrs as usize, 0);
+            self.report(ProblemKind::Xattrs, at + Field::Xattrs as usize, 0);
         }
         self.trees(at, Allowed::Inodes);
         self.finish(&inode, at);
@@ -261,7 +261,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         }
         let Some(page) = self.table(pointer) else {
-            self.complain(Wrong::Pointer { block: start }, at, 0);
+            self.report(ProblemKind::Pointer { block: start }, at, 0);
             return;
         };
         self.check_sum(Unit::Page(page), Part::Pointers(start));
@@ -342,12 +342,12 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
                 true
             }
             _ => {
-                self.complain(Wrong::Pointer { block }, at, lost);
+                self.report(ProblemKind::Pointer { block }, at, lost);
                 return;
             }
         };
         if !taken {
-            self.complain(Wrong::Shared { block }, at, lost);
+            self.report(ProblemKind::Shared { block }, at, lost);
             return;
         }
         self.after_last = block + 1;
@@ -383,7 +383,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     fn finish(&mut self, inode: &Inode, at: usize) {
         if inode.blocks != self.blocks {
             if self.is_counted {
-                self.scan.complain(Problem { ino: self.ino, what: Wrong::Blocks, word: None });
+                self.scan.report(Problem { ino: self.ino, what: ProblemKind::Blocks, word: None });
             }
             self.store.region.note_half(at + Field::Blocks as usize, self.blocks);
         }

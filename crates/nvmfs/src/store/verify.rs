@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::extents;
-use super::scan::{Part, Problem, Wrong};
+use super::scan::{Part, Problem, ProblemKind};
 use super::sums::data_sum;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::EXTENT_BLOCKS;
@@ -48,7 +48,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Ok(());
         }
         let summed = Summed { location, ino, block, sum };
-        self.found.note(summed.to_string());
+        self.checksum_errors.note(summed.to_string());
         Err(Error::Damaged(summed.to_string()))
     }
 
@@ -77,7 +77,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let wrong = wrong_blocks(&*self.ssd, &self.summed_blocks(extent))?;
             problems.extend(wrong.into_iter().map(|one| Problem {
                 ino: one.ino,
-                what: Wrong::Checksum(Part::SsdData(one.block.into())),
+                what: ProblemKind::Checksum(Part::SsdData(one.block.into())),
                 word: None,
             }));
         }

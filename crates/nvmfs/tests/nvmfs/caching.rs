@@ -188,7 +188,7 @@ fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
     }
     let Some((last_block, last_byte)) = last else { return false };
     let power = Power::new();
-    let nvram = fs.into_store().region.into_nvram().remains().crash(&mut random);
+    let nvram = fs.into_store().region.into_nvram().crash_images().crash(&mut random);
     let ssd = Arc::new(SimulatedSsd::from_image(ssd.crash(&mut random), power.clone()));
     let (mut fs, _) = Nvmfs::mount(SimulatedNvram::from_image(nvram, power), ssd, options).unwrap();
     fs.store().check().unwrap();

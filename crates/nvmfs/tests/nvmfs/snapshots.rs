@@ -41,7 +41,7 @@ fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) ->
     let mut model = model.clone();
     model.remount();
     let number = number_of(fs, name);
-    let beside = compare(&mut model.clone(), &mut fs.as_it_was(number), &[], CALLER);
+    let beside = compare(&mut model.clone(), &mut fs.snapshot_view(number), &[], CALLER);
     beside.map_err(|difference| format!("{name}, beside: {difference}"))?;
     let mut view = view(fs, name);
     view.store().check().map_err(|problem| format!("{name}: {problem}"))?;
@@ -321,9 +321,9 @@ fn large_file_is_freed_and_passed_down_in_bounded_steps() {
         steps += 1;
         fs.store().check().unwrap();
         let old = number_of(&fs, "old");
-        let there = fs.as_it_was(old).lookup(ROOT, b"large").unwrap();
+        let there = fs.snapshot_view(old).lookup(ROOT, b"large").unwrap();
         let mut content = vec![0; 10 << 20];
-        fs.as_it_was(old).read(there.ino, 0, &mut content, &CALLER).unwrap();
+        fs.snapshot_view(old).read(there.ino, 0, &mut content, &CALLER).unwrap();
         assert!(content.iter().all(|byte| *byte == 1), "after {steps} steps");
     }
     assert!(steps >= 5, "{steps} steps");
@@ -365,21 +365,21 @@ fn deleted_snapshot_is_stale_and_views_are_read_only() {
     fs.create_snapshot("a", 5).unwrap();
     let old = number_of(&fs, "a");
     fs.unlink(ROOT, b"f", &CALLER).unwrap();
-    assert_eq!(fs.as_it_was(old).attributes(ino).unwrap().size_bytes, 9_000);
-    let view = &mut fs.as_it_was(old);
+    assert_eq!(fs.snapshot_view(old).attributes(ino).unwrap().size_bytes, 9_000);
+    let view = &mut fs.snapshot_view(old);
     assert!(matches!(view.write(ino, 0, &[1], &CALLER), Err(Error::ReadOnly)));
     assert!(matches!(view.unlink(ROOT, b"f", &CALLER), Err(Error::ReadOnly)));
     assert!(matches!(view.lookup(ROOT, b"g"), Err(Error::NotFound)));
     assert!(matches!(view.attributes(Ino(77)), Err(Error::NotFound)));
     fs.begin_deleting_snapshot("a").unwrap();
-    assert!(matches!(fs.as_it_was(old).attributes(ino), Err(Error::Stale)));
+    assert!(matches!(fs.snapshot_view(old).attributes(ino), Err(Error::Stale)));
     // A new snapshot with the same name, created before the old one is freed completely, is a different
     // one.
     fs.create_snapshot("a", 6).unwrap();
     assert_ne!(number_of(&fs, "a"), old);
-    assert!(matches!(fs.as_it_was(old).attributes(ino), Err(Error::Stale)));
+    assert!(matches!(fs.snapshot_view(old).attributes(ino), Err(Error::Stale)));
     let new = number_of(&fs, "a");
-    assert!(matches!(fs.as_it_was(new).lookup(ROOT, b"f"), Err(Error::NotFound)));
+    assert!(matches!(fs.snapshot_view(new).lookup(ROOT, b"f"), Err(Error::NotFound)));
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn wrong_names_in_snapshot_are_detected() {
 fn look_at_all(fs: &mut Small) {
     let views: Vec<u32> = fs.store().views().map(|(view, _)| view).collect();
     for view in views {
-        let mut then = fs.as_it_was(view);
+        let mut then = fs.snapshot_view(view);
         for ino in (1..40).map(Ino) {
             let _ = then.attributes(ino);
             let _ = then.read_link(ino);

@@ -161,7 +161,7 @@ fn with_right_blocks<N: Nvram, S: Ssd>(
     (mut store, found): (Store<N, S>, Found),
 ) -> Result<(Nvmfs<N, S>, Report), Failure> {
     let Found { was_closed, scan } = found;
-    let problems = scan.told();
+    let problems = scan.descriptions();
     let (scan, problem_count) = store.repair_all(scan).map_err(Failure::run)?;
     let (inodes, orphans) = (scan.inodes, scan.orphans.len());
     let report = Report {

@@ -6,7 +6,7 @@
 use super::super::Store;
 use super::super::region::Changes;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, Kept, MAX_FILE_BLOCKS, PageId, SIZE_OF_INODE, SnapshotRecord};
+use crate::layout::{Field, KeptMode, MAX_FILE_BLOCKS, PageId, SIZE_OF_INODE, SnapshotRecord};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -86,7 +86,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         };
         let from = match older {
             None => self.region.pointer_at(tree, last)?,
-            Some(older) => match self.hand_down(tree, older, last)? {
+            Some(older) => match self.pass_down(tree, older, last)? {
                 Some((from, to)) => self.merge_records(from, to, step)?.then_some(from),
                 None => None,
             },
@@ -190,7 +190,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn begin_record(&mut self, from_at: usize, to_at: usize) {
         let inode = self.region.kept_inode(from_at);
         let mut changes = Changes::default();
-        changes.put(to_at, Kept::inode(&inode).encode().to_vec());
+        changes.put(to_at, KeptMode::inode(&inode).encode().to_vec());
         self.region.apply(changes);
     }
 
@@ -222,7 +222,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let pointer = self.region.word(from_at + Field::Xattrs as usize);
             let mut changes = Changes::default();
             changes.put_word(to_at + Field::Xattrs as usize, pointer);
-            changes.put_word(to_at, self.kept_word(to_at, 0, Kept::XATTRS_ELSEWHERE));
+            changes.put_word(to_at, self.kept_word(to_at, 0, KeptMode::XATTRS_ELSEWHERE));
             changes.put_word(from_at + Field::Xattrs as usize, 0);
             self.region.apply(changes);
             let location = self.region.location(pointer)?;
@@ -231,7 +231,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !self.free_record_content(from_at, from, step)? {
             return Ok(false);
         }
-        let is_whole = if self.region.kept(from_at).is_whole() { Kept::WHOLE } else { 0 };
+        let is_whole = if self.region.kept(from_at).is_whole() { KeptMode::WHOLE } else { 0 };
         let mut changes = Changes::default();
         changes.put_word(to_at, self.kept_word(to_at, is_whole, 0));
         changes.put_word(from_at, 0);

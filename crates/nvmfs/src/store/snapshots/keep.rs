@@ -5,7 +5,9 @@ use super::super::pages;
 use super::super::region::Changes;
 use super::is_kept;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{BlockLocation, Field, INODES, INODES_PER_PAGE, Inode, Kept, MAX_FILE_BLOCKS, PageId};
+use crate::layout::{
+    BlockLocation, Field, INODES, INODES_PER_PAGE, Inode, KeptMode, MAX_FILE_BLOCKS, PageId,
+};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -95,7 +97,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let inode = self.region.sound_inode(ino)?;
         let at = self.make_record(tree, ino)?;
         let mut changes = Changes::default();
-        changes.put(at, Kept::inode(&inode).encode().to_vec());
+        changes.put(at, KeptMode::inode(&inode).encode().to_vec());
         self.region.apply(changes);
         Ok(inode.kind().is_some().then(|| self.region.areas.kept_inode(at)))
     }
@@ -185,7 +187,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             self.region.fence();
             pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
         }
-        changes.put_word(at, self.kept_word(at, 0, Kept::XATTRS_ELSEWHERE));
+        changes.put_word(at, self.kept_word(at, 0, KeptMode::XATTRS_ELSEWHERE));
         changes.put_word(at + Field::Xattrs as usize, pointer);
         Ok(())
     }
@@ -238,7 +240,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 let at = self.region.inode_at(kept)?;
                 let mut changes = Changes::default();
                 changes.put_word(mode_at, 0);
-                changes.put_word(at, self.kept_word(at, Kept::WHOLE, Kept::XATTRS_ELSEWHERE));
+                changes.put_word(at, self.kept_word(at, KeptMode::WHOLE, KeptMode::XATTRS_ELSEWHERE));
                 self.region.apply(changes);
             }
         }

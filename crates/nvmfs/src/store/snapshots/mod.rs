@@ -16,17 +16,17 @@
 mod delete;
 mod keep;
 mod moving;
-mod past;
+mod snapshot_file;
 mod view;
 
-pub use past::Past;
+pub use snapshot_file::SnapshotFile;
 
 use super::Store;
 use super::pages;
 use super::region::{Changes, Region};
 use crate::api::{Error, Ino, Result};
 use crate::layout::{
-    INODES_PER_PAGE, Inode, KEPT_INODES, Kept, MOST_PAGES_OF_SNAPSHOTS, PageId, SIZE_OF_INODE,
+    INODES_PER_PAGE, Inode, KEPT_INODES, KeptMode, MOST_PAGES_OF_SNAPSHOTS, PageId, SIZE_OF_INODE,
     SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages, SnapshotRecord, check_snapshot_name, checked_number,
     checked_word,
 };
@@ -60,8 +60,8 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Returns the mode word with flags of a kept inode.
-    pub(in crate::store) fn kept(&self, at: usize) -> Kept {
-        Kept(self.half(at))
+    pub(in crate::store) fn kept(&self, at: usize) -> KeptMode {
+        KeptMode(self.half(at))
     }
 
     /// Returns the offset of an inode in a snapshot, if its page exists.
@@ -99,7 +99,7 @@ impl<N: Nvram> Region<N> {
     fn kept_inode(&self, at: usize) -> Inode {
         let bytes = self.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode");
         let inode = Inode::decode(bytes);
-        Inode { mode: Kept(inode.mode).mode(), ..inode }
+        Inode { mode: KeptMode(inode.mode).mode(), ..inode }
     }
 }
 

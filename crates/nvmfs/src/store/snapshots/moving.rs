@@ -116,7 +116,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if is_whole && kept == 0 {
             let mut locations = Vec::new();
             self.region.gather(at.from, at.levels, &mut locations)?;
-            self.turn_both(at, pointer);
+            self.move_pointer(at, pointer);
             return locations.into_iter().try_for_each(|location| self.give(what.from, what.to, location));
         }
         if at.levels > 0 {
@@ -139,7 +139,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Moves a pointer from source to destination, atomically with respect to power cuts.
-    fn turn_both(&mut self, at: Pointers, pointer: u64) {
+    fn move_pointer(&mut self, at: Pointers, pointer: u64) {
         let mut changes = Changes::default();
         changes.put_word(at.to, pointer);
         changes.put_word(at.from, 0);
@@ -156,7 +156,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Passes a page of kept inodes to an older snapshot, together with as much of the surrounding tree as
     /// the older one lacks. Returns `None` if that was all, otherwise the two pointers to the pages that
     /// both have.
-    pub(super) fn hand_down(&mut self, from: Ino, to: Ino, number: u64) -> Result<Option<(usize, usize)>> {
+    pub(super) fn pass_down(&mut self, from: Ino, to: Ino, number: u64) -> Result<Option<(usize, usize)>> {
         let bases = (self.region.field(from, Field::Pointers)?, self.region.field(to, Field::Pointers)?);
         let slot =
             (0..POINTERS).rev().find(|slot| slot_start(*slot).0 <= number).expect("the first begins with 0");
@@ -165,7 +165,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         loop {
             let pointer = self.region.word(at.from);
             if self.region.word(at.to) == 0 {
-                self.turn_both(at, pointer);
+                self.move_pointer(at, pointer);
                 return Ok(None);
             }
             if at.levels == 0 {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::Checksums;
-use wearwell_nvmfs::nvram::{Nvram, Remains, SimulatedNvram};
+use wearwell_nvmfs::nvram::{CrashImages, Nvram, SimulatedNvram};
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::power::Power;
@@ -81,7 +81,7 @@ pub struct Machine {
     pub power: Power,
     pub record: Record,
     lie: Lie,
-    nvram: Remains,
+    nvram: CrashImages,
     ssd: Arc<SimulatedSsd>,
     /// Number of changes of the content of a device, durable or not.
     changes: Arc<AtomicU64>,
@@ -211,7 +211,7 @@ fn devices(image: &Image, lie: Lie) -> (Machine, WatchedNvram) {
     let inner = SimulatedNvram::from_image(image.nvram.clone(), power.clone());
     let machine = Machine {
         lie,
-        nvram: inner.remains(),
+        nvram: inner.crash_images(),
         ssd: Arc::new(SimulatedSsd::from_image(image.ssd.clone(), power.clone())),
         power,
         record: Record::default(),

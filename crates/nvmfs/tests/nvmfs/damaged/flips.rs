@@ -11,8 +11,8 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Error, FileSystem, Ino, Kind, Seek};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::{
-    BlockLocation, Changing, Epoch, Field, ListEnds, PageId, SIZE_OF_INODE, SUM_BYTES, SUPERBLOCK_BYTES,
-    checked_number,
+    BlockLocation, ChangeNoteWords, Epoch, Field, ListEnds, PageId, SIZE_OF_INODE, SUM_BYTES,
+    SUPERBLOCK_BYTES, checked_number,
 };
 use wearwell_nvmfs::names::check::check;
 use wearwell_nvmfs::nvram::PlainNvram;
@@ -68,7 +68,7 @@ impl Whole {
             vec![
                 0..SUPERBLOCK_BYTES,
                 areas.log..areas.log + 8,
-                Changing::AT..Changing::AT + 8 * Changing::COUNT,
+                ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT,
             ],
             some(&pieces.inodes, Field::Blocks as usize),
             some(&pieces.inodes.iter().map(|at| at + Field::Sum as usize).collect::<Vec<_>>(), 4),
@@ -134,7 +134,8 @@ impl Whole {
 /// Returns the offsets of the inodes and pages that were being changed: after a power cut, their checksums do
 /// not apply.
 fn changing(image: &Image, pieces: &Pieces) -> BTreeSet<usize> {
-    let (words, _) = image.nvram[Changing::AT..Changing::AT + 8 * Changing::COUNT].as_chunks::<8>();
+    let (words, _) =
+        image.nvram[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].as_chunks::<8>();
     let numbers = words.iter().map(|word| checked_number(u64::from_le_bytes(*word)).expect("it is whole"));
     let mut changing = BTreeSet::new();
     for number in numbers.filter(|number| *number > 0) {

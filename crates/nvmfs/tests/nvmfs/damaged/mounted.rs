@@ -10,7 +10,7 @@ use wearwell_nvmfs::layout::{BlockLocation, Field};
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::Format;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
-use wearwell_nvmfs::store::{Store, Wrong};
+use wearwell_nvmfs::store::{ProblemKind, Store};
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
@@ -73,7 +73,7 @@ fn damaged_data_fails_reads_until_rewritten() {
     assert_eq!(wrong(&fs), 2);
     let found = fs.store().check_all_data().expect("it can be read");
     assert!(
-        found.len() == 1 && found[0].ino == large && matches!(found[0].what, Wrong::Checksum(_)),
+        found.len() == 1 && found[0].ino == large && matches!(found[0].what, ProblemKind::Checksum(_)),
         "{found:?}"
     );
     for other in (0..BLOCKS).filter(|other| *other != block) {
@@ -142,6 +142,10 @@ fn scrub_detects_damage_in_unused_data() {
     assert!(Fs::mount(PlainNvram::from(nvram.clone()), Arc::clone(&ssd), options()).is_err());
     let (store, found) =
         Store::open_damaged(PlainNvram::from(nvram), ssd, options()).expect("it is a file system");
-    assert!(found.scan.told()[0].contains("checksum of its inode"), "{:?}", found.scan.told());
+    assert!(
+        found.scan.descriptions()[0].contains("checksum of its inode"),
+        "{:?}",
+        found.scan.descriptions()
+    );
     assert_eq!(store.check_all_data().expect("it can be read").len(), 1);
 }

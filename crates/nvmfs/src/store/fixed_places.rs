@@ -42,7 +42,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Selects the least recently used dirty pages for a flush, ordered by their places; pages without a
     /// place get one.
-    pub(super) fn begin_flush_home(&mut self) -> Result<Option<Batch<S>>> {
+    pub(super) fn begin_flush_in_place(&mut self) -> Result<Option<Batch<S>>> {
         self.begin_write_out();
         let mut chosen = Vec::with_capacity(EXTENT_PAGES);
         let mut next = self.pages.last(State::Dirty);
@@ -58,24 +58,24 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         chosen.sort_by_key(|page| pages::owner_of(&self.region, *page));
         for &page in &chosen {
             if pages::copy_of(&self.region, page) == 0 {
-                let home = self.new_home()?;
-                self.give_copy(page, home);
+                let fixed_place = self.new_fixed_place()?;
+                self.give_copy(page, fixed_place);
             }
         }
         chosen.sort_by_key(|page| pages::copy_of(&self.region, *page));
         if chosen.is_empty() {
             return Ok(None);
         }
-        let homes: Vec<u64> = chosen.iter().map(|page| pages::copy_of(&self.region, *page)).collect();
-        self.in_flight.extend(&homes);
-        let runs = homes.chunk_by(|one, next| one + 1 == *next);
+        let fixed_places: Vec<u64> = chosen.iter().map(|page| pages::copy_of(&self.region, *page)).collect();
+        self.in_flight.extend(&fixed_places);
+        let runs = fixed_places.chunk_by(|one, next| one + 1 == *next);
         let requests = runs.map(|run| (run[0], run.len())).collect();
         Ok(Some(self.batch(None, requests, chosen, 0)))
     }
 
     /// Allocates a place on the SSD: the next free block of the open extent, of a free extent, or of the
     /// extent with the fewest valid blocks.
-    fn new_home(&mut self) -> Result<u64> {
+    fn new_fixed_place(&mut self) -> Result<u64> {
         // First the rest of the open extent, then another extent, whose free blocks may all be in
         // flight.
         for _ in 0..2 {
