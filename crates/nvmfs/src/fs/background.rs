@@ -76,7 +76,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Blocks of deleted snapshots are freed gradually, interleaved with other work.
     fn next_work(&mut self) -> Result<Option<Work<S>>> {
-        let deleted = self.go_on_deleting(BLOCKS_AT_ONCE);
+        let deleted = self.continue_deleting(BLOCKS_AT_ONCE);
         match self.next_for_ssd()? {
             Some(work) => Ok(Some(work)),
             None => Ok(deleted?.then_some(Work::Step)),
@@ -85,7 +85,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     fn next_for_ssd(&mut self) -> Result<Option<Work<S>>> {
         self.is_flushing |= self.store.wants_flush();
-        if self.is_flushing && self.store.flush_goes_on() {
+        if self.is_flushing && self.store.should_continue_flush() {
             let batch = self.store.begin_flush()?;
             self.is_flushing = batch.is_some();
             return Ok(batch.map(Work::Write));
@@ -132,7 +132,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         match self.store.begin_flush() {
             Ok(Some(batch)) => Work::Write(batch),
-            Ok(None) if self.store.others_make_room() => Work::Pause,
+            Ok(None) if self.store.will_space_be_freed() => Work::Pause,
             Ok(None) | Err(_) => Work::Alone,
         }
     }

@@ -92,7 +92,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
         let device = if is_device { device } else { 0 };
-        self.create(parent, name, New::File { kind, permissions, device }, caller)
+        self.create_inode(parent, name, New::File { kind, permissions, device }, caller)
     }
 
     pub(super) fn make_link(
@@ -109,11 +109,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if target.len() > MAX_LINK_TARGET_BYTES {
             return Err(Error::NameTooLong);
         }
-        self.create(parent, name, New::Link(target), caller)
+        self.create_inode(parent, name, New::Link(target), caller)
     }
 
     /// Creates a file with a name.
-    pub(super) fn create(
+    pub(super) fn create_inode(
         &mut self,
         parent: Ino,
         name: &[u8],

@@ -23,7 +23,7 @@ mod tests_of_inodes;
 #[cfg(test)]
 mod tests_of_names;
 #[cfg(test)]
-mod tests_of_room;
+mod tests_of_space;
 #[cfg(test)]
 mod tests_of_waiting;
 mod xattrs;
@@ -115,7 +115,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
         fs.drop_empty_blocks()?;
-        while fs.go_on_deleting(snapshots::BLOCKS_AT_ONCE)? {}
+        while fs.continue_deleting(snapshots::BLOCKS_AT_ONCE)? {}
         fs.drop_unused_inodes()?;
         Ok(fs)
     }
@@ -201,7 +201,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             snapshot_blocks: self.store.snapshot_blocks(),
             // Damaged snapshots are reported by fsck.
             snapshots: self.snapshots().unwrap_or_default(),
-            snapshots_being_deleted: self.store.going_snapshots() as u32,
+            snapshots_being_deleted: self.store.snapshots_being_deleted() as u32,
             no_space: self.no_space,
             last_no_space: self.last_no_space.map(str::to_owned),
             checksums: self.store.checksum_stats(),
@@ -298,7 +298,7 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
         self.change_attributes(ino, change, caller)
     }
 
-    fn make(
+    fn create(
         &mut self,
         parent: Ino,
         name: &[u8],
@@ -317,7 +317,7 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
         permissions: u32,
         caller: &Caller,
     ) -> Result<Attributes> {
-        self.create(parent, name, create::New::Directory { permissions }, caller)
+        self.create_inode(parent, name, create::New::Directory { permissions }, caller)
     }
 
     fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {

@@ -103,13 +103,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     pub(super) fn seek_block(&self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {
         let size_bytes = self.file(ino)?.size_bytes;
         if offset >= size_bytes {
-            return Err(Error::NothingThere);
+            return Err(Error::NoDataOrHole);
         }
         let (first, end) = (offset / BLOCK, size_bytes.div_ceil(BLOCK));
         let found = self.store.region.next_block(ino, first, end, what == Seek::Data)?;
         match (found, what) {
             (Some(block), _) => Ok(offset.max(block * BLOCK)),
-            (None, Seek::Data) => Err(Error::NothingThere),
+            (None, Seek::Data) => Err(Error::NoDataOrHole),
             (None, Seek::Hole) => Ok(size_bytes),
         }
     }

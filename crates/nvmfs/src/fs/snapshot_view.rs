@@ -134,12 +134,12 @@ impl<N: Nvram, S: Ssd> FileSystem for SnapshotView<'_, N, S> {
         let file = self.of_kind(ino, Kind::File)?;
         let size_bytes = file.inode.size_bytes;
         if offset >= size_bytes {
-            return Err(Error::NothingThere);
+            return Err(Error::NoDataOrHole);
         }
         let (first, end) = (offset / BLOCK, size_bytes.div_ceil(BLOCK));
         match (file.next_block(&self.fs.store.region, first, end, what == Seek::Data)?, what) {
             (Some(block), _) => Ok(offset.max(block * BLOCK)),
-            (None, Seek::Data) => Err(Error::NothingThere),
+            (None, Seek::Data) => Err(Error::NoDataOrHole),
             (None, Seek::Hole) => Ok(size_bytes),
         }
     }
@@ -179,7 +179,7 @@ impl<N: Nvram, S: Ssd> FileSystem for SnapshotView<'_, N, S> {
         Err(Error::ReadOnly)
     }
 
-    fn make(&mut self, _: Ino, _: &[u8], _: Kind, _: u32, _: u32, _: &Caller) -> Result<Attributes> {
+    fn create(&mut self, _: Ino, _: &[u8], _: Kind, _: u32, _: u32, _: &Caller) -> Result<Attributes> {
         Err(Error::ReadOnly)
     }
 

@@ -34,7 +34,7 @@ fn removal_frees_all_resources() {
     let mut fs = fresh();
     let before = (fs.stats().metadata_pages, fs.stats().used_blocks, fs.stats().inodes);
     for round in 0..100 {
-        let file = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap();
+        let file = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap();
         assert!(file.generation >= u32::from(round >= 64), "numbers are given anew");
         fs.write(file.ino, 3_000_000, &[round; 70_000], &CALLER).unwrap();
         fs.set_xattr(file.ino, b"user.a", &[1; 4000], SetXattr::Either, &CALLER).unwrap();
@@ -55,7 +55,8 @@ fn removal_frees_all_resources() {
 fn unnamed_open_file_exists_until_release_or_mount() {
     let ssd = Arc::new(MemorySsd::new(4096));
     let mut fs = fresh_on(&ssd);
-    let [one, two] = [b"1", b"2"].map(|name| fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER).unwrap().ino);
+    let [one, two] =
+        [b"1", b"2"].map(|name| fs.create(ROOT, name, Kind::File, 0o644, 0, &CALLER).unwrap().ino);
     for ino in [one, two] {
         fs.open(ino).unwrap();
         fs.write(ino, 0, b"still here", &CALLER).unwrap();
@@ -77,7 +78,7 @@ fn unnamed_open_file_exists_until_release_or_mount() {
 #[test]
 fn bytes_beyond_end_of_file_are_never_visible() {
     let mut fs = fresh();
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     let resize = |fs: &mut Fs, size| {
         let change = Change { size_bytes: Some(size), ..Change::default() };
         fs.set_attributes(ino, &change, &CALLER).unwrap()
@@ -101,7 +102,7 @@ fn bytes_beyond_end_of_file_are_never_visible() {
 fn data_larger_than_nvram_goes_to_ssd_intact() {
     let mut fs = fresh();
     fs.auto_settle = false;
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     let mut batches = 0;
     for block in 0..2500u32 {
         fs.write(ino, u64::from(block) * 4096, &[block as u8; 4096], &CALLER).unwrap();
@@ -127,7 +128,7 @@ fn data_larger_than_nvram_goes_to_ssd_intact() {
 #[test]
 fn a_block_on_both_devices_counts_once() {
     let mut fs = fresh();
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     // Four pointers are in the inode, 512 in one pointer block, the rest in four more blocks and one above
     // them.
     let blocks = 2500 + 1 + 4 + 1;
@@ -154,7 +155,7 @@ fn a_block_on_both_devices_counts_once() {
 #[test]
 fn read_and_write_counts_depend_on_block_location() {
     let mut fs = fresh();
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     for part in 0..25 {
         fs.write(ino, part * 100 * 4096, &vec![3; 100 * 4096], &CALLER).unwrap();
     }

@@ -27,7 +27,7 @@ fn name(number: u32) -> Vec<u8> {
 }
 
 fn make(fs: &mut Fs, number: u32) -> Result<(Ino, u32)> {
-    fs.make(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(|made| (made.ino, made.generation))
+    fs.create(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(|made| (made.ino, made.generation))
 }
 
 fn make_one(fs: &mut Fs, number: u32) {

@@ -52,7 +52,7 @@ fn churn(fs: &mut Fs) -> Vec<String> {
         let name = format!("{number:0width$}", width = number as usize % 90 + 3);
         let name = name.as_bytes();
         let told_now = match below(&mut rng, 4) {
-            0 | 1 => format!("{:?}", fs.make(dir, name, Kind::Fifo, 0o644, 0, &caller)),
+            0 | 1 => format!("{:?}", fs.create(dir, name, Kind::Fifo, 0o644, 0, &caller)),
             2 => format!("{:?}", fs.unlink(dir, name, &caller)),
             _ => {
                 let to = (dirs[step % 4], format!("moved {step}"));
@@ -87,8 +87,8 @@ fn listing_cookies_stay_valid_while_names_change() {
     let mut fs = fresh(1 << 20);
     let caller = at(1);
     for number in 0..500 {
-        fs.make(ROOT, format!("stays {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
-        fs.make(ROOT, format!("goes {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
+        fs.create(ROOT, format!("stays {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
+        fs.create(ROOT, format!("goes {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
     }
     let (mut from, mut seen, mut round) = (0, Vec::new(), 0);
     loop {
@@ -108,7 +108,7 @@ fn listing_cookies_stay_valid_while_names_change() {
         }
         if round < 500 {
             fs.unlink(ROOT, format!("goes {round}").as_bytes(), &caller).unwrap();
-            fs.make(ROOT, format!("x{round}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
+            fs.create(ROOT, format!("x{round}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
         }
         round += 1;
     }
@@ -123,9 +123,9 @@ fn tree(fs: &mut Fs) -> [Ino; 4] {
     let caller = at(1);
     let a = fs.make_directory(ROOT, b"a", 0o755, &caller).unwrap().ino;
     let b = fs.make_directory(a, b"b", 0o755, &caller).unwrap().ino;
-    let f = fs.make(a, b"f", Kind::File, 0o644, 0, &caller).unwrap().ino;
-    let e = fs.make(ROOT, b"e", Kind::File, 0o644, 0, &caller).unwrap().ino;
-    fs.make(b, b"deep", Kind::Fifo, 0o644, 0, &caller).unwrap();
+    let f = fs.create(a, b"f", Kind::File, 0o644, 0, &caller).unwrap().ino;
+    let e = fs.create(ROOT, b"e", Kind::File, 0o644, 0, &caller).unwrap().ino;
+    fs.create(b, b"deep", Kind::Fifo, 0o644, 0, &caller).unwrap();
     fs.write(f, 0, b"content", &caller).unwrap();
     [a, b, f, e]
 }
@@ -229,7 +229,7 @@ fn arbitrary_directories_do_no_harm() {
         let mut fs = fresh(if round % 2 == 0 { 1 << 20 } else { 0 });
         let [a, b, ..] = tree(&mut fs);
         for number in 0..120 {
-            fs.make(a, format!("a rather long name {number:40}").as_bytes(), Kind::File, 0, 0, &at(1))
+            fs.create(a, format!("a rather long name {number:40}").as_bytes(), Kind::File, 0, 0, &at(1))
                 .unwrap();
         }
         let page = record_of(&mut fs, a, b"b") & !4095;
@@ -250,7 +250,7 @@ fn arbitrary_directories_do_no_harm() {
             let name = format!("a rather long name {number:40}");
             let _ = fs.lookup(a, name.as_bytes());
             let _ = fs.rename((a, name.as_bytes()), (b, b"x"), Rename::Replace, &caller);
-            let _ = fs.make(b, name.as_bytes(), Kind::File, 0, 0, &caller);
+            let _ = fs.create(b, name.as_bytes(), Kind::File, 0, 0, &caller);
             let _ = fs.unlink(a, name.as_bytes(), &caller);
         }
         let _ = fs.read_directory(a, 0, &mut |_| ControlFlow::Continue(()));

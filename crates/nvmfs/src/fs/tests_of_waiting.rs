@@ -22,7 +22,7 @@ fn filled() -> (Fs, Ino) {
     let format = Format { inodes: Some(64), checksums: Checksums::Metadata, ..Format::default() };
     let ssd = Arc::new(MemorySsd::new(4608));
     let mut fs = Nvmfs::format(PlainNvram::new(8 << 20), ssd, &format, Options::default()).unwrap();
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, block as u8));
     for block in 0..10 {
         drive_out(&mut fs, ino, block);
@@ -240,10 +240,10 @@ fn extents_are_free_while_they_wait_to_be_trimmed() {
     assert!(pieces > 0 && fs.stats().free_extents == free);
     assert_eq!(fs.stats().counts.trimmed_blocks - trimmed, u64::from(free - before) * 128);
     // Extents waiting for a trim can be written.
-    let ino = fs.make(ROOT, b"g", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"g", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, 9));
     fs.unlink(ROOT, b"g", &CALLER).unwrap();
-    let ino = fs.make(ROOT, b"h", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"h", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, 8));
     fs.store.check().unwrap();
 }

@@ -33,7 +33,7 @@ pub struct SnapshotRecord {
     /// Creation time, ns since 1970.
     pub created_ns: i64,
     /// True while the snapshot is being deleted.
-    pub is_going: bool,
+    pub is_being_deleted: bool,
     /// Name of the snapshot.
     pub name: String,
 }
@@ -46,7 +46,7 @@ impl SnapshotRecord {
     /// Encodes the record of a snapshot that holds no blocks yet.
     pub fn encode(&self) -> [u8; SNAPSHOT_BYTES] {
         let mut bytes = [0; SNAPSHOT_BYTES];
-        bytes[0] = 1 + u8::from(self.is_going);
+        bytes[0] = 1 + u8::from(self.is_being_deleted);
         bytes[SEQUENCE..SEQUENCE + 8].copy_from_slice(&self.sequence.to_le_bytes());
         bytes[CREATED..CREATED + 8].copy_from_slice(&self.created_ns.to_le_bytes());
         bytes[NAME] = self.name.len() as u8;
@@ -63,7 +63,7 @@ impl SnapshotRecord {
     /// The bytes are malformed.
     pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, NoRecord> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        let is_going = match word(0) {
+        let is_being_deleted = match word(0) {
             0 => return Ok(None),
             1 => false,
             Self::GOING => true,
@@ -75,7 +75,7 @@ impl SnapshotRecord {
         Ok(Some(SnapshotRecord {
             sequence: word(SEQUENCE),
             created_ns: word(CREATED) as i64,
-            is_going,
+            is_being_deleted,
             name: name.to_owned(),
         }))
     }
@@ -157,10 +157,10 @@ mod tests {
         fn records_round_trip(
             sequence: u64,
             created_ns: i64,
-            is_going: bool,
+            is_being_deleted: bool,
             name in "[a-zA-Z0-9_:@+][-a-zA-Z0-9_.:@+]{0,99}",
         ) {
-            let record = SnapshotRecord { sequence, created_ns, is_going, name };
+            let record = SnapshotRecord { sequence, created_ns, is_being_deleted, name };
             prop_assert_eq!(SnapshotRecord::decode(&record.encode()), Ok(Some(record)));
         }
 

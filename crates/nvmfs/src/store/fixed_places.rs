@@ -53,7 +53,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
             next = self.pages.more_recent(&self.region, page);
         }
-        self.go_on_with_write_out(chosen.len());
+        self.continue_write_out(chosen.len());
         // Blocks without a place get places in the order of the file.
         chosen.sort_by_key(|page| pages::owner_of(&self.region, *page));
         for &page in &chosen {

@@ -72,7 +72,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// True if flushing, once begun, should continue.
-    pub fn flush_goes_on(&self) -> bool {
+    pub fn should_continue_flush(&self) -> bool {
         self.pages.count(State::Dirty) > self.low_mark(self.dirty_list_pages()) || self.is_write_out_due()
     }
 
@@ -81,7 +81,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !self.wants_flush() {
             return Ok(());
         }
-        while self.flush_goes_on() && self.can_flush() {
+        while self.should_continue_flush() && self.can_flush() {
             self.flush_round()?;
         }
         self.recycle()
@@ -96,7 +96,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub(super) fn flush_round(&mut self) -> Result<()> {
         let Some(batch) = self.begin_flush()? else {
             // Batches in flight may hold all dirty pages.
-            if self.others_make_room() {
+            if self.will_space_be_freed() {
                 self.wait_for_flush()?;
             }
             return Err(Error::NoSpace("too few pages are dirty to fill an extent"));
@@ -106,7 +106,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// True if operations in progress will free pages or extents: extents are being written or trimmed.
-    pub fn others_make_room(&self) -> bool {
+    pub fn will_space_be_freed(&self) -> bool {
         !self.batches.is_empty() || self.extents.are_being_trimmed()
     }
 

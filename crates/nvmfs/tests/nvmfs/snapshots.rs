@@ -80,7 +80,7 @@ fn live<N: Nvram + 'static>(
     for (done, op) in random_ops(load.seed).take(load.steps).enumerate() {
         twin.step(&op)?;
         if let Some(blocks) = load.freed_at_once {
-            twin.other().go_on_deleting(blocks).map_err(|error| error.to_string())?;
+            twin.other().continue_deleting(blocks).map_err(|error| error.to_string())?;
         }
         if done % load.every != load.every - 1 {
             continue;
@@ -174,7 +174,7 @@ fn snapshots_match_on_nvram_of_several_files() {
 fn put(fs: &mut Small, name: &[u8], bytes: usize, byte: u8) -> Result<(), Error> {
     let ino = match fs.lookup(ROOT, name) {
         Ok(there) => there.ino,
-        Err(_) => fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER)?.ino,
+        Err(_) => fs.create(ROOT, name, Kind::File, 0o644, 0, &CALLER)?.ino,
     };
     let written = fs.write(ino, 0, &vec![byte; bytes], &CALLER)?;
     if written < bytes { Err(Error::NoSpace("a part only")) } else { Ok(()) }
@@ -317,7 +317,7 @@ fn large_file_is_freed_and_passed_down_in_bounded_steps() {
     fs.unlink(ROOT, b"large", &CALLER).unwrap();
     fs.begin_deleting_snapshot("new").unwrap();
     let mut steps = 0;
-    while fs.go_on_deleting(300).unwrap() {
+    while fs.continue_deleting(300).unwrap() {
         steps += 1;
         fs.store().check().unwrap();
         let old = number_of(&fs, "old");
@@ -330,7 +330,7 @@ fn large_file_is_freed_and_passed_down_in_bounded_steps() {
     assert!(is_all(&mut view(&fs, "old"), b"large", 1));
     fs.begin_deleting_snapshot("old").unwrap();
     let mut freed = fs.store().used_blocks();
-    while fs.go_on_deleting(300).unwrap() {
+    while fs.continue_deleting(300).unwrap() {
         let now = fs.store().used_blocks();
         assert!(freed - now <= 600, "{} blocks at once", freed - now);
         freed = now;
@@ -350,7 +350,7 @@ fn deletion_with_shortest_steps_terminates() {
     }
     for snapshot in ["new", "old"] {
         fs.begin_deleting_snapshot(snapshot).unwrap();
-        let steps = (1..1000).find(|_| !fs.go_on_deleting(1).unwrap());
+        let steps = (1..1000).find(|_| !fs.continue_deleting(1).unwrap());
         assert!(steps.expect("it ends") > 40, "{snapshot}: {steps:?}");
     }
     assert_eq!(fs.store().snapshot_blocks(), 0);
@@ -416,7 +416,7 @@ fn wrong_names_in_snapshot_are_detected() {
 }
 
 /// Reads all files of all snapshots: damage may be returned or rejected.
-fn look_at_all(fs: &mut Small) {
+fn check_all(fs: &mut Small) {
     let views: Vec<u32> = fs.store().views().map(|(view, _)| view).collect();
     for view in views {
         let mut then = fs.snapshot_view(view);
@@ -444,7 +444,7 @@ fn found_in(nvram: Vec<u8>, fs: &Small) -> (bool, usize) {
     store.repair_all(found.scan).unwrap();
     let count = store.snapshots().count();
     let mut fs = Nvmfs::to_repair(store).unwrap();
-    look_at_all(&mut fs);
+    check_all(&mut fs);
     let _ = check_snapshots(fs.into_store());
     (is_found, count)
 }

@@ -326,7 +326,7 @@ fn flushing_begins_before_a_write_waits_for_it() {
         assert_eq!(store.counts.ssd_writes, 0, "a write had to wait");
     }
     store.settle().unwrap();
-    assert!(store.counts.ssd_writes > 0 && !store.flush_goes_on());
+    assert!(store.counts.ssd_writes > 0 && !store.should_continue_flush());
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Played {
             Nvmfs::format(PlainNvram::new(NVRAM_BYTES), Arc::new(ssd), &format, options).map_err(failed)?;
         let mut files = Vec::new();
         for name in [b"a", b"b", b"c", b"d"] {
-            files.push(fs.make(ROOT, name, Kind::File, 0o600, 0, &CALLER).map_err(failed)?.ino);
+            files.push(fs.create(ROOT, name, Kind::File, 0o600, 0, &CALLER).map_err(failed)?.ino);
         }
         requests.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let first = Frame {

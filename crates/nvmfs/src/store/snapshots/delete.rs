@@ -33,24 +33,24 @@ impl Step {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Marks a snapshot as deleted; its blocks are freed later by [`Store::go_on_deleting`].
+    /// Marks a snapshot as deleted; its blocks are freed later by [`Store::continue_deleting`].
     ///
     /// # Errors
     /// [`Error::NotFound`].
     pub fn begin_deleting(&mut self, name: &str) -> Result<()> {
-        let there = |one: &super::Snapshot| one.record.name == name && !one.record.is_going;
+        let there = |one: &super::Snapshot| one.record.name == name && !one.record.is_being_deleted;
         let number = self.snapshots.iter().position(there).ok_or(Error::NotFound)?;
         let at = self.region.snapshot_range(self.snapshots[number].tree).start;
         let mut changes = Changes::default();
         changes.put_word(at, SnapshotRecord::GOING);
         self.region.apply(changes);
-        self.snapshots[number].record.is_going = true;
+        self.snapshots[number].record.is_being_deleted = true;
         Ok(())
     }
 
     /// Returns the number of snapshots being deleted.
-    pub fn going_snapshots(&self) -> usize {
-        self.snapshots.iter().filter(|one| one.record.is_going).count()
+    pub fn snapshots_being_deleted(&self) -> usize {
+        self.snapshots.iter().filter(|one| one.record.is_being_deleted).count()
     }
 
     /// Frees about `blocks` blocks of deleted snapshots; returns true if more remain. Needs no space. A
@@ -59,10 +59,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::Damaged`].
-    pub fn go_on_deleting(&mut self, blocks: u64) -> Result<bool> {
+    pub fn continue_deleting(&mut self, blocks: u64) -> Result<bool> {
         let mut step = Step { blocks, left: blocks };
         loop {
-            let Some(number) = self.snapshots.iter().position(|one| one.record.is_going) else {
+            let Some(number) = self.snapshots.iter().position(|one| one.record.is_being_deleted) else {
                 return Ok(false);
             };
             if step.is_over() {

@@ -20,7 +20,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// being deleted.
     pub(in crate::store) fn keeping(&self) -> Option<Ino> {
         let newest = self.snapshots.last()?;
-        (!newest.record.is_going || self.snapshots.len() > 1).then_some(newest.tree)
+        (!newest.record.is_being_deleted || self.snapshots.len() > 1).then_some(newest.tree)
     }
 
     /// Ensures that an operation can preserve the metadata that it changes.

@@ -106,7 +106,7 @@ impl<N: Nvram> Region<N> {
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Returns the snapshots, oldest first, without those being deleted.
     pub fn snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
-        self.snapshots.iter().map(|one| &one.record).filter(|record| !record.is_going)
+        self.snapshots.iter().map(|one| &one.record).filter(|record| !record.is_being_deleted)
     }
 
     /// True if any snapshot exists, including those being deleted.
@@ -137,7 +137,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let at = self.free_record()?;
         let sequence = self.snapshots.last().map_or(0, |last| last.record.sequence) + 1;
-        let record = SnapshotRecord { sequence, created_ns: now_ns, is_going: false, name: name.to_owned() };
+        let record =
+            SnapshotRecord { sequence, created_ns: now_ns, is_being_deleted: false, name: name.to_owned() };
         let mut changes = Changes::default();
         changes.put(at, record.encode().to_vec());
         self.region.apply(changes);
@@ -229,7 +230,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Damaged`].
     pub fn blocks_of_snapshot(&self, name: &str) -> Result<u64> {
-        let is_it = |one: &&Snapshot| one.record.name == name && !one.record.is_going;
+        let is_it = |one: &&Snapshot| one.record.name == name && !one.record.is_being_deleted;
         let one = self.snapshots.iter().find(is_it).ok_or(Error::NotFound)?;
         self.blocks_below(one.tree)
     }

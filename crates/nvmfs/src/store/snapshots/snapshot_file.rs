@@ -92,7 +92,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Returns the snapshots, oldest first, each with its view number, which is not reused while the store
     /// is open.
     pub fn views(&self) -> impl Iterator<Item = (u32, &SnapshotRecord)> {
-        let there = self.snapshots.iter().filter(|one| !one.record.is_going);
+        let there = self.snapshots.iter().filter(|one| !one.record.is_being_deleted);
         there.map(|one| (one.view, &one.record))
     }
 
@@ -102,7 +102,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::Stale`] if the snapshot no longer exists, [`Error::NotFound`] if it has no such file,
     /// [`Error::Damaged`].
     pub fn snapshot_file(&self, view: u32, ino: Ino) -> Result<SnapshotFile> {
-        let is_wanted = |one: &super::Snapshot| one.view == view && !one.record.is_going;
+        let is_wanted = |one: &super::Snapshot| one.view == view && !one.record.is_being_deleted;
         let number = self.snapshots.iter().position(is_wanted).ok_or(Error::Stale)?;
         let (mut inode, mut lookup_order, mut xattrs) = (None, Vec::new(), None);
         for one in &self.snapshots[number..] {

@@ -30,7 +30,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
         refuse_damaged(&found.scan)?;
         let names = || store.snapshots().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
-        let wanted = store.snapshots.iter().position(|one| one.record.name == name && !one.record.is_going);
+        let wanted =
+            store.snapshots.iter().position(|one| one.record.name == name && !one.record.is_being_deleted);
         let wanted = wanted.ok_or_else(|| OpenError::NoSnapshot { name: name.to_owned(), there: names() })?;
         store.is_view = true;
         for newer in (wanted..store.snapshots.len()).rev() {
@@ -57,7 +58,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         for number in (0..self.snapshots.len()).rev() {
             let (tree, record) = (self.snapshots[number].tree, self.snapshots[number].record.clone());
             self.roll_back(tree)?;
-            if !record.is_going {
+            if !record.is_being_deleted {
                 each(&record.name, &self.region)?;
             }
         }

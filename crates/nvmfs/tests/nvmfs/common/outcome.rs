@@ -82,7 +82,7 @@ pub fn error_name(error: &Error) -> &'static str {
         Error::TooLarge => "TooLarge",
         Error::NotPermitted(_) => "NotPermitted",
         Error::NoAttribute => "NoAttribute",
-        Error::NothingThere => "NothingThere",
+        Error::NoDataOrHole => "NoDataOrHole",
         Error::Unsupported(_) => "Unsupported",
         Error::ReadOnly => "ReadOnly",
         Error::Stale => "Stale",
@@ -188,7 +188,7 @@ pub fn attempt(
             fs.set_attributes(files.regular(file), &Change { size_bytes, ..Change::default() }, caller)?
         }
         Op::Make { at, name: n, kind, permissions } => {
-            fs.make(files.directory(at), &name(n), kind, permissions, 0x1234, caller)?
+            fs.create(files.directory(at), &name(n), kind, permissions, 0x1234, caller)?
         }
         Op::MakeDirectory { at, name: n, permissions } => {
             fs.make_directory(files.directory(at), &name(n), permissions, caller)?

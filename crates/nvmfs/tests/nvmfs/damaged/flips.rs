@@ -48,7 +48,7 @@ fn interrupted(placement: PlacementKind) -> Image {
     let ssd = closed.ssd();
     let (mut fs, _) =
         Fs::mount(PlainNvram::from(closed.nvram), Arc::clone(&ssd), options()).expect("it was closed");
-    let ino = fs.make(Ino(1), b"the last", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    let ino = fs.create(Ino(1), b"the last", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
     fs.write(ino, 0, &[5; 20_000], &CALLER).expect("room");
     let nvram = fs.into_store().region.into_nvram().into_bytes();
     Image { nvram, ssd: (*ssd).clone(), areas: closed.areas }
@@ -208,7 +208,7 @@ fn content(fs: &mut Fs, ino: Ino, size: u64, seen: &mut Seen) {
     while at < size {
         at = match fs.seek(ino, at, Seek::Data) {
             Ok(at) => at,
-            Err(Error::NothingThere) => return,
+            Err(Error::NoDataOrHole) => return,
             Err(_) => return drop(seen.insert(("unknown", ino, 0), Err(()))),
         };
         let mut block = vec![0; BLOCK_BYTES];

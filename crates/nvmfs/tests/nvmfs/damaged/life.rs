@@ -180,7 +180,7 @@ fn content(fs: &mut Fs, ino: Ino, size_bytes: u64) -> Result<()> {
     let mut at = 0;
     loop {
         at = match fs.seek(ino, at, Seek::Data) {
-            Err(Error::NothingThere) => break,
+            Err(Error::NoDataOrHole) => break,
             start => start?,
         };
         let end = fs.seek(ino, at, Seek::Hole)?;

@@ -23,8 +23,8 @@ fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
     let ssd = Arc::new(MemorySsd::new(4096));
     let format = Format { inodes: Some(64), ..Format::default() };
     let mut fs = Fs::format(PlainNvram::new(4 << 20), Arc::clone(&ssd), &format, options()).expect("it fits");
-    let large = fs.make(ROOT, b"large", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
-    let small = fs.make(ROOT, b"small", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    let large = fs.create(ROOT, b"large", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    let small = fs.create(ROOT, b"small", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
     for block in 0..BLOCKS {
         fs.write(large, block * BLOCK, &content(block as u8, BLOCK_BYTES), &CALLER).expect("room");
     }
