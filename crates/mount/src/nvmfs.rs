@@ -12,7 +12,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
     type Job = Work<S>;
 
     fn begin_work(&mut self) -> Result<Option<Work<S>>> {
-        self.leave_to_thread();
+        self.use_background_thread();
         self.begin_background()
     }
 

@@ -157,8 +157,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         names::put_entry(&self.store.region, &mut changes, room, (ino, new.kind(), name))?;
         self.touch_directory(&mut changes, parent, caller)?.links += u32::from(is_directory);
         self.store.commit(changes)?;
-        self.names.inodes.given(ino);
-        self.names.entered(&self.store.region, room, name);
+        self.names.inodes.mark_used(ino);
+        self.names.note_added(&self.store.region, room, name);
         self.attributes_of(ino)
     }
 
@@ -230,7 +230,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         inode.links += 1;
         inode.changed_ns = caller.now_ns;
         self.store.commit(changes)?;
-        self.names.entered(&self.store.region, room, name);
+        self.names.note_added(&self.store.region, room, name);
         self.attributes_of(ino)
     }
 }

@@ -43,7 +43,7 @@ use crate::nvram::Nvram;
 use crate::options::{Format, Options};
 use crate::ssd::Ssd;
 use crate::stats::Stats;
-use crate::store::{Changes, Found, OpenError, State, Store};
+use crate::store::{Changes, OpenError, OpenReport, State, Store};
 use removal::orphans;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -86,7 +86,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     ///
     /// # Errors
     /// Devices that do not hold a file system; damage that needs fsck.
-    pub fn mount(nvram: N, ssd: Arc<S>, options: Options) -> std::result::Result<(Self, Found), OpenError> {
+    pub fn mount(
+        nvram: N,
+        ssd: Arc<S>,
+        options: Options,
+    ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (store, found) = Store::open(nvram, ssd, options)?;
         Ok((Self::over_found(store, &found.scan.orphans)?, found))
     }
@@ -101,14 +105,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     ///
     /// # Errors
     /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
-    pub fn over(store: Store<N, S>) -> Result<Self> {
+    pub fn from_store(store: Store<N, S>) -> Result<Self> {
         let orphans = orphans(&store.region)?;
         Self::over_found(store, &orphans)
     }
 
     /// Like [`Nvmfs::over`], given the orphans.
     fn over_found(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
-        let mut fs = Self::to_repair(store)?;
+        let mut fs = Self::open_for_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
             return Err(Error::Damaged("there is no root directory".into()));
         }
@@ -138,7 +142,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     ///
     /// # Errors
     /// Damage that makes inodes unreadable.
-    pub fn to_repair(store: Store<N, S>) -> Result<Self> {
+    pub fn open_for_repair(store: Store<N, S>) -> Result<Self> {
         let names = Names::new(&store.region, store.options().index_bytes)?;
         Ok(Nvmfs {
             store,
@@ -247,7 +251,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// Returns the entry of a name other than `.` and `..`.
-    fn entry(&mut self, dir: Ino, name: &[u8]) -> Result<names::Found> {
+    fn entry(&mut self, dir: Ino, name: &[u8]) -> Result<names::FoundEntry> {
         self.names.find(&self.store.region, dir, name)?.ok_or(Error::NotFound)
     }
 

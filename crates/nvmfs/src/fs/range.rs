@@ -43,7 +43,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.note_change(ino, new_size, caller)?;
         if how == (Allocate::Reserve { keep_size: true }) && end > size_bytes {
             // This is the last step: until then, a power cut removes blocks beyond the end.
-            self.note_reserved_behind_end(ino)?;
+            self.note_reserved_beyond_end(ino)?;
         }
         self.settle()
     }
@@ -54,13 +54,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let holes = self.holes(ino, blocks, free)?;
         let reserved = self.store.reserve(ino, &holes);
         if reserved.is_err() {
-            self.cut_behind_end(ino)?;
+            self.cut_beyond_end(ino)?;
         }
         reserved
     }
 
     /// Marks the file, so that its reserved blocks beyond the end survive a mount.
-    fn note_reserved_behind_end(&mut self, ino: Ino) -> Result<()> {
+    fn note_reserved_beyond_end(&mut self, ino: Ino) -> Result<()> {
         if self.file(ino)?.related != RESERVED_BEHIND_END {
             let mut changes = Changes::default();
             changes.inode(&self.store.region, ino)?.related = RESERVED_BEHIND_END;

@@ -113,7 +113,7 @@ fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) ->
         inode.links = 1;
     }
     fs.store.commit(changes)?;
-    fs.names.entered(&fs.store.region, room, &name);
+    fs.names.note_added(&fs.store.region, room, &name);
     Ok(())
 }
 

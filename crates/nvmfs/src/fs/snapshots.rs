@@ -8,7 +8,7 @@ use crate::nvram::Nvram;
 use crate::options::Options;
 use crate::ssd::Ssd;
 use crate::stats::SnapshotStats;
-use crate::store::{Found, OpenError, Store};
+use crate::store::{OpenError, OpenReport, Store};
 use std::sync::Arc;
 
 /// Blocks freed or passed down in one step, before requests have their turn.
@@ -42,7 +42,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         ssd: Arc<S>,
         options: Options,
         name: &str,
-    ) -> std::result::Result<(Self, Found), OpenError> {
+    ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (store, found) = Store::open_snapshot(nvram, ssd, options, name)?;
         Ok((Self::over_found(store, &found.scan.orphans)?, found))
     }

@@ -25,7 +25,7 @@ fn filled() -> (Fs, Ino) {
     let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, block as u8));
     for block in 0..10 {
-        drive_out(&mut fs, ino, block);
+        evict(&mut fs, ino, block);
     }
     (fs, ino)
 }
@@ -43,7 +43,7 @@ fn location(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
 }
 
 /// Uses other blocks, except the first hundred, until a block is only on the SSD; returns its location.
-fn drive_out(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
+fn evict(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
     for other in (100..BLOCKS).cycle().take(40_000) {
         if let Some(location) = location(fs, ino, block) {
             return location;
@@ -65,7 +65,7 @@ fn waits<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<Mem
 }
 
 /// Starts a read that waits, and reads its block from the SSD.
-fn read_beside(fs: &mut Fs, ino: Ino, block: u64) -> Work<MemorySsd> {
+fn begin_read(fs: &mut Fs, ino: Ino, block: u64) -> Work<MemorySsd> {
     let work = waits(fs, |fs| read(fs, ino, block));
     work.run().unwrap();
     work
@@ -116,7 +116,7 @@ fn block_moved_during_fetch_is_read_from_new_location() {
     let work = waits(&mut fs, |fs| read(fs, ino, 1));
     work.run().unwrap();
     put(&mut fs, ino, 1, 77);
-    drive_out(&mut fs, ino, 1);
+    evict(&mut fs, ino, 1);
     assert!(matches!(again(&mut fs, work, |fs| read(fs, ino, 1)), Err(Error::Wait)));
     let work = fs.begin_wait();
     work.run().unwrap();
@@ -128,15 +128,15 @@ fn block_rewritten_at_same_location_is_read_again() {
     let (mut fs, ino) = filled();
     // Extents are used in rotation: eventually the block is at an earlier location again, for which an
     // older read exists.
-    let mut works = BTreeMap::from([(location(&fs, ino, 1).unwrap(), read_beside(&mut fs, ino, 1))]);
+    let mut works = BTreeMap::from([(location(&fs, ino, 1).unwrap(), begin_read(&mut fs, ino, 1))]);
     let mut byte = 1;
     let came_back = (0..1000).find_map(|_| {
         byte = byte % 200 + 1;
         put(&mut fs, ino, 1, byte);
-        let here = drive_out(&mut fs, ino, 1);
+        let here = evict(&mut fs, ino, 1);
         let earlier = works.remove(&here);
         if earlier.is_none() {
-            works.insert(here, read_beside(&mut fs, ino, 1));
+            works.insert(here, begin_read(&mut fs, ino, 1));
         }
         earlier
     });
@@ -224,7 +224,7 @@ fn batches_complete_in_any_order() {
 #[test]
 fn extents_are_free_while_they_wait_to_be_trimmed() {
     let (mut fs, ino) = filled();
-    fs.leave_to_thread();
+    fs.use_background_thread();
     let before = fs.stats().free_extents;
     fs.unlink(ROOT, b"f", &CALLER).unwrap();
     assert!(matches!(fs.attributes(ino), Err(Error::NotFound)));

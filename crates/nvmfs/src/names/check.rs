@@ -110,11 +110,11 @@ struct Directory {
     dir: Ino,
     problems: Vec<NameProblem>,
     /// Well-formed entries, in order.
-    entries: Vec<Named>,
+    entries: Vec<ValidEntry>,
 }
 
 /// Well-formed entry.
-struct Named {
+struct ValidEntry {
     position: u32,
     at: usize,
     length: usize,
@@ -126,7 +126,7 @@ struct Named {
     leads_to: Option<Kind>,
 }
 
-impl Named {
+impl ValidEntry {
     fn name<'a, N: Nvram>(&self, region: &'a Region<N>) -> &'a [u8] {
         let at = self.at + record::HEAD_BYTES;
         &region.bytes()[at..at + self.name_bytes]
@@ -165,7 +165,7 @@ impl Directory {
                     self.free(NameProblemKind::Entry, page_at + bad.at, length);
                 }
                 Ok(Record { entry: None, .. }) => {}
-                Ok(Record { at, length, entry: Some((ino, kind, name)) }) => self.entries.push(Named {
+                Ok(Record { at, length, entry: Some((ino, kind, name)) }) => self.entries.push(ValidEntry {
                     position: directory::position(block, at),
                     at: page_at + at,
                     length,
@@ -186,8 +186,9 @@ impl Directory {
             let by_name = one.hash.cmp(&other.hash).then_with(|| one.name(region).cmp(other.name(region)));
             by_name.then(one.position.cmp(&other.position))
         });
-        let is_twin =
-            |one: &Named, other: &Named| one.hash == other.hash && one.name(region) == other.name(region);
+        let is_twin = |one: &ValidEntry, other: &ValidEntry| {
+            one.hash == other.hash && one.name(region) == other.name(region)
+        };
         let twins: Vec<bool> =
             (0..entries.len()).map(|at| at > 0 && is_twin(&entries[at - 1], &entries[at])).collect();
         for (entry, _) in entries.iter().zip(&twins).filter(|(_, is_twin)| **is_twin) {
@@ -218,8 +219,8 @@ impl<N: Nvram> Walk<'_, N> {
         self.problems.push(NameProblem { ino, what, word });
     }
 
-    fn entry(&mut self, dir: Ino, entry: &Named, left: &mut Vec<Ino>) -> Result<()> {
-        let Named { at, length, ino, .. } = *entry;
+    fn entry(&mut self, dir: Ino, entry: &ValidEntry, left: &mut Vec<Ino>) -> Result<()> {
+        let ValidEntry { at, length, ino, .. } = *entry;
         let Some(kind) = entry.leads_to else {
             self.problems.push(freed(dir, NameProblemKind::Unused(ino), at, length));
             return Ok(());

@@ -11,7 +11,7 @@ mod inodes;
 pub(crate) mod record;
 mod room;
 
-pub(crate) use directory::{Found, is_empty, list, list_pages};
+pub(crate) use directory::{FoundEntry, is_empty, list, list_pages};
 pub(crate) use inodes::Inodes;
 
 use crate::api::{BLOCK_BYTES, Entry, Error, Ino, Kind, MAX_NAME_BYTES, Result};
@@ -104,7 +104,12 @@ impl Names {
     }
 
     /// Finds the entry of a name other than `.` and `..`.
-    pub fn find<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
+    pub fn find<N: Nvram>(
+        &mut self,
+        region: &Region<N>,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<Option<FoundEntry>> {
         self.indexes.find(region, dir, name)
     }
 
@@ -150,24 +155,24 @@ impl Names {
     }
 
     /// Updates the state after an entry was added and the changes were applied.
-    pub fn entered<N: Nvram>(&mut self, region: &Region<N>, room: Room, name: &[u8]) {
-        self.indexes.entered(region, room.dir, name, room.slot.position);
+    pub fn note_added<N: Nvram>(&mut self, region: &Region<N>, room: Room, name: &[u8]) {
+        self.indexes.note_added(region, room.dir, name, room.slot.position);
     }
 
     /// Updates the state after an entry was removed and the changes were applied; frees the pages used only
     /// for that entry.
-    pub fn removed<N: Nvram, S: Ssd>(
+    pub fn note_removed<N: Nvram, S: Ssd>(
         &mut self,
         store: &mut Store<N, S>,
         name: &[u8],
-        found: Found,
+        found: FoundEntry,
         freed: FreedName,
     ) -> Result<()> {
         let FreedName { dir, pages, is_empty } = freed;
         if is_empty {
             self.forget(dir);
         } else {
-            self.indexes.removed(&store.region, dir, name, found.position);
+            self.indexes.note_removed(&store.region, dir, name, found.position);
         }
         pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))
     }
@@ -214,7 +219,7 @@ pub(crate) fn turn_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
-    found: Found,
+    found: FoundEntry,
     (ino, kind): (Ino, Kind),
 ) -> Result<()> {
     let at = directory::address(region, dir, found.position)?;
@@ -232,7 +237,7 @@ pub(crate) fn free_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
-    found: Found,
+    found: FoundEntry,
     used: Option<Room>,
 ) -> Result<FreedName> {
     let at = directory::address(region, dir, found.position)?;

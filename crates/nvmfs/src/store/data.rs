@@ -21,7 +21,7 @@ const FULL_WITH_SNAPSHOTS: &str =
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// Block with a newly allocated page that no pointer refers to yet.
-struct Fresh {
+struct NewPage {
     at: usize,
     page: PageId,
     block: u64,
@@ -171,7 +171,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let at = self.region.pointer_at(ino, block)?.expect("it was read through it");
             let pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
             self.region.store_word(at, pointer);
-            pages::own(&mut self.region, page, ino, block as u32);
+            pages::set_owner(&mut self.region, page, ino, block as u32);
             pages::set_writes(&mut self.region, page, 0);
             self.pages.set_copy(&mut self.region, page, copy);
             let segment = self.note_missed(ino, block as u32);
@@ -283,7 +283,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         block: u64,
         within: usize,
         data: &[u8],
-        fresh: &mut Vec<Fresh>,
+        fresh: &mut Vec<NewPage>,
     ) -> Result<()> {
         let at = self.make_pointer(ino, block)?;
         let was = self.region.location(self.region.word(at))?;
@@ -315,7 +315,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         content[within..within + data.len()].copy_from_slice(data);
         let page = self.pages.take_free(&mut self.region).expect("room was made");
         self.region.store(self.region.areas.page(page), &content);
-        fresh.push(Fresh { at, page, block, was, kept_at });
+        fresh.push(NewPage { at, page, block, was, kept_at });
         Ok(())
     }
 
@@ -341,7 +341,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Switches pointers to new pages whose content is durable, and frees the old locations or passes them
     /// to a snapshot.
-    fn turn_to(&mut self, (ino, keeper): (Ino, Option<Ino>), fresh: Vec<Fresh>, state: State) -> Result<()> {
+    fn turn_to(
+        &mut self,
+        (ino, keeper): (Ino, Option<Ino>),
+        fresh: Vec<NewPage>,
+        state: State,
+    ) -> Result<()> {
         if fresh.is_empty() {
             return Ok(());
         }
@@ -361,12 +366,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             false => self.region.fence(),
         }
         for one in fresh {
-            pages::own(&mut self.region, one.page, ino, one.block as u32);
+            pages::set_owner(&mut self.region, one.page, ino, one.block as u32);
             self.pages.put(&mut self.region, one.page, state, false);
             self.count_blocks(ino, 1, 0)?;
             match one.was {
                 was if one.kept_at.is_some() => {
-                    self.give(ino, keeper.expect("it keeps this block"), was)?;
+                    self.transfer(ino, keeper.expect("it keeps this block"), was)?;
                 }
                 BlockLocation::Ssd(fixed_place) if self.superblock.placement.updates_in_place() => {
                     self.note_outdated(ino, one.block as u32);

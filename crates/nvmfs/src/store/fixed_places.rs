@@ -59,7 +59,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         for &page in &chosen {
             if pages::copy_of(&self.region, page) == 0 {
                 let fixed_place = self.new_fixed_place()?;
-                self.give_copy(page, fixed_place);
+                self.assign_copy(page, fixed_place);
             }
         }
         chosen.sort_by_key(|page| pages::copy_of(&self.region, *page));

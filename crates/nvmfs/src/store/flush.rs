@@ -226,7 +226,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 continue;
             }
             if let Some(extent) = batch.extent {
-                self.give_copy(page, extents::first_block(extent) + number as u64);
+                self.assign_copy(page, extents::first_block(extent) + number as u64);
             }
             if let Some(&sum) = batch.sums().get(number) {
                 let at = self.region.areas.ssd_sum(pages::copy_of(&self.region, page));
@@ -250,7 +250,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Records the location of a page's copy on the SSD.
-    pub(super) fn give_copy(&mut self, page: PageId, block: u64) {
+    pub(super) fn assign_copy(&mut self, page: PageId, block: u64) {
         let (ino, file_block) = pages::owner_of(&self.region, page);
         self.extents.claim(&mut self.region, block, ino, file_block);
         self.pages.set_copy(&mut self.region, page, block);

@@ -139,7 +139,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.make_room(1)?;
         self.check_room_for_metadata(INODES, 1)?;
         let page = self.pages.take_free(&mut self.region).expect("room was made");
-        pages::own(&mut self.region, page, INODES, number);
+        pages::set_owner(&mut self.region, page, INODES, number);
         self.pages.put(&mut self.region, page, State::Inodes, false);
         self.count_blocks(INODES, 1, 0)?;
         Ok(page)
@@ -161,7 +161,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Ok(false);
         }
         // No note may refer to one of these inodes after they are gone.
-        self.region.sum_up_all();
+        self.region.update_all_checksums();
         let mut file = self.region.sound_inode(INODES)?;
         for ino in inodes {
             file.generation = file.generation.max(self.region.raw_inode(ino)?.generation);

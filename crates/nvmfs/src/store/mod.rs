@@ -39,7 +39,7 @@ pub use change_notes::Unit;
 pub use concurrent_reads::Fetch;
 pub use epoch::PairMismatch;
 pub use flush::Batch;
-pub use open::{Found, OpenError};
+pub use open::{OpenError, OpenReport};
 pub use pages::State;
 pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
@@ -116,7 +116,7 @@ pub struct Store<N, S> {
     /// Checksum mismatches found since the store was opened.
     checksum_errors: ChecksumErrors,
     /// Progress of the scrub.
-    pass: scrub::Pass,
+    pass: scrub::ScrubPass,
     /// Reads of the SSD that run concurrently with requests.
     reads: concurrent_reads::ConcurrentReads,
     /// Buffer for blocks on their way to and from the SSD.
@@ -149,7 +149,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             trims_beside: false,
             write_out: WriteOut::default(),
             checksum_errors: ChecksumErrors::default(),
-            pass: scrub::Pass::default(),
+            pass: scrub::ScrubPass::default(),
             reads: concurrent_reads::ConcurrentReads::default(),
             scratch: Vec::new(),
         }
@@ -193,7 +193,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let page = page.ok_or(Error::NoSpace("no page of the NVRAM is free"))?;
         self.region.note_new_page(page);
         self.region.store(self.region.areas.page(page), &[0; BLOCK_BYTES]);
-        pages::own(&mut self.region, page, ino, 0);
+        pages::set_owner(&mut self.region, page, ino, 0);
         self.pages.put(&mut self.region, page, State::Metadata, false);
         self.count_blocks(ino, 1, 0)?;
         Ok(page)

@@ -76,7 +76,7 @@ pub enum OpenError {
 
 /// State in which an opened file system was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct OpenReport {
     /// True if the file system had been closed.
     pub was_closed: bool,
     /// Result of walking the inodes.
@@ -135,7 +135,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// Devices that do not hold a file system; damage that needs fsck.
-    pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
+    pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
         let (mut store, found) =
             Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
         refuse_damaged(&found.scan)?;
@@ -154,7 +154,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// Devices that do not hold a file system.
-    pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
+    pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
         Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Reported)
     }
 
@@ -163,7 +163,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// Devices that do not hold a file system.
-    pub fn open_unpaired(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
+    pub fn open_unpaired(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
         Self::open_with(nvram, ssd, options, PairRule::AnyMounts, DamagePolicy::Reported)
     }
 
@@ -173,7 +173,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         options: Options,
         pair: PairRule,
         damage: DamagePolicy,
-    ) -> Result<(Self, Found), OpenError> {
+    ) -> Result<(Self, OpenReport), OpenError> {
         options.check()?;
         let superblock = Superblock::decode(nvram.bytes()).ok_or(OpenError::NoFileSystem)?;
         options.check_for(superblock.placement)?;
@@ -203,7 +203,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         store.epoch = epoch;
         let scan = store.scan_as(was_closed).after(seen);
         store.restore(&lists);
-        Ok((store, Found { was_closed, scan }))
+        Ok((store, OpenReport { was_closed, scan }))
     }
 
     /// Upgrades the format. A file system without checksums gets checksums of its metadata, which was just
@@ -245,7 +245,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Restores the lists in their saved order, from the least recently used page, and the copies of pages
     /// on the SSD. A saved entry that contradicts the inodes is ignored.
-    fn restore(&mut self, lists: &[Saved]) {
+    fn restore(&mut self, lists: &[SavedPage]) {
         for saved in lists {
             if pages::state_of(&self.region, saved.page) != State::Dirty {
                 continue;
@@ -306,7 +306,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Frees blocks beyond the ends of files, left by interrupted truncations or extensions.
     pub(super) fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
-        scan.too_long.iter().try_for_each(|&(ino, block)| self.end_with(ino, block))
+        scan.too_long.iter().try_for_each(|&(ino, block)| self.cut_unfinished(ino, block))
     }
 
     /// Repairs the problems of a scan. All metadata gets new checksums.
@@ -321,7 +321,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         self.region.fence();
         if self.region.is_checked() {
-            self.region.sum_anew();
+            self.region.recompute_checksums();
         }
     }
 }
@@ -348,7 +348,7 @@ pub(super) fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
 }
 
 /// Saved list entry of a page.
-struct Saved {
+struct SavedPage {
     page: PageId,
     copy: u64,
     writes: u8,
@@ -358,7 +358,7 @@ struct Saved {
 
 /// Returns both saved lists of a closed file system, from the least recently used page. A list ends at its
 /// first invalid link.
-fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<Saved> {
+fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<SavedPage> {
     let bytes = region.bytes()[ListEnds::AT..ListEnds::AT + 16].try_into().expect("16 bytes");
     let ends = ListEnds::decode(bytes);
     let mut seen = vec![false; region.areas.pages as usize];
@@ -373,7 +373,7 @@ fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<Saved> {
                 _ => 0,
             };
             let (writes, segment) = (pages::writes_of(region, page), pages::segment_of(region, page));
-            saved.push(Saved { page, copy, writes, segment });
+            saved.push(SavedPage { page, copy, writes, segment });
             next = pages::towards_head(region, page);
         }
     }

@@ -9,7 +9,7 @@ use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 /// Valid block of an extent, and the location of its pointer.
-struct Valid {
+struct ValidBlock {
     block: u64,
     ino: Ino,
     file_block: u32,
@@ -106,7 +106,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
         }
         let mut valid = self.valid_blocks_of(victim)?;
-        match self.bring(&mut valid) {
+        match self.load_blocks(&mut valid) {
             // Moving the block would give its damaged content a valid checksum.
             Err(Error::Damaged(_)) => {
                 self.extents.set_aside(victim);
@@ -130,7 +130,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Returns the valid blocks of an extent.
-    fn valid_blocks_of(&self, extent: u32) -> Result<Vec<Valid>> {
+    fn valid_blocks_of(&self, extent: u32) -> Result<Vec<ValidBlock>> {
         let first = extents::first_block(extent);
         let mut valid = Vec::new();
         for block in (first..first + EXTENT_BLOCKS).filter(|block| extents::bit(&self.region, *block)) {
@@ -147,13 +147,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     return Err(Error::Damaged(problem));
                 }
             };
-            valid.push(Valid { block, ino, file_block, at, page });
+            valid.push(ValidBlock { block, ino, file_block, at, page });
         }
         Ok(valid)
     }
 
     /// Reads blocks that are not on NVRAM into free pages.
-    fn bring(&mut self, valid: &mut [Valid]) -> Result<()> {
+    fn load_blocks(&mut self, valid: &mut [ValidBlock]) -> Result<()> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut from = 0;
         let mut result = Ok(());
@@ -184,10 +184,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Completes the move of a block: its page becomes dirty, and its place on the SSD becomes free.
-    fn settle_moved(&mut self, one: Valid) -> Result<()> {
+    fn settle_moved(&mut self, one: ValidBlock) -> Result<()> {
         let page = one.page.expect("it was brought");
         if one.at.is_some() {
-            pages::own(&mut self.region, page, one.ino, one.file_block);
+            pages::set_owner(&mut self.region, page, one.ino, one.file_block);
             self.pages.put(&mut self.region, page, State::Dirty, true);
             self.count_blocks(one.ino, 1, -1)?;
             self.release_block(one.block);
@@ -201,7 +201,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 /// Returns the number of blocks at the start that are contiguous and must be read.
-fn run_of(valid: &[Valid]) -> usize {
+fn run_of(valid: &[ValidBlock]) -> usize {
     let first = valid[0].block;
     valid.iter().zip(first..).take_while(|(one, block)| one.page.is_none() && one.block == *block).count()
 }

@@ -110,7 +110,7 @@ impl<N: Nvram> Region<N> {
             None => region.clear_log(),
         }
         if is_checked {
-            region.sum_what_was_changing();
+            region.recompute_noted_checksums();
         }
         region
     }
@@ -292,7 +292,7 @@ impl<N: Nvram> Region<N> {
 
     /// Starts checksums of metadata and of the update number.
     pub(super) fn begin_checksums(&mut self) {
-        self.begin_to_check();
+        self.enable_checksums();
         self.update = checked_number(checked_word(self.update)).expect("it was made one");
         self.write_update();
     }

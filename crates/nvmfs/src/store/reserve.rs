@@ -63,20 +63,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Removes the remains of an interrupted or refused operation from `block` on, beyond the end of a
     /// file. If the file has reserved blocks beyond its end, blocks that were being written become reserved
     /// again.
-    pub fn end_with(&mut self, ino: Ino, block: u64) -> Result<()> {
-        if !self.region.inode(ino)?.reserves_behind_end() {
+    pub fn cut_unfinished(&mut self, ino: Ino, block: u64) -> Result<()> {
+        if !self.region.inode(ino)?.reserves_beyond_end() {
             return self.cut(ino, block, u64::MAX);
         }
         let mut next = block;
         while let Some(block) = self.region.next_block(ino, next, MAX_FILE_BLOCKS, true)? {
-            self.unwrite(ino, block)?;
+            self.make_reserved(ino, block)?;
             next = block + 1;
         }
         Ok(())
     }
 
     /// Turns a written block back into a reserved one.
-    fn unwrite(&mut self, ino: Ino, block: u64) -> Result<()> {
+    fn make_reserved(&mut self, ino: Ino, block: u64) -> Result<()> {
         let location = self.region.location_of(ino, block)?;
         if let (true, Some(at)) = (location.has_content(), self.region.pointer_at(ino, block)?) {
             self.region.store_word(at, BlockLocation::Reserved.pointer(&self.region.areas));

@@ -25,7 +25,7 @@ const MOST_BAD_POINTERS: usize = 8;
 
 /// Targets that a pointer may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Allowed {
+pub(super) enum AllowedTarget {
     /// A data block on either device.
     Data,
     /// A metadata page.
@@ -162,7 +162,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.scan.orphans.push(ino);
         }
         self.state = self.store.state_by_size(inode.size_bytes);
-        self.reserves = inode.reserves_behind_end();
+        self.reserves = inode.reserves_beyond_end();
         self.end = inode.size_bytes.min(MAX_FILE_BYTES).div_ceil(BLOCK_BYTES as u64);
         self.xattrs(&inode, at);
         self.pointers(&inode, kind, at);
@@ -206,7 +206,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         if inode.xattrs != 0 {
             self.report(ProblemKind::Xattrs, at + Field::Xattrs as usize, 0);
         }
-        self.trees(at, Allowed::Inodes);
+        self.trees(at, AllowedTarget::Inodes);
         self.finish(&inode, at);
     }
 
@@ -219,7 +219,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             !store.region.is_checked() || inodes.iter().filter(has_sum).count() > inodes.len() / 2;
         let is_free = pages::state_of(&store.region, page) == State::Free;
         if is_free && is_likely {
-            pages::own(&mut store.region, page, INODES, number);
+            pages::set_owner(&mut store.region, page, INODES, number);
             store.pages.put(&mut store.region, page, State::Inodes, false);
             store.region.inode_pages.put(number, page);
             self.blocks += 1;
@@ -229,21 +229,21 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
 
     pub(super) fn pointers(&mut self, inode: &Inode, kind: Kind, at: usize) {
         let allowed = match kind {
-            Kind::File => Allowed::Data,
-            Kind::Directory => Allowed::Entries,
+            Kind::File => AllowedTarget::Data,
+            Kind::Directory => AllowedTarget::Entries,
             Kind::Symlink if inode.is_inline_link() => return,
-            Kind::Symlink => Allowed::Metadata,
+            Kind::Symlink => AllowedTarget::Metadata,
             // Device files, pipes and sockets have no content.
             _ => {
                 self.end = 0;
-                Allowed::Metadata
+                AllowedTarget::Metadata
             }
         };
         self.trees(at, allowed);
     }
 
     /// Walks all pointers of an inode.
-    pub(super) fn trees(&mut self, at: usize, allowed: Allowed) {
+    pub(super) fn trees(&mut self, at: usize, allowed: AllowedTarget) {
         for slot in 0..POINTERS {
             let (start, levels) = map::slot_start(slot);
             self.tree(at + Field::Pointers as usize + 8 * slot, start, levels, allowed);
@@ -251,7 +251,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     }
 
     /// Walks the tree below the pointer at `at`, whose first block is block `start` of the file.
-    fn tree(&mut self, at: usize, start: u64, levels: u32, allowed: Allowed) {
+    fn tree(&mut self, at: usize, start: u64, levels: u32, allowed: AllowedTarget) {
         let pointer = self.store.region.word(at);
         if pointer == 0 {
             return;
@@ -304,17 +304,17 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         if pages::state_of(&store.region, page) != State::Free {
             return None;
         }
-        pages::own(&mut store.region, page, self.ino, 0);
+        pages::set_owner(&mut store.region, page, self.ino, 0);
         store.pages.put(&mut store.region, page, State::Metadata, false);
         self.blocks += 1;
         Some(page)
     }
 
-    fn block(&mut self, at: usize, pointer: u64, block: u64, allowed: Allowed) {
+    fn block(&mut self, at: usize, pointer: u64, block: u64, allowed: AllowedTarget) {
         let areas = &self.store.region.areas;
         let is_reached = match allowed {
-            Allowed::Entries => block < MAX_DIRECTORY_BLOCKS.into(),
-            Allowed::Inodes => block < areas.most_inode_pages().into(),
+            AllowedTarget::Entries => block < MAX_DIRECTORY_BLOCKS.into(),
+            AllowedTarget::Inodes => block < areas.most_inode_pages().into(),
             _ => true,
         };
         // In a snapshot a lost block becomes an explicit hole; otherwise the snapshot would show the
@@ -322,21 +322,23 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let lost = if self.is_kept { BlockLocation::Absent.pointer(areas) } else { 0 };
         let location = BlockLocation::of(pointer, areas).filter(|_| is_reached);
         let taken = match location {
-            Some(BlockLocation::Nvram(_)) if allowed == Allowed::Kept => {
+            Some(BlockLocation::Nvram(_)) if allowed == AllowedTarget::Kept => {
                 self.kept_page(pointer, block as u32)
             }
             Some(BlockLocation::Absent) if self.is_kept => true,
-            Some(BlockLocation::Reserved) if self.is_kept && allowed == Allowed::Data => true,
-            Some(BlockLocation::Nvram(page)) if allowed == Allowed::Data => self.data_page(page, block),
-            Some(BlockLocation::Nvram(page)) if allowed == Allowed::Inodes => {
+            Some(BlockLocation::Reserved) if self.is_kept && allowed == AllowedTarget::Data => true,
+            Some(BlockLocation::Nvram(page)) if allowed == AllowedTarget::Data => self.data_page(page, block),
+            Some(BlockLocation::Nvram(page)) if allowed == AllowedTarget::Inodes => {
                 self.inode_page(page, block as u32)
             }
             Some(BlockLocation::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
                 self.check_sum(Unit::Page(page), Part::Block(block));
                 true
             }),
-            Some(BlockLocation::Ssd(number)) if allowed == Allowed::Data => self.ssd_block(number, block),
-            Some(BlockLocation::Reserved) if allowed == Allowed::Data => {
+            Some(BlockLocation::Ssd(number)) if allowed == AllowedTarget::Data => {
+                self.ssd_block(number, block)
+            }
+            Some(BlockLocation::Reserved) if allowed == AllowedTarget::Data => {
                 self.store.reserved_blocks += 1;
                 self.blocks += 1;
                 true
@@ -361,7 +363,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let store = &mut *self.store;
         let is_free = pages::state_of(&store.region, page) == State::Free;
         if is_free {
-            pages::own(&mut store.region, page, self.ino, block as u32);
+            pages::set_owner(&mut store.region, page, self.ino, block as u32);
             // Without the page table, a copy on the SSD is unknown, so the page counts as dirty.
             store.pages.put(&mut store.region, page, self.state, false);
             self.blocks += 1;

@@ -2,7 +2,7 @@
 
 use super::change_notes::Unit;
 use super::pages;
-use super::scan::{Allowed, Part, ProblemKind, Walk};
+use super::scan::{AllowedTarget, Part, ProblemKind, Walk};
 use super::snapshots::{mended, page_word};
 use crate::api::Ino;
 use crate::layout::{
@@ -59,7 +59,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             Err(_) => self.report(ProblemKind::Record, at, 0),
             Ok(Some(record)) => {
                 self.store.add_snapshot(record, tree);
-                self.trees(at, Allowed::Kept);
+                self.trees(at, AllowedTarget::Kept);
                 for (_, page) in std::mem::take(&mut self.kept_pages) {
                     for (at, kept) in self.store.region.records_in(page) {
                         self.kept_inode(at, kept);
@@ -72,7 +72,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// Claims a page of inodes kept by a snapshot.
     pub(super) fn kept_page(&mut self, pointer: u64, number: u32) -> bool {
         let Some(page) = self.metadata_page(pointer) else { return false };
-        pages::own(&mut self.store.region, page, self.ino, number);
+        pages::set_owner(&mut self.store.region, page, self.ino, number);
         self.kept_pages.push((number, page));
         self.check_sum(Unit::Page(page), Part::Block(number.into()));
         true

@@ -2,7 +2,7 @@
 
 use super::change_notes::Unit;
 use super::pages::{self, State};
-use super::verify::{Summed, wrong_blocks};
+use super::verify::{ChecksummedBlock, wrong_blocks};
 use super::{Store, extents};
 use crate::api::{Ino, Result};
 use crate::layout::PageId;
@@ -18,7 +18,7 @@ const PAGES_AT_ONCE: u32 = 1024;
 
 /// Progress of the current pass, and results of all passes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pass {
+pub(super) struct ScrubPass {
     /// Next inode, page and extent to be verified.
     inode: u32,
     page: u32,
@@ -31,8 +31,8 @@ pub(super) struct Pass {
 
 /// Blocks of the SSD to be read and verified. The file system may be used meanwhile.
 pub struct Scrub<S> {
-    blocks: Vec<Summed>,
-    wrong: OnceLock<Vec<Summed>>,
+    blocks: Vec<ChecksummedBlock>,
+    wrong: OnceLock<Vec<ChecksummedBlock>>,
     ssd: Arc<S>,
 }
 

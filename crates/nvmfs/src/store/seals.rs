@@ -81,7 +81,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Computes the checksums of everything that is verified after a close. Only those of metadata are
     /// durable on return.
     pub(super) fn seal(&mut self) {
-        self.region.sum_up_all();
+        self.region.update_all_checksums();
         if self.superblock.checksums != Checksums::All {
             return;
         }

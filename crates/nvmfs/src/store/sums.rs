@@ -78,7 +78,7 @@ impl<N: Nvram> Region<N> {
 
     fn note_unit(&mut self, unit: Unit) {
         if self.notes.free.is_empty() {
-            self.sum_up(SUMMED_AT_ONCE);
+            self.update_checksums(SUMMED_AT_ONCE);
         }
         let slot = self.notes.free.pop().expect("some were made free");
         self.patch_word(word_at(slot), checked_word(unit.number()));
@@ -91,7 +91,7 @@ impl<N: Nvram> Region<N> {
     pub(super) fn make_room_for_notes(&mut self, count: usize) {
         assert!(count <= ChangeNoteWords::COUNT, "an update changes more than can be noted");
         if self.notes.is_checked && self.notes.free.len() < count {
-            self.sum_up(count.max(SUMMED_AT_ONCE));
+            self.update_checksums(count.max(SUMMED_AT_ONCE));
         }
     }
 
@@ -104,7 +104,7 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Computes the checksums of the units noted first, and removes their notes.
-    fn sum_up(&mut self, count: usize) {
+    fn update_checksums(&mut self, count: usize) {
         let count = count.min(self.notes.used.len());
         let summed: Vec<(usize, Unit)> = self.notes.used.drain(..count).collect();
         for (_, unit) in &summed {
@@ -120,9 +120,9 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Computes the checksums of all noted units and makes them durable.
-    pub(super) fn sum_up_all(&mut self) {
+    pub(super) fn update_all_checksums(&mut self) {
         if self.notes.is_checked {
-            self.sum_up(usize::MAX);
+            self.update_checksums(usize::MAX);
             self.fence();
         }
     }
@@ -154,7 +154,7 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Recomputes the checksums of all metadata.
-    pub fn sum_anew(&mut self) {
+    pub fn recompute_checksums(&mut self) {
         for ino in std::iter::once(INODES).chain(self.inos()) {
             self.set_sum(Unit::Inode(ino));
         }
@@ -175,13 +175,13 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Starts checksums of metadata.
-    pub(super) fn begin_to_check(&mut self) {
+    pub(super) fn enable_checksums(&mut self) {
         self.notes.is_checked = true;
-        self.sum_anew();
+        self.recompute_checksums();
     }
 
     /// Recomputes the checksums of noted units, after a power cut.
-    pub(super) fn sum_what_was_changing(&mut self) {
+    pub(super) fn recompute_noted_checksums(&mut self) {
         if is_nothing_noted(self.bytes()) {
             return;
         }

@@ -12,14 +12,14 @@ use crate::ssd::Ssd;
 /// Block of the SSD with its owner and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("block {block} of inode {}, block {location} of the SSD, has a wrong checksum", .ino.0)]
-pub(super) struct Summed {
+pub(super) struct ChecksummedBlock {
     pub location: u64,
     pub ino: Ino,
     pub block: u32,
     pub sum: u32,
 }
 
-impl Summed {
+impl ChecksummedBlock {
     /// True if the content matches the checksum.
     pub fn is(&self, content: &[u8]) -> bool {
         data_sum(self.ino, self.block, content) == self.sum
@@ -47,13 +47,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if sum_of(ino, block) == sum {
             return Ok(());
         }
-        let summed = Summed { location, ino, block, sum };
+        let summed = ChecksummedBlock { location, ino, block, sum };
         self.checksum_errors.note(summed.to_string());
         Err(Error::Damaged(summed.to_string()))
     }
 
     /// Returns the valid blocks of an extent, if they have checksums.
-    pub(super) fn summed_blocks(&self, extent: u32) -> Vec<Summed> {
+    pub(super) fn summed_blocks(&self, extent: u32) -> Vec<ChecksummedBlock> {
         if !self.region.areas.has_sums() {
             return Vec::new();
         }
@@ -62,7 +62,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let summed = |location| {
             let (ino, block) = extents::owner_of(&self.region, location);
             let ino = self.region.file_of(ino);
-            Summed { location, ino, block, sum: self.region.half(self.region.areas.ssd_sum(location)) }
+            ChecksummedBlock {
+                location,
+                ino,
+                block,
+                sum: self.region.half(self.region.areas.ssd_sum(location)),
+            }
         };
         valid.map(summed).collect()
     }
@@ -86,7 +91,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 /// Reads blocks; returns those whose checksum does not match.
-pub(super) fn wrong_blocks<S: Ssd>(ssd: &S, blocks: &[Summed]) -> std::io::Result<Vec<Summed>> {
+pub(super) fn wrong_blocks<S: Ssd>(
+    ssd: &S,
+    blocks: &[ChecksummedBlock],
+) -> std::io::Result<Vec<ChecksummedBlock>> {
     let mut wrong = Vec::new();
     let mut content = Vec::new();
     for run in blocks.chunk_by(|one, next| one.location + 1 == next.location) {

@@ -208,7 +208,7 @@ fn world(placement: PlacementKind, checksums: Checksums) -> World {
         Slow { inner: MemorySsd::new(44 * 128), requests: AtomicU64::new(0), fails: AtomicBool::new(false) };
     let ssd = Arc::new(ssd);
     let mut fs = Fs::format(PlainNvram::new(6 << 20), ssd.clone(), &format, options).unwrap();
-    fs.leave_to_thread();
+    fs.use_background_thread();
     let make = |file: usize| {
         let name = format!("file {file}");
         let made = fs.create(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).unwrap();

@@ -443,7 +443,7 @@ fn found_in(nvram: Vec<u8>, fs: &Small) -> (bool, usize) {
     let is_found = found.scan.problem_count > 0;
     store.repair_all(found.scan).unwrap();
     let count = store.snapshots().count();
-    let mut fs = Nvmfs::to_repair(store).unwrap();
+    let mut fs = Nvmfs::open_for_repair(store).unwrap();
     check_all(&mut fs);
     let _ = check_snapshots(fs.into_store());
     (is_found, count)

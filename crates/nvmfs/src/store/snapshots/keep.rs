@@ -110,8 +110,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             Some(page) => page,
             None => {
                 let page = self.take_metadata_page(tree)?;
-                pages::own(&mut self.region, page, tree, number);
-                self.lead_to(at, page);
+                pages::set_owner(&mut self.region, page, tree, number);
+                self.set_pointer(at, page);
                 page
             }
         };
@@ -119,7 +119,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Sets a pointer to a page after making the page durable.
-    fn lead_to(&mut self, at: usize, page: PageId) {
+    fn set_pointer(&mut self, at: usize, page: PageId) {
         self.region.fence();
         self.region.store_word(at, BlockLocation::Nvram(page).pointer(&self.region.areas));
         self.region.fence();
@@ -147,7 +147,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         match self.region.location_of(dir, block)? {
             BlockLocation::Nvram(from) => {
                 let page = self.copied(kept, from)?;
-                self.lead_to(at, page);
+                self.set_pointer(at, page);
             }
             _ => self.keep_hole(at),
         }
@@ -206,7 +206,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if let Some(kept) = self.keeper(ino)? {
             let location = BlockLocation::Nvram(page);
             if self.region.raw_inode(kept)?.xattrs == location.pointer(&self.region.areas) {
-                return self.give(ino, kept, location);
+                return self.transfer(ino, kept, location);
             }
         }
         self.free_metadata_page(ino, page)

@@ -2,7 +2,7 @@
 
 use super::super::epoch::PairRule;
 use super::super::map::slot_start;
-use super::super::open::{DamagePolicy, Found, OpenError, refuse_damaged};
+use super::super::open::{DamagePolicy, OpenError, OpenReport, refuse_damaged};
 use super::super::{Region, Store};
 use super::page_word;
 use crate::api::{Ino, Result};
@@ -25,7 +25,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         ssd: Arc<S>,
         options: Options,
         name: &str,
-    ) -> std::result::Result<(Self, Found), OpenError> {
+    ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (mut store, found) =
             Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
         refuse_damaged(&found.scan)?;
@@ -41,12 +41,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             store.region.patch_word(page_word(slot), 0);
         }
         if store.region.is_checked() {
-            store.region.sum_anew();
+            store.region.recompute_checksums();
         }
         let scan = store.rescan();
         refuse_damaged(&scan)?;
         store.cut_too_long(&scan)?;
-        Ok((store, Found { was_closed: found.was_closed, scan }))
+        Ok((store, OpenReport { was_closed: found.was_closed, scan }))
     }
 
     /// Rolls the file system back to one snapshot after the other, newest first, and calls `each` with the

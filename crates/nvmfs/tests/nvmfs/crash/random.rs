@@ -209,7 +209,7 @@ fn completed_operations_survive_power_cut_at_any_event() {
 }
 
 /// Returns the problem that cuts reveal about a faulty device.
-fn found_out(fault: Fault) -> Option<String> {
+fn detect(fault: Fault) -> Option<String> {
     const SEEDS: u64 = 4;
     let start = Start::new(PlacementKind::Nvmfs);
     let problem = |seed| {
@@ -223,10 +223,10 @@ fn found_out(fault: Fault) -> Option<String> {
 
 #[test]
 fn missing_nvram_write_backs_are_detected() {
-    assert!(found_out(Fault::WriteBacks).is_some());
+    assert!(detect(Fault::WriteBacks).is_some());
 }
 
 #[test]
 fn missing_ssd_flushes_are_detected() {
-    assert!(found_out(Fault::Flushes).is_some());
+    assert!(detect(Fault::Flushes).is_some());
 }

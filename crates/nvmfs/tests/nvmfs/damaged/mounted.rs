@@ -106,7 +106,7 @@ fn cleaning_does_not_validate_damaged_data() {
         assert!(store.counts.recycled_extents < 200, "no end");
     }
     assert!(store.counts.recycled_extents > 0);
-    let mut fs = Fs::over(store).expect("there is a root");
+    let mut fs = Fs::from_store(store).expect("there is a root");
     assert!(is_wrong(read(&mut fs, large, block)));
     fs.store().check().expect("the store adds up");
 }
@@ -124,7 +124,7 @@ fn scrub_detects_damage_in_unused_data() {
         .expect("most are there");
     flip_on_ssd(&ssd, location);
     store.region.note(at, &[0xff]);
-    let mut fs = Fs::over(store).expect("there is a root");
+    let mut fs = Fs::from_store(store).expect("there is a root");
     while let Some(work) = fs.begin_check() {
         assert!(matches!(work, Work::Check(_)));
         let outcome = work.run();

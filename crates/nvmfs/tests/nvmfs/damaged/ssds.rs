@@ -127,7 +127,7 @@ impl Fixture {
     }
 
     /// Checks that an error of the drive was reported; returns true if the operation succeeded.
-    fn judge(&mut self, failed_before: u64, result: Result<(), Error>) -> bool {
+    fn check_result(&mut self, failed_before: u64, result: Result<(), Error>) -> bool {
         let failed = self.drive.failed.load(SeqCst) > failed_before && self.drive.which != Request::Trim;
         match result {
             Ok(()) => assert!(!failed, "nobody was told"),
@@ -156,14 +156,14 @@ impl Fixture {
             self.errors += 1;
             return;
         }
-        self.judge(failed_before, written.map(drop));
+        self.check_result(failed_before, written.map(drop));
     }
 
     fn read(&mut self, fs: &mut Fs, file: usize, part: usize) {
         let failed_before = self.drive.failed.load(SeqCst);
         let mut out = vec![0; PART_BYTES];
         let read = fs.read(self.inos[file], (part * PART_BYTES) as u64, &mut out, &CALLER);
-        if self.judge(failed_before, read.map(drop)) {
+        if self.check_result(failed_before, read.map(drop)) {
             // A failed write may have changed some of its blocks.
             let may: Vec<Vec<u8>> =
                 self.may[file][part].iter().map(|seed| content(*seed, PART_BYTES)).collect();
