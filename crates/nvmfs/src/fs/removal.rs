@@ -104,7 +104,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         // number.
         self.store.free_inode(ino)?;
         self.names.inodes.mark_free(ino);
-        match self.store.region.inodes_beside(ino) {
+        match self.store.region.page_of_inode(ino) {
             Some((number, inodes)) => self.drop_if_unused(number, inodes),
             None => Ok(()),
         }
@@ -130,7 +130,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Frees one page of inodes if it is not needed.
     pub(super) fn drop_inode_page(&mut self, number: u32) -> Result<()> {
         let first = self.store.region.areas.first_of_page(number);
-        match self.store.region.inodes_beside(first) {
+        match self.store.region.page_of_inode(first) {
             Some((number, inodes)) => self.drop_if_unused(number, inodes),
             None => Ok(()),
         }

@@ -100,10 +100,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// # Errors
     /// [`Damaged`](crate::api::Error::Damaged).
     pub fn snapshots(&self) -> Result<Vec<SnapshotStats>> {
-        let told = |record: &SnapshotRecord| {
+        let stats_of = |record: &SnapshotRecord| {
             let blocks = self.store.blocks_of_snapshot(&record.name)?;
             Ok(SnapshotStats { name: record.name.clone(), created_ns: record.created_ns, blocks })
         };
-        self.store.snapshots().map(told).collect()
+        self.store.snapshots().map(stats_of).collect()
     }
 }

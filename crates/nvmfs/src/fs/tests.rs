@@ -224,15 +224,15 @@ fn tree<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, dir: Ino) -> Vec<String> {
         std::ops::ControlFlow::Continue(())
     })
     .unwrap();
-    let mut told = vec![format!("{} links", fs.attributes(dir).unwrap().links)];
+    let mut lines = vec![format!("{} links", fs.attributes(dir).unwrap().links)];
     for (name, ino, kind) in entries {
         let xattrs = fs.xattrs(ino).unwrap();
-        told.push(format!("{} {kind:?} {xattrs:?}", String::from_utf8_lossy(&name)));
+        lines.push(format!("{} {kind:?} {xattrs:?}", String::from_utf8_lossy(&name)));
         if kind == Kind::Directory {
-            told.extend(tree(fs, ino));
+            lines.extend(tree(fs, ino));
         }
     }
-    told
+    lines
 }
 
 #[test]

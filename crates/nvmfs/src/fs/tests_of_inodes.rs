@@ -129,8 +129,8 @@ fn files_can_be_made_until_the_nvram_is_full() {
     };
     assert!(refused.contains("NVRAM"), "{refused}");
     // Names of 6 bytes are among the shortest; a few pages hold pointers.
-    let told = before.free_inodes;
-    assert!(u64::from(made) <= told && u64::from(made) * 100 >= told * 98, "{made} of {told}");
+    let free = before.free_inodes;
+    assert!(u64::from(made) <= free && u64::from(made) * 100 >= free * 98, "{made} of {free}");
     let full = fs.statistics().unwrap();
     assert_eq!(full.inodes - full.free_inodes, u64::from(made) + 1);
     assert!(full.free_inodes < 300, "{full:?}");
@@ -143,7 +143,7 @@ fn files_can_be_made_until_the_nvram_is_full() {
     assert_whole(&fs);
     // One page of inodes is kept.
     let after = fs.statistics().unwrap();
-    assert!(after.free_inodes + 300 >= told, "{after:?}, before {told}");
+    assert!(after.free_inodes + 300 >= free, "{after:?}, before {free}");
 }
 
 /// The next mount frees pointer blocks allocated for a page of inodes that was not created.

@@ -45,13 +45,13 @@ fn churn(fs: &mut Fs) -> Vec<String> {
         .map(|n| fs.make_directory(ROOT, format!("d{n}").as_bytes(), 0o755, &caller).unwrap().ino)
         .collect();
     let mut rng = wearwell_base::seed::Seed(7).random();
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for step in 0..8000 {
         let dir = dirs[below(&mut rng, 4) as usize];
         let number = below(&mut rng, 600);
         let name = format!("{number:0width$}", width = number as usize % 90 + 3);
         let name = name.as_bytes();
-        let told_now = match below(&mut rng, 4) {
+        let result = match below(&mut rng, 4) {
             0 | 1 => format!("{:?}", fs.create(dir, name, Kind::Fifo, 0o644, 0, &caller)),
             2 => format!("{:?}", fs.unlink(dir, name, &caller)),
             _ => {
@@ -59,19 +59,19 @@ fn churn(fs: &mut Fs) -> Vec<String> {
                 format!("{:?}", fs.rename((dir, name), (to.0, to.1.as_bytes()), Rename::Replace, &caller))
             }
         };
-        told.push(told_now);
+        results.push(result);
     }
-    told.extend(dirs.into_iter().map(|dir| format!("{:?}", listing(fs, dir))));
-    told
+    results.extend(dirs.into_iter().map(|dir| format!("{:?}", listing(fs, dir))));
+    results
 }
 
 #[test]
 fn indexes_do_not_change_results() {
     let (mut with, mut without, mut tight) = (fresh(64 << 20), fresh(0), fresh(20 << 10));
-    let told = churn(&mut with);
-    assert!(told == churn(&mut without), "without indexes");
-    assert!(told == churn(&mut tight), "with too little memory for all");
-    assert!(told.iter().any(|text| text.starts_with("Err(Exists")), "names are met again");
+    let results = churn(&mut with);
+    assert!(results == churn(&mut without), "without indexes");
+    assert!(results == churn(&mut tight), "with too little memory for all");
+    assert!(results.iter().any(|text| text.starts_with("Err(Exists")), "names are met again");
     assert_eq!(with.names.indexes.state().0, 4);
     assert_eq!(without.names.indexes.state().0, 0);
     let (indexes, _, bytes) = tight.names.indexes.state();

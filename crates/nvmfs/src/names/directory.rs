@@ -126,9 +126,9 @@ fn walk_pages<N: Nvram, T>(
             let record = record?;
             let position = position(block, record.at);
             if position >= from
-                && let Some(told) = each(position, record)
+                && let Some(value) = each(position, record)
             {
-                return Ok(Some(told));
+                return Ok(Some(value));
             }
         }
         next = block + 1;

@@ -32,7 +32,7 @@ impl<N: Nvram> Region<N> {
 
     /// Returns the number of the page that contains an inode, and the inodes of this page; `None` for an
     /// inode of the table.
-    pub fn inodes_beside(&self, ino: Ino) -> Option<(u32, Range<u32>)> {
+    pub fn page_of_inode(&self, ino: Ino) -> Option<(u32, Range<u32>)> {
         let (number, _) = self.areas.paged_inode(ino)?;
         let first = self.areas.first_of_page(number).0;
         self.inode_pages.page(number).map(|_| (number, first..first + INODES_PER_PAGE))

@@ -110,7 +110,7 @@ pub struct Store<N, S> {
     /// Numbers of the batches in flight.
     batches: BTreeSet<u8>,
     /// True if extents are trimmed concurrently with requests.
-    trims_beside: bool,
+    trims_concurrently: bool,
     /// State of write-outs, which write dirty pages even if there is space.
     write_out: WriteOut,
     /// Checksum mismatches found since the store was opened.
@@ -146,7 +146,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             open_extent: None,
             in_flight: BTreeSet::new(),
             batches: BTreeSet::new(),
-            trims_beside: false,
+            trims_concurrently: false,
             write_out: WriteOut::default(),
             checksum_errors: ChecksumErrors::default(),
             pass: scrub::ScrubPass::default(),
@@ -238,7 +238,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.is_view {
             return self.extents.give_back(extent);
         }
-        if self.trims_beside {
+        if self.trims_concurrently {
             return self.extents.trim_first(extent);
         }
         if self.options.trim {

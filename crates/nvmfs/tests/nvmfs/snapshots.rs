@@ -41,8 +41,8 @@ fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) ->
     let mut model = model.clone();
     model.remount();
     let number = number_of(fs, name);
-    let beside = compare(&mut model.clone(), &mut fs.snapshot_view(number), &[], CALLER);
-    beside.map_err(|difference| format!("{name}, beside: {difference}"))?;
+    let result = compare(&mut model.clone(), &mut fs.snapshot_view(number), &[], CALLER);
+    result.map_err(|difference| format!("{name}, beside: {difference}"))?;
     let mut view = view(fs, name);
     view.store().check().map_err(|problem| format!("{name}: {problem}"))?;
     let problems = names::check::check(&view.store().region).map_err(|error| error.to_string())?;

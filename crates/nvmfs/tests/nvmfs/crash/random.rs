@@ -66,7 +66,7 @@ impl Start {
     /// Mounts the file system.
     fn begin(&self, fault: Fault) -> (Machine, Twin<Fs>) {
         let (machine, fs) = self.image.mount(fault).expect("it was closed");
-        (machine, self.twin.beside(fs))
+        (machine, self.twin.with_other(fs))
     }
 }
 

@@ -234,10 +234,10 @@ fn wrongly_seen(before: &Seen, after: &Seen) -> Option<(&'static str, Ino, u64)>
     let mut read = after.iter().filter(|(_, what)| what.is_ok());
     let wrong = read.find(|(key, what)| before.get(*key) != Some(*what)).map(|(key, _)| *key);
     // Items that disappeared without an error are wrong too.
-    let is_told = |ino: Ino| {
+    let is_reported = |ino: Ino| {
         [("attributes", ino, 0), ("unknown", ino, 0)].iter().any(|key| after.get(key) == Some(&Err(())))
     };
-    wrong.or_else(|| before.keys().find(|key| !after.contains_key(*key) && !is_told(key.1)).copied())
+    wrong.or_else(|| before.keys().find(|key| !after.contains_key(*key) && !is_reported(key.1)).copied())
 }
 
 #[test]

@@ -130,9 +130,9 @@ fn scrub_detects_damage_in_unused_data() {
         let outcome = work.run();
         fs.end_background(work, outcome).expect("it can be read");
     }
-    let told = fs.stats().checksums.expect("there are some");
-    assert_eq!((told.wrong, told.passes), (2, 1), "{told:?}");
-    assert!(told.checked_blocks > 300 && told.checked_metadata > 64, "{told:?}");
+    let checksums = fs.stats().checksums.expect("there are some");
+    assert_eq!((checksums.wrong, checksums.passes), (2, 1), "{checksums:?}");
+    assert!(checksums.checked_blocks > 300 && checksums.checked_metadata > 64, "{checksums:?}");
     assert!(is_wrong(fs.attributes(small)) && is_wrong(read(&mut fs, large, block)));
     let change = Change { permissions: Some(0o644), ..Change::default() };
     assert!(is_wrong(fs.set_attributes(small, &change, &CALLER)));
