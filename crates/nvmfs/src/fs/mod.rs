@@ -110,7 +110,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         Self::over_found(store, &orphans)
     }
 
-    /// Like [`Nvmfs::over`], given the orphans.
+    /// Like [`Nvmfs::from_store`], given the orphans.
     fn over_found(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
         let mut fs = Self::open_for_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
