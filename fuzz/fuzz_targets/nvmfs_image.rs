@@ -48,13 +48,13 @@ fn images() -> &'static [Whole] {
                 for some in [found.inodes, found.directories, found.pointers, found.xattrs, found.targets] {
                     starts.extend(some);
                 }
-                (image, starts, found.places)
+                (image, starts, found.locations)
             })
             .collect()
     })
 }
 
-fn edit(nvram: &mut [u8], starts: &[usize], places: &[u64], edit: &[u8; EDIT_BYTES]) {
+fn edit(nvram: &mut [u8], starts: &[usize], locations: &[u64], edit: &[u8; EDIT_BYTES]) {
     let [piece_low, piece_high, at_low, at_high, how, value @ ..] = *edit;
     let piece = starts[usize::from(u16::from_le_bytes([piece_low, piece_high])) % starts.len()];
     let at = piece + usize::from(u16::from_le_bytes([at_low, at_high]) % 4096);
@@ -64,19 +64,19 @@ fn edit(nvram: &mut [u8], starts: &[usize], places: &[u64], edit: &[u8; EDIT_BYT
         0 => nvram[at] = value as u8,
         1 => nvram[at] ^= 1 << (value % 8),
         2 => word.copy_from_slice(&value.to_le_bytes()),
-        _ => word.copy_from_slice(&places[value as usize % places.len()].to_le_bytes()),
+        _ => word.copy_from_slice(&locations[value as usize % locations.len()].to_le_bytes()),
     }
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let [which, count, rest @ ..] = bytes else { return };
     let images = images();
-    let (image, starts, places) = &images[usize::from(*which) % images.len()];
+    let (image, starts, locations) = &images[usize::from(*which) % images.len()];
     let mut nvram = image.nvram.clone();
     let (edits, _) = rest.as_chunks::<EDIT_BYTES>();
     let edits = &edits[..edits.len().min(usize::from(*count))];
     for one in edits {
-        edit(&mut nvram, starts, places, one);
+        edit(&mut nvram, starts, locations, one);
     }
     let ops = common::ops_of_bytes(&rest[edits.len() * EDIT_BYTES..]).take(MOST_OPS);
     life::live(nvram, &image.ssd(), &ops.collect::<Vec<_>>());

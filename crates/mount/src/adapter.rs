@@ -211,7 +211,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
             let parent = now(parent)?;
             let permissions = acls::asked(fs, parent, mode, umask);
             let kind = convert::kind(mode).ok_or(Error::Invalid("kind of file"))?;
-            fs.make(parent, &name, kind, permissions, device, &caller)
+            fs.create(parent, &name, kind, permissions, device, &caller)
         });
     }
 
@@ -299,7 +299,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
         let make = move |fs: &mut F| {
             let parent = now(parent)?;
             let permissions = acls::asked(fs, parent, mode, umask);
-            let made = fs.make(parent, &name, Kind::File, permissions, 0, &caller)?;
+            let made = fs.create(parent, &name, Kind::File, permissions, 0, &caller)?;
             fs.open(made.ino)?;
             Ok(made)
         };
@@ -482,7 +482,7 @@ impl<F: Mountable + Send + 'static> Filesystem for Adapter<F> {
     fn lseek(&self, _: &Request, of: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         let found = self.shared.request(|fs| {
             let what = convert::seek(whence).ok_or(Error::Invalid("kind of seek"))?;
-            let from = u64::try_from(offset).map_err(|_| Error::NothingThere)?;
+            let from = u64::try_from(offset).map_err(|_| Error::NoDataOrHole)?;
             look(fs, of, |fs, ino| fs.seek(ino, from, what))
         });
         match found {

@@ -25,7 +25,7 @@ pub fn errno(error: &Error) -> Errno {
         Error::ReadOnly => Errno::EROFS,
         Error::Stale => Errno::ESTALE,
         Error::NoAttribute => Errno::ENODATA,
-        Error::NothingThere => Errno::ENXIO,
+        Error::NoDataOrHole => Errno::ENXIO,
         Error::Unsupported(_) => Errno::EOPNOTSUPP,
         Error::Wait => Errno::EAGAIN,
         Error::Damaged(_) | Error::Ssd(_) => Errno::EIO,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::nvram::MappedNvram;
 use wearwell_nvmfs::ssd::Ssd;
-use wearwell_nvmfs::store::{Found, OpenError};
+use wearwell_nvmfs::store::{OpenError, OpenReport};
 
 /// Open file system on files, not mounted.
 pub struct OnFiles(Nvmfs<MappedNvram, Box<dyn Ssd>>);
@@ -24,7 +24,7 @@ impl OnFiles {
         nvram: MappedNvram,
         ssd: Box<dyn Ssd>,
         options: wearwell_nvmfs::options::Options,
-    ) -> Result<(Self, Found), OpenError> {
+    ) -> Result<(Self, OpenReport), OpenError> {
         let (file_system, found) = Nvmfs::mount(nvram, Arc::new(ssd), options)?;
         Ok((OnFiles(file_system), found))
     }
@@ -38,7 +38,7 @@ impl OnFiles {
         ssd: Box<dyn Ssd>,
         options: wearwell_nvmfs::options::Options,
         name: &str,
-    ) -> Result<(Self, Found), OpenError> {
+    ) -> Result<(Self, OpenReport), OpenError> {
         let (file_system, found) = Nvmfs::mount_snapshot(nvram, Arc::new(ssd), options, name)?;
         Ok((OnFiles(file_system), found))
     }

@@ -12,7 +12,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
     type Job = Work<S>;
 
     fn begin_work(&mut self) -> Result<Option<Work<S>>> {
-        self.leave_to_thread();
+        self.use_background_thread();
         self.begin_background()
     }
 
@@ -65,7 +65,7 @@ impl<N: Nvram, S: Ssd> Mountable for Nvmfs<N, S> {
     }
 
     fn as_it_was(&mut self, view: u32) -> Option<Box<dyn FileSystem + '_>> {
-        Some(Box::new(Nvmfs::as_it_was(self, view)))
+        Some(Box::new(Nvmfs::snapshot_view(self, view)))
     }
 
     fn report(&mut self) -> Option<String> {

@@ -37,7 +37,7 @@ fn turn(checksums: Checksums) -> Result<[f64; WORK.len()]> {
     let format = Format { checksums, ..Format::default() };
     let nvram = PlainNvram::new(NVRAM_BYTES);
     let mut fs = Fs::format(nvram, Arc::clone(&ssd), &format, Options::default()).expect("it fits");
-    let ino = fs.make(ROOT, b"file", Kind::File, 0o600, 0, &CALLER)?.ino;
+    let ino = fs.create(ROOT, b"file", Kind::File, 0o600, 0, &CALLER)?.ino;
     let mut seconds = [0.0; WORK.len()];
     let mut timed = |number: usize, fs: &mut Fs, work: &dyn Fn(&mut Fs) -> Result<()>| {
         let begin = Instant::now();
@@ -79,7 +79,7 @@ fn names(fs: &mut Fs) -> Result<()> {
     for directory in 0..20 {
         let dir = fs.make_directory(ROOT, format!("{directory}").as_bytes(), 0o700, &CALLER)?.ino;
         for file in 0..500 {
-            fs.make(dir, format!("file {file}").as_bytes(), Kind::File, 0o600, 0, &CALLER)?;
+            fs.create(dir, format!("file {file}").as_bytes(), Kind::File, 0o600, 0, &CALLER)?;
         }
         (0..500).try_for_each(|file| fs.unlink(dir, format!("file {file}").as_bytes(), &CALLER))?;
     }

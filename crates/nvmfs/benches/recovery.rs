@@ -43,7 +43,7 @@ fn fill(fs: &mut OnFiles, files: u32) -> Result<()> {
         .collect::<Result<_>>()?;
     for number in 0..files {
         let (parent, name) = (directories[(number % DIRECTORIES) as usize], format!("a small file {number}"));
-        let ino = fs.make(parent, name.as_bytes(), Kind::File, 0o644, 0, &CALLER)?.ino;
+        let ino = fs.create(parent, name.as_bytes(), Kind::File, 0o644, 0, &CALLER)?.ino;
         fs.write(ino, 0, &[number as u8; 500], &CALLER)?;
     }
     Ok(())

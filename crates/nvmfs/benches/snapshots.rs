@@ -28,12 +28,12 @@ fn made(files: u32, large_mib: u64) -> std::result::Result<(Fs, Ino, Vec<Ino>), 
     let nvram =
         PlainNvram::new(((256 * MIB + 600 * u64::from(files) + 64 * blocks) as usize).next_multiple_of(4096));
     let mut fs = Fs::format(nvram, ssd, &Format::default(), Options::default())?;
-    let large = fs.make(ROOT, b"large", Kind::File, 0o644, 0, &CALLER)?.ino;
+    let large = fs.create(ROOT, b"large", Kind::File, 0o644, 0, &CALLER)?.ino;
     write_all(&mut fs, large, large_mib, 1)?;
     let mut small = Vec::new();
     for number in 0..files {
         let name = format!("a small file {number}");
-        let ino = fs.make(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER)?.ino;
+        let ino = fs.create(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER)?.ino;
         fs.write(ino, 0, &[number as u8; 500], &CALLER)?;
         small.push(ino);
     }
@@ -65,7 +65,7 @@ fn delete(fs: &mut Fs, name: &str) -> Result<()> {
     let (mut steps, mut longest) = (0, Duration::ZERO);
     loop {
         let begin = Instant::now();
-        let is_over = !fs.go_on_deleting(BLOCKS_AT_ONCE)?;
+        let is_over = !fs.continue_deleting(BLOCKS_AT_ONCE)?;
         longest = longest.max(begin.elapsed());
         steps += 1;
         if is_over {

@@ -84,7 +84,7 @@ pub enum Error {
     NoAttribute,
     /// ENXIO: no data or hole at or after this offset.
     #[error("nothing from this offset on")]
-    NothingThere,
+    NoDataOrHole,
     /// EOPNOTSUPP.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
@@ -347,7 +347,7 @@ pub trait FileSystem {
 
     /// Creates a file that is neither a directory nor a symbolic link (otherwise [`Error::Invalid`]);
     /// `device` is used for device files only.
-    fn make(
+    fn create(
         &mut self,
         parent: Ino,
         name: &[u8],
@@ -412,7 +412,7 @@ pub trait FileSystem {
     /// [`Error::TooLarge`].
     fn allocate(&mut self, ino: Ino, how: Allocate, offset: u64, length: u64, caller: &Caller) -> Result<()>;
 
-    /// Returns the offset of the next data or hole at or after `offset`. Returns [`Error::NothingThere`] at
+    /// Returns the offset of the next data or hole at or after `offset`. Returns [`Error::NoDataOrHole`] at
     /// or beyond the end of the file, and if no more data follows.
     fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64>;
 

@@ -22,7 +22,7 @@ pub fn create(directory: &Path, nvram_bytes: u64, ssd_bytes: u64, inodes: u32) -
     let format = Format { inodes: Some(inodes), ..Format::default() };
     let (nvram, ssd) = (nvram.expect("a new file"), ssd.expect("a new file"));
     let store = Store::format(nvram, Arc::new(ssd), &format, Options::default());
-    Nvmfs::over(store.expect("made")).expect("empty")
+    Nvmfs::from_store(store.expect("made")).expect("empty")
 }
 
 /// Opens the file system in `directory`.
@@ -31,7 +31,7 @@ pub fn open(directory: &Path) -> OnFiles {
     let nvram = unlocked(|| MappedNvram::open(directory.join("nvram"), Persistence::Auto));
     let ssd = unlocked(|| FileSsd::open(directory.join("ssd"), Caching::Cached));
     let (store, _) = Store::open(nvram, Arc::new(ssd), Options::default()).expect("it is whole");
-    Nvmfs::over(store).expect("it is whole")
+    Nvmfs::from_store(store).expect("it is whole")
 }
 
 /// Waits until a lock is released: a child process of another test briefly holds copies of closed descriptors.

@@ -53,7 +53,7 @@ fn error(errno: Errno) -> Error {
         Errno::FBIG => Error::TooLarge,
         Errno::PERM => Error::NotPermitted("the directory below"),
         Errno::NODATA => Error::NoAttribute,
-        Errno::NXIO => Error::NothingThere,
+        Errno::NXIO => Error::NoDataOrHole,
         Errno::OPNOTSUPP => Error::Unsupported("the directory below"),
         other => Error::Ssd(other.into()),
     }
@@ -191,7 +191,7 @@ impl FileSystem for PassThrough {
         self.attributes(ino)
     }
 
-    fn make(
+    fn create(
         &mut self,
         parent: Ino,
         of: &[u8],

@@ -65,12 +65,12 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Adds the change of the ACL that a change of permission bits implies.
     pub(super) fn change_list(&self, changes: &mut Changes, ino: Ino, permissions: u32) -> Result<()> {
         let inode = self.store.region.inode(ino)?;
-        let Some((mut acl, place)) = list_of(&self.store.region, ino, &inode, ACCESS_ACL)? else {
+        let Some((mut acl, location)) = list_of(&self.store.region, ino, &inode, ACCESS_ACL)? else {
             return Ok(());
         };
         if acl.permissions() != permissions & RIGHTS {
             acl.set_permissions(permissions);
-            changes.put(place.start, acl.encode());
+            changes.put(location.start, acl.encode());
             changes.touch_xattrs(ino);
         }
         Ok(())

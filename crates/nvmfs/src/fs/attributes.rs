@@ -84,7 +84,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         set_attributes(inode, change, caller.now_ns);
         self.store.commit(changes)?;
         if change.size_bytes.is_some() {
-            self.cut_behind_end(ino)?;
+            self.cut_beyond_end(ino)?;
             self.settle()?;
         }
         self.attributes_of(ino)

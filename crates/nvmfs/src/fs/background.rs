@@ -23,7 +23,7 @@ pub enum Work<S> {
     /// Empty extents to be trimmed.
     Trim(Trims<S>),
     /// No work, and no space will become free: the request uses the space that exists, or fails.
-    Alone,
+    Exhausted,
     /// No work: operations in progress will free space.
     Pause,
     /// No work: one step is done, and more are left.
@@ -45,7 +45,7 @@ impl<S: Ssd> Work<S> {
                 trims.trim();
                 Ok(())
             }
-            Work::Alone | Work::Step => Ok(()),
+            Work::Exhausted | Work::Step => Ok(()),
             Work::Pause => {
                 std::thread::sleep(PAUSE);
                 Ok(())
@@ -76,7 +76,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Blocks of deleted snapshots are freed gradually, interleaved with other work.
     fn next_work(&mut self) -> Result<Option<Work<S>>> {
-        let deleted = self.go_on_deleting(BLOCKS_AT_ONCE);
+        let deleted = self.continue_deleting(BLOCKS_AT_ONCE);
         match self.next_for_ssd()? {
             Some(work) => Ok(Some(work)),
             None => Ok(deleted?.then_some(Work::Step)),
@@ -85,7 +85,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     fn next_for_ssd(&mut self) -> Result<Option<Work<S>>> {
         self.is_flushing |= self.store.wants_flush();
-        if self.is_flushing && self.store.flush_goes_on() {
+        if self.is_flushing && self.store.should_continue_flush() {
             let batch = self.store.begin_flush()?;
             self.is_flushing = batch.is_some();
             return Ok(batch.map(Work::Write));
@@ -114,7 +114,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Leaves flushing and trimming to a thread that calls [`Nvmfs::begin_background`] as long as there is
     /// work.
-    pub fn leave_to_thread(&mut self) {
+    pub fn use_background_thread(&mut self) {
         self.auto_settle = false;
         self.store.leave_trims();
     }
@@ -132,8 +132,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         match self.store.begin_flush() {
             Ok(Some(batch)) => Work::Write(batch),
-            Ok(None) if self.store.others_make_room() => Work::Pause,
-            Ok(None) | Err(_) => Work::Alone,
+            Ok(None) if self.store.will_space_be_freed() => Work::Pause,
+            Ok(None) | Err(_) => Work::Exhausted,
         }
     }
 
@@ -157,7 +157,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 self.store.end_trims(trims);
                 Ok(())
             }
-            Work::Alone => {
+            Work::Exhausted => {
                 self.store.wait_for_no_room();
                 Ok(())
             }

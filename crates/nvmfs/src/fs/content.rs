@@ -48,7 +48,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let written = match self.store.write(ino, offset, data) {
             Ok(written) => written,
             Err(error) => {
-                self.cut_behind_end(ino)?;
+                self.cut_beyond_end(ino)?;
                 return Err(error);
             }
         };
@@ -66,9 +66,9 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// Frees blocks beyond the end left by a failed operation, except reserved blocks.
-    pub(super) fn cut_behind_end(&mut self, ino: Ino) -> Result<()> {
+    pub(super) fn cut_beyond_end(&mut self, ino: Ino) -> Result<()> {
         let blocks = self.file(ino)?.size_bytes.div_ceil(BLOCK);
-        self.store.end_with(ino, blocks)
+        self.store.cut_unfinished(ino, blocks)
     }
 
     /// Flushes if necessary, unless a thread does. Lack of space is reported by the next write.

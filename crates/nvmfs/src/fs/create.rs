@@ -4,7 +4,7 @@ use super::{Nvmfs, PERMISSIONS};
 use crate::api::{
     Attributes, BLOCK_BYTES, Caller, Error, Ino, Kind, MAX_LINK_TARGET_BYTES, MAX_LINKS, Result,
 };
-use crate::layout::{INLINE_BYTES, Inode, PageId, Place, kind_bits};
+use crate::layout::{BlockLocation, INLINE_BYTES, Inode, PageId, kind_bits};
 use crate::names;
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -92,7 +92,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         }
         let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
         let device = if is_device { device } else { 0 };
-        self.create(parent, name, New::File { kind, permissions, device }, caller)
+        self.create_inode(parent, name, New::File { kind, permissions, device }, caller)
     }
 
     pub(super) fn make_link(
@@ -109,11 +109,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if target.len() > MAX_LINK_TARGET_BYTES {
             return Err(Error::NameTooLong);
         }
-        self.create(parent, name, New::Link(target), caller)
+        self.create_inode(parent, name, New::Link(target), caller)
     }
 
     /// Creates a file with a name.
-    pub(super) fn create(
+    pub(super) fn create_inode(
         &mut self,
         parent: Ino,
         name: &[u8],
@@ -140,7 +140,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
                 return Err(error);
             }
         };
-        let pointer = page.map(|page| Place::Nvram(page).pointer(&self.store.region.areas));
+        let pointer = page.map(|page| BlockLocation::Nvram(page).pointer(&self.store.region.areas));
         let mut inode = new.inode(parent, pointer);
         if !xattrs.is_empty() {
             (inode.xattrs, inode.blocks) = (pointer.unwrap_or(0), 1);
@@ -157,8 +157,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         names::put_entry(&self.store.region, &mut changes, room, (ino, new.kind(), name))?;
         self.touch_directory(&mut changes, parent, caller)?.links += u32::from(is_directory);
         self.store.commit(changes)?;
-        self.names.inodes.given(ino);
-        self.names.entered(&self.store.region, room, name);
+        self.names.inodes.mark_used(ino);
+        self.names.note_added(&self.store.region, room, name);
         self.attributes_of(ino)
     }
 
@@ -168,7 +168,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             return Ok(found);
         }
         let numbers = self.store.add_inode_page()?;
-        self.names.inodes.came(numbers);
+        self.names.inodes.add(numbers);
         let found = self.names.inodes.find_free(&self.store.region)?;
         found.ok_or_else(|| Error::Damaged("new inodes are in use".into()))
     }
@@ -230,7 +230,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         inode.links += 1;
         inode.changed_ns = caller.now_ns;
         self.store.commit(changes)?;
-        self.names.entered(&self.store.region, room, name);
+        self.names.note_added(&self.store.region, room, name);
         self.attributes_of(ino)
     }
 }

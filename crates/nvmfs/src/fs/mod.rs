@@ -8,11 +8,11 @@ mod attributes;
 mod background;
 mod content;
 mod create;
-mod past;
 mod range;
 mod removal;
 mod rename;
 mod repair;
+mod snapshot_view;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -23,14 +23,14 @@ mod tests_of_inodes;
 #[cfg(test)]
 mod tests_of_names;
 #[cfg(test)]
-mod tests_of_room;
+mod tests_of_space;
 #[cfg(test)]
 mod tests_of_waiting;
 mod xattrs;
 
 pub use background::Work;
-pub use past::AsItWas;
 pub use repair::repair;
+pub use snapshot_view::SnapshotView;
 pub use snapshots::check_snapshots;
 
 use crate::api::{
@@ -43,7 +43,7 @@ use crate::nvram::Nvram;
 use crate::options::{Format, Options};
 use crate::ssd::Ssd;
 use crate::stats::Stats;
-use crate::store::{Changes, Found, OpenError, State, Store};
+use crate::store::{Changes, OpenError, OpenReport, State, Store};
 use removal::orphans;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -86,7 +86,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     ///
     /// # Errors
     /// Devices that do not hold a file system; damage that needs fsck.
-    pub fn mount(nvram: N, ssd: Arc<S>, options: Options) -> std::result::Result<(Self, Found), OpenError> {
+    pub fn mount(
+        nvram: N,
+        ssd: Arc<S>,
+        options: Options,
+    ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (store, found) = Store::open(nvram, ssd, options)?;
         Ok((Self::over_found(store, &found.scan.orphans)?, found))
     }
@@ -101,21 +105,21 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     ///
     /// # Errors
     /// [`Error::Damaged`] if there is no root directory, or a file cannot be removed.
-    pub fn over(store: Store<N, S>) -> Result<Self> {
+    pub fn from_store(store: Store<N, S>) -> Result<Self> {
         let orphans = orphans(&store.region)?;
         Self::over_found(store, &orphans)
     }
 
-    /// Like [`Nvmfs::over`], given the orphans.
+    /// Like [`Nvmfs::from_store`], given the orphans.
     fn over_found(store: Store<N, S>, orphans: &[Ino]) -> Result<Self> {
-        let mut fs = Self::to_repair(store)?;
+        let mut fs = Self::open_for_repair(store)?;
         if fs.store.region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
             return Err(Error::Damaged("there is no root directory".into()));
         }
         orphans.iter().try_for_each(|ino| fs.check_orphan(*ino))?;
         fs.remove_orphans(orphans)?;
         fs.drop_empty_blocks()?;
-        while fs.go_on_deleting(snapshots::BLOCKS_AT_ONCE)? {}
+        while fs.continue_deleting(snapshots::BLOCKS_AT_ONCE)? {}
         fs.drop_unused_inodes()?;
         Ok(fs)
     }
@@ -138,7 +142,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     ///
     /// # Errors
     /// Damage that makes inodes unreadable.
-    pub fn to_repair(store: Store<N, S>) -> Result<Self> {
+    pub fn open_for_repair(store: Store<N, S>) -> Result<Self> {
         let names = Names::new(&store.region, store.options().index_bytes)?;
         Ok(Nvmfs {
             store,
@@ -201,7 +205,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
             snapshot_blocks: self.store.snapshot_blocks(),
             // Damaged snapshots are reported by fsck.
             snapshots: self.snapshots().unwrap_or_default(),
-            snapshots_being_deleted: self.store.going_snapshots() as u32,
+            snapshots_being_deleted: self.store.snapshots_being_deleted() as u32,
             no_space: self.no_space,
             last_no_space: self.last_no_space.map(str::to_owned),
             checksums: self.store.checksum_stats(),
@@ -247,7 +251,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// Returns the entry of a name other than `.` and `..`.
-    fn entry(&mut self, dir: Ino, name: &[u8]) -> Result<names::Found> {
+    fn entry(&mut self, dir: Ino, name: &[u8]) -> Result<names::FoundEntry> {
         self.names.find(&self.store.region, dir, name)?.ok_or(Error::NotFound)
     }
 
@@ -278,7 +282,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     fn list(&self, ino: Ino, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<()> {
         let directory = self.directory(ino)?;
-        let Some(from) = names::tell_dots((ino, Ino(directory.related)), from, each) else { return Ok(()) };
+        let Some(from) = names::list_dots((ino, Ino(directory.related)), from, each) else { return Ok(()) };
         names::list(&self.store.region, ino, from, |position, ino, kind, name| {
             each(Entry { next: names::cookie_after(position), ino, kind, name })
         })
@@ -298,7 +302,7 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
         self.change_attributes(ino, change, caller)
     }
 
-    fn make(
+    fn create(
         &mut self,
         parent: Ino,
         name: &[u8],
@@ -317,7 +321,7 @@ impl<N: Nvram, S: Ssd> FileSystem for Nvmfs<N, S> {
         permissions: u32,
         caller: &Caller,
     ) -> Result<Attributes> {
-        self.create(parent, name, create::New::Directory { permissions }, caller)
+        self.create_inode(parent, name, create::New::Directory { permissions }, caller)
     }
 
     fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {

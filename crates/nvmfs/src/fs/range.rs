@@ -43,7 +43,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         self.note_change(ino, new_size, caller)?;
         if how == (Allocate::Reserve { keep_size: true }) && end > size_bytes {
             // This is the last step: until then, a power cut removes blocks beyond the end.
-            self.note_reserved_behind_end(ino)?;
+            self.note_reserved_beyond_end(ino)?;
         }
         self.settle()
     }
@@ -54,13 +54,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let holes = self.holes(ino, blocks, free)?;
         let reserved = self.store.reserve(ino, &holes);
         if reserved.is_err() {
-            self.cut_behind_end(ino)?;
+            self.cut_beyond_end(ino)?;
         }
         reserved
     }
 
     /// Marks the file, so that its reserved blocks beyond the end survive a mount.
-    fn note_reserved_behind_end(&mut self, ino: Ino) -> Result<()> {
+    fn note_reserved_beyond_end(&mut self, ino: Ino) -> Result<()> {
         if self.file(ino)?.related != RESERVED_BEHIND_END {
             let mut changes = Changes::default();
             changes.inode(&self.store.region, ino)?.related = RESERVED_BEHIND_END;
@@ -103,13 +103,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     pub(super) fn seek_block(&self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {
         let size_bytes = self.file(ino)?.size_bytes;
         if offset >= size_bytes {
-            return Err(Error::NothingThere);
+            return Err(Error::NoDataOrHole);
         }
         let (first, end) = (offset / BLOCK, size_bytes.div_ceil(BLOCK));
         let found = self.store.region.next_block(ino, first, end, what == Seek::Data)?;
         match (found, what) {
             (Some(block), _) => Ok(offset.max(block * BLOCK)),
-            (None, Seek::Data) => Err(Error::NothingThere),
+            (None, Seek::Data) => Err(Error::NoDataOrHole),
             (None, Seek::Hole) => Ok(size_bytes),
         }
     }

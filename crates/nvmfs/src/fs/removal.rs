@@ -2,7 +2,7 @@
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, Ino, Kind, ROOT, Result};
-use crate::names::{self, Found};
+use crate::names::{self, FoundEntry};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Changes, Region};
@@ -47,14 +47,14 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         if names::is_empty(&self.store.region, ino)? { Ok(()) } else { Err(Error::NotEmpty) }
     }
 
-    fn remove_entry(&mut self, parent: Ino, name: &[u8], found: Found, caller: &Caller) -> Result<()> {
+    fn remove_entry(&mut self, parent: Ino, name: &[u8], found: FoundEntry, caller: &Caller) -> Result<()> {
         self.store.prepare_to_keep()?;
         let mut changes = Changes::default();
-        let vacated = names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
+        let freed = names::free_entry(&self.store.region, &mut changes, parent, found, None)?;
         self.touch_directory(&mut changes, parent, caller)?;
         self.lose_name(&mut changes, parent, found.ino, caller)?;
         self.store.commit(changes)?;
-        self.names.removed(&mut self.store, name, found, vacated)?;
+        self.names.note_removed(&mut self.store, name, found, freed)?;
         self.remove_if_unused(found.ino)
     }
 
@@ -103,8 +103,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         // Clears mode and link count together; the generation is kept for the next file with this
         // number.
         self.store.free_inode(ino)?;
-        self.names.inodes.freed(ino);
-        match self.store.region.inodes_beside(ino) {
+        self.names.inodes.mark_free(ino);
+        match self.store.region.page_of_inode(ino) {
             Some((number, inodes)) => self.drop_if_unused(number, inodes),
             None => Ok(()),
         }
@@ -112,8 +112,8 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Frees a page of inodes that is no longer needed.
     fn drop_if_unused(&mut self, number: u32, inodes: Range<u32>) -> Result<()> {
-        if self.names.inodes.can_go(inodes.clone()) && self.store.drop_inode_page(number)? {
-            self.names.inodes.went(inodes);
+        if self.names.inodes.is_unneeded(inodes.clone()) && self.store.drop_inode_page(number)? {
+            self.names.inodes.remove(inodes);
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Frees one page of inodes if it is not needed.
     pub(super) fn drop_inode_page(&mut self, number: u32) -> Result<()> {
         let first = self.store.region.areas.first_of_page(number);
-        match self.store.region.inodes_beside(first) {
+        match self.store.region.page_of_inode(first) {
             Some((number, inodes)) => self.drop_if_unused(number, inodes),
             None => Ok(()),
         }

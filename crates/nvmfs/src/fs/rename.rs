@@ -2,7 +2,7 @@
 
 use super::Nvmfs;
 use crate::api::{Caller, Error, Ino, Kind, MAX_LINKS, ROOT, Rename, Result};
-use crate::names::{self, Found};
+use crate::names::{self, FoundEntry};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::Changes;
@@ -16,13 +16,13 @@ struct Name<'a> {
 
 /// Existing name with its file.
 #[derive(Clone, Copy)]
-struct Named<'a> {
+struct NamedFile<'a> {
     at: Name<'a>,
-    found: Found,
+    found: FoundEntry,
     kind: Kind,
 }
 
-impl Named<'_> {
+impl NamedFile<'_> {
     fn is_directory(&self) -> bool {
         self.kind == Kind::Directory
     }
@@ -56,18 +56,18 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// Returns the file with a name, if it exists.
-    fn named<'a>(&mut self, (parent, name): (Ino, &'a [u8])) -> Result<Option<Named<'a>>> {
+    fn named<'a>(&mut self, (parent, name): (Ino, &'a [u8])) -> Result<Option<NamedFile<'a>>> {
         names::check_name(name)?;
         if names::is_dots(name) {
             return Err(Error::Invalid("`.` and `..` cannot be renamed"));
         }
         let Some(found) = self.names.find(&self.store.region, parent, name)? else { return Ok(None) };
         let kind = self.inode_of_entry(found.ino)?.kind().ok_or(Error::NotFound)?;
-        Ok(Some(Named { at: Name { parent, name }, found, kind }))
+        Ok(Some(NamedFile { at: Name { parent, name }, found, kind }))
     }
 
     /// Fails if a directory would move into itself or below itself.
-    fn check_loops(&self, moved: Named<'_>, into: Ino) -> Result<()> {
+    fn check_loops(&self, moved: NamedFile<'_>, into: Ino) -> Result<()> {
         if !moved.is_directory() {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Checks the link count of the new parent: a directory from another parent adds a link, unless it
     /// replaces a directory.
-    fn check_links(&self, coming: Named<'_>, going: Option<Named<'_>>, to: Ino) -> Result<()> {
+    fn check_links(&self, coming: NamedFile<'_>, going: Option<NamedFile<'_>>, to: Ino) -> Result<()> {
         let is_link = coming.is_directory() && coming.at.parent != to;
         let adds = is_link && !going.is_some_and(|going| going.is_directory());
         if adds && self.store.region.inode(to)?.links >= MAX_LINKS {
@@ -96,7 +96,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     }
 
     /// Renames to a name that does not exist.
-    fn move_to(&mut self, source: Named<'_>, to: Name<'_>, caller: &Caller) -> Result<()> {
+    fn move_to(&mut self, source: NamedFile<'_>, to: Name<'_>, caller: &Caller) -> Result<()> {
         self.check_loops(source, to.parent)?;
         self.check_links(source, None, to.parent)?;
         let room = self.names.make_room(&mut self.store, to.parent, to.name)?;
@@ -104,16 +104,16 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let mut changes = Changes::default();
         let entry = (source.found.ino, source.kind, to.name);
         names::put_entry(region, &mut changes, room, entry)?;
-        let vacated = names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
+        let freed = names::free_entry(region, &mut changes, from.parent, source.found, Some(room))?;
         self.arrive(&mut changes, source, to.parent, caller)?;
         self.store.commit(changes)?;
-        self.names.removed(&mut self.store, from.name, source.found, vacated)?;
-        self.names.entered(&self.store.region, room, to.name);
+        self.names.note_removed(&mut self.store, from.name, source.found, freed)?;
+        self.names.note_added(&self.store.region, room, to.name);
         Ok(())
     }
 
     /// Renames to a name that exists, replacing its file.
-    fn replace(&mut self, source: Named<'_>, target: Named<'_>, caller: &Caller) -> Result<()> {
+    fn replace(&mut self, source: NamedFile<'_>, target: NamedFile<'_>, caller: &Caller) -> Result<()> {
         let (from, to) = (source.at, target.at);
         self.check_loops(source, to.parent)?;
         match (source.is_directory(), target.is_directory()) {
@@ -127,16 +127,16 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         let mut changes = Changes::default();
         let file = (source.found.ino, source.kind);
         names::turn_entry(region, &mut changes, to.parent, target.found, file)?;
-        let vacated = names::free_entry(region, &mut changes, from.parent, source.found, None)?;
+        let freed = names::free_entry(region, &mut changes, from.parent, source.found, None)?;
         self.lose_name(&mut changes, to.parent, target.found.ino, caller)?;
         self.arrive(&mut changes, source, to.parent, caller)?;
         self.store.commit(changes)?;
-        self.names.removed(&mut self.store, from.name, source.found, vacated)?;
+        self.names.note_removed(&mut self.store, from.name, source.found, freed)?;
         self.remove_if_unused(target.found.ino)
     }
 
     /// Exchanges the names of two files.
-    fn exchange(&mut self, source: Named<'_>, target: Named<'_>, caller: &Caller) -> Result<()> {
+    fn exchange(&mut self, source: NamedFile<'_>, target: NamedFile<'_>, caller: &Caller) -> Result<()> {
         let (from, to) = (source.at, target.at);
         self.check_loops(source, to.parent)?;
         self.check_loops(target, from.parent)?;
@@ -154,7 +154,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
 
     /// Adds the changes of a file that gets a new name: its times, both directories, and the parent of a
     /// directory.
-    fn arrive(&self, changes: &mut Changes, moved: Named<'_>, to: Ino, caller: &Caller) -> Result<()> {
+    fn arrive(&self, changes: &mut Changes, moved: NamedFile<'_>, to: Ino, caller: &Caller) -> Result<()> {
         let from = moved.at.parent;
         let link = u32::from(moved.is_directory());
         let left = self.touch_directory(changes, from, caller)?;

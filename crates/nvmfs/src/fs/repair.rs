@@ -3,7 +3,7 @@
 use super::Nvmfs;
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
 use crate::layout::{Inode, kind_bits};
-use crate::names::check::{NameProblem, WrongName, check};
+use crate::names::check::{NameProblem, NameProblemKind, check};
 use crate::names::{Names, check_name, directory, put_entry};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -28,14 +28,16 @@ pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result
         }
         set_words(fs, &problems)?;
         let of = |what| problems.iter().filter(move |one| one.what == what).map(|one| one.ino);
-        for ino in of(WrongName::Acl).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect::<Vec<_>>() {
+        for ino in
+            of(NameProblemKind::Acl).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect::<Vec<_>>()
+        {
             fs.repair_lists(ino)?;
         }
         // Their names are removed in the next round.
-        for ino in of(WrongName::Target) {
+        for ino in of(NameProblemKind::Target) {
             fs.remove_inode(ino)?;
         }
-        let lost = of(WrongName::Lost).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect();
+        let lost = of(NameProblemKind::Lost).filter(|ino| fs.store.region.inode(*ino).is_ok()).collect();
         for ino in topmost(fs, lost)? {
             connect(fs, ino, caller)?;
         }
@@ -47,13 +49,13 @@ pub fn repair<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, caller: &Caller) -> Result
 }
 
 fn set_words<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, problems: &[NameProblem]) -> Result<()> {
-    if problems.iter().any(|problem| problem.what == WrongName::NoRoot) {
+    if problems.iter().any(|problem| problem.what == NameProblemKind::NoRoot) {
         let mode = kind_bits(Kind::Directory) | 0o755;
         let root = Inode { mode, links: 2, related: ROOT.0, ..Inode::default() };
         fs.store.region.store(fs.store.region.inode_at(ROOT)?, &root.encode());
     }
     fs.store.patch(problems.iter().filter_map(|problem| problem.word));
-    if problems.iter().any(|problem| problem.what == WrongName::Xattrs) {
+    if problems.iter().any(|problem| problem.what == NameProblemKind::Xattrs) {
         // Blocks that no pointer leads to any more become free.
         fs.store.rescan();
     }
@@ -111,7 +113,7 @@ fn connect<N: Nvram, S: Ssd>(fs: &mut Nvmfs<N, S>, ino: Ino, caller: &Caller) ->
         inode.links = 1;
     }
     fs.store.commit(changes)?;
-    fs.names.entered(&fs.store.region, room, &name);
+    fs.names.note_added(&fs.store.region, room, &name);
     Ok(())
 }
 

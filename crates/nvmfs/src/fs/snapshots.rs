@@ -8,7 +8,7 @@ use crate::nvram::Nvram;
 use crate::options::Options;
 use crate::ssd::Ssd;
 use crate::stats::SnapshotStats;
-use crate::store::{Found, OpenError, Store};
+use crate::store::{OpenError, OpenReport, Store};
 use std::sync::Arc;
 
 /// Blocks freed or passed down in one step, before requests have their turn.
@@ -42,7 +42,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         ssd: Arc<S>,
         options: Options,
         name: &str,
-    ) -> std::result::Result<(Self, Found), OpenError> {
+    ) -> std::result::Result<(Self, OpenReport), OpenError> {
         let (store, found) = Store::open_snapshot(nvram, ssd, options, name)?;
         Ok((Self::over_found(store, &found.scan.orphans)?, found))
     }
@@ -62,11 +62,11 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// [`NotFound`](crate::api::Error::NotFound), [`Damaged`](crate::api::Error::Damaged).
     pub fn delete_snapshot(&mut self, name: &str) -> Result<()> {
         self.begin_deleting_snapshot(name)?;
-        while self.go_on_deleting(BLOCKS_AT_ONCE)? {}
+        while self.continue_deleting(BLOCKS_AT_ONCE)? {}
         Ok(())
     }
 
-    /// Marks a snapshot as deleted; its blocks are freed gradually by [`Nvmfs::go_on_deleting`].
+    /// Marks a snapshot as deleted; its blocks are freed gradually by [`Nvmfs::continue_deleting`].
     ///
     /// # Errors
     /// [`NotFound`](crate::api::Error::NotFound).
@@ -79,13 +79,13 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     ///
     /// # Errors
     /// [`Damaged`](crate::api::Error::Damaged).
-    pub fn go_on_deleting(&mut self, blocks: u64) -> Result<bool> {
-        if self.store.going_snapshots() > 0 {
-            self.store.go_on_deleting(blocks)?;
+    pub fn continue_deleting(&mut self, blocks: u64) -> Result<bool> {
+        if self.store.snapshots_being_deleted() > 0 {
+            self.store.continue_deleting(blocks)?;
             // Pages of inodes are kept as long as a snapshot may need them.
             self.inode_pages_to_drop =
                 if self.store.has_snapshots() { Vec::new() } else { self.store.region.inode_page_numbers() };
-            return Ok(self.store.going_snapshots() > 0 || !self.inode_pages_to_drop.is_empty());
+            return Ok(self.store.snapshots_being_deleted() > 0 || !self.inode_pages_to_drop.is_empty());
         }
         let after = self.inode_pages_to_drop.len().saturating_sub(INODE_PAGES_AT_ONCE);
         for number in self.inode_pages_to_drop.split_off(after).into_iter().rev() {
@@ -100,10 +100,10 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// # Errors
     /// [`Damaged`](crate::api::Error::Damaged).
     pub fn snapshots(&self) -> Result<Vec<SnapshotStats>> {
-        let told = |record: &SnapshotRecord| {
+        let stats_of = |record: &SnapshotRecord| {
             let blocks = self.store.blocks_of_snapshot(&record.name)?;
             Ok(SnapshotStats { name: record.name.clone(), created_ns: record.created_ns, blocks })
         };
-        self.store.snapshots().map(told).collect()
+        self.store.snapshots().map(stats_of).collect()
     }
 }

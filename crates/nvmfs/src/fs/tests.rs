@@ -34,7 +34,7 @@ fn removal_frees_all_resources() {
     let mut fs = fresh();
     let before = (fs.stats().metadata_pages, fs.stats().used_blocks, fs.stats().inodes);
     for round in 0..100 {
-        let file = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap();
+        let file = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap();
         assert!(file.generation >= u32::from(round >= 64), "numbers are given anew");
         fs.write(file.ino, 3_000_000, &[round; 70_000], &CALLER).unwrap();
         fs.set_xattr(file.ino, b"user.a", &[1; 4000], SetXattr::Either, &CALLER).unwrap();
@@ -55,7 +55,8 @@ fn removal_frees_all_resources() {
 fn unnamed_open_file_exists_until_release_or_mount() {
     let ssd = Arc::new(MemorySsd::new(4096));
     let mut fs = fresh_on(&ssd);
-    let [one, two] = [b"1", b"2"].map(|name| fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER).unwrap().ino);
+    let [one, two] =
+        [b"1", b"2"].map(|name| fs.create(ROOT, name, Kind::File, 0o644, 0, &CALLER).unwrap().ino);
     for ino in [one, two] {
         fs.open(ino).unwrap();
         fs.write(ino, 0, b"still here", &CALLER).unwrap();
@@ -77,7 +78,7 @@ fn unnamed_open_file_exists_until_release_or_mount() {
 #[test]
 fn bytes_beyond_end_of_file_are_never_visible() {
     let mut fs = fresh();
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     let resize = |fs: &mut Fs, size| {
         let change = Change { size_bytes: Some(size), ..Change::default() };
         fs.set_attributes(ino, &change, &CALLER).unwrap()
@@ -101,7 +102,7 @@ fn bytes_beyond_end_of_file_are_never_visible() {
 fn data_larger_than_nvram_goes_to_ssd_intact() {
     let mut fs = fresh();
     fs.auto_settle = false;
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     let mut batches = 0;
     for block in 0..2500u32 {
         fs.write(ino, u64::from(block) * 4096, &[block as u8; 4096], &CALLER).unwrap();
@@ -127,7 +128,7 @@ fn data_larger_than_nvram_goes_to_ssd_intact() {
 #[test]
 fn a_block_on_both_devices_counts_once() {
     let mut fs = fresh();
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     // Four pointers are in the inode, 512 in one pointer block, the rest in four more blocks and one above
     // them.
     let blocks = 2500 + 1 + 4 + 1;
@@ -154,14 +155,15 @@ fn a_block_on_both_devices_counts_once() {
 #[test]
 fn read_and_write_counts_depend_on_block_location() {
     let mut fs = fresh();
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     for part in 0..25 {
         fs.write(ino, part * 100 * 4096, &vec![3; 100 * 4096], &CALLER).unwrap();
     }
     let counts = fs.stats().counts;
     assert_eq!((counts.written_blocks, counts.written_holes, counts.write_hits), (2500, 2500, 0));
-    let is_on_ssd =
-        |block: &u64| matches!(fs.store.region.place_of(ino, *block).unwrap(), crate::layout::Place::Ssd(_));
+    let is_on_ssd = |block: &u64| {
+        matches!(fs.store.region.location_of(ino, *block).unwrap(), crate::layout::BlockLocation::Ssd(_))
+    };
     let first = (0..2500).find(|block| (*block..block + 20).all(|block| is_on_ssd(&block))).unwrap();
     fs.read(ino, first * 4096, &mut vec![0; 10 * 4096], &CALLER).unwrap();
     fs.write(ino, first * 4096, &[4; 4096], &CALLER).unwrap();
@@ -222,15 +224,15 @@ fn tree<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, dir: Ino) -> Vec<String> {
         std::ops::ControlFlow::Continue(())
     })
     .unwrap();
-    let mut told = vec![format!("{} links", fs.attributes(dir).unwrap().links)];
+    let mut lines = vec![format!("{} links", fs.attributes(dir).unwrap().links)];
     for (name, ino, kind) in entries {
         let xattrs = fs.xattrs(ino).unwrap();
-        told.push(format!("{} {kind:?} {xattrs:?}", String::from_utf8_lossy(&name)));
+        lines.push(format!("{} {kind:?} {xattrs:?}", String::from_utf8_lossy(&name)));
         if kind == Kind::Directory {
-            told.extend(tree(fs, ino));
+            lines.extend(tree(fs, ino));
         }
     }
-    told
+    lines
 }
 
 #[test]
@@ -257,7 +259,7 @@ fn power_cut_leaves_each_operation_complete_or_undone() {
             play(&mut fs, step);
             done += usize::from(!power.is_off());
         }
-        let nvram = fs.into_store().region.into_nvram().remains().crash(&mut random);
+        let nvram = fs.into_store().region.into_nvram().crash_images().crash(&mut random);
         let (mut fs, _) =
             Nvmfs::mount(PlainNvram::from(nvram), Arc::clone(&ssd), Options::default()).unwrap();
         let found = tree(&mut fs, ROOT);

@@ -3,7 +3,7 @@
 use super::{Nvmfs, repair};
 use crate::api::{ACCESS_ACL, Caller, Change, DEFAULT_ACL, Error, FileSystem, Ino, Kind, ROOT, SetXattr};
 use crate::layout::{Field, Xattrs, encode_xattrs};
-use crate::names::check::{WrongName, check};
+use crate::names::check::{NameProblemKind, check};
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
 use crate::ssd::MemorySsd;
@@ -34,7 +34,7 @@ fn files() -> (Fs, [Ino; 3]) {
     let ssd = Arc::new(MemorySsd::new(8192));
     let mut fs: Fs =
         Nvmfs::format(PlainNvram::new(5 << 20), ssd, &Format::default(), Options::default()).unwrap();
-    let file = fs.make(ROOT, b"file", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let file = fs.create(ROOT, b"file", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     let dir = fs.make_directory(ROOT, b"dir", 0o755, &CALLER).unwrap().ino;
     let link = fs.symlink(ROOT, b"link", b"to", &CALLER).unwrap().ino;
     let all = [file, dir, link];
@@ -55,7 +55,7 @@ fn plant(fs: &mut Fs, ino: Ino, xattrs: &[(&[u8], &[u8])]) {
 fn mended(fs: &mut Fs, ino: Ino) -> (usize, Vec<Xattr>) {
     let problems = repair(fs, &CALLER).unwrap();
     assert!(
-        problems.iter().all(|problem| problem.ino == ino && problem.what == WrongName::Acl),
+        problems.iter().all(|problem| problem.ino == ino && problem.what == NameProblemKind::Acl),
         "{problems:?}"
     );
     assert_eq!(check(&fs.store.region).unwrap(), []);
@@ -99,7 +99,7 @@ fn damaged_acl_fails_dependent_operations() {
     plant(&mut fs, dir, &[(DEFAULT_ACL, b"nonsense")]);
     let change = Change { permissions: Some(0o600), size_bytes: Some(9), ..Change::default() };
     assert!(matches!(fs.set_attributes(file, &change, &CALLER), Err(Error::Damaged(_))));
-    let made = fs.make(dir, b"new", Kind::File, 0o644, 0, &CALLER);
+    let made = fs.create(dir, b"new", Kind::File, 0o644, 0, &CALLER);
     assert!(matches!(made, Err(Error::Damaged(_))));
     assert!(matches!(fs.lookup(dir, b"new"), Err(Error::NotFound)));
     let of = fs.attributes(file).unwrap();
@@ -108,6 +108,6 @@ fn damaged_acl_fails_dependent_operations() {
     fs.set_xattr(file, ACCESS_ACL, &masked(2), SetXattr::Either, &CALLER).unwrap();
     assert_eq!(fs.set_attributes(file, &change, &CALLER).unwrap().permissions, 0o600);
     fs.remove_xattr(dir, DEFAULT_ACL, &CALLER).unwrap();
-    fs.make(dir, b"new", Kind::File, 0o644, 0, &CALLER).unwrap();
+    fs.create(dir, b"new", Kind::File, 0o644, 0, &CALLER).unwrap();
     fs.store.check().unwrap();
 }

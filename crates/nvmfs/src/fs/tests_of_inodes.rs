@@ -27,7 +27,7 @@ fn name(number: u32) -> Vec<u8> {
 }
 
 fn make(fs: &mut Fs, number: u32) -> Result<(Ino, u32)> {
-    fs.make(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(|made| (made.ino, made.generation))
+    fs.create(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(|made| (made.ino, made.generation))
 }
 
 fn make_one(fs: &mut Fs, number: u32) {
@@ -44,7 +44,7 @@ fn assert_whole(fs: &Fs) {
 }
 
 /// Mounts the file system again, after a close or without one.
-fn anew(fs: Fs, is_closed: bool) -> Fs {
+fn remount(fs: Fs, is_closed: bool) -> Fs {
     let ssd = Arc::clone(fs.store.ssd());
     let nvram = if is_closed { fs.close() } else { fs.into_store().region.into_nvram() };
     Nvmfs::mount(nvram, ssd, Options::default()).unwrap().0
@@ -61,7 +61,7 @@ fn inode_pages_are_added_and_freed_on_demand() {
         assert_eq!(fs.stats().inode_pages, paged.div_ceil(INODES_PER_PAGE), "after {number}");
         if number % 700 == 699 {
             assert_whole(&fs);
-            fs = anew(fs, number % 1400 == 699);
+            fs = remount(fs, number % 1400 == 699);
         }
     }
     assert_eq!(fs.stats().inodes, 2001);
@@ -72,7 +72,7 @@ fn inode_pages_are_added_and_freed_on_demand() {
     }
     // 986 inodes outside of the table: 31 full or partly used pages, and one that is kept in reserve.
     assert_eq!(fs.stats().inode_pages, 31 + 1);
-    fs = anew(fs, false);
+    fs = remount(fs, false);
     assert_whole(&fs);
     (0..1000).rev().for_each(|number| remove(&mut fs, number));
     // The page kept in reserve, and the pointer block that leads to it.
@@ -105,10 +105,10 @@ fn inode_number_and_generation_are_never_reused_together() {
             assert!(seen.insert(made), "{made:?} in round {round}");
         }
         let most = fs.stats().inode_pages;
-        fs = anew(fs, round % 2 == 0);
+        fs = remount(fs, round % 2 == 0);
         (0..300).for_each(|number| remove(&mut fs, number));
         assert!(fs.stats().inode_pages < most);
-        fs = anew(fs, round % 3 == 0);
+        fs = remount(fs, round % 3 == 0);
     }
     assert_whole(&fs);
 }
@@ -129,13 +129,13 @@ fn files_can_be_made_until_the_nvram_is_full() {
     };
     assert!(refused.contains("NVRAM"), "{refused}");
     // Names of 6 bytes are among the shortest; a few pages hold pointers.
-    let told = before.free_inodes;
-    assert!(u64::from(made) <= told && u64::from(made) * 100 >= told * 98, "{made} of {told}");
+    let free = before.free_inodes;
+    assert!(u64::from(made) <= free && u64::from(made) * 100 >= free * 98, "{made} of {free}");
     let full = fs.statistics().unwrap();
     assert_eq!(full.inodes - full.free_inodes, u64::from(made) + 1);
     assert!(full.free_inodes < 300, "{full:?}");
     assert_whole(&fs);
-    fs = anew(fs, false);
+    fs = remount(fs, false);
     for number in 0..made {
         assert!(fs.lookup(ROOT, &name(number)).is_ok());
         remove(&mut fs, number);
@@ -143,7 +143,7 @@ fn files_can_be_made_until_the_nvram_is_full() {
     assert_whole(&fs);
     // One page of inodes is kept.
     let after = fs.statistics().unwrap();
-    assert!(after.free_inodes + 300 >= told, "{after:?}, before {told}");
+    assert!(after.free_inodes + 300 >= free, "{after:?}, before {free}");
 }
 
 /// The next mount frees pointer blocks allocated for a page of inodes that was not created.
@@ -156,7 +156,7 @@ fn mount_frees_pointer_blocks_without_inode_page() {
     let before = fs.stats();
     fs.store.pointer_for(INODES, 4).unwrap();
     assert_eq!(fs.stats().metadata_pages, before.metadata_pages + 1);
-    let fs = anew(fs, false);
+    let fs = remount(fs, false);
     assert_eq!(fs.stats().metadata_pages, before.metadata_pages);
     assert_whole(&fs);
 }
@@ -173,10 +173,10 @@ fn lost_inode_page_is_reported_and_its_names_are_removed() {
     assert!(found.scan.problem_count > 0, "the count of its blocks is wrong");
     store.begin_epoch().unwrap();
     store.repair_all(found.scan).unwrap();
-    let mut fs = Fs::to_repair(store).unwrap();
+    let mut fs = Fs::open_for_repair(store).unwrap();
     let problems = super::repair(&mut fs, &CALLER).unwrap();
     assert_eq!(problems.len(), INODES_PER_PAGE as usize, "{problems:?}");
-    let mut fs = anew(fs, true);
+    let mut fs = remount(fs, true);
     let there = (0..200).filter(|number| fs.lookup(ROOT, &name(*number)).is_ok()).count();
     assert_eq!(there, 200 - INODES_PER_PAGE as usize);
     (300..400).for_each(|number| make_one(&mut fs, number));

@@ -3,7 +3,7 @@
 use super::{Nvmfs, repair};
 use crate::api::{Caller, FileSystem, Ino, Kind, ROOT, Rename};
 use crate::layout::Field;
-use crate::names::check::{WrongName, check};
+use crate::names::check::{NameProblemKind, check};
 use crate::names::{directory, record};
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
@@ -34,7 +34,7 @@ fn listing(fs: &mut Fs, dir: Ino) -> Vec<(u64, Ino, Kind, Vec<u8>)> {
     all
 }
 
-fn problems(fs: &Fs) -> Vec<WrongName> {
+fn problems(fs: &Fs) -> Vec<NameProblemKind> {
     check(&fs.store.region).unwrap().into_iter().map(|problem| problem.what).collect()
 }
 
@@ -45,33 +45,33 @@ fn churn(fs: &mut Fs) -> Vec<String> {
         .map(|n| fs.make_directory(ROOT, format!("d{n}").as_bytes(), 0o755, &caller).unwrap().ino)
         .collect();
     let mut rng = wearwell_base::seed::Seed(7).random();
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for step in 0..8000 {
         let dir = dirs[below(&mut rng, 4) as usize];
         let number = below(&mut rng, 600);
         let name = format!("{number:0width$}", width = number as usize % 90 + 3);
         let name = name.as_bytes();
-        let told_now = match below(&mut rng, 4) {
-            0 | 1 => format!("{:?}", fs.make(dir, name, Kind::Fifo, 0o644, 0, &caller)),
+        let result = match below(&mut rng, 4) {
+            0 | 1 => format!("{:?}", fs.create(dir, name, Kind::Fifo, 0o644, 0, &caller)),
             2 => format!("{:?}", fs.unlink(dir, name, &caller)),
             _ => {
                 let to = (dirs[step % 4], format!("moved {step}"));
                 format!("{:?}", fs.rename((dir, name), (to.0, to.1.as_bytes()), Rename::Replace, &caller))
             }
         };
-        told.push(told_now);
+        results.push(result);
     }
-    told.extend(dirs.into_iter().map(|dir| format!("{:?}", listing(fs, dir))));
-    told
+    results.extend(dirs.into_iter().map(|dir| format!("{:?}", listing(fs, dir))));
+    results
 }
 
 #[test]
 fn indexes_do_not_change_results() {
     let (mut with, mut without, mut tight) = (fresh(64 << 20), fresh(0), fresh(20 << 10));
-    let told = churn(&mut with);
-    assert!(told == churn(&mut without), "without indexes");
-    assert!(told == churn(&mut tight), "with too little memory for all");
-    assert!(told.iter().any(|text| text.starts_with("Err(Exists")), "names are met again");
+    let results = churn(&mut with);
+    assert!(results == churn(&mut without), "without indexes");
+    assert!(results == churn(&mut tight), "with too little memory for all");
+    assert!(results.iter().any(|text| text.starts_with("Err(Exists")), "names are met again");
     assert_eq!(with.names.indexes.state().0, 4);
     assert_eq!(without.names.indexes.state().0, 0);
     let (indexes, _, bytes) = tight.names.indexes.state();
@@ -87,8 +87,8 @@ fn listing_cookies_stay_valid_while_names_change() {
     let mut fs = fresh(1 << 20);
     let caller = at(1);
     for number in 0..500 {
-        fs.make(ROOT, format!("stays {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
-        fs.make(ROOT, format!("goes {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
+        fs.create(ROOT, format!("stays {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
+        fs.create(ROOT, format!("goes {number}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
     }
     let (mut from, mut seen, mut round) = (0, Vec::new(), 0);
     loop {
@@ -108,7 +108,7 @@ fn listing_cookies_stay_valid_while_names_change() {
         }
         if round < 500 {
             fs.unlink(ROOT, format!("goes {round}").as_bytes(), &caller).unwrap();
-            fs.make(ROOT, format!("x{round}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
+            fs.create(ROOT, format!("x{round}").as_bytes(), Kind::File, 0, 0, &caller).unwrap();
         }
         round += 1;
     }
@@ -123,9 +123,9 @@ fn tree(fs: &mut Fs) -> [Ino; 4] {
     let caller = at(1);
     let a = fs.make_directory(ROOT, b"a", 0o755, &caller).unwrap().ino;
     let b = fs.make_directory(a, b"b", 0o755, &caller).unwrap().ino;
-    let f = fs.make(a, b"f", Kind::File, 0o644, 0, &caller).unwrap().ino;
-    let e = fs.make(ROOT, b"e", Kind::File, 0o644, 0, &caller).unwrap().ino;
-    fs.make(b, b"deep", Kind::Fifo, 0o644, 0, &caller).unwrap();
+    let f = fs.create(a, b"f", Kind::File, 0o644, 0, &caller).unwrap().ino;
+    let e = fs.create(ROOT, b"e", Kind::File, 0o644, 0, &caller).unwrap().ino;
+    fs.create(b, b"deep", Kind::Fifo, 0o644, 0, &caller).unwrap();
     fs.write(f, 0, b"content", &caller).unwrap();
     [a, b, f, e]
 }
@@ -157,7 +157,12 @@ fn wrong_counts_are_repaired() {
         region.store_word(at, u64::from(mode) | links << 32);
     }
     let found = problems(&fs);
-    let all = [WrongName::Parent(a), WrongName::Links(1), WrongName::Links(1), WrongName::Links(3)];
+    let all = [
+        NameProblemKind::Parent(a),
+        NameProblemKind::Links(1),
+        NameProblemKind::Links(1),
+        NameProblemKind::Links(3),
+    ];
     assert!(found.len() == 4 && all.iter().all(|one| found.contains(one)), "{found:?}");
     mend(&mut fs);
     assert_eq!(fs.lookup(b, b"..").unwrap().ino, a);
@@ -172,7 +177,7 @@ fn malformed_entry_is_removed_and_its_file_recovered() {
     // A name with a slash.
     fs.store.region.store(at_a + 8, b"/");
     assert!(matches!(fs.lookup(ROOT, b"e"), Err(crate::api::Error::Damaged(_))));
-    assert!(problems(&fs).contains(&WrongName::Entry));
+    assert!(problems(&fs).contains(&NameProblemKind::Entry));
     mend(&mut fs);
     let lost = fs.lookup(ROOT, b"lost+found").unwrap().ino;
     assert_eq!(fs.lookup(lost, format!("#{}", a.0).as_bytes()).unwrap().ino, a);
@@ -197,10 +202,10 @@ fn dangling_duplicate_and_cyclic_names_are_removed() {
     region.store_word(records[3], record::head(16, Some((e, Kind::Socket, 1))));
     let found = problems(&fs);
     let some = [
-        WrongName::Unused(Ino(3999)),
-        WrongName::Twice(f),
-        WrongName::SecondParent(ROOT),
-        WrongName::Kind(e),
+        NameProblemKind::Unused(Ino(3999)),
+        NameProblemKind::Twice(f),
+        NameProblemKind::SecondParent(ROOT),
+        NameProblemKind::Kind(e),
     ];
     assert!(some.iter().all(|one| found.contains(one)), "{found:?}");
     mend(&mut fs);
@@ -224,14 +229,14 @@ fn arbitrary_directories_do_no_harm() {
         let mut fs = fresh(if round % 2 == 0 { 1 << 20 } else { 0 });
         let [a, b, ..] = tree(&mut fs);
         for number in 0..120 {
-            fs.make(a, format!("a rather long name {number:40}").as_bytes(), Kind::File, 0, 0, &at(1))
+            fs.create(a, format!("a rather long name {number:40}").as_bytes(), Kind::File, 0, 0, &at(1))
                 .unwrap();
         }
         let page = record_of(&mut fs, a, b"b") & !4095;
         let inode = fs.store.region.inode_at(b).unwrap();
         // Marks both as changing, as if their checksums matched the new content.
         for at in [inode, page] {
-            fs.store.region.announce(at);
+            fs.store.region.note_changing(at);
         }
         for _ in 0..20 {
             let byte = below(&mut rng, 256) as u8;
@@ -245,7 +250,7 @@ fn arbitrary_directories_do_no_harm() {
             let name = format!("a rather long name {number:40}");
             let _ = fs.lookup(a, name.as_bytes());
             let _ = fs.rename((a, name.as_bytes()), (b, b"x"), Rename::Replace, &caller);
-            let _ = fs.make(b, name.as_bytes(), Kind::File, 0, 0, &caller);
+            let _ = fs.create(b, name.as_bytes(), Kind::File, 0, 0, &caller);
             let _ = fs.unlink(a, name.as_bytes(), &caller);
         }
         let _ = fs.read_directory(a, 0, &mut |_| ControlFlow::Continue(()));

@@ -2,7 +2,7 @@
 
 use super::{Nvmfs, Work};
 use crate::api::{Caller, Error, FileSystem, Ino, Kind, ROOT, Result};
-use crate::layout::{Checksums, Place};
+use crate::layout::{BlockLocation, Checksums};
 use crate::nvram::PlainNvram;
 use crate::options::{Format, Options};
 use crate::ssd::{MemorySsd, Ssd};
@@ -22,10 +22,10 @@ fn filled() -> (Fs, Ino) {
     let format = Format { inodes: Some(64), checksums: Checksums::Metadata, ..Format::default() };
     let ssd = Arc::new(MemorySsd::new(4608));
     let mut fs = Nvmfs::format(PlainNvram::new(8 << 20), ssd, &format, Options::default()).unwrap();
-    let ino = fs.make(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"f", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, block as u8));
     for block in 0..10 {
-        drive_out(&mut fs, ino, block);
+        evict(&mut fs, ino, block);
     }
     (fs, ino)
 }
@@ -35,18 +35,18 @@ fn put(fs: &mut Fs, ino: Ino, block: u64, byte: u8) {
 }
 
 /// Returns the location of a block on the SSD, if it is only there.
-fn place(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
-    match fs.store.region.place_of(ino, block).unwrap() {
-        Place::Ssd(place) => Some(place),
+fn location(fs: &Fs, ino: Ino, block: u64) -> Option<u64> {
+    match fs.store.region.location_of(ino, block).unwrap() {
+        BlockLocation::Ssd(location) => Some(location),
         _ => None,
     }
 }
 
 /// Uses other blocks, except the first hundred, until a block is only on the SSD; returns its location.
-fn drive_out(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
+fn evict(fs: &mut Fs, ino: Ino, block: u64) -> u64 {
     for other in (100..BLOCKS).cycle().take(40_000) {
-        if let Some(place) = place(fs, ino, block) {
-            return place;
+        if let Some(location) = location(fs, ino, block) {
+            return location;
         }
         // Writes evict blocks to the SSD; reads evict clean pages from the NVRAM.
         put(fs, ino, other, other as u8);
@@ -65,7 +65,7 @@ fn waits<T>(fs: &mut Fs, request: impl FnOnce(&mut Fs) -> Result<T>) -> Work<Mem
 }
 
 /// Starts a read that waits, and reads its block from the SSD.
-fn read_beside(fs: &mut Fs, ino: Ino, block: u64) -> Work<MemorySsd> {
+fn begin_read(fs: &mut Fs, ino: Ino, block: u64) -> Work<MemorySsd> {
     let work = waits(fs, |fs| read(fs, ino, block));
     work.run().unwrap();
     work
@@ -95,7 +95,7 @@ fn repeated_request_uses_fetched_block() {
     let work = waits(&mut fs, |fs| read(fs, ino, 0));
     work.run().unwrap();
     // A new read from the SSD would return different content.
-    let here = place(&fs, ino, 0).unwrap();
+    let here = location(&fs, ino, 0).unwrap();
     fs.store.ssd().write(here, &[99; 4096], 0).unwrap();
     assert_eq!(again(&mut fs, work, |fs| read(fs, ino, 0)).unwrap(), 0);
     fs.store.check().unwrap();
@@ -116,7 +116,7 @@ fn block_moved_during_fetch_is_read_from_new_location() {
     let work = waits(&mut fs, |fs| read(fs, ino, 1));
     work.run().unwrap();
     put(&mut fs, ino, 1, 77);
-    drive_out(&mut fs, ino, 1);
+    evict(&mut fs, ino, 1);
     assert!(matches!(again(&mut fs, work, |fs| read(fs, ino, 1)), Err(Error::Wait)));
     let work = fs.begin_wait();
     work.run().unwrap();
@@ -128,15 +128,15 @@ fn block_rewritten_at_same_location_is_read_again() {
     let (mut fs, ino) = filled();
     // Extents are used in rotation: eventually the block is at an earlier location again, for which an
     // older read exists.
-    let mut works = BTreeMap::from([(place(&fs, ino, 1).unwrap(), read_beside(&mut fs, ino, 1))]);
+    let mut works = BTreeMap::from([(location(&fs, ino, 1).unwrap(), begin_read(&mut fs, ino, 1))]);
     let mut byte = 1;
     let came_back = (0..1000).find_map(|_| {
         byte = byte % 200 + 1;
         put(&mut fs, ino, 1, byte);
-        let here = drive_out(&mut fs, ino, 1);
+        let here = evict(&mut fs, ino, 1);
         let earlier = works.remove(&here);
         if earlier.is_none() {
-            works.insert(here, read_beside(&mut fs, ino, 1));
+            works.insert(here, begin_read(&mut fs, ino, 1));
         }
         earlier
     });
@@ -171,7 +171,7 @@ fn read_error_is_ignored_if_location_was_overwritten() {
     assert!(matches!(fs.end_background(work, failed()), Err(Error::Ssd(_))));
     let work = waits(&mut fs, |fs| read(fs, ino, 5));
     if let Work::Fetch(fetch) = &work {
-        fetch.tell_stale();
+        fetch.mark_stale();
     }
     fs.end_background(work, failed()).unwrap();
     assert_eq!(read(&mut fs, ino, 5).unwrap(), 5);
@@ -224,7 +224,7 @@ fn batches_complete_in_any_order() {
 #[test]
 fn extents_are_free_while_they_wait_to_be_trimmed() {
     let (mut fs, ino) = filled();
-    fs.leave_to_thread();
+    fs.use_background_thread();
     let before = fs.stats().free_extents;
     fs.unlink(ROOT, b"f", &CALLER).unwrap();
     assert!(matches!(fs.attributes(ino), Err(Error::NotFound)));
@@ -240,10 +240,10 @@ fn extents_are_free_while_they_wait_to_be_trimmed() {
     assert!(pieces > 0 && fs.stats().free_extents == free);
     assert_eq!(fs.stats().counts.trimmed_blocks - trimmed, u64::from(free - before) * 128);
     // Extents waiting for a trim can be written.
-    let ino = fs.make(ROOT, b"g", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"g", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, 9));
     fs.unlink(ROOT, b"g", &CALLER).unwrap();
-    let ino = fs.make(ROOT, b"h", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
+    let ino = fs.create(ROOT, b"h", Kind::File, 0o644, 0, &CALLER).unwrap().ino;
     (0..BLOCKS).for_each(|block| put(&mut fs, ino, block, 8));
     fs.store.check().unwrap();
 }

@@ -5,7 +5,7 @@ use super::Nvmfs;
 use super::acls::{RIGHTS, set_list};
 use crate::api::{ACCESS_ACL, Caller, DEFAULT_ACL, Error, Ino, Result, SetXattr};
 use crate::layout::{
-    Field, PageId, Place, Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs,
+    BlockLocation, Field, PageId, Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -48,7 +48,7 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
         // of the snapshot.
         self.store.keep_inode(ino)?;
         let page = self.xattrs_page(ino, xattrs)?;
-        let pointer = page.map_or(0, |page| Place::Nvram(page).pointer(&self.store.region.areas));
+        let pointer = page.map_or(0, |page| BlockLocation::Nvram(page).pointer(&self.store.region.areas));
         let at = self.store.region.field(ino, Field::Xattrs)?;
         let old = self.store.region.pointer_page(at)?;
         let mut changes = Changes::default();

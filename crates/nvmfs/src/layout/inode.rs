@@ -159,7 +159,7 @@ impl Inode {
     }
 
     /// True if blocks beyond the end of a regular file are reserved.
-    pub fn reserves_behind_end(&self) -> bool {
+    pub fn reserves_beyond_end(&self) -> bool {
         self.kind() == Some(Kind::File) && self.related == RESERVED_BEHIND_END
     }
 

@@ -4,7 +4,7 @@ mod acl;
 mod areas;
 mod checked;
 mod inode;
-mod place;
+mod location;
 mod snapshot;
 mod superblock;
 mod xattrs;
@@ -20,12 +20,12 @@ pub use inode::{
     DIRECT, Field, INLINE_BYTES, Inode, MAX_DIRECTORY_BLOCKS, MAX_FILE_BLOCKS, POINTERS, RESERVED_BEHIND_END,
     kind_bits, kind_of,
 };
-pub use place::{NVRAM_BASE, Place};
+pub use location::{BlockLocation, NVRAM_BASE};
 pub use snapshot::{
-    Kept, MAX_SNAPSHOT_NAME_BYTES, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages, SnapshotRecord,
+    KeptMode, MAX_SNAPSHOT_NAME_BYTES, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages, SnapshotRecord,
     check_snapshot_name,
 };
-pub use superblock::{Changing, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
+pub use superblock::{ChangeNoteWords, Checksums, Epoch, ListEnds, SUPERBLOCK_BYTES, Superblock, Version};
 pub use xattrs::{Xattrs, check_xattr_bytes, check_xattr_name, decode_xattrs, encode_xattrs, xattr_value};
 
 /// Pointers per block of pointers.

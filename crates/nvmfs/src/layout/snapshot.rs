@@ -33,7 +33,7 @@ pub struct SnapshotRecord {
     /// Creation time, ns since 1970.
     pub created_ns: i64,
     /// True while the snapshot is being deleted.
-    pub is_going: bool,
+    pub is_being_deleted: bool,
     /// Name of the snapshot.
     pub name: String,
 }
@@ -46,7 +46,7 @@ impl SnapshotRecord {
     /// Encodes the record of a snapshot that holds no blocks yet.
     pub fn encode(&self) -> [u8; SNAPSHOT_BYTES] {
         let mut bytes = [0; SNAPSHOT_BYTES];
-        bytes[0] = 1 + u8::from(self.is_going);
+        bytes[0] = 1 + u8::from(self.is_being_deleted);
         bytes[SEQUENCE..SEQUENCE + 8].copy_from_slice(&self.sequence.to_le_bytes());
         bytes[CREATED..CREATED + 8].copy_from_slice(&self.created_ns.to_le_bytes());
         bytes[NAME] = self.name.len() as u8;
@@ -63,7 +63,7 @@ impl SnapshotRecord {
     /// The bytes are malformed.
     pub fn decode(bytes: &[u8; SNAPSHOT_BYTES]) -> std::result::Result<Option<Self>, NoRecord> {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        let is_going = match word(0) {
+        let is_being_deleted = match word(0) {
             0 => return Ok(None),
             1 => false,
             Self::GOING => true,
@@ -75,7 +75,7 @@ impl SnapshotRecord {
         Ok(Some(SnapshotRecord {
             sequence: word(SEQUENCE),
             created_ns: word(CREATED) as i64,
-            is_going,
+            is_being_deleted,
             name: name.to_owned(),
         }))
     }
@@ -102,9 +102,9 @@ pub fn check_snapshot_name(name: &str) -> Result<()> {
 /// blocks that changed after the snapshot. For zero pointers, the next later snapshot is consulted, and finally
 /// the live file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept(pub u32);
+pub struct KeptMode(pub u32);
 
-impl Kept {
+impl KeptMode {
     /// Flag: the inode was free.
     pub const FREE: u32 = 1 << 16;
     /// Flag: the copy is complete, because the file was removed.
@@ -119,17 +119,17 @@ impl Kept {
 
     /// True if the inode was in use.
     pub fn was_used(self) -> bool {
-        self.0 != 0 && self.0 & Kept::FREE == 0
+        self.0 != 0 && self.0 & KeptMode::FREE == 0
     }
 
     /// True if the copy is complete.
     pub fn is_whole(self) -> bool {
-        self.0 & Kept::WHOLE != 0
+        self.0 & KeptMode::WHOLE != 0
     }
 
     /// True if the extended attributes did not change.
     pub fn are_xattrs_elsewhere(self) -> bool {
-        self.0 & Kept::XATTRS_ELSEWHERE != 0
+        self.0 & KeptMode::XATTRS_ELSEWHERE != 0
     }
 
     /// Returns the mode of the inode at the time of the snapshot.
@@ -140,10 +140,10 @@ impl Kept {
     /// Returns the initial copy of an inode that is about to change for the first time since the snapshot.
     pub fn inode(inode: &Inode) -> Inode {
         if inode.kind().is_none() {
-            return Inode { mode: Kept::FREE, generation: inode.generation, ..Inode::default() };
+            return Inode { mode: KeptMode::FREE, generation: inode.generation, ..Inode::default() };
         }
         let pointers = if inode.is_inline_link() { inode.pointers } else { [0; POINTERS] };
-        Inode { mode: inode.mode | Kept::XATTRS_ELSEWHERE, xattrs: 0, pointers, ..inode.clone() }
+        Inode { mode: inode.mode | KeptMode::XATTRS_ELSEWHERE, xattrs: 0, pointers, ..inode.clone() }
     }
 }
 
@@ -157,10 +157,10 @@ mod tests {
         fn records_round_trip(
             sequence: u64,
             created_ns: i64,
-            is_going: bool,
+            is_being_deleted: bool,
             name in "[a-zA-Z0-9_:@+][-a-zA-Z0-9_.:@+]{0,99}",
         ) {
-            let record = SnapshotRecord { sequence, created_ns, is_going, name };
+            let record = SnapshotRecord { sequence, created_ns, is_being_deleted, name };
             prop_assert_eq!(SnapshotRecord::decode(&record.encode()), Ok(Some(record)));
         }
 

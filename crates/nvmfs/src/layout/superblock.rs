@@ -12,13 +12,13 @@ const MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS1");
 const CHECKED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS2");
 /// First word of a format that also supports reserved blocks. It is not a single bit flip away from the other
 /// magic numbers.
-const RESERVING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS4");
+const RESERVED_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS4");
 /// First word of a format that also supports pages of inodes. It is not a single bit flip away from the other
 /// magic numbers.
-const GROWING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS7");
+const INODE_PAGES_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS7");
 /// First word of a format that also supports snapshots. It is not a single bit flip away from the other magic
 /// numbers.
-const KEEPING_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS8");
+const SNAPSHOTS_MAGIC: u64 = u64::from_le_bytes(*b"WWNVMFS8");
 
 /// Format version of a file system with checksums. Each version includes the features of all earlier versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -26,20 +26,20 @@ pub enum Version {
     /// Checksums only.
     Checked,
     /// Supports reserved blocks.
-    Reserving,
+    Reserved,
     /// Supports pages of inodes.
-    Growing,
+    InodePages,
     /// Supports snapshots.
     #[default]
-    Keeping,
+    Snapshots,
 }
 
 impl Version {
     const MAGICS: [(Version, u64); 4] = [
         (Version::Checked, CHECKED_MAGIC),
-        (Version::Reserving, RESERVING_MAGIC),
-        (Version::Growing, GROWING_MAGIC),
-        (Version::Keeping, KEEPING_MAGIC),
+        (Version::Reserved, RESERVED_MAGIC),
+        (Version::InodePages, INODE_PAGES_MAGIC),
+        (Version::Snapshots, SNAPSHOTS_MAGIC),
     ];
 }
 
@@ -59,9 +59,9 @@ pub enum Checksums {
 ///
 /// After a power cut, the checksums of the listed metadata may be wrong, so they are recomputed. All words are
 /// 0 in a file system that was closed.
-pub struct Changing;
+pub struct ChangeNoteWords;
 
-impl Changing {
+impl ChangeNoteWords {
     /// Offset of the words.
     pub const AT: usize = 2048;
     /// Number of words.
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn superblock_round_trips_and_damaged_superblock_is_rejected() {
         for checksums in [Checksums::None, Checksums::Metadata, Checksums::All] {
-            let versions = [Version::Checked, Version::Reserving, Version::Growing, Version::Keeping];
+            let versions = [Version::Checked, Version::Reserved, Version::InodePages, Version::Snapshots];
             // Without checksums there is no version.
             let first = if checksums == Checksums::None { 3 } else { 0 };
             versions[first..].iter().for_each(|version| superblock_comes_back(checksums, *version));

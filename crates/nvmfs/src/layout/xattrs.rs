@@ -65,8 +65,8 @@ fn walk<T>(
         let start = BLOCK_BYTES - after.len();
         let (_, after) = after.split_at_checked(value_bytes)?;
         check_xattr_name(name).ok()?;
-        if let ControlFlow::Break(told) = each(name, start..start + value_bytes) {
-            return Some(ControlFlow::Break(told));
+        if let ControlFlow::Break(value) = each(name, start..start + value_bytes) {
+            return Some(ControlFlow::Break(value));
         }
         rest = after;
     }

@@ -197,7 +197,7 @@ impl ModelFs {
     }
 
     /// Creates a file with a name.
-    fn create(
+    fn create_inode(
         &mut self,
         parent: Ino,
         name: &[u8],

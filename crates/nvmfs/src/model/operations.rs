@@ -47,7 +47,7 @@ impl FileSystem for ModelFs {
         self.attributes_of(ino)
     }
 
-    fn make(
+    fn create(
         &mut self,
         parent: Ino,
         name: &[u8],
@@ -64,7 +64,7 @@ impl FileSystem for ModelFs {
             }
             _ => Body::Other { kind, device },
         };
-        self.create(parent, name, permissions, body, caller)
+        self.create_inode(parent, name, permissions, body, caller)
     }
 
     fn make_directory(
@@ -74,7 +74,7 @@ impl FileSystem for ModelFs {
         permissions: u32,
         caller: &Caller,
     ) -> Result<Attributes> {
-        self.create(parent, name, permissions, Body::Directory(Directory::new(parent)), caller)
+        self.create_inode(parent, name, permissions, Body::Directory(Directory::new(parent)), caller)
     }
 
     fn symlink(&mut self, parent: Ino, name: &[u8], target: &[u8], caller: &Caller) -> Result<Attributes> {
@@ -85,7 +85,7 @@ impl FileSystem for ModelFs {
         if target.len() > MAX_LINK_TARGET_BYTES {
             return Err(Error::NameTooLong);
         }
-        self.create(parent, name, 0o777, Body::Symlink(target.to_vec()), caller)
+        self.create_inode(parent, name, 0o777, Body::Symlink(target.to_vec()), caller)
     }
 
     fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>> {
@@ -210,9 +210,9 @@ impl FileSystem for ModelFs {
     fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {
         let content = self.content(ino)?;
         if offset >= content.size_bytes() {
-            return Err(Error::NothingThere);
+            return Err(Error::NoDataOrHole);
         }
-        content.seek(offset, what == Seek::Data).ok_or(Error::NothingThere)
+        content.seek(offset, what == Seek::Data).ok_or(Error::NoDataOrHole)
     }
 
     fn sync(&mut self, ino: Ino) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::api::{Caller, Error, Ino, MAX_LINKS, Rename, Result};
 
 /// Name in a directory, and its file, if it exists.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct NamePosition<'a> {
     parent: Ino,
     name: &'a [u8],
     ino: Option<Ino>,
@@ -21,8 +21,8 @@ impl ModelFs {
     ) -> Result<()> {
         self.directory(from.0)?;
         self.directory(to.0)?;
-        let from = self.place(from)?;
-        let to = self.place(to)?;
+        let from = self.position(from)?;
+        let to = self.position(to)?;
         let Some(source) = from.ino else {
             return Err(Error::NotFound);
         };
@@ -54,13 +54,13 @@ impl ModelFs {
         self.put(source, from.parent, to, caller)
     }
 
-    fn place<'a>(&self, (parent, name): (Ino, &'a [u8])) -> Result<Place<'a>> {
+    fn position<'a>(&self, (parent, name): (Ino, &'a [u8])) -> Result<NamePosition<'a>> {
         check_name(name)?;
         if is_dots(name) {
             return Err(Error::Invalid("`.` and `..` cannot be renamed"));
         }
         let ino = self.directory(parent)?.entries.get(name).map(|slot| slot.ino);
-        Ok(Place { parent, name, ino })
+        Ok(NamePosition { parent, name, ino })
     }
 
     /// Fails if `ino` is `into` or an ancestor of it, since a directory cannot move into itself.
@@ -102,7 +102,7 @@ impl ModelFs {
     }
 
     /// Adds the directory entry of a file that was in `old_parent`.
-    fn put(&mut self, ino: Ino, old_parent: Ino, to: Place<'_>, caller: &Caller) -> Result<()> {
+    fn put(&mut self, ino: Ino, old_parent: Ino, to: NamePosition<'_>, caller: &Caller) -> Result<()> {
         self.directory_to_change(to.parent, caller)?.insert(to.name, ino);
         let inode = self.inode_mut(ino)?;
         inode.changed_ns = caller.now_ns;

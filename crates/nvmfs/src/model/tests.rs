@@ -7,8 +7,8 @@ use crate::api::{Allocate, Caller, Error, FileSystem, Kind, ROOT};
 fn capacity_limits_blocks_and_inodes() {
     let mut fs = ModelFs::with_capacity(3, 2);
     let caller = Caller::default();
-    let file = fs.make(ROOT, b"a", Kind::File, 0o644, 0, &caller).unwrap().ino;
-    let refused = fs.make(ROOT, b"b", Kind::File, 0o644, 0, &caller);
+    let file = fs.create(ROOT, b"a", Kind::File, 0o644, 0, &caller).unwrap().ino;
+    let refused = fs.create(ROOT, b"b", Kind::File, 0o644, 0, &caller);
     assert!(matches!(refused, Err(Error::NoSpace(_))));
     assert_eq!(fs.write(file, 4000, &[1; 16384], &caller).unwrap(), 96 + 2 * 4096);
     assert_eq!(fs.statistics().unwrap().free_blocks, 0);
@@ -26,8 +26,8 @@ fn capacity_limits_blocks_and_inodes() {
 fn remount_closes_files_and_removes_unnamed_files() {
     let mut fs = ModelFs::new();
     let caller = Caller::default();
-    let gone = fs.make(ROOT, b"a", Kind::File, 0o644, 0, &caller).unwrap().ino;
-    let kept = fs.make(ROOT, b"b", Kind::File, 0o644, 0, &caller).unwrap().ino;
+    let gone = fs.create(ROOT, b"a", Kind::File, 0o644, 0, &caller).unwrap().ino;
+    let kept = fs.create(ROOT, b"b", Kind::File, 0o644, 0, &caller).unwrap().ino;
     fs.open(gone).unwrap();
     fs.open(kept).unwrap();
     fs.unlink(ROOT, b"a", &caller).unwrap();

@@ -18,7 +18,7 @@ const PARENT_WORD: usize = 56;
 
 /// Problem with a name, or with an inode that names lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WrongName {
+pub enum NameProblemKind {
     /// There is no root directory.
     #[error("there is no root directory")]
     NoRoot,
@@ -67,7 +67,7 @@ pub struct NameProblem {
     /// Inode number of the directory or file.
     pub ino: Ino,
     /// Kind of problem.
-    pub what: WrongName,
+    pub what: NameProblemKind,
     /// Word of NVRAM whose change repairs the problem, if one word suffices, and its new value.
     pub(crate) word: Option<(usize, u64)>,
 }
@@ -85,7 +85,7 @@ const INODES_AT_ONCE: usize = 8192;
 pub fn check<N: Nvram>(region: &Region<N>) -> Result<Vec<NameProblem>> {
     let mut walk = Walk { region, links: vec![0; region.inode_limit() as usize], problems: Vec::new() };
     if region.raw_inode(ROOT)?.kind() != Some(Kind::Directory) {
-        walk.complain(ROOT, WrongName::NoRoot, None);
+        walk.report(ROOT, NameProblemKind::NoRoot, None);
         return Ok(walk.problems);
     }
     walk.links[ROOT.0 as usize] = 2;
@@ -110,11 +110,11 @@ struct Directory {
     dir: Ino,
     problems: Vec<NameProblem>,
     /// Well-formed entries, in order.
-    entries: Vec<Named>,
+    entries: Vec<ValidEntry>,
 }
 
 /// Well-formed entry.
-struct Named {
+struct ValidEntry {
     position: u32,
     at: usize,
     length: usize,
@@ -126,7 +126,7 @@ struct Named {
     leads_to: Option<Kind>,
 }
 
-impl Named {
+impl ValidEntry {
     fn name<'a, N: Nvram>(&self, region: &'a Region<N>) -> &'a [u8] {
         let at = self.at + record::HEAD_BYTES;
         &region.bytes()[at..at + self.name_bytes]
@@ -145,13 +145,13 @@ impl Directory {
         let at = region.field(dir, Field::Size)?;
         if region.word(at) != size_bytes {
             let word = Some((at, size_bytes));
-            directory.problems.push(NameProblem { ino: dir, what: WrongName::Size(size_bytes), word });
+            directory.problems.push(NameProblem { ino: dir, what: NameProblemKind::Size(size_bytes), word });
         }
         directory.drop_twins(region);
         Ok(directory)
     }
 
-    fn free(&mut self, what: WrongName, at: usize, length: usize) {
+    fn free(&mut self, what: NameProblemKind, at: usize, length: usize) {
         self.problems.push(freed(self.dir, what, at, length));
     }
 
@@ -162,10 +162,10 @@ impl Directory {
             match record {
                 Err(bad) => {
                     let length = bad.length.unwrap_or(BLOCK_BYTES - bad.at);
-                    self.free(WrongName::Entry, page_at + bad.at, length);
+                    self.free(NameProblemKind::Entry, page_at + bad.at, length);
                 }
                 Ok(Record { entry: None, .. }) => {}
-                Ok(Record { at, length, entry: Some((ino, kind, name)) }) => self.entries.push(Named {
+                Ok(Record { at, length, entry: Some((ino, kind, name)) }) => self.entries.push(ValidEntry {
                     position: directory::position(block, at),
                     at: page_at + at,
                     length,
@@ -186,12 +186,13 @@ impl Directory {
             let by_name = one.hash.cmp(&other.hash).then_with(|| one.name(region).cmp(other.name(region)));
             by_name.then(one.position.cmp(&other.position))
         });
-        let is_twin =
-            |one: &Named, other: &Named| one.hash == other.hash && one.name(region) == other.name(region);
+        let is_twin = |one: &ValidEntry, other: &ValidEntry| {
+            one.hash == other.hash && one.name(region) == other.name(region)
+        };
         let twins: Vec<bool> =
             (0..entries.len()).map(|at| at > 0 && is_twin(&entries[at - 1], &entries[at])).collect();
         for (entry, _) in entries.iter().zip(&twins).filter(|(_, is_twin)| **is_twin) {
-            self.free(WrongName::Twice(entry.ino), entry.at, entry.length);
+            self.free(NameProblemKind::Twice(entry.ino), entry.at, entry.length);
         }
         let mut is_twin = twins.into_iter();
         entries.retain(|_| !is_twin.next().expect("as many"));
@@ -201,7 +202,7 @@ impl Directory {
 }
 
 /// Returns the problem of an entry whose record is to be freed.
-fn freed(dir: Ino, what: WrongName, at: usize, length: usize) -> NameProblem {
+fn freed(dir: Ino, what: NameProblemKind, at: usize, length: usize) -> NameProblem {
     NameProblem { ino: dir, what, word: Some((at, record::head(length, None))) }
 }
 
@@ -214,24 +215,24 @@ struct Walk<'a, N> {
 }
 
 impl<N: Nvram> Walk<'_, N> {
-    fn complain(&mut self, ino: Ino, what: WrongName, word: Option<(usize, u64)>) {
+    fn report(&mut self, ino: Ino, what: NameProblemKind, word: Option<(usize, u64)>) {
         self.problems.push(NameProblem { ino, what, word });
     }
 
-    fn entry(&mut self, dir: Ino, entry: &Named, left: &mut Vec<Ino>) -> Result<()> {
-        let Named { at, length, ino, .. } = *entry;
+    fn entry(&mut self, dir: Ino, entry: &ValidEntry, left: &mut Vec<Ino>) -> Result<()> {
+        let ValidEntry { at, length, ino, .. } = *entry;
         let Some(kind) = entry.leads_to else {
-            self.problems.push(freed(dir, WrongName::Unused(ino), at, length));
+            self.problems.push(freed(dir, NameProblemKind::Unused(ino), at, length));
             return Ok(());
         };
         let links = self.links[ino.0 as usize];
         if kind == Kind::Directory && links > 0 {
-            self.problems.push(freed(dir, WrongName::SecondParent(ino), at, length));
+            self.problems.push(freed(dir, NameProblemKind::SecondParent(ino), at, length));
             return Ok(());
         }
         if kind != entry.kind {
             let head = record::head(length, Some((ino, kind, entry.name_bytes)));
-            self.complain(dir, WrongName::Kind(ino), Some((at, head)));
+            self.report(dir, NameProblemKind::Kind(ino), Some((at, head)));
         }
         if kind == Kind::Directory {
             self.links[ino.0 as usize] = 2;
@@ -249,7 +250,7 @@ impl<N: Nvram> Walk<'_, N> {
         if inode.related != dir.0 {
             let at = self.region.inode_at(ino)? + PARENT_WORD;
             let word = u64::from(inode.generation) | u64::from(dir.0) << 32;
-            self.complain(ino, WrongName::Parent(dir), Some((at, word)));
+            self.report(ino, NameProblemKind::Parent(dir), Some((at, word)));
         }
         Ok(())
     }
@@ -275,17 +276,17 @@ fn of_inodes<N: Nvram>(region: &Region<N>, inos: &[Ino], links: &[u32]) -> Resul
         if inode.kind().is_none() {
             continue;
         }
-        let mut complain = |what, word| problems.push(NameProblem { ino, what, word });
-        metadata(region, ino, &inode, &mut complain)?;
+        let mut report = |what, word| problems.push(NameProblem { ino, what, word });
+        metadata(region, ino, &inode, &mut report)?;
         if inode.links == links {
             continue;
         }
         if links == 0 {
-            complain(WrongName::Lost, None);
+            report(NameProblemKind::Lost, None);
         } else {
             let at = region.field(ino, Field::Mode)?;
             let word = u64::from(inode.mode) | u64::from(links) << 32;
-            complain(WrongName::Links(links), Some((at, word)));
+            report(NameProblemKind::Links(links), Some((at, word)));
         }
     }
     Ok(problems)
@@ -296,19 +297,19 @@ fn metadata<N: Nvram>(
     region: &Region<N>,
     ino: Ino,
     inode: &Inode,
-    complain: &mut dyn FnMut(WrongName, Option<(usize, u64)>),
+    report: &mut dyn FnMut(NameProblemKind, Option<(usize, u64)>),
 ) -> Result<()> {
     let xattrs_at = region.field(ino, Field::Xattrs)?;
     let page = region.pointer_page(xattrs_at)?;
     match page.map(|page| decode_xattrs(region.page(page))) {
-        Some(None) => complain(WrongName::Xattrs, Some((xattrs_at, 0))),
-        Some(Some(xattrs)) if right_acls(&xattrs, inode).is_some() => complain(WrongName::Acl, None),
+        Some(None) => report(NameProblemKind::Xattrs, Some((xattrs_at, 0))),
+        Some(Some(xattrs)) if right_acls(&xattrs, inode).is_some() => report(NameProblemKind::Acl, None),
         _ => {}
     }
     if inode.kind() == Some(Kind::Symlink) && !inode.is_inline_link() {
         let page = region.pointer_page(region.field(ino, Field::Pointers)?)?;
         if page.is_none() || inode.size_bytes > BLOCK_BYTES as u64 {
-            complain(WrongName::Target, None);
+            report(NameProblemKind::Target, None);
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ const POSITIONS: u32 = (BLOCK_BYTES / HEAD_BYTES) as u32;
 
 /// Entry found by a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundEntry {
     /// Position of the entry.
     pub position: u32,
     /// Inode number of the file.
@@ -126,9 +126,9 @@ fn walk_pages<N: Nvram, T>(
             let record = record?;
             let position = position(block, record.at);
             if position >= from
-                && let Some(told) = each(position, record)
+                && let Some(value) = each(position, record)
             {
-                return Ok(Some(told));
+                return Ok(Some(value));
             }
         }
         next = block + 1;
@@ -137,10 +137,10 @@ fn walk_pages<N: Nvram, T>(
 }
 
 /// Finds a name by a linear search.
-pub(super) fn find<N: Nvram>(region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
+pub(super) fn find<N: Nvram>(region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<FoundEntry>> {
     walk(region, dir, 0, |position, record| {
         let (ino, _, _) = record.entry.filter(|(_, _, other)| *other == name)?;
-        Some(Found { position, ino })
+        Some(FoundEntry { position, ino })
     })
 }
 
@@ -190,13 +190,13 @@ pub(super) fn entry_at<N: Nvram>(
     dir: Ino,
     position: u32,
     name: &[u8],
-) -> Result<Option<Found>> {
+) -> Result<Option<FoundEntry>> {
     let (block, at) = (block_of(position), byte_of(position));
     let Some(page) = page_of(region, dir, block)? else { return Ok(None) };
     let record = record::record_at(region.page(page), at, region.inode_limit())
         .map_err(|bad| damaged(dir, block, bad.at))?;
     let entry = record.entry.filter(|(_, _, other)| *other == name);
-    Ok(entry.map(|(ino, _, _)| Found { position, ino }))
+    Ok(entry.map(|(ino, _, _)| FoundEntry { position, ino }))
 }
 
 /// Returns the offset in NVRAM of the record at a position.

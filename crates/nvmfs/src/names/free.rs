@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 /// Set of numbers.
 #[derive(Debug, Default)]
-pub(super) struct Free {
+pub(super) struct NumberSet {
     words: Vec<u64>,
     /// Indexes of the words that are not 0.
     used: BTreeSet<u32>,
     count: u32,
 }
 
-impl Free {
-    fn place(number: u32) -> (usize, u64) {
+impl NumberSet {
+    fn bit_of(number: u32) -> (usize, u64) {
         ((number / 64) as usize, 1 << (number % 64))
     }
 
@@ -23,13 +23,13 @@ impl Free {
 
     /// True if the set contains a number.
     pub fn has(&self, number: u32) -> bool {
-        let (word, bit) = Free::place(number);
+        let (word, bit) = NumberSet::bit_of(number);
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// Inserts a number; no effect if it is in the set.
     pub fn insert(&mut self, number: u32) {
-        let (word, bit) = Free::place(number);
+        let (word, bit) = NumberSet::bit_of(number);
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
         }
@@ -40,7 +40,7 @@ impl Free {
 
     /// Removes a number; no effect if it is not in the set.
     pub fn remove(&mut self, number: u32) {
-        let (word, bit) = Free::place(number);
+        let (word, bit) = NumberSet::bit_of(number);
         if self.has(number) {
             self.count -= 1;
             self.words[word] &= !bit;
@@ -52,7 +52,7 @@ impl Free {
 
     /// Returns the lowest number that is `from` or larger.
     pub fn next(&self, from: u32) -> Option<u32> {
-        let (word, bit) = Free::place(from);
+        let (word, bit) = NumberSet::bit_of(from);
         // Bits of the same word at or above `from`.
         let rest = self.words.get(word).map_or(0, |word| word & !(bit - 1));
         if rest != 0 {
@@ -71,7 +71,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_like_a_set(changes: Vec<(u16, bool)>, from in prop::collection::vec(0..1200u32, 20)) {
-            let (mut free, mut plain) = (Free::default(), BTreeSet::new());
+            let (mut free, mut plain) = (NumberSet::default(), BTreeSet::new());
             for (number, is_put) in changes {
                 let number = u32::from(number) % 1100;
                 if is_put {

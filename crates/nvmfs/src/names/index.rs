@@ -3,7 +3,7 @@
 //! An index maps the hash of each name to its position, and holds the free space of each block. Results are
 //! verified in the directory, so hashes may collide.
 
-use super::directory::{self, Found, Slot};
+use super::directory::{self, FoundEntry, Slot};
 use super::room::Room;
 use crate::api::{Ino, Result};
 use crate::nvram::Nvram;
@@ -86,10 +86,10 @@ impl Index {
     }
 
     /// Finds a name. If a damaged directory has several entries of this name, returns the first.
-    fn find<N: Nvram>(&self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
+    fn find<N: Nvram>(&self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<FoundEntry>> {
         let hash = hash_of(name);
         let candidates = self.entries.iter_hash(spread(hash)).filter(|(other, _)| *other == hash);
-        let mut found: Option<Found> = None;
+        let mut found: Option<FoundEntry> = None;
         for (_, position) in candidates {
             let here = directory::entry_at(region, dir, *position, name)?;
             found = match (found, here) {
@@ -135,7 +135,12 @@ impl Indexes {
     }
 
     /// Finds the entry of a name.
-    pub fn find<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
+    pub fn find<N: Nvram>(
+        &mut self,
+        region: &Region<N>,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<Option<FoundEntry>> {
         match self.index(region, dir)? {
             Some(index) => index.find(region, dir, name),
             None => directory::find(region, dir, name),
@@ -162,12 +167,12 @@ impl Indexes {
     }
 
     /// Updates the index after a name was added at a position.
-    pub fn entered<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
+    pub fn note_added<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
         self.update(region, dir, position, |index| index.insert(name, position));
     }
 
     /// Updates the index after the name at a position was removed, possibly with its block.
-    pub fn removed<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
+    pub fn note_removed<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8], position: u32) {
         self.update(region, dir, position, |index| {
             index.remove(name, position);
             let block = directory::block_of(position);

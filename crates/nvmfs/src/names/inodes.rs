@@ -1,6 +1,6 @@
 //! Free and open inodes.
 
-use super::free::Free;
+use super::free::NumberSet;
 use crate::api::{Error, Ino, Result};
 use crate::nvram::Nvram;
 use crate::store::Region;
@@ -13,7 +13,7 @@ pub(crate) struct Inodes {
     last: Ino,
     /// Inode numbers below this are in the table.
     table_end: u32,
-    free: Free,
+    free: NumberSet,
     /// Number of opens of each open inode.
     opens: BTreeMap<Ino, u64>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Inodes {
 impl Inodes {
     /// Finds the free inodes.
     pub fn new<N: Nvram>(region: &Region<N>) -> Result<Self> {
-        let mut free = Free::default();
+        let mut free = NumberSet::default();
         for ino in region.inos() {
             if region.raw_inode(ino)?.kind().is_none() {
                 free.insert(ino.0);
@@ -37,7 +37,7 @@ impl Inodes {
 
     /// Returns a free inode and its next generation; `None` if no inode is free. Searches the table from
     /// the inode allocated last. If the table is full, returns the lowest free inode, so that pages of
-    /// inodes become empty. The inode remains free until [`Inodes::given`].
+    /// inodes become empty. The inode remains free until [`Inodes::mark_used`].
     pub fn find_free<N: Nvram>(&self, region: &Region<N>) -> Result<Option<(Ino, u32)>> {
         let of_table = |from| self.free.next(from).filter(|number| *number < self.table_end);
         let found = of_table(self.last.0 + 1).or_else(|| self.free.next(0)).map(Ino);
@@ -46,7 +46,7 @@ impl Inodes {
     }
 
     /// Marks an inode as used.
-    pub fn given(&mut self, ino: Ino) {
+    pub fn mark_used(&mut self, ino: Ino) {
         if ino.0 < self.table_end {
             self.last = ino;
         }
@@ -54,23 +54,23 @@ impl Inodes {
     }
 
     /// Marks an inode as free.
-    pub fn freed(&mut self, ino: Ino) {
+    pub fn mark_free(&mut self, ino: Ino) {
         self.free.insert(ino.0);
     }
 
     /// Adds the free inodes of a new page.
-    pub fn came(&mut self, numbers: Range<u32>) {
+    pub fn add(&mut self, numbers: Range<u32>) {
         numbers.for_each(|number| self.free.insert(number));
     }
 
     /// Removes the inodes of a page that was removed.
-    pub fn went(&mut self, numbers: Range<u32>) {
+    pub fn remove(&mut self, numbers: Range<u32>) {
         numbers.for_each(|number| self.free.remove(number));
     }
 
     /// True if these inodes are all free, and at least as many others are free too, so the next few files
     /// do not need them.
-    pub fn can_go(&self, numbers: Range<u32>) -> bool {
+    pub fn is_unneeded(&self, numbers: Range<u32>) -> bool {
         self.free() >= 2 * numbers.len() as u32 && numbers.clone().all(|number| self.free.has(number))
     }
 

@@ -11,11 +11,11 @@ mod inodes;
 pub(crate) mod record;
 mod room;
 
-pub(crate) use directory::{Found, is_empty, list, list_pages};
+pub(crate) use directory::{FoundEntry, is_empty, list, list_pages};
 pub(crate) use inodes::Inodes;
 
 use crate::api::{BLOCK_BYTES, Entry, Error, Ino, Kind, MAX_NAME_BYTES, Result};
-use crate::layout::{DIRECT, MAX_DIRECTORY_BLOCKS, POINTERS, PageId, Place};
+use crate::layout::{BlockLocation, DIRECT, MAX_DIRECTORY_BLOCKS, POINTERS, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use crate::store::{Changes, Region, Store};
@@ -50,7 +50,7 @@ pub(crate) struct Room {
 /// Pages that a directory no longer uses after an entry was removed.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Vacated {
+pub(crate) struct FreedName {
     dir: Ino,
     pages: Vec<PageId>,
     /// True if no block is left.
@@ -72,7 +72,7 @@ pub(crate) fn cookie_after(position: u32) -> u64 {
 
 /// Lists `.` and `..`, which refer to the given inodes, if they come after cookie `from`. Returns the position
 /// at which the listing continues; `None` if `each` ended the listing.
-pub(crate) fn tell_dots(
+pub(crate) fn list_dots(
     (dot, dots): (Ino, Ino),
     from: u64,
     each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
@@ -104,7 +104,12 @@ impl Names {
     }
 
     /// Finds the entry of a name other than `.` and `..`.
-    pub fn find<N: Nvram>(&mut self, region: &Region<N>, dir: Ino, name: &[u8]) -> Result<Option<Found>> {
+    pub fn find<N: Nvram>(
+        &mut self,
+        region: &Region<N>,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<Option<FoundEntry>> {
         self.indexes.find(region, dir, name)
     }
 
@@ -127,7 +132,7 @@ impl Names {
         if block >= MAX_DIRECTORY_BLOCKS {
             return Err(Error::NoSpace("the directory is as long as can be"));
         }
-        if store.region.place_of(dir, block.into())? != Place::Hole {
+        if store.region.location_of(dir, block.into())? != BlockLocation::Hole {
             return Err(Error::Damaged(format!("directory {} has a block behind its end", dir.0)));
         }
         // The inode is copied for a snapshot before the directory gets pages that did not exist at the
@@ -150,24 +155,24 @@ impl Names {
     }
 
     /// Updates the state after an entry was added and the changes were applied.
-    pub fn entered<N: Nvram>(&mut self, region: &Region<N>, room: Room, name: &[u8]) {
-        self.indexes.entered(region, room.dir, name, room.slot.position);
+    pub fn note_added<N: Nvram>(&mut self, region: &Region<N>, room: Room, name: &[u8]) {
+        self.indexes.note_added(region, room.dir, name, room.slot.position);
     }
 
     /// Updates the state after an entry was removed and the changes were applied; frees the pages used only
     /// for that entry.
-    pub fn removed<N: Nvram, S: Ssd>(
+    pub fn note_removed<N: Nvram, S: Ssd>(
         &mut self,
         store: &mut Store<N, S>,
         name: &[u8],
-        found: Found,
-        vacated: Vacated,
+        found: FoundEntry,
+        freed: FreedName,
     ) -> Result<()> {
-        let Vacated { dir, pages, is_empty } = vacated;
+        let FreedName { dir, pages, is_empty } = freed;
         if is_empty {
             self.forget(dir);
         } else {
-            self.indexes.removed(&store.region, dir, name, found.position);
+            self.indexes.note_removed(&store.region, dir, name, found.position);
         }
         pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))
     }
@@ -197,7 +202,7 @@ pub(crate) fn put_entry<N: Nvram>(
         changes.put_word(at + length, record::head(rest, None));
     }
     if let Some(growth) = room.growth {
-        let pointer = Place::Nvram(growth.page).pointer(&region.areas);
+        let pointer = BlockLocation::Nvram(growth.page).pointer(&region.areas);
         let inode = changes.inode(region, room.dir)?;
         inode.size_bytes = inode.size_bytes.max(u64::from(growth.block + 1) * BLOCK_BYTES as u64);
         if (growth.block as usize) < DIRECT {
@@ -214,7 +219,7 @@ pub(crate) fn turn_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
-    found: Found,
+    found: FoundEntry,
     (ino, kind): (Ino, Kind),
 ) -> Result<()> {
     let at = directory::address(region, dir, found.position)?;
@@ -232,14 +237,14 @@ pub(crate) fn free_entry<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
-    found: Found,
+    found: FoundEntry,
     used: Option<Room>,
-) -> Result<Vacated> {
+) -> Result<FreedName> {
     let at = directory::address(region, dir, found.position)?;
     let block = directory::block_of(found.position);
     changes.touch_block(dir, block);
     let used = used.filter(|room| room.dir == dir);
-    let none = Vacated { dir, pages: Vec::new(), is_empty: false };
+    let none = FreedName { dir, pages: Vec::new(), is_empty: false };
     if used.is_some_and(|room| directory::block_of(room.slot.position) == block) {
         let length = (region.word(at) >> 32) as u16;
         changes.put_word(at, record::head(length.into(), None));
@@ -247,7 +252,7 @@ pub(crate) fn free_entry<N: Nvram>(
     }
     let (start, length) = directory::free_run(region, dir, found.position)?;
     if length == BLOCK_BYTES {
-        return vacate(region, changes, dir, block, used.and_then(|room| room.growth));
+        return free_block(region, changes, dir, block, used.and_then(|room| room.growth));
     }
     let page_at = at - directory::byte_of(found.position);
     changes.put_word(page_at + start, record::head(length, None));
@@ -260,42 +265,42 @@ pub(crate) fn drop_empty_blocks<N: Nvram, S: Ssd>(store: &mut Store<N, S>, dir: 
         store.prepare_to_keep()?;
         let mut changes = Changes::default();
         changes.touch_block(dir, block);
-        let vacated = vacate(&store.region, &mut changes, dir, block, None)?;
+        let freed = free_block(&store.region, &mut changes, dir, block, None)?;
         store.commit(changes)?;
-        vacated.pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))?;
+        freed.pages.into_iter().try_for_each(|page| store.free_metadata_page(dir, page))?;
     }
     Ok(())
 }
 
 /// Removes a block of a directory, with the blocks of pointers that only lead to it. The directory becomes
 /// shorter if the block was the last.
-fn vacate<N: Nvram>(
+fn free_block<N: Nvram>(
     region: &Region<N>,
     changes: &mut Changes,
     dir: Ino,
     block: u32,
     growth: Option<Growth>,
-) -> Result<Vacated> {
+) -> Result<FreedName> {
     let end = changes.inode(region, dir)?.size_bytes / BLOCK_BYTES as u64;
     let end = end.min(MAX_DIRECTORY_BLOCKS.into()) as u32;
     let kept = if block + 1 == end { directory::blocks_before(region, dir, block)? } else { end };
     let kept = kept.max(growth.map_or(0, |growth| growth.block + 1));
     if kept == 0 {
-        let page = |place| match place {
-            Place::Nvram(page) => Some(page),
+        let page = |location| match location {
+            BlockLocation::Nvram(page) => Some(page),
             _ => None,
         };
-        let pages = region.places(dir)?.into_iter().filter_map(page).collect();
+        let pages = region.locations(dir)?.into_iter().filter_map(page).collect();
         let inode = changes.inode(region, dir)?;
         (inode.size_bytes, inode.pointers) = (0, [0; POINTERS]);
-        return Ok(Vacated { dir, pages, is_empty: true });
+        return Ok(FreedName { dir, pages, is_empty: true });
     }
-    let loose = region.loosen(dir, block.into(), growth.map(|growth| growth.pointer_at))?;
+    let unlinked = region.find_unlinked(dir, block.into(), growth.map(|growth| growth.pointer_at))?;
     let inode = changes.inode(region, dir)?;
     inode.size_bytes = u64::from(kept) * BLOCK_BYTES as u64;
-    match loose.slot {
+    match unlinked.slot {
         Some(slot) => inode.pointers[slot] = 0,
-        None => changes.put_word(loose.at, 0),
+        None => changes.put_word(unlinked.at, 0),
     }
-    Ok(Vacated { dir, pages: loose.pages, is_empty: false })
+    Ok(FreedName { dir, pages: unlinked.pages, is_empty: false })
 }

@@ -317,17 +317,17 @@ mod tests {
         assert!(MappedNvram::open_private(&path).is_err(), "it is written");
         drop(nvram);
         let before = std::fs::read(&path).expect("it can be read");
-        let mut look = MappedNvram::open_private(&path).expect("nobody writes it");
+        let mut private = MappedNvram::open_private(&path).expect("nobody writes it");
         let other = MappedNvram::open_private(&path).expect("two may look");
         assert!(MappedNvram::open(&path, Persistence::Auto).is_err(), "it is looked at");
-        look.store(0, &[2]);
-        look.store_word(4096, 3);
-        look.write_back(0, 8192);
-        look.fence();
-        assert_eq!((look.bytes()[0], look.bytes()[4096]), (2, 3));
-        assert_eq!(look.guarantee(), Guarantee::Nothing);
+        private.store(0, &[2]);
+        private.store_word(4096, 3);
+        private.write_back(0, 8192);
+        private.fence();
+        assert_eq!((private.bytes()[0], private.bytes()[4096]), (2, 3));
+        assert_eq!(private.guarantee(), Guarantee::Nothing);
         assert_eq!(other.bytes(), before);
-        drop((look, other));
+        drop((private, other));
         assert_eq!(std::fs::read(&path).expect("it can be read"), before);
         MappedNvram::open(&path, Persistence::Auto).expect("nobody looks any more");
     }

@@ -14,7 +14,7 @@ mod simulated;
 #[cfg(target_os = "linux")]
 pub use mapped::{Guarantee, MappedNvram, Persistence};
 pub use plain::PlainNvram;
-pub use simulated::{Remains, SimulatedNvram};
+pub use simulated::{CrashImages, SimulatedNvram};
 
 use crate::api::BLOCK_BYTES;
 

@@ -371,10 +371,10 @@ mod tests {
             assert!(files.open(&names).expect("all of them").bytes() == written, "{names:?}");
         }
         let before = ["a", "b", "c"].map(|name| std::fs::read(files.0.path().join(name)).expect("read"));
-        let mut look = MappedNvram::open_set_private(&files.paths(&["b", "a", "c"])).expect("all of them");
-        assert!(look.bytes() == written);
-        look.store(0, &[0; 100]);
-        drop(look);
+        let mut private = MappedNvram::open_set_private(&files.paths(&["b", "a", "c"])).expect("all of them");
+        assert!(private.bytes() == written);
+        private.store(0, &[0; 100]);
+        drop(private);
         assert!(
             before == ["a", "b", "c"].map(|name| std::fs::read(files.0.path().join(name)).expect("read"))
         );

@@ -38,7 +38,7 @@ impl Pending {
 }
 
 /// Durable content of the NVRAM, and pending changes.
-struct Safe {
+struct DurableState {
     durable: Vec<u8>,
     pending: BTreeMap<usize, Pending>,
     /// Pending lines that wait for a fence.
@@ -48,25 +48,25 @@ struct Safe {
 /// Possible content of a [`SimulatedNvram`] after a crash: now, or at the power cut. A handle that stays valid
 /// while a file system uses the NVRAM, and afterwards.
 #[derive(Clone)]
-pub struct Remains(Arc<Mutex<Safe>>);
+pub struct CrashImages(Arc<Mutex<DurableState>>);
 
-impl Remains {
-    fn safe(&self) -> MutexGuard<'_, Safe> {
+impl CrashImages {
+    fn state(&self) -> MutexGuard<'_, DurableState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the number of lines whose content after a crash may differ from the current value (or the
     /// value at the power cut).
     pub fn pending_lines(&self) -> usize {
-        self.safe().pending.len()
+        self.state().pending.len()
     }
 
     /// Returns a random possible content after a crash.
     pub fn crash(&self, random: &mut impl RngCore) -> Vec<u8> {
-        let safe = self.safe();
-        let mut image = safe.durable.clone();
+        let state = self.state();
+        let mut image = state.durable.clone();
         let mut crash = Crash::new(random);
-        for (&line, pending) in &safe.pending {
+        for (&line, pending) in &state.pending {
             crash.leave(&mut image[line * LINE_BYTES..][..LINE_BYTES], &pending.versions, WORD_BYTES);
         }
         image
@@ -74,14 +74,14 @@ impl Remains {
 
     /// Returns the content after a crash that loses every pending store.
     pub fn crash_losing_all(&self) -> Vec<u8> {
-        self.safe().durable.clone()
+        self.state().durable.clone()
     }
 
     /// Returns the content after a crash that keeps every store.
     pub fn crash_keeping_all(&self) -> Vec<u8> {
-        let safe = self.safe();
-        let mut image = safe.durable.clone();
-        for (&line, pending) in &safe.pending {
+        let state = self.state();
+        let mut image = state.durable.clone();
+        for (&line, pending) in &state.pending {
             image[line * LINE_BYTES..][..LINE_BYTES].copy_from_slice(pending.latest());
         }
         image
@@ -96,7 +96,7 @@ impl Remains {
 pub struct SimulatedNvram {
     /// Content as the processor sees it.
     view: Vec<u8>,
-    remains: Remains,
+    crash_images: CrashImages,
     power: Power,
 }
 
@@ -110,13 +110,13 @@ impl SimulatedNvram {
     pub fn from_image(image: Vec<u8>, power: Power) -> Self {
         check_region(image.len());
         let view = image.clone();
-        let safe = Safe { durable: image, pending: BTreeMap::new(), written_back: BTreeSet::new() };
-        SimulatedNvram { view, remains: Remains(Arc::new(Mutex::new(safe))), power }
+        let state = DurableState { durable: image, pending: BTreeMap::new(), written_back: BTreeSet::new() };
+        SimulatedNvram { view, crash_images: CrashImages(Arc::new(Mutex::new(state))), power }
     }
 
     /// Returns a handle of the possible content after a crash.
-    pub fn remains(&self) -> Remains {
-        self.remains.clone()
+    pub fn crash_images(&self) -> CrashImages {
+        self.crash_images.clone()
     }
 }
 
@@ -130,11 +130,11 @@ impl Nvram for SimulatedNvram {
         if !self.power.event() {
             return;
         }
-        let mut safe = self.remains.safe();
+        let mut state = self.crash_images.state();
         for line in lines_of(at, bytes.len()) {
             let (lines, _) = self.view.as_chunks();
             let pending =
-                safe.pending.entry(line).or_insert(Pending { versions: vec![], written_back: None });
+                state.pending.entry(line).or_insert(Pending { versions: vec![], written_back: None });
             pending.push(lines[line]);
         }
     }
@@ -149,11 +149,11 @@ impl Nvram for SimulatedNvram {
         if !self.power.event() {
             return;
         }
-        let safe = &mut *self.remains.safe();
+        let state = &mut *self.crash_images.state();
         for line in lines_of(at, length) {
-            if let Some(pending) = safe.pending.get_mut(&line) {
+            if let Some(pending) = state.pending.get_mut(&line) {
                 pending.written_back = Some(pending.versions.len() - 1);
-                safe.written_back.insert(line);
+                state.written_back.insert(line);
             }
         }
     }
@@ -162,14 +162,14 @@ impl Nvram for SimulatedNvram {
         if !self.power.persistence_point() {
             return;
         }
-        let safe = &mut *self.remains.safe();
-        for line in std::mem::take(&mut safe.written_back) {
-            let pending = safe.pending.get_mut(&line).expect("lines that wait for a fence are pending");
+        let state = &mut *self.crash_images.state();
+        for line in std::mem::take(&mut state.written_back) {
+            let pending = state.pending.get_mut(&line).expect("lines that wait for a fence are pending");
             let version = pending.written_back.take().expect("it was written back");
-            safe.durable[line * LINE_BYTES..][..LINE_BYTES].copy_from_slice(&pending.versions[version]);
+            state.durable[line * LINE_BYTES..][..LINE_BYTES].copy_from_slice(&pending.versions[version]);
             pending.versions.drain(..=version);
             if pending.versions.is_empty() {
-                safe.pending.remove(&line);
+                state.pending.remove(&line);
             }
         }
     }
@@ -191,19 +191,19 @@ mod tests {
         nvram.write_back(0, 8);
         nvram.store_word(0, 2);
         nvram.store_word(64, 3);
-        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 0, "written back, but not fenced");
+        assert_eq!(word(&nvram.crash_images().crash_losing_all(), 0), 0, "written back, but not fenced");
         nvram.fence();
-        let lost = nvram.remains().crash_losing_all();
+        let lost = nvram.crash_images().crash_losing_all();
         assert_eq!((word(&lost, 0), word(&lost, 64)), (1, 0));
-        let kept = nvram.remains().crash_keeping_all();
+        let kept = nvram.crash_images().crash_keeping_all();
         assert_eq!((word(&kept, 0), word(&kept, 64)), (2, 3));
         nvram.fence();
-        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 1, "a fence alone writes nothing back");
-        assert_eq!(nvram.remains().pending_lines(), 2);
+        assert_eq!(word(&nvram.crash_images().crash_losing_all(), 0), 1, "a fence alone writes nothing back");
+        assert_eq!(nvram.crash_images().pending_lines(), 2);
         nvram.write_back(0, 128);
         nvram.fence();
-        assert_eq!(nvram.remains().pending_lines(), 0);
-        assert_eq!(nvram.remains().crash_losing_all(), nvram.bytes());
+        assert_eq!(nvram.crash_images().pending_lines(), 0);
+        assert_eq!(nvram.crash_images().crash_losing_all(), nvram.bytes());
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         }
         let mut random = Seed(1).random();
         let mut seen: Vec<_> = (0..400)
-            .map(|_| nvram.remains().crash(&mut random))
+            .map(|_| nvram.crash_images().crash(&mut random))
             .map(|image| (word(&image, 0) as u8, word(&image, 8) as u8))
             .collect();
         seen.sort_unstable();
@@ -232,8 +232,8 @@ mod tests {
             nvram.store_word(0, value);
         }
         nvram.fence();
-        assert_eq!(word(&nvram.remains().crash_losing_all(), 0), 1);
-        assert_eq!(word(&nvram.remains().crash_keeping_all(), 0), 999);
+        assert_eq!(word(&nvram.crash_images().crash_losing_all(), 0), 1);
+        assert_eq!(word(&nvram.crash_images().crash_keeping_all(), 0), 999);
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
         }
         assert!(power.is_off());
         assert_eq!(word(nvram.bytes(), 0), 2);
-        assert_eq!(nvram.remains().crash_keeping_all(), nvram.remains().crash_losing_all());
-        assert_eq!(word(&nvram.remains().crash_keeping_all(), 0), 1);
+        assert_eq!(nvram.crash_images().crash_keeping_all(), nvram.crash_images().crash_losing_all());
+        assert_eq!(word(&nvram.crash_images().crash_keeping_all(), 0), 1);
     }
 }

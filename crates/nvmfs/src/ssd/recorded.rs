@@ -54,7 +54,7 @@ impl<S: Ssd> Recorded<S> {
         self.inner
     }
 
-    fn tell(&self, op: BlockOp, first: u64, blocks: u64, stream: u16) {
+    fn report(&self, op: BlockOp, first: u64, blocks: u64, stream: u16) {
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         (*sink)(BlockRequest { op, first, blocks, stream });
     }
@@ -67,25 +67,25 @@ impl<S: Ssd> Ssd for Recorded<S> {
 
     fn read(&self, first: u64, out: &mut [u8]) -> io::Result<()> {
         self.inner.read(first, out)?;
-        self.tell(BlockOp::Read, first, (out.len() / BLOCK_BYTES) as u64, 0);
+        self.report(BlockOp::Read, first, (out.len() / BLOCK_BYTES) as u64, 0);
         Ok(())
     }
 
     fn write(&self, first: u64, data: &[u8], stream: u16) -> io::Result<()> {
         self.inner.write(first, data, stream)?;
-        self.tell(BlockOp::Write, first, (data.len() / BLOCK_BYTES) as u64, stream);
+        self.report(BlockOp::Write, first, (data.len() / BLOCK_BYTES) as u64, stream);
         Ok(())
     }
 
     fn trim(&self, first: u64, blocks: u64) -> io::Result<()> {
         self.inner.trim(first, blocks)?;
-        self.tell(BlockOp::Trim, first, blocks, 0);
+        self.report(BlockOp::Trim, first, blocks, 0);
         Ok(())
     }
 
     fn flush(&self) -> io::Result<()> {
         self.inner.flush()?;
-        self.tell(BlockOp::Flush, 0, 0, 0);
+        self.report(BlockOp::Flush, 0, 0, 0);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::pages::{self, State};
 use super::region::Changes;
 use super::{FULL_OF_DATA, Region, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{EXTENT_BLOCKS, MAX_FILE_BLOCKS, PageId, Place};
+use crate::layout::{BlockLocation, EXTENT_BLOCKS, MAX_FILE_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
@@ -21,12 +21,12 @@ const FULL_WITH_SNAPSHOTS: &str =
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// Block with a newly allocated page that no pointer refers to yet.
-struct Fresh {
+struct NewPage {
     at: usize,
     page: PageId,
     block: u64,
     /// Previous location of the block.
-    was: Place,
+    was: BlockLocation,
     /// Offset of the snapshot's pointer that is to keep the previous location.
     kept_at: Option<usize>,
 }
@@ -38,46 +38,46 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.read_of(|_, _| Ok(ino), offset, out)
     }
 
-    /// Like [`Store::read`], for a file whose blocks are found under the inode numbers that `whose`
+    /// Like [`Store::read`], for a file whose blocks are found under the inode numbers that `inode_of`
     /// returns.
     pub(super) fn read_of(
         &mut self,
-        whose: impl Fn(&Region<N>, u64) -> Result<Ino>,
+        inode_of: impl Fn(&Region<N>, u64) -> Result<Ino>,
         offset: u64,
         out: &mut [u8],
     ) -> Result<()> {
         let mut done = self.done_before();
         let (mut since, rest) = (done, out.len().saturating_sub(done));
-        self.wait_for(&whose, blocks_of_range(offset + done as u64, rest))?;
+        self.wait_for(&inode_of, blocks_of_range(offset + done as u64, rest))?;
         while done < out.len() {
             let at = offset + done as u64;
             let (block, within) = (at / BLOCK, (at % BLOCK) as usize);
             let length = (BLOCK_BYTES - within).min(out.len() - done);
-            let ino = whose(&self.region, block)?;
-            let place = self.region.place_of(ino, block)?;
+            let ino = inode_of(&self.region, block)?;
+            let location = self.region.location_of(ino, block)?;
             self.counts.read_blocks += 1;
-            match place {
-                Place::Hole | Place::Reserved | Place::Absent => {
+            match location {
+                BlockLocation::Hole | BlockLocation::Reserved | BlockLocation::Absent => {
                     self.counts.read_holes += 1;
                     out[done..done + length].fill(0);
                 }
-                Place::Nvram(page) => {
+                BlockLocation::Nvram(page) => {
                     self.check_page(page, ino, block)?;
                     self.counts.read_hits += 1;
                     out[done..done + length]
                         .copy_from_slice(&self.region.page(page)[within..within + length]);
                     self.pages.read(&mut self.region, page, within == 0);
                 }
-                Place::Ssd(first) => {
+                BlockLocation::Ssd(first) => {
                     let wanted = (within + out.len() - done).div_ceil(BLOCK_BYTES) as u64;
-                    let blocks = self.run_on_ssd(&whose, block, first, wanted)?;
+                    let blocks = self.run_on_ssd(&inode_of, block, first, wanted)?;
                     let end = (out.len() - done).min(blocks as usize * BLOCK_BYTES - within);
                     self.read_run(ino, block, first, blocks, within, &mut out[done..done + end])?;
                     self.counts.read_blocks += blocks - 1;
                     done += end;
                     if done < out.len() && done - since >= BYTES_AT_ONCE {
                         since = done;
-                        self.let_others_go_first(done)?;
+                        self.yield_to_others(done)?;
                     }
                     continue;
                 }
@@ -98,8 +98,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Fails if a block of the SSD is not the block that the pointer to it belongs to.
-    fn check_block(&self, place: u64, ino: Ino, block: u64) -> Result<()> {
-        match extents::owner_of(&self.region, place) == (ino, block as u32) {
+    fn check_block(&self, location: u64, ino: Ino, block: u64) -> Result<()> {
+        match extents::owner_of(&self.region, location) == (ino, block as u32) {
             true => Ok(()),
             false => Err(led_astray(ino, block)),
         }
@@ -109,16 +109,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// number, limited to `most` and a chunk.
     fn run_on_ssd(
         &self,
-        whose: &impl Fn(&Region<N>, u64) -> Result<Ino>,
+        inode_of: &impl Fn(&Region<N>, u64) -> Result<Ino>,
         block: u64,
         first: u64,
         most: u64,
     ) -> Result<u64> {
-        let ino = whose(&self.region, block)?;
+        let ino = inode_of(&self.region, block)?;
         let mut blocks = 1;
         while blocks < most.min(CHUNK_BLOCKS)
-            && whose(&self.region, block + blocks)? == ino
-            && self.region.place_of(ino, block + blocks)? == Place::Ssd(first + blocks)
+            && inode_of(&self.region, block + blocks)? == ino
+            && self.region.location_of(ino, block + blocks)? == BlockLocation::Ssd(first + blocks)
         {
             blocks += 1;
         }
@@ -158,7 +158,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         // The pointers between these two are in the same block of pointers, or nearly all of them.
         for ends in [block, block + chunks.len() as u64 - 1] {
             let at = self.region.pointer_at(ino, ends)?.expect("it was read through it");
-            self.region.announce(at);
+            self.region.note_changing(at);
         }
         let mut kept = Vec::with_capacity(chunks.len());
         for (number, chunk) in chunks.iter().enumerate() {
@@ -169,9 +169,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.region.fence();
         for (page, block, copy) in kept {
             let at = self.region.pointer_at(ino, block)?.expect("it was read through it");
-            let pointer = Place::Nvram(page).pointer(&self.region.areas);
+            let pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
             self.region.store_word(at, pointer);
-            pages::own(&mut self.region, page, ino, block as u32);
+            pages::set_owner(&mut self.region, page, ino, block as u32);
             pages::set_writes(&mut self.region, page, 0);
             self.pages.set_copy(&mut self.region, page, copy);
             let segment = self.note_missed(ino, block as u32);
@@ -216,7 +216,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let state = self.state_of_new(ino, offset + data.len() as u64)?;
         self.counts.written_blocks += blocks_of_range(offset, data.len()).count() as u64;
         // The size and times of the inode are about to change.
-        self.region.announce(self.region.inode_at(ino)?);
+        self.region.note_changing(self.region.inode_at(ino)?);
         let mut fresh = Vec::new();
         let mut done = 0;
         let mut failed = None;
@@ -255,12 +255,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.make_room(blocks.clone().count() as u32 + pointer_pages)?;
         let mut holes = 0;
         for block in blocks.clone() {
-            let place = self.region.place_of(ino, block)?;
-            if place == Place::Hole || place.has_content() && self.is_to_be_kept(keeper, block)? {
+            let location = self.region.location_of(ino, block)?;
+            if location == BlockLocation::Hole
+                || location.has_content() && self.is_to_be_kept(keeper, block)?
+            {
                 holes += 1;
                 if self.allowed_blocks(holes) < holes {
                     let fits = (block * BLOCK).saturating_sub(offset) as usize;
-                    let reason = if place.has_content() { FULL_WITH_SNAPSHOTS } else { FULL_OF_DATA };
+                    let reason = if location.has_content() { FULL_WITH_SNAPSHOTS } else { FULL_OF_DATA };
                     return if fits == 0 { Err(Error::NoSpace(reason)) } else { Ok(fits) };
                 }
             }
@@ -270,7 +272,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// True if a snapshot must still record the location of a block.
     fn is_to_be_kept(&self, keeper: Option<Ino>, block: u64) -> Result<bool> {
-        keeper.map_or(Ok(false), |kept| Ok(self.region.place_of(kept, block)? == Place::Hole))
+        keeper.map_or(Ok(false), |kept| Ok(self.region.location_of(kept, block)? == BlockLocation::Hole))
     }
 
     /// Writes within one block: in place if the block is on NVRAM and not kept by a snapshot, otherwise to
@@ -281,39 +283,39 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         block: u64,
         within: usize,
         data: &[u8],
-        fresh: &mut Vec<Fresh>,
+        fresh: &mut Vec<NewPage>,
     ) -> Result<()> {
         let at = self.make_pointer(ino, block)?;
-        let was = self.region.place(self.region.word(at))?;
+        let was = self.region.location(self.region.word(at))?;
         self.counts.written_holes += u64::from(!was.has_content());
         let kept_at = match keeper {
-            Some(kept) => self.place_to_keep(kept, block)?,
+            Some(kept) => self.pointer_to_keep(kept, block)?,
             None => None,
         };
-        if let Place::Nvram(page) = was {
+        if let BlockLocation::Nvram(page) = was {
             self.check_page(page, ino, block)?;
             self.counts.write_hits += 1;
         }
-        if let (Place::Nvram(page), None) = (was, kept_at) {
+        if let (BlockLocation::Nvram(page), None) = (was, kept_at) {
             self.dirty(page)?;
             self.region.store(self.region.areas.page(page) + within, data);
             return Ok(());
         }
-        self.region.announce(at);
+        self.region.note_changing(at);
         let mut content = [0; BLOCK_BYTES];
         match was {
-            Place::Ssd(from) if data.len() < BLOCK_BYTES => {
+            BlockLocation::Ssd(from) if data.len() < BLOCK_BYTES => {
                 self.check_block(from, ino, block)?;
                 self.read_ssd(from, &mut content)?;
                 self.counts.ssd_read_blocks += 1;
             }
-            Place::Nvram(page) => content = *self.region.page(page),
+            BlockLocation::Nvram(page) => content = *self.region.page(page),
             _ => {}
         }
         content[within..within + data.len()].copy_from_slice(data);
         let page = self.pages.take_free(&mut self.region).expect("room was made");
         self.region.store(self.region.areas.page(page), &content);
-        fresh.push(Fresh { at, page, block, was, kept_at });
+        fresh.push(NewPage { at, page, block, was, kept_at });
         Ok(())
     }
 
@@ -339,18 +341,23 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Switches pointers to new pages whose content is durable, and frees the old locations or passes them
     /// to a snapshot.
-    fn turn_to(&mut self, (ino, keeper): (Ino, Option<Ino>), fresh: Vec<Fresh>, state: State) -> Result<()> {
+    fn turn_to(
+        &mut self,
+        (ino, keeper): (Ino, Option<Ino>),
+        fresh: Vec<NewPage>,
+        state: State,
+    ) -> Result<()> {
         if fresh.is_empty() {
             return Ok(());
         }
         let mut together = Changes::default();
         for one in &fresh {
-            let pointer = Place::Nvram(one.page).pointer(&self.region.areas);
+            let pointer = BlockLocation::Nvram(one.page).pointer(&self.region.areas);
             let Some(kept_at) = one.kept_at else {
                 self.region.store_word(one.at, pointer);
                 continue;
             };
-            let was = if one.was == Place::Hole { Place::Absent } else { one.was };
+            let was = if one.was == BlockLocation::Hole { BlockLocation::Absent } else { one.was };
             together.put_word(kept_at, was.pointer(&self.region.areas));
             together.put_word(one.at, pointer);
         }
@@ -359,19 +366,19 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             false => self.region.fence(),
         }
         for one in fresh {
-            pages::own(&mut self.region, one.page, ino, one.block as u32);
+            pages::set_owner(&mut self.region, one.page, ino, one.block as u32);
             self.pages.put(&mut self.region, one.page, state, false);
             self.count_blocks(ino, 1, 0)?;
             match one.was {
                 was if one.kept_at.is_some() => {
-                    self.give(ino, keeper.expect("it keeps this block"), was)?;
+                    self.transfer(ino, keeper.expect("it keeps this block"), was)?;
                 }
-                Place::Ssd(home) if self.superblock.placement.updates_in_place() => {
+                BlockLocation::Ssd(fixed_place) if self.superblock.placement.updates_in_place() => {
                     self.note_outdated(ino, one.block as u32);
-                    self.pages.set_copy(&mut self.region, one.page, home);
+                    self.pages.set_copy(&mut self.region, one.page, fixed_place);
                     self.count_blocks(ino, 0, -1)?;
                 }
-                was => self.free_place(ino, was)?,
+                was => self.free_location(ino, was)?,
             }
         }
         Ok(())
@@ -382,7 +389,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut at = range.start;
         while at < range.end {
             let end = range.end.min((at / BLOCK + 1) * BLOCK);
-            if self.region.place_of(ino, at / BLOCK)?.has_content() {
+            if self.region.location_of(ino, at / BLOCK)?.has_content() {
                 let zeros = [0; BLOCK_BYTES];
                 self.write(ino, at, &zeros[..(end - at) as usize])?;
             }

@@ -17,20 +17,20 @@ const LABEL_BYTES: usize = 36;
 
 /// Rule for opening an NVRAM and an SSD together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pair {
+pub(super) enum PairRule {
     /// Both must be from the same mount.
-    OfOneMount,
+    SameMount,
     /// They may be from different mounts of the file system.
-    OfAnyMounts,
+    AnyMounts,
 }
 
-impl Pair {
+impl PairRule {
     /// Returns the epoch of a pair; if any pair is allowed, the latest epoch.
-    pub(super) fn epoch(self, nvram: &[u8], ssd: Option<Epoch>) -> Result<Epoch, NoPair> {
+    pub(super) fn epoch(self, nvram: &[u8], ssd: Option<Epoch>) -> Result<Epoch, PairMismatch> {
         let [now, next] = [Epoch::AT, Epoch::NEXT_AT].map(|at| Epoch::decode(nvram, at));
         match ssd {
             Some(of_both) if now == ssd || next == ssd => Ok(of_both),
-            _ if self == Pair::OfOneMount => Err(NoPair { nvram: now.or(next), ssd }),
+            _ if self == PairRule::SameMount => Err(PairMismatch { nvram: now.or(next), ssd }),
             _ => Ok([now, next, ssd].into_iter().flatten().max_by_key(|of| of.count).unwrap_or_default()),
         }
     }
@@ -57,9 +57,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "NVRAM and SSD do not belong together: {}; or `wearwell nvmfs fsck --repair --unpaired` takes them as they are, and whatever was changed between the two is wrong",
-    told(*.nvram, *.ssd)
+    describe_mismatch(*.nvram, *.ssd)
 )]
-pub struct NoPair {
+pub struct PairMismatch {
     /// Epoch of the NVRAM, if it can be read.
     pub nvram: Option<Epoch>,
     /// Epoch of the SSD, if it can be read.
@@ -67,7 +67,7 @@ pub struct NoPair {
 }
 
 /// Describes the mismatch, and which device would match.
-fn told(nvram: Option<Epoch>, ssd: Option<Epoch>) -> String {
+fn describe_mismatch(nvram: Option<Epoch>, ssd: Option<Epoch>) -> String {
     let (Some(nvram), Some(ssd)) = (nvram, ssd) else {
         let which = if nvram.is_none() { "NVRAM" } else { "SSD" };
         return format!("the {which} is damaged where it says of which mount it is");

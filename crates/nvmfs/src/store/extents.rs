@@ -219,7 +219,7 @@ pub fn owner_of<N: Nvram>(region: &Region<N>, block: u64) -> (Ino, u32) {
 }
 
 /// Changes the inode that owns a block of the SSD.
-pub fn give<N: Nvram>(region: &mut Region<N>, block: u64, ino: Ino) {
+pub fn change_owner<N: Nvram>(region: &mut Region<N>, block: u64, ino: Ino) {
     region.note_half(region.areas.owner(block), ino.0);
 }
 

@@ -72,7 +72,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// True if flushing, once begun, should continue.
-    pub fn flush_goes_on(&self) -> bool {
+    pub fn should_continue_flush(&self) -> bool {
         self.pages.count(State::Dirty) > self.low_mark(self.dirty_list_pages()) || self.is_write_out_due()
     }
 
@@ -81,7 +81,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if !self.wants_flush() {
             return Ok(());
         }
-        while self.flush_goes_on() && self.can_flush() {
+        while self.should_continue_flush() && self.can_flush() {
             self.flush_round()?;
         }
         self.recycle()
@@ -96,7 +96,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub(super) fn flush_round(&mut self) -> Result<()> {
         let Some(batch) = self.begin_flush()? else {
             // Batches in flight may hold all dirty pages.
-            if self.others_make_room() {
+            if self.will_space_be_freed() {
                 self.wait_for_flush()?;
             }
             return Err(Error::NoSpace("too few pages are dirty to fill an extent"));
@@ -106,7 +106,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// True if operations in progress will free pages or extents: extents are being written or trimmed.
-    pub fn others_make_room(&self) -> bool {
+    pub fn will_space_be_freed(&self) -> bool {
         !self.batches.is_empty() || self.extents.are_being_trimmed()
     }
 
@@ -119,7 +119,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Ok(None);
         }
         if self.superblock.placement.updates_in_place() {
-            return self.begin_flush_home();
+            return self.begin_flush_in_place();
         }
         while self.extents.to_take() <= LAST_EXTENTS {
             // After a power cut all pages are dirty: using one of the last extents makes some pages
@@ -157,7 +157,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             pages::set_flushing(&mut self.region, page, number);
         }
         for &(first, pages) in &requests {
-            self.beside.overwrite(&(first..first + pages as u64));
+            self.reads.overwrite(&(first..first + pages as u64));
         }
         let (sums, ssd) = (OnceLock::new(), Arc::clone(&self.ssd));
         Batch { number, extent, requests, pages, content, owners, sums, stream, ssd }
@@ -226,7 +226,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 continue;
             }
             if let Some(extent) = batch.extent {
-                self.give_copy(page, extents::first_block(extent) + number as u64);
+                self.assign_copy(page, extents::first_block(extent) + number as u64);
             }
             if let Some(&sum) = batch.sums().get(number) {
                 let at = self.region.areas.ssd_sum(pages::copy_of(&self.region, page));
@@ -250,7 +250,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Records the location of a page's copy on the SSD.
-    pub(super) fn give_copy(&mut self, page: PageId, block: u64) {
+    pub(super) fn assign_copy(&mut self, page: PageId, block: u64) {
         let (ino, file_block) = pages::owner_of(&self.region, page);
         self.extents.claim(&mut self.region, block, ino, file_block);
         self.pages.set_copy(&mut self.region, page, block);

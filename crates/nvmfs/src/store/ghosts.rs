@@ -41,24 +41,24 @@ impl Ghosts {
             entry if entry == 0 || (entry >> 32) as u32 == print => u32::MAX,
             entry => departures.wrapping_sub(entry as u32),
         };
-        let place = bucket.iter_mut().max_by_key(|entry| oldest(entry)).expect("a bucket has entries");
-        *place = u64::from(print) << 32 | u64::from(departures);
+        let location = bucket.iter_mut().max_by_key(|entry| oldest(entry)).expect("a bucket has entries");
+        *location = u64::from(print) << 32 | u64::from(departures);
     }
 
-    /// True if a block is among the last `reach` that left; removes its entry.
-    pub fn take(&mut self, ino: Ino, block: u32, reach: u32) -> bool {
+    /// True if a block is among the last `window` that left; removes its entry.
+    pub fn take(&mut self, ino: Ino, block: u32, window: u32) -> bool {
         let Some((print, at)) = self.find(ino, block) else { return false };
         let departures = self.departures;
         let is_it = |entry: &&mut u64| **entry != 0 && (**entry >> 32) as u32 == print;
         let Some(entry) = self.table[at..at + BUCKET].iter_mut().find(is_it) else { return false };
         let age = departures.wrapping_sub(*entry as u32);
         *entry = 0;
-        age < reach
+        age < window
     }
 
-    /// Returns the number of departures among the last `reach`, including entries removed since.
-    pub fn count(&self, reach: u32) -> u32 {
-        self.most.min(reach)
+    /// Returns the number of departures among the last `window`, including entries removed since.
+    pub fn count(&self, window: u32) -> u32 {
+        self.most.min(window)
     }
 
     /// Returns the fingerprint of a block, which is not 0, and the start of its bucket; `None` if the table

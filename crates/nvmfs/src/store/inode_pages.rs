@@ -4,11 +4,11 @@
 //! when the file system is opened.
 
 use super::Store;
-use super::noted::Unit;
+use super::change_notes::Unit;
 use super::pages::{self, State};
 use super::region::{Changes, Region};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{INODES, INODES_PER_PAGE, Inode, PageId, Place, SIZE_OF_INODE};
+use crate::layout::{BlockLocation, INODES, INODES_PER_PAGE, Inode, PageId, SIZE_OF_INODE};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
@@ -32,7 +32,7 @@ impl<N: Nvram> Region<N> {
 
     /// Returns the number of the page that contains an inode, and the inodes of this page; `None` for an
     /// inode of the table.
-    pub fn inodes_beside(&self, ino: Ino) -> Option<(u32, Range<u32>)> {
+    pub fn page_of_inode(&self, ino: Ino) -> Option<(u32, Range<u32>)> {
         let (number, _) = self.areas.paged_inode(ino)?;
         let first = self.areas.first_of_page(number).0;
         self.inode_pages.page(number).map(|_| (number, first..first + INODES_PER_PAGE))
@@ -128,7 +128,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let free = Inode { generation, ..Inode::default() }.encode();
         self.region.store(self.region.areas.page(page), &free.repeat(INODES_PER_PAGE as usize));
         self.region.fence();
-        self.region.store_word(pointer_at, Place::Nvram(page).pointer(&self.region.areas));
+        self.region.store_word(pointer_at, BlockLocation::Nvram(page).pointer(&self.region.areas));
         self.region.fence();
         self.region.inode_pages.put(number, page);
         let first = self.region.areas.first_of_page(number).0;
@@ -139,7 +139,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.make_room(1)?;
         self.check_room_for_metadata(INODES, 1)?;
         let page = self.pages.take_free(&mut self.region).expect("room was made");
-        pages::own(&mut self.region, page, INODES, number);
+        pages::set_owner(&mut self.region, page, INODES, number);
         self.pages.put(&mut self.region, page, State::Inodes, false);
         self.count_blocks(INODES, 1, 0)?;
         Ok(page)
@@ -161,21 +161,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Ok(false);
         }
         // No note may refer to one of these inodes after they are gone.
-        self.region.sum_up_all();
+        self.region.update_all_checksums();
         let mut file = self.region.sound_inode(INODES)?;
         for ino in inodes {
             file.generation = file.generation.max(self.region.raw_inode(ino)?.generation);
         }
-        let loose = self.region.loosen(INODES, number.into(), None)?;
+        let unlinked = self.region.find_unlinked(INODES, number.into(), None)?;
         let mut changes = Changes::default();
-        match loose.slot {
+        match unlinked.slot {
             Some(slot) => file.pointers[slot] = 0,
-            None => changes.put_word(loose.at, 0),
+            None => changes.put_word(unlinked.at, 0),
         }
         changes.put_inode(INODES, file);
         self.region.apply(changes);
         self.region.inode_pages.take(number);
-        loose.pages.into_iter().try_for_each(|page| self.free_metadata_page(INODES, page))?;
+        unlinked.pages.into_iter().try_for_each(|page| self.free_metadata_page(INODES, page))?;
         Ok(true)
     }
 

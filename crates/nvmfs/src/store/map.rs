@@ -5,7 +5,9 @@ use super::pages::{self, State};
 use super::snapshots::is_kept;
 use super::{Region, Store};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{DIRECT, Field, INODES, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId, Place};
+use crate::layout::{
+    BlockLocation, DIRECT, Field, INODES, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, PageId,
+};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -14,7 +16,7 @@ const FREED_AT_ONCE: usize = 4096;
 
 /// Path to the pointer of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Way {
+struct PointerPath {
     /// Index of the pointer in the inode.
     slot: usize,
     /// Levels of pointer blocks below that pointer.
@@ -24,21 +26,21 @@ struct Way {
 }
 
 /// Returns the number of blocks that a tree of this many levels addresses.
-pub(super) fn reach(levels: u32) -> u64 {
+pub(super) fn blocks_per_tree(levels: u32) -> u64 {
     POINTERS_PER_BLOCK.pow(levels)
 }
 
-fn way_to(block: u64) -> Option<Way> {
+fn path_to(block: u64) -> Option<PointerPath> {
     if block < DIRECT as u64 {
-        return Some(Way { slot: block as usize, levels: 0, rest: 0 });
+        return Some(PointerPath { slot: block as usize, levels: 0, rest: 0 });
     }
     let mut rest = block - DIRECT as u64;
     for slot in DIRECT..POINTERS {
         let levels = (slot - DIRECT + 1) as u32;
-        if rest < reach(levels) {
-            return Some(Way { slot, levels, rest });
+        if rest < blocks_per_tree(levels) {
+            return Some(PointerPath { slot, levels, rest });
         }
-        rest -= reach(levels);
+        rest -= blocks_per_tree(levels);
     }
     None
 }
@@ -49,12 +51,12 @@ pub(crate) fn slot_start(slot: usize) -> (u64, u32) {
         return (slot as u64, 0);
     }
     let levels = (slot - DIRECT + 1) as u32;
-    (DIRECT as u64 + (1..levels).map(reach).sum::<u64>(), levels)
+    (DIRECT as u64 + (1..levels).map(blocks_per_tree).sum::<u64>(), levels)
 }
 
 /// Pages that are freed together with a metadata block.
 #[derive(Debug)]
-pub(crate) struct Loose {
+pub(crate) struct UnlinkedBlocks {
     /// Offset of the topmost pointer that leads only to these pages.
     pub at: usize,
     /// Index of that pointer, if it is in the inode.
@@ -66,9 +68,9 @@ pub(crate) struct Loose {
 impl<N: Nvram> Region<N> {
     /// Returns the page of pointers that a non-leaf pointer leads to.
     pub(crate) fn pointer_page(&self, at: usize) -> Result<Option<PageId>> {
-        match self.place(self.word(at))? {
-            Place::Hole => Ok(None),
-            Place::Nvram(page) if pages::state_of(self, page) == State::Metadata => Ok(Some(page)),
+        match self.location(self.word(at))? {
+            BlockLocation::Hole => Ok(None),
+            BlockLocation::Nvram(page) if pages::state_of(self, page) == State::Metadata => Ok(Some(page)),
             _ => Err(Error::Damaged(format!("the pointer at {at:#x} leads to no block of pointers"))),
         }
     }
@@ -76,11 +78,12 @@ impl<N: Nvram> Region<N> {
     /// Returns the offset of the pointer to a file's block; `None` if a pointer block on the path is
     /// missing.
     pub fn pointer_at(&self, ino: Ino, block: u64) -> Result<Option<usize>> {
-        let Some(way) = way_to(block) else { return Ok(None) };
-        let mut at = self.field(ino, Field::Pointers)? + 8 * way.slot;
-        for level in (0..way.levels).rev() {
+        let Some(path) = path_to(block) else { return Ok(None) };
+        let mut at = self.field(ino, Field::Pointers)? + 8 * path.slot;
+        for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else { return Ok(None) };
-            at = self.areas.page(page) + 8 * (way.rest / reach(level) % POINTERS_PER_BLOCK) as usize;
+            at = self.areas.page(page)
+                + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         Ok(Some(at))
     }
@@ -88,24 +91,24 @@ impl<N: Nvram> Region<N> {
     /// Returns the page of a block by its pointers alone, without checking the states of the pages on the
     /// path, which are not known yet.
     pub(super) fn page_by_pointers(&self, ino: Ino, block: u64) -> Option<PageId> {
-        let page_at = |at| match self.place(self.word(at)) {
-            Ok(Place::Nvram(page)) => Some(page),
+        let page_at = |at| match self.location(self.word(at)) {
+            Ok(BlockLocation::Nvram(page)) => Some(page),
             _ => None,
         };
-        let way = way_to(block)?;
-        let mut at = self.field(ino, Field::Pointers).ok()? + 8 * way.slot;
-        for level in (0..way.levels).rev() {
+        let path = path_to(block)?;
+        let mut at = self.field(ino, Field::Pointers).ok()? + 8 * path.slot;
+        for level in (0..path.levels).rev() {
             let table = self.areas.page(page_at(at)?);
-            at = table + 8 * (way.rest / reach(level) % POINTERS_PER_BLOCK) as usize;
+            at = table + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         page_at(at)
     }
 
     /// Returns the location of a file's block.
-    pub fn place_of(&self, ino: Ino, block: u64) -> Result<Place> {
+    pub fn location_of(&self, ino: Ino, block: u64) -> Result<BlockLocation> {
         match self.pointer_at(ino, block)? {
-            Some(at) => self.place(self.word(at)),
-            None => Ok(Place::Hole),
+            Some(at) => self.location(self.word(at)),
+            None => Ok(BlockLocation::Hole),
         }
     }
 
@@ -115,7 +118,7 @@ impl<N: Nvram> Region<N> {
         while block < end {
             let (found, ahead) = match self.missing(ino, block)? {
                 Some(blocks) => (false, blocks),
-                None => (self.place_of(ino, block)? != Place::Hole, 1),
+                None => (self.location_of(ino, block)? != BlockLocation::Hole, 1),
             };
             if found == wanted {
                 return Ok(Some(block));
@@ -147,7 +150,7 @@ impl<N: Nvram> Region<N> {
             return Ok(Some(start));
         }
         let Some(page) = self.pointer_page(at)? else { return Ok(None) };
-        let (table, span) = (self.areas.page(page), reach(levels - 1));
+        let (table, span) = (self.areas.page(page), blocks_per_tree(levels - 1));
         for slot in (0..POINTERS_PER_BLOCK.min((end - start).div_ceil(span))).rev() {
             let below = self.last_below(table + 8 * slot as usize, start + slot * span, levels - 1, end)?;
             if below.is_some() {
@@ -159,14 +162,14 @@ impl<N: Nvram> Region<N> {
 
     /// Finds the pages that are freed together with a metadata block. A pointer at `used` counts as
     /// non-zero, whatever its value.
-    pub(crate) fn loosen(&self, ino: Ino, block: u64, used: Option<usize>) -> Result<Loose> {
-        let way = way_to(block).ok_or(Error::TooLarge)?;
-        let base = self.field(ino, Field::Pointers)? + 8 * way.slot;
+    pub(crate) fn find_unlinked(&self, ino: Ino, block: u64, used: Option<usize>) -> Result<UnlinkedBlocks> {
+        let path = path_to(block).ok_or(Error::TooLarge)?;
+        let base = self.field(ino, Field::Pointers)? + 8 * path.slot;
         let (mut at, mut top, mut pages) = (base, base, Vec::new());
-        for level in (0..way.levels).rev() {
+        for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else { break };
             let table = self.areas.page(page);
-            at = table + 8 * (way.rest / reach(level) % POINTERS_PER_BLOCK) as usize;
+            at = table + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
             let mut others = (table..table + BLOCK_BYTES).step_by(8).filter(|other| *other != at);
             if others.any(|other| self.word(other) != 0 || used == Some(other)) {
                 top = at;
@@ -175,39 +178,39 @@ impl<N: Nvram> Region<N> {
                 pages.push(page);
             }
         }
-        if self.place_of(ino, block)? != Place::Hole {
+        if self.location_of(ino, block)? != BlockLocation::Hole {
             pages.extend(match ino {
                 INODES => self.inode_pages.page(block as u32),
                 _ => self.pointer_page(at)?,
             });
         }
-        Ok(Loose { at: top, slot: (top == base).then_some(way.slot), pages })
+        Ok(UnlinkedBlocks { at: top, slot: (top == base).then_some(path.slot), pages })
     }
 
     /// Returns all locations that a file's pointers lead to, including pointer blocks.
-    pub(crate) fn places(&self, ino: Ino) -> Result<Vec<Place>> {
+    pub(crate) fn locations(&self, ino: Ino) -> Result<Vec<BlockLocation>> {
         let base = self.field(ino, Field::Pointers)?;
-        let mut places = Vec::new();
+        let mut locations = Vec::new();
         for slot in (0..POINTERS).filter(|slot| self.word(base + 8 * slot) != 0) {
-            self.gather(base + 8 * slot, slot_start(slot).1, &mut places)?;
+            self.gather(base + 8 * slot, slot_start(slot).1, &mut locations)?;
         }
-        Ok(places)
+        Ok(locations)
     }
 
     /// Appends all locations reached through the pointer at `at`, including its target.
-    pub(super) fn gather(&self, at: usize, levels: u32, places: &mut Vec<Place>) -> Result<()> {
+    pub(super) fn gather(&self, at: usize, levels: u32, locations: &mut Vec<BlockLocation>) -> Result<()> {
         if levels > 0 {
             if let Some(page) = self.pointer_page(at)? {
                 let table = self.areas.page(page);
                 for slot in 0..POINTERS_PER_BLOCK as usize {
                     if self.word(table + 8 * slot) != 0 {
-                        self.gather(table + 8 * slot, levels - 1, places)?;
+                        self.gather(table + 8 * slot, levels - 1, locations)?;
                     }
                 }
-                places.push(Place::Nvram(page));
+                locations.push(BlockLocation::Nvram(page));
             }
         } else {
-            places.push(self.place(self.word(at))?);
+            locations.push(self.location(self.word(at))?);
         }
         Ok(())
     }
@@ -215,14 +218,15 @@ impl<N: Nvram> Region<N> {
     /// If pointer blocks are missing on the path to `block`, returns the number of blocks from `block` on
     /// that are holes for this reason.
     fn missing(&self, ino: Ino, block: u64) -> Result<Option<u64>> {
-        let Some(way) = way_to(block) else { return Ok(Some(u64::MAX)) };
-        let mut at = self.field(ino, Field::Pointers)? + 8 * way.slot;
-        for level in (0..way.levels).rev() {
+        let Some(path) = path_to(block) else { return Ok(Some(u64::MAX)) };
+        let mut at = self.field(ino, Field::Pointers)? + 8 * path.slot;
+        for level in (0..path.levels).rev() {
             let Some(page) = self.pointer_page(at)? else {
-                let span = reach(level + 1);
-                return Ok(Some(span - way.rest % span));
+                let span = blocks_per_tree(level + 1);
+                return Ok(Some(span - path.rest % span));
             };
-            at = self.areas.page(page) + 8 * (way.rest / reach(level) % POINTERS_PER_BLOCK) as usize;
+            at = self.areas.page(page)
+                + 8 * (path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK) as usize;
         }
         Ok(None)
     }
@@ -232,15 +236,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Returns the offset of the pointer to a file's block. Allocates missing pointer blocks, at most
     /// three; the caller must have made room for them.
     pub(super) fn make_pointer(&mut self, ino: Ino, block: u64) -> Result<usize> {
-        self.make_way(ino, block, 0)
+        self.make_path(ino, block, 0)
     }
 
     /// Like [`Store::make_pointer`], for the pointer `above` levels above the block's, at most up to the
     /// inode.
-    pub(super) fn make_way(&mut self, ino: Ino, block: u64, above: u32) -> Result<usize> {
-        let way = way_to(block).ok_or(Error::TooLarge)?;
-        let mut at = self.region.field(ino, Field::Pointers)? + 8 * way.slot;
-        for level in (above..way.levels).rev() {
+    pub(super) fn make_path(&mut self, ino: Ino, block: u64, above: u32) -> Result<usize> {
+        let path = path_to(block).ok_or(Error::TooLarge)?;
+        let mut at = self.region.field(ino, Field::Pointers)? + 8 * path.slot;
+        for level in (above..path.levels).rev() {
             let page = match self.region.pointer_page(at)? {
                 Some(page) => page,
                 None => {
@@ -248,12 +252,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     // The zeros of the new page must be durable before a pointer leads to
                     // it.
                     self.region.fence();
-                    let pointer = Place::Nvram(page).pointer(&self.region.areas);
+                    let pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
                     self.region.store_word(at, pointer);
                     page
                 }
             };
-            let slot = way.rest / reach(level) % POINTERS_PER_BLOCK;
+            let slot = path.rest / blocks_per_tree(level) % POINTERS_PER_BLOCK;
             at = self.region.areas.page(page) + 8 * slot as usize;
         }
         Ok(at)
@@ -271,15 +275,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Frees the pointer blocks above a block that was not written in the end, if they lead to nothing
     /// else.
     pub(crate) fn prune(&mut self, ino: Ino, block: u64) -> Result<()> {
-        if self.region.place_of(ino, block)? != Place::Hole {
+        if self.region.location_of(ino, block)? != BlockLocation::Hole {
             return Ok(());
         }
-        let loose = self.region.loosen(ino, block, None)?;
-        if !loose.pages.is_empty() {
-            self.region.store_word(loose.at, 0);
+        let unlinked = self.region.find_unlinked(ino, block, None)?;
+        if !unlinked.pages.is_empty() {
+            self.region.store_word(unlinked.at, 0);
             self.region.fence();
         }
-        loose.pages.into_iter().try_for_each(|page| self.free_metadata_page(ino, page))
+        unlinked.pages.into_iter().try_for_each(|page| self.free_metadata_page(ino, page))
     }
 
     /// Turns a file's blocks in `first..end` into holes, and frees pointer blocks if the range covers all
@@ -308,7 +312,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 &mut freed,
             )?;
         }
-        self.free_places(ino, &mut freed)
+        self.free_locations(ino, &mut freed)
     }
 
     /// Like [`Store::cut`], within the tree below the pointer at `at`, whose first block is `start`.
@@ -319,17 +323,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         start: u64,
         levels: u32,
         (first, end): (u64, u64),
-        freed: &mut Vec<Place>,
+        freed: &mut Vec<BlockLocation>,
     ) -> Result<()> {
         let pointer = self.region.word(at);
-        let after = start + reach(levels);
+        let after = start + blocks_per_tree(levels);
         if pointer == 0 || end <= start || after <= first {
             return Ok(());
         }
         let is_whole = first <= start && after <= end;
         if !is_whole || levels > 1 {
             let Some(page) = self.region.pointer_page(at)? else { return Ok(()) };
-            let (table, span) = (self.region.areas.page(page), reach(levels - 1));
+            let (table, span) = (self.region.areas.page(page), blocks_per_tree(levels - 1));
             for slot in 0..POINTERS_PER_BLOCK {
                 let below = (table + 8 * slot as usize, start + slot * span);
                 self.cut_tree(ino, below.0, below.1, levels - 1, (first, end), freed)?;
@@ -340,33 +344,33 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             // Clearing one pointer removes the whole tree below it.
             self.region.store_word(at, 0);
             if freed.len() >= FREED_AT_ONCE {
-                self.free_places(ino, freed)?;
+                self.free_locations(ino, freed)?;
             }
         }
         Ok(())
     }
 
     /// Frees locations of a file that no pointer leads to any more.
-    pub(super) fn free_places(&mut self, ino: Ino, places: &mut Vec<Place>) -> Result<()> {
+    pub(super) fn free_locations(&mut self, ino: Ino, locations: &mut Vec<BlockLocation>) -> Result<()> {
         self.region.fence();
-        for place in places.drain(..) {
-            self.free_place(ino, place)?;
+        for location in locations.drain(..) {
+            self.free_location(ino, location)?;
         }
         Ok(())
     }
 
     /// Frees a location of a file, and its copy on the SSD. That no pointer leads to it must be durable.
-    pub(super) fn free_place(&mut self, ino: Ino, place: Place) -> Result<()> {
-        match place {
-            Place::Hole | Place::Absent => Ok(()),
-            Place::Reserved if is_kept(ino) => Ok(()),
-            Place::Reserved => {
+    pub(super) fn free_location(&mut self, ino: Ino, location: BlockLocation) -> Result<()> {
+        match location {
+            BlockLocation::Hole | BlockLocation::Absent => Ok(()),
+            BlockLocation::Reserved if is_kept(ino) => Ok(()),
+            BlockLocation::Reserved => {
                 let left = self.reserved_blocks.checked_sub(1);
                 self.reserved_blocks =
                     left.ok_or_else(|| Error::Damaged(format!("inode {} has blocks reserved", ino.0)))?;
                 self.count_blocks(ino, -1, 0)
             }
-            Place::Ssd(block) => {
+            BlockLocation::Ssd(block) => {
                 let (owner, file_block) = extents::owner_of(&self.region, block);
                 if owner != ino {
                     return Err(Error::Damaged(format!(
@@ -378,7 +382,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 self.release_block(block);
                 self.count_blocks(ino, 0, -1)
             }
-            Place::Nvram(page) => {
+            BlockLocation::Nvram(page) => {
                 if pages::state_of(&self.region, page) == State::Free {
                     return Err(Error::Damaged(format!("page {} of inode {} is free", page.0, ino.0)));
                 }
@@ -410,11 +414,11 @@ mod tests {
     fn every_block_has_a_unique_path() {
         let edges = [0, 3, 4, 515, 516, 516 + 512 * 512 - 1, 516 + 512 * 512, MAX_FILE_BLOCKS - 1];
         for block in edges {
-            let way = way_to(block).unwrap();
-            let (start, levels) = slot_start(way.slot);
-            assert_eq!((start + way.rest, levels), (block, way.levels));
-            assert!(way.rest < reach(levels));
+            let path = path_to(block).unwrap();
+            let (start, levels) = slot_start(path.slot);
+            assert_eq!((start + path.rest, levels), (block, path.levels));
+            assert!(path.rest < blocks_per_tree(levels));
         }
-        assert_eq!(way_to(MAX_FILE_BLOCKS), None);
+        assert_eq!(path_to(MAX_FILE_BLOCKS), None);
     }
 }

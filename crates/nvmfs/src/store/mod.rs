@@ -4,17 +4,18 @@
 //! atomically, and it is changed only after the content of its new target is durable. The old target is reused
 //! only after the change is durable.
 
-mod beside;
+mod adaptive_lists;
+mod block_map;
+mod change_notes;
+mod concurrent_reads;
 mod data;
 mod epoch;
 mod extents;
+mod fixed_places;
 mod flush;
 mod ghosts;
-mod homes;
 mod inode_pages;
-mod look;
 mod map;
-mod noted;
 mod numbered;
 mod open;
 mod pages;
@@ -27,25 +28,24 @@ mod scan;
 mod scan_snapshots;
 mod scrub;
 mod seals;
-mod shares;
 mod snapshots;
 mod sums;
 mod trims;
 mod verify;
 mod write_out;
 
-pub use beside::Fetch;
-pub use epoch::NoPair;
+pub use block_map::{BlockMap, FileBlock};
+pub use change_notes::Unit;
+pub use concurrent_reads::Fetch;
+pub use epoch::PairMismatch;
 pub use flush::Batch;
-pub use look::{FileBlock, Look};
-pub use noted::Unit;
-pub use open::{Found, OpenError};
+pub use open::{OpenError, OpenReport};
 pub use pages::State;
 pub use region::{Changes, Region};
 pub(crate) use room::FULL_OF_DATA;
-pub use scan::{Part, Problem, Scan, Wrong, WrongArea};
+pub use scan::{DamagedArea, Part, Problem, ProblemKind, Scan};
 pub use scrub::Scrub;
-pub use snapshots::{Past, Snapshot};
+pub use snapshots::{Snapshot, SnapshotFile};
 pub use trims::Trims;
 
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
@@ -62,14 +62,14 @@ use write_out::WriteOut;
 
 /// Checksum mismatches found so far.
 #[derive(Clone, Debug, Default)]
-struct Wrongs {
+struct ChecksumErrors {
     /// Number of mismatches.
     pub count: u64,
     /// Description of the last mismatch.
     pub last: Option<String>,
 }
 
-impl Wrongs {
+impl ChecksumErrors {
     /// Records a mismatch.
     pub fn note(&mut self, what: String) {
         self.count += 1;
@@ -83,7 +83,7 @@ pub struct Store<N, S> {
     pub region: Region<N>,
     pages: Pages,
     /// Target length of the dirty list, if it adapts to the load.
-    shares: Option<shares::Shares>,
+    adaptive_lists: Option<adaptive_lists::AdaptiveLists>,
     extents: Extents,
     /// Blocks of files that are reserved and not yet written.
     reserved_blocks: u64,
@@ -110,15 +110,15 @@ pub struct Store<N, S> {
     /// Numbers of the batches in flight.
     batches: BTreeSet<u8>,
     /// True if extents are trimmed concurrently with requests.
-    trims_beside: bool,
+    trims_concurrently: bool,
     /// State of write-outs, which write dirty pages even if there is space.
     write_out: WriteOut,
     /// Checksum mismatches found since the store was opened.
-    found: Wrongs,
+    checksum_errors: ChecksumErrors,
     /// Progress of the scrub.
-    pass: scrub::Pass,
+    pass: scrub::ScrubPass,
     /// Reads of the SSD that run concurrently with requests.
-    beside: beside::Beside,
+    reads: concurrent_reads::ConcurrentReads,
     /// Buffer for blocks on their way to and from the SSD.
     scratch: Vec<u8>,
 }
@@ -127,11 +127,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Creates an empty store; page table, owners and bitmap must be all zeros.
     fn empty(region: Region<N>, ssd: Arc<S>, superblock: Superblock, options: Options) -> Self {
         let extents = Extents::empty(region.areas.extents());
-        let shares = shares::Shares::new(options.lists, region.areas.pages);
+        let adaptive_lists = adaptive_lists::AdaptiveLists::new(options.lists, region.areas.pages);
         Store {
             region,
             pages: Pages::empty(),
-            shares,
+            adaptive_lists,
             extents,
             reserved_blocks: 0,
             snapshots: Vec::new(),
@@ -146,11 +146,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             open_extent: None,
             in_flight: BTreeSet::new(),
             batches: BTreeSet::new(),
-            trims_beside: false,
+            trims_concurrently: false,
             write_out: WriteOut::default(),
-            found: Wrongs::default(),
-            pass: scrub::Pass::default(),
-            beside: beside::Beside::default(),
+            checksum_errors: ChecksumErrors::default(),
+            pass: scrub::ScrubPass::default(),
+            reads: concurrent_reads::ConcurrentReads::default(),
             scratch: Vec::new(),
         }
     }
@@ -191,9 +191,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         self.check_room_for_metadata(ino, 1)?;
         let page = self.pages.take_free(&mut self.region);
         let page = page.ok_or(Error::NoSpace("no page of the NVRAM is free"))?;
-        self.region.announce_fresh(page);
+        self.region.note_new_page(page);
         self.region.store(self.region.areas.page(page), &[0; BLOCK_BYTES]);
-        pages::own(&mut self.region, page, ino, 0);
+        pages::set_owner(&mut self.region, page, ino, 0);
         self.pages.put(&mut self.region, page, State::Metadata, false);
         self.count_blocks(ino, 1, 0)?;
         Ok(page)
@@ -238,7 +238,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.is_view {
             return self.extents.give_back(extent);
         }
-        if self.trims_beside {
+        if self.trims_concurrently {
             return self.extents.trim_first(extent);
         }
         if self.options.trim {

@@ -1,14 +1,14 @@
 //! Creating, opening and closing a store.
 
-use super::epoch::{NoPair, Pair, read_label, write_label};
+use super::epoch::{PairMismatch, PairRule, read_label, write_label};
 use super::pages::{self, Segment, State};
 use super::region::Region;
-use super::scan::{Scan, WrongArea};
-use super::seals::{closed_word, look};
+use super::scan::{DamagedArea, Scan};
+use super::seals::{check_seals, closed_word};
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Kind, ROOT};
 use crate::layout::{
-    Changing, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE,
+    ChangeNoteWords, Checksums, EXTENT_BLOCKS, Epoch, Inode, LayoutError, ListEnds, PageId, SIZE_OF_INODE,
     SUPERBLOCK_BYTES, SnapshotPages, Superblock, Version, kind_bits,
 };
 use crate::nvram::Nvram;
@@ -49,7 +49,7 @@ pub enum OpenError {
     WrongSsd(&'static str),
     /// One of the devices is a copy from another time.
     #[error(transparent)]
-    Unpaired(#[from] NoPair),
+    Unpaired(#[from] PairMismatch),
     /// Damage beyond the effects of a power cut.
     #[error("the file system is damaged ({first}, and {others} more problems); run fsck")]
     Damaged {
@@ -76,7 +76,7 @@ pub enum OpenError {
 
 /// State in which an opened file system was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct OpenReport {
     /// True if the file system had been closed.
     pub was_closed: bool,
     /// Result of walking the inodes.
@@ -135,8 +135,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// Devices that do not hold a file system; damage that needs fsck.
-    pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
-        let (mut store, found) = Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Refused)?;
+    pub fn open(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
+        let (mut store, found) =
+            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
         refuse_damaged(&found.scan)?;
         store.begin_epoch()?;
         store.bring_up_to_date();
@@ -153,8 +154,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// Devices that do not hold a file system.
-    pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
-        Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Told)
+    pub fn open_damaged(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
+        Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Reported)
     }
 
     /// Like [`Store::open_damaged`], for NVRAM and SSD of different mounts: changes made between the mounts
@@ -162,17 +163,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// Devices that do not hold a file system.
-    pub fn open_unpaired(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, Found), OpenError> {
-        Self::open_with(nvram, ssd, options, Pair::OfAnyMounts, Damage::Told)
+    pub fn open_unpaired(nvram: N, ssd: Arc<S>, options: Options) -> Result<(Self, OpenReport), OpenError> {
+        Self::open_with(nvram, ssd, options, PairRule::AnyMounts, DamagePolicy::Reported)
     }
 
     pub(super) fn open_with(
         nvram: N,
         ssd: Arc<S>,
         options: Options,
-        pair: Pair,
-        damage: Damage,
-    ) -> Result<(Self, Found), OpenError> {
+        pair: PairRule,
+        damage: DamagePolicy,
+    ) -> Result<(Self, OpenReport), OpenError> {
         options.check()?;
         let superblock = Superblock::decode(nvram.bytes()).ok_or(OpenError::NoFileSystem)?;
         options.check_for(superblock.placement)?;
@@ -187,14 +188,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let epoch = pair.epoch(nvram.bytes(), on_ssd)?;
         let areas = superblock.areas()?;
         let is_checked = superblock.checksums != Checksums::None;
-        let seen = if is_checked { look(nvram.bytes(), &areas, &superblock) } else { Scan::default() };
-        if damage == Damage::Refused {
+        let seen = if is_checked { check_seals(nvram.bytes(), &areas, &superblock) } else { Scan::default() };
+        if damage == DamagePolicy::Refused {
             // Refused before anything is changed, so that the next attempt finds the same damage.
             refuse_damaged(&seen)?;
         }
         let mut region = Region::open(nvram, areas, is_checked);
         let was_closed = closed_word(region.bytes()) == ListEnds::CLEAN;
-        let are_lists_sound = was_closed && !seen.areas.contains(&WrongArea::Lists);
+        let are_lists_sound = was_closed && !seen.areas.contains(&DamagedArea::Lists);
         let lists = if are_lists_sound { saved_lists(&region) } else { Vec::new() };
         region.patch_word(ListEnds::CLEAN_AT, 0);
         region.fence();
@@ -202,7 +203,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         store.epoch = epoch;
         let scan = store.scan_as(was_closed).after(seen);
         store.restore(&lists);
-        Ok((store, Found { was_closed, scan }))
+        Ok((store, OpenReport { was_closed, scan }))
     }
 
     /// Upgrades the format. A file system without checksums gets checksums of its metadata, which was just
@@ -215,7 +216,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         } else if self.superblock.version == Version::default() {
             return;
         }
-        if self.superblock.version < Version::Keeping {
+        if self.superblock.version < Version::Snapshots {
             // Older versions left these words undefined.
             self.region.store(SnapshotPages::AT, &[0; 8 * SnapshotPages::COUNT]);
             self.region.fence();
@@ -244,7 +245,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Restores the lists in their saved order, from the least recently used page, and the copies of pages
     /// on the SSD. A saved entry that contradicts the inodes is ignored.
-    fn restore(&mut self, lists: &[Saved]) {
+    fn restore(&mut self, lists: &[SavedPage]) {
         for saved in lists {
             if pages::state_of(&self.region, saved.page) != State::Dirty {
                 continue;
@@ -305,7 +306,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Frees blocks beyond the ends of files, left by interrupted truncations or extensions.
     pub(super) fn cut_too_long(&mut self, scan: &Scan) -> crate::api::Result<()> {
-        scan.too_long.iter().try_for_each(|&(ino, block)| self.end_with(ino, block))
+        scan.too_long.iter().try_for_each(|&(ino, block)| self.cut_unfinished(ino, block))
     }
 
     /// Repairs the problems of a scan. All metadata gets new checksums.
@@ -320,34 +321,34 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         self.region.fence();
         if self.region.is_checked() {
-            self.region.sum_anew();
+            self.region.recompute_checksums();
         }
     }
 }
 
 /// Treatment of damage found before anything is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Damage {
+pub(super) enum DamagePolicy {
     /// Opening fails.
     Refused,
     /// Damage is reported together with the scan.
-    Told,
+    Reported,
 }
 
 /// Fails if the scan found problems.
 pub(super) fn refuse_damaged(scan: &Scan) -> Result<(), OpenError> {
     // The epoch is stored twice, and both copies are about to be rewritten.
-    if scan.problem_count == 1 && scan.areas == [WrongArea::Epoch] {
+    if scan.problem_count == 1 && scan.areas == [DamagedArea::Epoch] {
         return Ok(());
     }
-    match scan.told().into_iter().next() {
+    match scan.descriptions().into_iter().next() {
         Some(first) => Err(OpenError::Damaged { first, others: scan.problem_count - 1 }),
         None => Ok(()),
     }
 }
 
 /// Saved list entry of a page.
-struct Saved {
+struct SavedPage {
     page: PageId,
     copy: u64,
     writes: u8,
@@ -357,7 +358,7 @@ struct Saved {
 
 /// Returns both saved lists of a closed file system, from the least recently used page. A list ends at its
 /// first invalid link.
-fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<Saved> {
+fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<SavedPage> {
     let bytes = region.bytes()[ListEnds::AT..ListEnds::AT + 16].try_into().expect("16 bytes");
     let ends = ListEnds::decode(bytes);
     let mut seen = vec![false; region.areas.pages as usize];
@@ -372,7 +373,7 @@ fn saved_lists<N: Nvram>(region: &Region<N>) -> Vec<Saved> {
                 _ => 0,
             };
             let (writes, segment) = (pages::writes_of(region, page), pages::segment_of(region, page));
-            saved.push(Saved { page, copy, writes, segment });
+            saved.push(SavedPage { page, copy, writes, segment });
             next = pages::towards_head(region, page);
         }
     }
@@ -396,6 +397,6 @@ const _: () = assert!(
     SUPERBLOCK_BYTES <= ListEnds::CLEAN_AT
         && ListEnds::SUM_AT + 4 <= Epoch::AT
         && Epoch::NEXT_AT + Epoch::BYTES <= SnapshotPages::AT
-        && SnapshotPages::AT + 8 * SnapshotPages::COUNT <= Changing::AT
+        && SnapshotPages::AT + 8 * SnapshotPages::COUNT <= ChangeNoteWords::AT
 );
 const _: () = assert!(SIZE_OF_INODE.is_multiple_of(64));

@@ -383,7 +383,7 @@ pub fn owner_of<N: Nvram>(region: &Region<N>, page: PageId) -> (Ino, u32) {
 }
 
 /// Sets the owner of a page, without a copy and with a write count of 1.
-pub fn own<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block: u32) {
+pub fn set_owner<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block: u32) {
     let mut info = [0; COPY + 8];
     info[..4].copy_from_slice(&ino.0.to_le_bytes());
     info[4..8].copy_from_slice(&block.to_le_bytes());
@@ -393,7 +393,7 @@ pub fn own<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino, block: u32)
 }
 
 /// Changes the inode that owns a page.
-pub fn give<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino) {
+pub fn change_owner<N: Nvram>(region: &mut Region<N>, page: PageId, ino: Ino) {
     region.note_half(region.areas.page_info(page) + INO, ino.0);
 }
 

@@ -4,7 +4,7 @@ use crate::api::Ino;
 use crate::layout::KEPT_INODES;
 
 /// Maximum number of problems reported; further ones are only counted.
-const MOST_TOLD: usize = 1000;
+const MOST_REPORTED: usize = 1000;
 
 /// Part of a file that has a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum Part {
 
 /// Problem with an inode or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum ProblemKind {
     /// The checksum does not match; the corrupt part is unknown.
     #[error("the checksum of its {0} is wrong")]
     Checksum(Part),
@@ -69,18 +69,18 @@ pub enum Wrong {
 
 /// A problem and its repair: one word is cleared. For a wrong checksum, the content is accepted as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {what}", told_of(*.ino))]
+#[error("{}: {what}", describe_inode(*.ino))]
 pub struct Problem {
     /// Inode number.
     pub ino: Ino,
     /// Kind of problem.
-    pub what: Wrong,
+    pub what: ProblemKind,
     /// Offset and new value of the 8-byte word that repairs the problem; `None` for a wrong checksum.
     pub word: Option<(usize, u64)>,
 }
 
 /// Describes an inode, or an inode kept by a snapshot.
-fn told_of(ino: Ino) -> String {
+fn describe_inode(ino: Ino) -> String {
     match ino.0.checked_sub(KEPT_INODES) {
         None => format!("inode {}", ino.0),
         Some(number) => format!("snapshots, number {number}"),
@@ -89,7 +89,7 @@ fn told_of(ino: Ino) -> String {
 
 /// Problem with an area that belongs to no file. These areas are not authoritative: opening recomputes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WrongArea {
+pub enum DamagedArea {
     /// The number of the current update is damaged.
     #[error("the log of updates does not say which it is of")]
     Log,
@@ -101,7 +101,7 @@ pub enum WrongArea {
     Lists,
     /// The notes of changing metadata are damaged.
     #[error("what says which metadata was changing makes no sense")]
-    Changing,
+    ChangeNotes,
     /// One of the two copies of the epoch is damaged.
     #[error("one of two places does not say of which mount it is")]
     Epoch,
@@ -111,7 +111,7 @@ pub enum WrongArea {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// Problems with areas of the NVRAM, which opening has repaired.
-    pub areas: Vec<WrongArea>,
+    pub areas: Vec<DamagedArea>,
     /// Problems with files, at most 1,000.
     pub problems: Vec<Problem>,
     /// Number of all problems.
@@ -127,7 +127,7 @@ pub struct Scan {
 
 impl Scan {
     /// Returns descriptions of all problems.
-    pub fn told(&self) -> Vec<String> {
+    pub fn descriptions(&self) -> Vec<String> {
         let areas = self.areas.iter().map(ToString::to_string);
         areas.chain(self.problems.iter().map(ToString::to_string)).collect()
     }
@@ -137,14 +137,14 @@ impl Scan {
         self.problem_count += before.problem_count;
         self.areas = before.areas;
         self.problems.splice(..0, before.problems);
-        self.problems.truncate(MOST_TOLD);
+        self.problems.truncate(MOST_REPORTED);
         self
     }
 
     /// Adds a problem.
-    pub(super) fn complain(&mut self, problem: Problem) {
+    pub(super) fn report(&mut self, problem: Problem) {
         self.problem_count += 1;
-        if self.problems.len() < MOST_TOLD {
+        if self.problems.len() < MOST_REPORTED {
             self.problems.push(problem);
         }
     }

@@ -4,12 +4,12 @@ use super::pages::{self, State};
 use super::region::Changes;
 use super::{Fetch, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{EXTENT_BLOCKS, PageId, Place};
+use crate::layout::{BlockLocation, EXTENT_BLOCKS, PageId};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 /// Valid block of an extent, and the location of its pointer.
-struct Valid {
+struct ValidBlock {
     block: u64,
     ino: Ino,
     file_block: u32,
@@ -106,7 +106,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return Err(Error::NoSpace("cleaning has no room on the NVRAM"));
         }
         let mut valid = self.valid_blocks_of(victim)?;
-        match self.bring(&mut valid) {
+        match self.load_blocks(&mut valid) {
             // Moving the block would give its damaged content a valid checksum.
             Err(Error::Damaged(_)) => {
                 self.extents.set_aside(victim);
@@ -118,7 +118,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let mut changes = Changes::default();
         for one in &valid {
             if let (Some(at), Some(page)) = (one.at, one.page) {
-                changes.put_word(at, Place::Nvram(page).pointer(&self.region.areas));
+                changes.put_word(at, BlockLocation::Nvram(page).pointer(&self.region.areas));
             }
         }
         // All pointers change atomically.
@@ -130,28 +130,30 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Returns the valid blocks of an extent.
-    fn valid_blocks_of(&self, extent: u32) -> Result<Vec<Valid>> {
+    fn valid_blocks_of(&self, extent: u32) -> Result<Vec<ValidBlock>> {
         let first = extents::first_block(extent);
         let mut valid = Vec::new();
         for block in (first..first + EXTENT_BLOCKS).filter(|block| extents::bit(&self.region, *block)) {
             let (ino, file_block) = extents::owner_of(&self.region, block);
             let at = self.region.pointer_at(ino, u64::from(file_block))?;
             let at = at.ok_or_else(|| Error::Damaged(format!("block {block} of the SSD has no pointer")))?;
-            let (at, page) = match self.region.place(self.region.word(at))? {
-                Place::Ssd(here) if here == block => (Some(at), None),
-                Place::Nvram(page) if pages::copy_of(&self.region, page) == block => (None, Some(page)),
+            let (at, page) = match self.region.location(self.region.word(at))? {
+                BlockLocation::Ssd(here) if here == block => (Some(at), None),
+                BlockLocation::Nvram(page) if pages::copy_of(&self.region, page) == block => {
+                    (None, Some(page))
+                }
                 _ => {
                     let problem = format!("block {block} of the SSD is not where inode {} has it", ino.0);
                     return Err(Error::Damaged(problem));
                 }
             };
-            valid.push(Valid { block, ino, file_block, at, page });
+            valid.push(ValidBlock { block, ino, file_block, at, page });
         }
         Ok(valid)
     }
 
     /// Reads blocks that are not on NVRAM into free pages.
-    fn bring(&mut self, valid: &mut [Valid]) -> Result<()> {
+    fn load_blocks(&mut self, valid: &mut [ValidBlock]) -> Result<()> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut from = 0;
         let mut result = Ok(());
@@ -182,10 +184,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Completes the move of a block: its page becomes dirty, and its place on the SSD becomes free.
-    fn settle_moved(&mut self, one: Valid) -> Result<()> {
+    fn settle_moved(&mut self, one: ValidBlock) -> Result<()> {
         let page = one.page.expect("it was brought");
         if one.at.is_some() {
-            pages::own(&mut self.region, page, one.ino, one.file_block);
+            pages::set_owner(&mut self.region, page, one.ino, one.file_block);
             self.pages.put(&mut self.region, page, State::Dirty, true);
             self.count_blocks(one.ino, 1, -1)?;
             self.release_block(one.block);
@@ -199,7 +201,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 /// Returns the number of blocks at the start that are contiguous and must be read.
-fn run_of(valid: &[Valid]) -> usize {
+fn run_of(valid: &[ValidBlock]) -> usize {
     let first = valid[0].block;
     valid.iter().zip(first..).take_while(|(one, block)| one.page.is_none() && one.block == *block).count()
 }

@@ -1,10 +1,10 @@
 //! NVRAM with its areas: typed access to inodes and words, and atomic updates.
 
-use super::noted::{Noted, Unit};
+use super::change_notes::{ChangeNotes, Unit};
 use super::numbered::InodePages;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::{
-    Areas, Field, INODES, Inode, PageId, Place, SIZE_OF_INODE, checked_number, checked_word,
+    Areas, BlockLocation, Field, INODES, Inode, PageId, SIZE_OF_INODE, checked_number, checked_word,
 };
 use crate::nvram::Nvram;
 
@@ -92,15 +92,15 @@ pub struct Region<N> {
     /// Pages that hold inodes.
     pub(super) inode_pages: InodePages,
     /// Units without a valid checksum at the moment.
-    pub(super) noted: Noted,
+    pub(super) notes: ChangeNotes,
 }
 
 impl<N: Nvram> Region<N> {
     /// Opens the NVRAM of a file system, whose metadata may have checksums. Undoes an interrupted update,
     /// and recomputes the checksums of other metadata that was being changed.
     pub fn open(nvram: N, areas: Areas, is_checked: bool) -> Self {
-        let noted = Noted::new(&areas, is_checked);
-        let mut region = Region { nvram, areas, update: 0, inode_pages: InodePages::default(), noted };
+        let notes = ChangeNotes::new(&areas, is_checked);
+        let mut region = Region { nvram, areas, update: 0, inode_pages: InodePages::default(), notes };
         match update_of(region.bytes(), &region.areas, is_checked) {
             Some(update) => {
                 region.update = update;
@@ -110,7 +110,7 @@ impl<N: Nvram> Region<N> {
             None => region.clear_log(),
         }
         if is_checked {
-            region.sum_what_was_changing();
+            region.recompute_noted_checksums();
         }
         region
     }
@@ -178,7 +178,7 @@ impl<N: Nvram> Region<N> {
     /// Makes all earlier stores durable.
     pub fn fence(&mut self) {
         self.nvram.fence();
-        self.noted.fenced();
+        self.notes.fenced();
     }
 
     /// Writes back an area that was stored with [`Region::note`].
@@ -193,8 +193,8 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Decodes a pointer.
-    pub fn place(&self, pointer: u64) -> Result<Place> {
-        Place::of(pointer, &self.areas)
+    pub fn location(&self, pointer: u64) -> Result<BlockLocation> {
+        BlockLocation::of(pointer, &self.areas)
             .ok_or_else(|| Error::Damaged(format!("pointer {pointer:#x} leads nowhere")))
     }
 
@@ -240,7 +240,7 @@ impl<N: Nvram> Region<N> {
     pub fn apply(&mut self, changes: Changes) {
         self.make_room_for_notes(changes.bytes.len());
         for (at, _) in &changes.bytes {
-            self.announce(*at);
+            self.note_changing(*at);
         }
         let inodes = changes.inodes.into_iter().map(|(ino, inode)| {
             let at = self.inode_at(ino).expect("it was read");
@@ -285,14 +285,14 @@ impl<N: Nvram> Region<N> {
     }
 
     fn write_update(&mut self) {
-        let word = if self.noted.is_checked { checked_word(self.update) } else { self.update };
+        let word = if self.notes.is_checked { checked_word(self.update) } else { self.update };
         self.patch_word(self.areas.log, word);
         self.nvram.fence();
     }
 
     /// Starts checksums of metadata and of the update number.
     pub(super) fn begin_checksums(&mut self) {
-        self.begin_to_check();
+        self.enable_checksums();
         self.update = checked_number(checked_word(self.update)).expect("it was made one");
         self.write_update();
     }

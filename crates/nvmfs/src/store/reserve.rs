@@ -7,7 +7,7 @@
 
 use super::Store;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{MAX_FILE_BLOCKS, POINTERS_PER_BLOCK, Place};
+use crate::layout::{BlockLocation, MAX_FILE_BLOCKS, POINTERS_PER_BLOCK};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
@@ -51,7 +51,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             for block in block..end {
                 let at = self.make_pointer(ino, block)?;
                 debug_assert_eq!(self.region.word(at), 0, "block {block} is a hole");
-                self.region.store_word(at, Place::Reserved.pointer(&self.region.areas));
+                self.region.store_word(at, BlockLocation::Reserved.pointer(&self.region.areas));
                 self.reserved_blocks += 1;
                 self.count_blocks(ino, 1, 0)?;
             }
@@ -63,27 +63,27 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Removes the remains of an interrupted or refused operation from `block` on, beyond the end of a
     /// file. If the file has reserved blocks beyond its end, blocks that were being written become reserved
     /// again.
-    pub fn end_with(&mut self, ino: Ino, block: u64) -> Result<()> {
-        if !self.region.inode(ino)?.reserves_behind_end() {
+    pub fn cut_unfinished(&mut self, ino: Ino, block: u64) -> Result<()> {
+        if !self.region.inode(ino)?.reserves_beyond_end() {
             return self.cut(ino, block, u64::MAX);
         }
         let mut next = block;
         while let Some(block) = self.region.next_block(ino, next, MAX_FILE_BLOCKS, true)? {
-            self.unwrite(ino, block)?;
+            self.make_reserved(ino, block)?;
             next = block + 1;
         }
         Ok(())
     }
 
     /// Turns a written block back into a reserved one.
-    fn unwrite(&mut self, ino: Ino, block: u64) -> Result<()> {
-        let place = self.region.place_of(ino, block)?;
-        if let (true, Some(at)) = (place.has_content(), self.region.pointer_at(ino, block)?) {
-            self.region.store_word(at, Place::Reserved.pointer(&self.region.areas));
+    fn make_reserved(&mut self, ino: Ino, block: u64) -> Result<()> {
+        let location = self.region.location_of(ino, block)?;
+        if let (true, Some(at)) = (location.has_content(), self.region.pointer_at(ino, block)?) {
+            self.region.store_word(at, BlockLocation::Reserved.pointer(&self.region.areas));
             self.reserved_blocks += 1;
             self.count_blocks(ino, 1, 0)?;
             self.region.fence();
-            self.free_place(ino, place)?;
+            self.free_location(ino, location)?;
         }
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! Space on the NVRAM: limits for dirty pages and metadata, and eviction.
 
-use super::noted::Unit;
+use super::change_notes::Unit;
 use super::pages::{self, State};
 use super::snapshots::is_kept;
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{EXTENT_BLOCKS, INODES, INODES_PER_PAGE, MIN_PAGES, POINTERS_PER_BLOCK, PageId, Place};
+use crate::layout::{
+    BlockLocation, EXTENT_BLOCKS, INODES, INODES_PER_PAGE, MIN_PAGES, POINTERS_PER_BLOCK, PageId,
+};
 use crate::nvram::Nvram;
 use crate::options::{blocks_of, reserved_extents};
 use crate::ssd::Ssd;
@@ -143,7 +145,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if self.pages.count(State::Dirty) + count.min(most / 2) <= most {
             return Ok(());
         }
-        if self.beside.may_wait_for_room() { self.wait_for_flush() } else { Ok(()) }
+        if self.reads.may_wait_for_room() { self.wait_for_flush() } else { Ok(()) }
     }
 
     /// Like [`Store::make_room`], but without flushing, for pages that only serve as a cache; returns true
@@ -165,12 +167,12 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let block = pages::copy_of(&self.region, page);
             let (ino, file_block) = pages::owner_of(&self.region, page);
             let at = self.region.pointer_at(ino, u64::from(file_block))?;
-            let pointer = Place::Nvram(page).pointer(&self.region.areas);
+            let pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
             let at = at.filter(|at| self.region.word(*at) == pointer && block != 0).ok_or_else(|| {
                 Error::Damaged(format!("page {} is not where inode {} has it", page.0, ino.0))
             })?;
-            self.region.announce(at);
-            turns.push((at, Place::Ssd(block).pointer(&self.region.areas)));
+            self.region.note_changing(at);
+            turns.push((at, BlockLocation::Ssd(block).pointer(&self.region.areas)));
             victims.push(page);
         }
         for (at, pointer) in turns {
@@ -226,13 +228,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             if inode.kind().is_none() && ino != INODES {
                 continue;
             }
-            let places = if inode.is_inline_link() { Ok(Vec::new()) } else { self.region.places(ino) };
-            let places = places.map_err(|error| error.to_string())?;
-            let blocks = places.len() as u32 + u32::from(inode.xattrs != 0);
+            let locations = if inode.is_inline_link() { Ok(Vec::new()) } else { self.region.locations(ino) };
+            let locations = locations.map_err(|error| error.to_string())?;
+            let blocks = locations.len() as u32 + u32::from(inode.xattrs != 0);
             if inode.blocks != blocks {
                 return Err(format!("inode {}: {inode:?} has {blocks} blocks", ino.0));
             }
-            reserved += places.iter().filter(|place| **place == Place::Reserved).count() as u64;
+            reserved +=
+                locations.iter().filter(|location| **location == BlockLocation::Reserved).count() as u64;
         }
         let kept = self.count_snapshot_blocks().map_err(|error| error.to_string())?;
         if kept != self.snapshot_blocks {

@@ -1,16 +1,16 @@
 //! Walk over all inodes and their pointers: rebuilds the page table, the owners and the bitmap when a file
 //! system is opened, and is the part of fsck that checks blocks (section III-D).
 
-pub use super::problems::{Part, Problem, Scan, Wrong, WrongArea};
+pub use super::problems::{DamagedArea, Part, Problem, ProblemKind, Scan};
 
-use super::noted::Unit;
+use super::change_notes::Unit;
 use super::numbered::InodePages;
 use super::pages::{self, State};
 use super::{Store, extents, map};
 use crate::api::{BLOCK_BYTES, Ino, Kind, MAX_FILE_BYTES, ROOT};
 use crate::layout::{
-    Field, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS, POINTERS_PER_BLOCK,
-    PageId, Place, SIZE_OF_INODE,
+    BlockLocation, Field, INODES, Inode, MAX_DIRECTORY_BLOCKS, PAGE_INFO_BYTES, PAGE_SUM_AT, POINTERS,
+    POINTERS_PER_BLOCK, PageId, SIZE_OF_INODE,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -25,7 +25,7 @@ const MOST_BAD_POINTERS: usize = 8;
 
 /// Targets that a pointer may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Allowed {
+pub(super) enum AllowedTarget {
     /// A data block on either device.
     Data,
     /// A metadata page.
@@ -133,14 +133,14 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
-    pub(super) fn complain(&mut self, what: Wrong, at: usize, repaired: u64) {
-        self.scan.complain(Problem { ino: self.ino, what, word: Some((at, repaired)) });
+    pub(super) fn report(&mut self, what: ProblemKind, at: usize, repaired: u64) {
+        self.scan.report(Problem { ino: self.ino, what, word: Some((at, repaired)) });
     }
 
     /// Reports a wrong checksum.
     pub(super) fn check_sum(&mut self, unit: Unit, part: Part) {
         if !self.store.region.is_sound(unit) {
-            self.scan.complain(Problem { ino: self.ino, what: Wrong::Checksum(part), word: None });
+            self.scan.report(Problem { ino: self.ino, what: ProblemKind::Checksum(part), word: None });
         }
     }
 
@@ -154,7 +154,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         (self.beyond, self.after_last) = (None, 0);
         let inode = self.store.region.raw_inode(ino).expect("it is there");
         let Some(kind) = inode.kind() else {
-            self.complain(Wrong::Mode, at, 0);
+            self.report(ProblemKind::Mode, at, 0);
             return;
         };
         self.scan.inodes += 1;
@@ -162,7 +162,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.scan.orphans.push(ino);
         }
         self.state = self.store.state_by_size(inode.size_bytes);
-        self.reserves = inode.reserves_behind_end();
+        self.reserves = inode.reserves_beyond_end();
         self.end = inode.size_bytes.min(MAX_FILE_BYTES).div_ceil(BLOCK_BYTES as u64);
         self.xattrs(&inode, at);
         self.pointers(&inode, kind, at);
@@ -179,7 +179,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             self.beyond = None;
         }
         if is_short || inode.size_bytes > MAX_FILE_BYTES {
-            self.complain(Wrong::Size, at + Field::Size as usize, self.after_last * BLOCK_BYTES as u64);
+            self.report(ProblemKind::Size, at + Field::Size as usize, self.after_last * BLOCK_BYTES as u64);
         }
     }
 
@@ -190,7 +190,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         }
         match self.metadata_page(inode.xattrs) {
             Some(page) => self.check_sum(Unit::Page(page), Part::Xattrs),
-            None => self.complain(Wrong::Xattrs, field, 0),
+            None => self.report(ProblemKind::Xattrs, field, 0),
         }
     }
 
@@ -201,12 +201,12 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         (self.ino, self.end) = (INODES, u64::MAX);
         self.check_sum(Unit::Inode(INODES), Part::Inode);
         if inode.mode != 0 {
-            self.complain(Wrong::Mode, at, 0);
+            self.report(ProblemKind::Mode, at, 0);
         }
         if inode.xattrs != 0 {
-            self.complain(Wrong::Xattrs, at + Field::Xattrs as usize, 0);
+            self.report(ProblemKind::Xattrs, at + Field::Xattrs as usize, 0);
         }
-        self.trees(at, Allowed::Inodes);
+        self.trees(at, AllowedTarget::Inodes);
         self.finish(&inode, at);
     }
 
@@ -219,7 +219,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             !store.region.is_checked() || inodes.iter().filter(has_sum).count() > inodes.len() / 2;
         let is_free = pages::state_of(&store.region, page) == State::Free;
         if is_free && is_likely {
-            pages::own(&mut store.region, page, INODES, number);
+            pages::set_owner(&mut store.region, page, INODES, number);
             store.pages.put(&mut store.region, page, State::Inodes, false);
             store.region.inode_pages.put(number, page);
             self.blocks += 1;
@@ -229,21 +229,21 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
 
     pub(super) fn pointers(&mut self, inode: &Inode, kind: Kind, at: usize) {
         let allowed = match kind {
-            Kind::File => Allowed::Data,
-            Kind::Directory => Allowed::Entries,
+            Kind::File => AllowedTarget::Data,
+            Kind::Directory => AllowedTarget::Entries,
             Kind::Symlink if inode.is_inline_link() => return,
-            Kind::Symlink => Allowed::Metadata,
+            Kind::Symlink => AllowedTarget::Metadata,
             // Device files, pipes and sockets have no content.
             _ => {
                 self.end = 0;
-                Allowed::Metadata
+                AllowedTarget::Metadata
             }
         };
         self.trees(at, allowed);
     }
 
     /// Walks all pointers of an inode.
-    pub(super) fn trees(&mut self, at: usize, allowed: Allowed) {
+    pub(super) fn trees(&mut self, at: usize, allowed: AllowedTarget) {
         for slot in 0..POINTERS {
             let (start, levels) = map::slot_start(slot);
             self.tree(at + Field::Pointers as usize + 8 * slot, start, levels, allowed);
@@ -251,7 +251,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     }
 
     /// Walks the tree below the pointer at `at`, whose first block is block `start` of the file.
-    fn tree(&mut self, at: usize, start: u64, levels: u32, allowed: Allowed) {
+    fn tree(&mut self, at: usize, start: u64, levels: u32, allowed: AllowedTarget) {
         let pointer = self.store.region.word(at);
         if pointer == 0 {
             return;
@@ -261,7 +261,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         }
         let Some(page) = self.table(pointer) else {
-            self.complain(Wrong::Pointer { block: start }, at, 0);
+            self.report(ProblemKind::Pointer { block: start }, at, 0);
             return;
         };
         self.check_sum(Unit::Page(page), Part::Pointers(start));
@@ -279,12 +279,14 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// each of its words would be a problem, and the repair would erase the page.
     fn table(&mut self, pointer: u64) -> Option<PageId> {
         let areas = &self.store.region.areas;
-        if let Some(Place::Nvram(page)) = Place::of(pointer, areas) {
+        if let Some(BlockLocation::Nvram(page)) = BlockLocation::of(pointer, areas) {
             let (words, _) = self.store.region.page(page).as_chunks::<8>();
-            let leads = |word: &[u8; 8]| Place::of(u64::from_le_bytes(*word), areas);
+            let leads = |word: &[u8; 8]| BlockLocation::of(u64::from_le_bytes(*word), areas);
             let bad = words.iter().filter(|word| leads(word).is_none()).count();
-            let good =
-                words.iter().filter(|word| leads(word).is_some_and(|place| place != Place::Hole)).count();
+            let good = words
+                .iter()
+                .filter(|word| leads(word).is_some_and(|location| location != BlockLocation::Hole))
+                .count();
             if bad > MOST_BAD_POINTERS.max(good) {
                 return None;
             }
@@ -296,54 +298,62 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// already claimed.
     pub(super) fn metadata_page(&mut self, pointer: u64) -> Option<PageId> {
         let store = &mut *self.store;
-        let Some(Place::Nvram(page)) = Place::of(pointer, &store.region.areas) else { return None };
+        let Some(BlockLocation::Nvram(page)) = BlockLocation::of(pointer, &store.region.areas) else {
+            return None;
+        };
         if pages::state_of(&store.region, page) != State::Free {
             return None;
         }
-        pages::own(&mut store.region, page, self.ino, 0);
+        pages::set_owner(&mut store.region, page, self.ino, 0);
         store.pages.put(&mut store.region, page, State::Metadata, false);
         self.blocks += 1;
         Some(page)
     }
 
-    fn block(&mut self, at: usize, pointer: u64, block: u64, allowed: Allowed) {
+    fn block(&mut self, at: usize, pointer: u64, block: u64, allowed: AllowedTarget) {
         let areas = &self.store.region.areas;
         let is_reached = match allowed {
-            Allowed::Entries => block < MAX_DIRECTORY_BLOCKS.into(),
-            Allowed::Inodes => block < areas.most_inode_pages().into(),
+            AllowedTarget::Entries => block < MAX_DIRECTORY_BLOCKS.into(),
+            AllowedTarget::Inodes => block < areas.most_inode_pages().into(),
             _ => true,
         };
         // In a snapshot a lost block becomes an explicit hole; otherwise the snapshot would show the
         // current block.
-        let lost = if self.is_kept { Place::Absent.pointer(areas) } else { 0 };
-        let place = Place::of(pointer, areas).filter(|_| is_reached);
-        let taken = match place {
-            Some(Place::Nvram(_)) if allowed == Allowed::Kept => self.kept_page(pointer, block as u32),
-            Some(Place::Absent) if self.is_kept => true,
-            Some(Place::Reserved) if self.is_kept && allowed == Allowed::Data => true,
-            Some(Place::Nvram(page)) if allowed == Allowed::Data => self.data_page(page, block),
-            Some(Place::Nvram(page)) if allowed == Allowed::Inodes => self.inode_page(page, block as u32),
-            Some(Place::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
+        let lost = if self.is_kept { BlockLocation::Absent.pointer(areas) } else { 0 };
+        let location = BlockLocation::of(pointer, areas).filter(|_| is_reached);
+        let taken = match location {
+            Some(BlockLocation::Nvram(_)) if allowed == AllowedTarget::Kept => {
+                self.kept_page(pointer, block as u32)
+            }
+            Some(BlockLocation::Absent) if self.is_kept => true,
+            Some(BlockLocation::Reserved) if self.is_kept && allowed == AllowedTarget::Data => true,
+            Some(BlockLocation::Nvram(page)) if allowed == AllowedTarget::Data => self.data_page(page, block),
+            Some(BlockLocation::Nvram(page)) if allowed == AllowedTarget::Inodes => {
+                self.inode_page(page, block as u32)
+            }
+            Some(BlockLocation::Nvram(_)) => self.metadata_page(pointer).is_some_and(|page| {
                 self.check_sum(Unit::Page(page), Part::Block(block));
                 true
             }),
-            Some(Place::Ssd(number)) if allowed == Allowed::Data => self.ssd_block(number, block),
-            Some(Place::Reserved) if allowed == Allowed::Data => {
+            Some(BlockLocation::Ssd(number)) if allowed == AllowedTarget::Data => {
+                self.ssd_block(number, block)
+            }
+            Some(BlockLocation::Reserved) if allowed == AllowedTarget::Data => {
                 self.store.reserved_blocks += 1;
                 self.blocks += 1;
                 true
             }
             _ => {
-                self.complain(Wrong::Pointer { block }, at, lost);
+                self.report(ProblemKind::Pointer { block }, at, lost);
                 return;
             }
         };
         if !taken {
-            self.complain(Wrong::Shared { block }, at, lost);
+            self.report(ProblemKind::Shared { block }, at, lost);
             return;
         }
         self.after_last = block + 1;
-        let is_kept = self.reserves && place == Some(Place::Reserved);
+        let is_kept = self.reserves && location == Some(BlockLocation::Reserved);
         if block >= self.end && self.beyond.is_none() && !is_kept {
             self.beyond = Some(block);
         }
@@ -353,7 +363,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let store = &mut *self.store;
         let is_free = pages::state_of(&store.region, page) == State::Free;
         if is_free {
-            pages::own(&mut store.region, page, self.ino, block as u32);
+            pages::set_owner(&mut store.region, page, self.ino, block as u32);
             // Without the page table, a copy on the SSD is unknown, so the page counts as dirty.
             store.pages.put(&mut store.region, page, self.state, false);
             self.blocks += 1;
@@ -375,7 +385,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     fn finish(&mut self, inode: &Inode, at: usize) {
         if inode.blocks != self.blocks {
             if self.is_counted {
-                self.scan.complain(Problem { ino: self.ino, what: Wrong::Blocks, word: None });
+                self.scan.report(Problem { ino: self.ino, what: ProblemKind::Blocks, word: None });
             }
             self.store.region.note_half(at + Field::Blocks as usize, self.blocks);
         }

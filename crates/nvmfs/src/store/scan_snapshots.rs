@@ -1,13 +1,13 @@
 //! Walk over the inodes and blocks kept by snapshots.
 
-use super::noted::Unit;
+use super::change_notes::Unit;
 use super::pages;
-use super::scan::{Allowed, Part, Walk, Wrong};
+use super::scan::{AllowedTarget, Part, ProblemKind, Walk};
 use super::snapshots::{mended, page_word};
 use crate::api::Ino;
 use crate::layout::{
-    Field, Inode, KEPT_INODES, Kept, PageId, Place, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages,
-    SnapshotRecord, Version, checked_number, kind_of,
+    BlockLocation, Field, Inode, KEPT_INODES, KeptMode, PageId, SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE,
+    SnapshotPages, SnapshotRecord, Version, checked_number, kind_of,
 };
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
@@ -15,7 +15,7 @@ use crate::ssd::Ssd;
 impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// Walks all snapshots; called after the walk over all files.
     pub(super) fn snapshots(&mut self) {
-        if self.store.superblock.version < Version::Keeping || !self.store.region.is_checked() {
+        if self.store.superblock.version < Version::Snapshots || !self.store.region.is_checked() {
             return;
         }
         (self.is_kept, self.reserves, self.end) = (true, true, u64::MAX);
@@ -37,10 +37,10 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let areas = &self.store.region.areas;
         let number = checked_number(word).and_then(|number| u32::try_from(number.checked_sub(1)?).ok());
         let page = number.filter(|page| *page < areas.pages).map(PageId);
-        let pointer = page.map_or(0, |page| Place::Nvram(page).pointer(areas));
+        let pointer = page.map_or(0, |page| BlockLocation::Nvram(page).pointer(areas));
         let Some(page) = page.filter(|_| self.metadata_page(pointer).is_some()) else {
             let repaired = if checked_number(word).is_none() { mended(word) } else { 0 };
-            return self.complain(Wrong::Records, word_at, repaired);
+            return self.report(ProblemKind::Records, word_at, repaired);
         };
         self.check_sum(Unit::Page(page), Part::Block(0));
         let start = self.store.region.areas.page(page);
@@ -56,10 +56,10 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
         let bytes = self.store.region.bytes()[at..at + SNAPSHOT_BYTES].try_into().expect("a record");
         match SnapshotRecord::decode(bytes) {
             Ok(None) => {}
-            Err(_) => self.complain(Wrong::Record, at, 0),
+            Err(_) => self.report(ProblemKind::Record, at, 0),
             Ok(Some(record)) => {
                 self.store.add_snapshot(record, tree);
-                self.trees(at, Allowed::Kept);
+                self.trees(at, AllowedTarget::Kept);
                 for (_, page) in std::mem::take(&mut self.kept_pages) {
                     for (at, kept) in self.store.region.records_in(page) {
                         self.kept_inode(at, kept);
@@ -72,7 +72,7 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
     /// Claims a page of inodes kept by a snapshot.
     pub(super) fn kept_page(&mut self, pointer: u64, number: u32) -> bool {
         let Some(page) = self.metadata_page(pointer) else { return false };
-        pages::own(&mut self.store.region, page, self.ino, number);
+        pages::set_owner(&mut self.store.region, page, self.ino, number);
         self.kept_pages.push((number, page));
         self.check_sum(Unit::Page(page), Part::Block(number.into()));
         true
@@ -86,12 +86,12 @@ impl<N: Nvram, S: Ssd> Walk<'_, N, S> {
             return;
         }
         let Some(kind) = kind_of(kept.mode()) else {
-            return self.complain(Wrong::Mode, at, Kept::FREE.into());
+            return self.report(ProblemKind::Mode, at, KeptMode::FREE.into());
         };
         let inode = self.store.region.raw_inode(ino).expect("it stands there");
         let inode = Inode { mode: kept.mode(), ..inode };
         if kept.are_xattrs_elsewhere() && inode.xattrs != 0 {
-            self.complain(Wrong::Xattrs, at + Field::Xattrs as usize, 0);
+            self.report(ProblemKind::Xattrs, at + Field::Xattrs as usize, 0);
         } else {
             self.xattrs(&inode, at);
         }

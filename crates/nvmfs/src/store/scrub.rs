@@ -1,8 +1,8 @@
 //! Scrub: verifies everything that has a checksum, a piece at a time, while the file system is in use.
 
-use super::noted::Unit;
+use super::change_notes::Unit;
 use super::pages::{self, State};
-use super::verify::{Summed, wrong_blocks};
+use super::verify::{ChecksummedBlock, wrong_blocks};
 use super::{Store, extents};
 use crate::api::{Ino, Result};
 use crate::layout::PageId;
@@ -18,7 +18,7 @@ const PAGES_AT_ONCE: u32 = 1024;
 
 /// Progress of the current pass, and results of all passes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pass {
+pub(super) struct ScrubPass {
     /// Next inode, page and extent to be verified.
     inode: u32,
     page: u32,
@@ -31,8 +31,8 @@ pub(super) struct Pass {
 
 /// Blocks of the SSD to be read and verified. The file system may be used meanwhile.
 pub struct Scrub<S> {
-    blocks: Vec<Summed>,
-    wrong: OnceLock<Vec<Summed>>,
+    blocks: Vec<ChecksummedBlock>,
+    wrong: OnceLock<Vec<ChecksummedBlock>>,
     ssd: Arc<S>,
 }
 
@@ -67,11 +67,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             return None;
         }
         for ino in next(&mut self.pass.inode, INODES_AT_ONCE, inodes) {
-            self.look_at(Unit::Inode(Ino(ino)));
+            self.check_unit(Unit::Inode(Ino(ino)));
         }
         for page in next(&mut self.pass.page, PAGES_AT_ONCE, pages).map(PageId) {
             if pages::state_of(&self.region, page) == State::Metadata {
-                self.look_at(Unit::Page(page));
+                self.check_unit(Unit::Page(page));
             }
         }
         let extent = next(&mut self.pass.extent, 1, extents).next();
@@ -79,13 +79,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Some(Scrub { blocks, wrong: OnceLock::new(), ssd: Arc::clone(&self.ssd) })
     }
 
-    fn look_at(&mut self, unit: Unit) {
+    fn check_unit(&mut self, unit: Unit) {
         if !self.region.is_there(unit) {
             return;
         }
         self.pass.metadata += 1;
         if !self.region.is_sound(unit) && self.region.set_damaged(unit) {
-            self.found.note(format!("{unit} has a wrong checksum"));
+            self.checksum_errors.note(format!("{unit} has a wrong checksum"));
         }
     }
 
@@ -97,8 +97,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         outcome?;
         self.pass.blocks += scrub.blocks.len() as u64;
         for wrong in scrub.wrong.get().into_iter().flatten() {
-            if self.summed_blocks(extents::extent_of(wrong.place)).contains(wrong) {
-                self.found.note(wrong.to_string());
+            if self.summed_blocks(extents::extent_of(wrong.location)).contains(wrong) {
+                self.checksum_errors.note(wrong.to_string());
             }
         }
         Ok(())
@@ -108,8 +108,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub fn checksum_stats(&self) -> Option<ChecksumStats> {
         self.region.is_checked().then(|| ChecksumStats {
             of_data: self.region.areas.has_sums(),
-            wrong: self.found.count,
-            last_wrong: self.found.last.clone(),
+            wrong: self.checksum_errors.count,
+            last_wrong: self.checksum_errors.last.clone(),
             passes: self.pass.passes,
             checked_metadata: self.pass.metadata,
             checked_blocks: self.pass.blocks,

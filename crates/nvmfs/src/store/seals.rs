@@ -4,7 +4,7 @@
 use super::Store;
 use super::pages::{State, block_in, state_in};
 use super::region::update_of;
-use super::scan::{Part, Problem, Scan, Wrong, WrongArea};
+use super::scan::{DamagedArea, Part, Problem, ProblemKind, Scan};
 use super::sums::{are_notes_sound, data_sum, is_nothing_noted};
 use crate::api::{BLOCK_BYTES, Ino};
 use crate::layout::{Areas, Checksums, Epoch, ListEnds, PAGE_INFO_BYTES, PageId, Superblock};
@@ -29,30 +29,31 @@ fn half(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Returns the problems with the NVRAM of a file system that has checksums.
-pub(super) fn look(bytes: &[u8], areas: &Areas, superblock: &Superblock) -> Scan {
+pub(super) fn check_seals(bytes: &[u8], areas: &Areas, superblock: &Superblock) -> Scan {
     let mut scan = Scan::default();
     let was_closed = closed_word(bytes) == ListEnds::CLEAN;
     let are_lists_sound = was_closed && half(bytes, ListEnds::SUM_AT) == table_sum(bytes, areas);
     let are_epochs_sound = [Epoch::AT, Epoch::NEXT_AT].iter().all(|at| Epoch::decode(bytes, *at).is_some());
     let wrong = [
-        (update_of(bytes, areas, true).is_none(), WrongArea::Log),
-        (!was_closed && closed_word(bytes) != 0, WrongArea::Closed),
-        (was_closed && !are_lists_sound, WrongArea::Lists),
-        (!are_notes_sound(bytes, areas) || was_closed && !is_nothing_noted(bytes), WrongArea::Changing),
-        (was_closed && !are_epochs_sound, WrongArea::Epoch),
+        (update_of(bytes, areas, true).is_none(), DamagedArea::Log),
+        (!was_closed && closed_word(bytes) != 0, DamagedArea::Closed),
+        (was_closed && !are_lists_sound, DamagedArea::Lists),
+        (!are_notes_sound(bytes, areas) || was_closed && !is_nothing_noted(bytes), DamagedArea::ChangeNotes),
+        (was_closed && !are_epochs_sound, DamagedArea::Epoch),
     ];
     scan.areas.extend(wrong.into_iter().filter(|(is_wrong, _)| *is_wrong).map(|(_, area)| area));
     scan.problem_count = scan.areas.len() as u64;
     if was_closed && superblock.checksums == Checksums::All {
         let pages = (0..areas.pages).into_par_iter().with_min_len(PAGES_AT_ONCE);
-        let wrong: Vec<Problem> = pages.filter_map(|page| look_at_data(bytes, areas, PageId(page))).collect();
-        wrong.into_iter().for_each(|problem| scan.complain(problem));
+        let wrong: Vec<Problem> =
+            pages.filter_map(|page| check_data_page(bytes, areas, PageId(page))).collect();
+        wrong.into_iter().for_each(|problem| scan.report(problem));
     }
     scan
 }
 
 /// Returns the problem with a data page, if any; data pages have checksums while the file system is closed.
-fn look_at_data(bytes: &[u8], areas: &Areas, page: PageId) -> Option<Problem> {
+fn check_data_page(bytes: &[u8], areas: &Areas, page: PageId) -> Option<Problem> {
     let at = areas.page_info(page);
     let info = &bytes[at..at + PAGE_INFO_BYTES];
     if !is_data(state_in(info)) {
@@ -61,7 +62,7 @@ fn look_at_data(bytes: &[u8], areas: &Areas, page: PageId) -> Option<Problem> {
     let (ino, block) = block_in(info);
     let content = &bytes[areas.page(page)..][..BLOCK_BYTES];
     let is_wrong = half(bytes, areas.page_sum(page)) != data_sum(ino, block, content);
-    is_wrong.then(|| Problem { ino, what: Wrong::Checksum(Part::NvramData(block.into())), word: None })
+    is_wrong.then(|| Problem { ino, what: ProblemKind::Checksum(Part::NvramData(block.into())), word: None })
 }
 
 fn is_data(state: State) -> bool {
@@ -80,7 +81,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Computes the checksums of everything that is verified after a close. Only those of metadata are
     /// durable on return.
     pub(super) fn seal(&mut self) {
-        self.region.sum_up_all();
+        self.region.update_all_checksums();
         if self.superblock.checksums != Checksums::All {
             return;
         }

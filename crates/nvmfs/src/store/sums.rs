@@ -5,55 +5,56 @@
 //! word: a note on NVRAM marks the unit as changing first, and checksums are computed later, many at once.
 //! After a power cut, units with a note get the checksum of their current content.
 
-use super::noted::{Noted, Unit};
+use super::change_notes::{ChangeNotes, Unit};
 use super::pages::{State, state_of};
 use super::region::Region;
 use crate::api::{BLOCK_BYTES, Ino};
 use crate::layout::{
-    Areas, Changing, Field, INODES, Inode, PageId, SIZE_OF_INODE, SUM_BYTES, checked_number, checked_word,
+    Areas, ChangeNoteWords, Field, INODES, Inode, PageId, SIZE_OF_INODE, SUM_BYTES, checked_number,
+    checked_word,
 };
 use crate::nvram::Nvram;
 
 /// Minimum number of units whose checksums are computed together, so that one fence serves them all.
-const SUMMED_AT_ONCE: usize = Changing::COUNT / 2;
+const SUMMED_AT_ONCE: usize = ChangeNoteWords::COUNT / 2;
 
 fn word_at(slot: usize) -> usize {
-    Changing::AT + 8 * slot
+    ChangeNoteWords::AT + 8 * slot
 }
 
 impl<N: Nvram> Region<N> {
     /// True if metadata has checksums.
     pub fn is_checked(&self) -> bool {
-        self.noted.is_checked
+        self.notes.is_checked
     }
 
     /// True if the checksum of a unit is valid, or the unit is noted as changing and has none.
     pub fn is_sound(&self, unit: Unit) -> bool {
-        if !self.noted.is_checked {
+        if !self.notes.is_checked {
             return true;
         }
-        if !self.noted.damaged.is_empty() && self.noted.damaged.contains(&unit) {
+        if !self.notes.damaged.is_empty() && self.notes.damaged.contains(&unit) {
             return false;
         }
-        self.noted.has(unit) || self.half(self.sum_at(unit)) == self.sum_of(unit)
+        self.notes.has(unit) || self.half(self.sum_at(unit)) == self.sum_of(unit)
     }
 
     /// Marks a unit as damaged, which preserves its wrong checksum; returns true if it was not marked
     /// before.
     pub(super) fn set_damaged(&mut self, unit: Unit) -> bool {
-        self.noted.set(unit, true);
-        self.noted.damaged.insert(unit)
+        self.notes.set(unit, true);
+        self.notes.damaged.insert(unit)
     }
 
     /// Notes that metadata at `at` is going to be changed word by word; the note is durable after the next
     /// fence.
-    pub fn announce(&mut self, at: usize) {
-        if self.noted.is_checked
+    pub fn note_changing(&mut self, at: usize) {
+        if self.notes.is_checked
             && let Some(unit) = self.unit_of(at)
-            && !self.noted.has(unit)
+            && !self.notes.has(unit)
         {
             if self.is_sound(unit) {
-                self.note_changing(unit);
+                self.note_unit(unit);
             } else {
                 // The wrong checksum is preserved.
                 self.set_damaged(unit);
@@ -61,51 +62,51 @@ impl<N: Nvram> Region<N> {
         }
     }
 
-    /// Like [`Region::announce`], for a page that no pointer leads to; its old content does not matter.
-    pub fn announce_fresh(&mut self, page: PageId) {
+    /// Like [`Region::note_changing`], for a page that no pointer leads to; its old content does not matter.
+    pub fn note_new_page(&mut self, page: PageId) {
         let unit = Unit::Page(page);
-        if !self.noted.is_checked {
+        if !self.notes.is_checked {
             return;
         }
-        if self.noted.damaged.remove(&unit) {
-            self.noted.set(unit, false);
+        if self.notes.damaged.remove(&unit) {
+            self.notes.set(unit, false);
         }
-        if !self.noted.has(unit) {
-            self.note_changing(unit);
+        if !self.notes.has(unit) {
+            self.note_unit(unit);
         }
     }
 
-    fn note_changing(&mut self, unit: Unit) {
-        if self.noted.free.is_empty() {
-            self.sum_up(SUMMED_AT_ONCE);
+    fn note_unit(&mut self, unit: Unit) {
+        if self.notes.free.is_empty() {
+            self.update_checksums(SUMMED_AT_ONCE);
         }
-        let slot = self.noted.free.pop().expect("some were made free");
+        let slot = self.notes.free.pop().expect("some were made free");
         self.patch_word(word_at(slot), checked_word(unit.number()));
-        self.noted.set(unit, true);
-        self.noted.used.push_back((slot, unit));
-        self.noted.is_unsafe = true;
+        self.notes.set(unit, true);
+        self.notes.used.push_back((slot, unit));
+        self.notes.is_unsafe = true;
     }
 
     /// Ensures that `count` more units can be noted without computing checksums in between.
     pub(super) fn make_room_for_notes(&mut self, count: usize) {
-        assert!(count <= Changing::COUNT, "an update changes more than can be noted");
-        if self.noted.is_checked && self.noted.free.len() < count {
-            self.sum_up(count.max(SUMMED_AT_ONCE));
+        assert!(count <= ChangeNoteWords::COUNT, "an update changes more than can be noted");
+        if self.notes.is_checked && self.notes.free.len() < count {
+            self.update_checksums(count.max(SUMMED_AT_ONCE));
         }
     }
 
     /// Called before a word of metadata is changed: its note must be durable.
     pub(super) fn before_change(&mut self, at: usize) {
-        self.announce(at);
-        if self.noted.is_unsafe {
+        self.note_changing(at);
+        if self.notes.is_unsafe {
             self.fence();
         }
     }
 
     /// Computes the checksums of the units noted first, and removes their notes.
-    fn sum_up(&mut self, count: usize) {
-        let count = count.min(self.noted.used.len());
-        let summed: Vec<(usize, Unit)> = self.noted.used.drain(..count).collect();
+    fn update_checksums(&mut self, count: usize) {
+        let count = count.min(self.notes.used.len());
+        let summed: Vec<(usize, Unit)> = self.notes.used.drain(..count).collect();
         for (_, unit) in &summed {
             self.set_sum(*unit);
         }
@@ -113,15 +114,15 @@ impl<N: Nvram> Region<N> {
         self.fence();
         for (slot, unit) in summed {
             self.patch_word(word_at(slot), 0);
-            self.noted.set(unit, false);
-            self.noted.free.push(slot);
+            self.notes.set(unit, false);
+            self.notes.free.push(slot);
         }
     }
 
     /// Computes the checksums of all noted units and makes them durable.
-    pub(super) fn sum_up_all(&mut self) {
-        if self.noted.is_checked {
-            self.sum_up(usize::MAX);
+    pub(super) fn update_all_checksums(&mut self) {
+        if self.notes.is_checked {
+            self.update_checksums(usize::MAX);
             self.fence();
         }
     }
@@ -153,7 +154,7 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Recomputes the checksums of all metadata.
-    pub fn sum_anew(&mut self) {
+    pub fn recompute_checksums(&mut self) {
         for ino in std::iter::once(INODES).chain(self.inos()) {
             self.set_sum(Unit::Inode(ino));
         }
@@ -168,23 +169,23 @@ impl<N: Nvram> Region<N> {
 
     /// Removes all notes.
     fn forget_notes(&mut self) {
-        self.store(Changing::AT, &[0; 8 * Changing::COUNT]);
+        self.store(ChangeNoteWords::AT, &[0; 8 * ChangeNoteWords::COUNT]);
         self.fence();
-        self.noted = Noted::new(&self.areas, self.noted.is_checked);
+        self.notes = ChangeNotes::new(&self.areas, self.notes.is_checked);
     }
 
     /// Starts checksums of metadata.
-    pub(super) fn begin_to_check(&mut self) {
-        self.noted.is_checked = true;
-        self.sum_anew();
+    pub(super) fn enable_checksums(&mut self) {
+        self.notes.is_checked = true;
+        self.recompute_checksums();
     }
 
     /// Recomputes the checksums of noted units, after a power cut.
-    pub(super) fn sum_what_was_changing(&mut self) {
+    pub(super) fn recompute_noted_checksums(&mut self) {
         if is_nothing_noted(self.bytes()) {
             return;
         }
-        let words = (0..Changing::COUNT).map(|slot| self.word(word_at(slot)));
+        let words = (0..ChangeNoteWords::COUNT).map(|slot| self.word(word_at(slot)));
         let units = words.filter_map(|word| Unit::of_number(checked_number(word)?, &self.areas));
         for unit in units.collect::<Vec<_>>() {
             if let Unit::Inode(ino) = unit {
@@ -201,7 +202,8 @@ impl<N: Nvram> Region<N> {
 
 /// True if all notes are valid.
 pub(super) fn are_notes_sound(bytes: &[u8], areas: &Areas) -> bool {
-    let (words, _) = bytes[Changing::AT..Changing::AT + 8 * Changing::COUNT].as_chunks::<8>();
+    let (words, _) =
+        bytes[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].as_chunks::<8>();
     words.iter().all(|word| {
         let number = checked_number(u64::from_le_bytes(*word));
         number.is_some_and(|number| number == 0 || Unit::of_number(number, areas).is_some())
@@ -210,7 +212,7 @@ pub(super) fn are_notes_sound(bytes: &[u8], areas: &Areas) -> bool {
 
 /// True if no unit is noted.
 pub(super) fn is_nothing_noted(bytes: &[u8]) -> bool {
-    bytes[Changing::AT..Changing::AT + 8 * Changing::COUNT].iter().all(|byte| *byte == 0)
+    bytes[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].iter().all(|byte| *byte == 0)
 }
 
 /// Returns the checksum of a data block. It includes the file and the block number, so a block of another file
@@ -222,4 +224,4 @@ pub fn data_sum(ino: Ino, block: u32, content: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-const _: () = assert!(Changing::AT + 8 * Changing::COUNT <= BLOCK_BYTES && SUM_BYTES == 4);
+const _: () = assert!(ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT <= BLOCK_BYTES && SUM_BYTES == 4);

@@ -30,7 +30,7 @@ impl<S: Ssd> Trims<S> {
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Enables concurrent trimming; the caller must then call [`Store::begin_trims`] repeatedly.
     pub fn leave_trims(&mut self) {
-        self.trims_beside = self.options.trim;
+        self.trims_concurrently = self.options.trim;
     }
 
     /// Returns the next extents to be trimmed, concurrently with other operations.

@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::extents;
-use super::scan::{Part, Problem, Wrong};
+use super::scan::{Part, Problem, ProblemKind};
 use super::sums::data_sum;
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
 use crate::layout::EXTENT_BLOCKS;
@@ -11,15 +11,15 @@ use crate::ssd::Ssd;
 
 /// Block of the SSD with its owner and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("block {block} of inode {}, block {place} of the SSD, has a wrong checksum", .ino.0)]
-pub(super) struct Summed {
-    pub place: u64,
+#[error("block {block} of inode {}, block {location} of the SSD, has a wrong checksum", .ino.0)]
+pub(super) struct ChecksummedBlock {
+    pub location: u64,
     pub ino: Ino,
     pub block: u32,
     pub sum: u32,
 }
 
-impl Summed {
+impl ChecksummedBlock {
     /// True if the content matches the checksum.
     pub fn is(&self, content: &[u8]) -> bool {
         data_sum(self.ino, self.block, content) == self.sum
@@ -36,33 +36,38 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         &mut self,
         ino: Ino,
         block: u32,
-        place: u64,
+        location: u64,
         sum_of: impl FnOnce(Ino, u32) -> u32,
     ) -> Result<()> {
         if !self.region.areas.has_sums() {
             return Ok(());
         }
         let ino = self.region.file_of(ino);
-        let sum = self.region.half(self.region.areas.ssd_sum(place));
+        let sum = self.region.half(self.region.areas.ssd_sum(location));
         if sum_of(ino, block) == sum {
             return Ok(());
         }
-        let summed = Summed { place, ino, block, sum };
-        self.found.note(summed.to_string());
+        let summed = ChecksummedBlock { location, ino, block, sum };
+        self.checksum_errors.note(summed.to_string());
         Err(Error::Damaged(summed.to_string()))
     }
 
     /// Returns the valid blocks of an extent, if they have checksums.
-    pub(super) fn summed_blocks(&self, extent: u32) -> Vec<Summed> {
+    pub(super) fn summed_blocks(&self, extent: u32) -> Vec<ChecksummedBlock> {
         if !self.region.areas.has_sums() {
             return Vec::new();
         }
         let first = extents::first_block(extent);
-        let valid = (first..first + EXTENT_BLOCKS).filter(|place| extents::bit(&self.region, *place));
-        let summed = |place| {
-            let (ino, block) = extents::owner_of(&self.region, place);
+        let valid = (first..first + EXTENT_BLOCKS).filter(|location| extents::bit(&self.region, *location));
+        let summed = |location| {
+            let (ino, block) = extents::owner_of(&self.region, location);
             let ino = self.region.file_of(ino);
-            Summed { place, ino, block, sum: self.region.half(self.region.areas.ssd_sum(place)) }
+            ChecksummedBlock {
+                location,
+                ino,
+                block,
+                sum: self.region.half(self.region.areas.ssd_sum(location)),
+            }
         };
         valid.map(summed).collect()
     }
@@ -77,7 +82,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let wrong = wrong_blocks(&*self.ssd, &self.summed_blocks(extent))?;
             problems.extend(wrong.into_iter().map(|one| Problem {
                 ino: one.ino,
-                what: Wrong::Checksum(Part::SsdData(one.block.into())),
+                what: ProblemKind::Checksum(Part::SsdData(one.block.into())),
                 word: None,
             }));
         }
@@ -86,12 +91,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 }
 
 /// Reads blocks; returns those whose checksum does not match.
-pub(super) fn wrong_blocks<S: Ssd>(ssd: &S, blocks: &[Summed]) -> std::io::Result<Vec<Summed>> {
+pub(super) fn wrong_blocks<S: Ssd>(
+    ssd: &S,
+    blocks: &[ChecksummedBlock],
+) -> std::io::Result<Vec<ChecksummedBlock>> {
     let mut wrong = Vec::new();
     let mut content = Vec::new();
-    for run in blocks.chunk_by(|one, next| one.place + 1 == next.place) {
+    for run in blocks.chunk_by(|one, next| one.location + 1 == next.location) {
         content.resize(run.len() * BLOCK_BYTES, 0);
-        ssd.read(run[0].place, &mut content)?;
+        ssd.read(run[0].location, &mut content)?;
         let of_run = run.iter().zip(content.chunks(BLOCK_BYTES));
         wrong.extend(of_run.filter(|(one, content)| !one.is(content)).map(|(one, _)| *one));
     }

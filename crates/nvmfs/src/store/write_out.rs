@@ -47,7 +47,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Records that `pages` pages of the write-out are in flight; with 0, the write-out ends, because all
     /// its pages are in flight.
-    pub(super) fn go_on_with_write_out(&mut self, pages: usize) {
+    pub(super) fn continue_write_out(&mut self, pages: usize) {
         let left = if pages == 0 { 0 } else { self.write_out.left.saturating_sub(pages as u32) };
         self.write_out.left = left;
     }

@@ -435,7 +435,7 @@ fn played_directory_holds_the_written_files() {
         assert!(counts.written_bytes >= model.bytes().saturating_sub(before));
         // All of the content is as written.
         for file in model.files.keys() {
-            player.carry_out(FileOp::ReadWhole { file: FileId(*file) }, 4096).unwrap();
+            player.execute(FileOp::ReadWhole { file: FileId(*file) }, 4096).unwrap();
         }
         assert_eq!(player.counts().read_bytes - counts.read_bytes, model.bytes());
     }
@@ -447,16 +447,16 @@ fn player_detects_wrong_content() {
     let options = PlayOptions { contents: Contents::Marked, ..Default::default() };
     let mut player = Player::new(OnDirectory::new(folder.path()), options);
     let file = FileId(0);
-    let missing = player.carry_out(FileOp::Stat { file }, 4096);
+    let missing = player.execute(FileOp::Stat { file }, 4096);
     assert!(matches!(missing, Err(PlayError::Refused { op: FileOp::Stat { .. }, .. })), "{missing:?}");
-    player.carry_out(FileOp::Create { file, directory: None }, 4096).unwrap();
-    player.carry_out(FileOp::Append { file, bytes: 10_000 }, 4096).unwrap();
+    player.execute(FileOp::Create { file, directory: None }, 4096).unwrap();
+    player.execute(FileOp::Append { file, bytes: 10_000 }, 4096).unwrap();
     assert_eq!(player.counts().write_requests, 3);
     let path = folder.path().join("f0");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[5000] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let differs = player.carry_out(FileOp::ReadWhole { file }, 4096);
+    let differs = player.execute(FileOp::ReadWhole { file }, 4096);
     assert!(matches!(differs, Err(PlayError::Differs { offset_bytes: 5000, .. })), "{differs:?}");
 }
 
@@ -468,11 +468,11 @@ fn unlike_contents_differ_in_every_request() {
     let file = FileId(0);
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..3 {
-        player.carry_out(FileOp::Create { file, directory: None }, 4096).unwrap();
-        player.carry_out(FileOp::Append { file, bytes: 8192 }, 4096).unwrap();
+        player.execute(FileOp::Create { file, directory: None }, 4096).unwrap();
+        player.execute(FileOp::Append { file, bytes: 8192 }, 4096).unwrap();
         let bytes = std::fs::read(folder.path().join("f0")).unwrap();
         seen.extend(bytes.chunks(4096).map(<[u8]>::to_vec));
-        player.carry_out(FileOp::Delete { file }, 4096).unwrap();
+        player.execute(FileOp::Delete { file }, 4096).unwrap();
         player.reset_counts();
     }
     assert_eq!(seen.len(), 6);

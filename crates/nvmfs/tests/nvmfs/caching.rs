@@ -29,7 +29,7 @@ fn options(caching: Caching, write_out_share: Option<f64>) -> Options {
 /// Creates a file system with one large file, every block of which was written once.
 fn fresh<N: Nvram, S: Ssd>(nvram: N, ssd: Arc<S>, options: Options) -> (Nvmfs<N, S>, Ino) {
     let mut fs = Nvmfs::format(nvram, ssd, &format(), options).unwrap();
-    let file = fs.make(ROOT, b"file", Kind::File, 0o644, 0, &Caller::default()).unwrap().ino;
+    let file = fs.create(ROOT, b"file", Kind::File, 0o644, 0, &Caller::default()).unwrap().ino;
     for block in 0..FILE_BLOCKS {
         write(&mut fs, file, block, 1);
     }
@@ -152,7 +152,7 @@ fn full_ssd_accepts_overwrites_with_periodic_and_write_through() {
         let ssd = Arc::new(MemorySsd::new(24 * 128));
         let mut fs =
             Nvmfs::format(PlainNvram::new(NVRAM_BYTES), ssd, &format(), options(caching, None)).unwrap();
-        let file = fs.make(ROOT, b"file", Kind::File, 0o644, 0, &Caller::default()).unwrap().ino;
+        let file = fs.create(ROOT, b"file", Kind::File, 0o644, 0, &Caller::default()).unwrap().ino;
         let written = (0..).take_while(|block| {
             let offset = block * BLOCK_BYTES as u64;
             fs.write(file, offset, &[1; BLOCK_BYTES], &Caller::default()).is_ok()
@@ -188,7 +188,7 @@ fn cut_once(caching: Caching, seed: u64, event: u64) -> bool {
     }
     let Some((last_block, last_byte)) = last else { return false };
     let power = Power::new();
-    let nvram = fs.into_store().region.into_nvram().remains().crash(&mut random);
+    let nvram = fs.into_store().region.into_nvram().crash_images().crash(&mut random);
     let ssd = Arc::new(SimulatedSsd::from_image(ssd.crash(&mut random), power.clone()));
     let (mut fs, _) = Nvmfs::mount(SimulatedNvram::from_image(nvram, power), ssd, options).unwrap();
     fs.store().check().unwrap();

@@ -92,7 +92,7 @@ struct Exerciser<F> {
 
 impl<F: FileSystem> Exerciser<F> {
     fn new((mut fs, remount): (F, Remount<F>)) -> Self {
-        let file = fs.make(ROOT, b"fsx", Kind::File, 0o600, 0, &Caller::default()).expect("a new file").ino;
+        let file = fs.create(ROOT, b"fsx", Kind::File, 0o600, 0, &Caller::default()).expect("a new file").ino;
         Self { fs, remount, file, expected: Vec::new() }
     }
 

@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Error, Ino, Kind};
-use wearwell_nvmfs::layout::{Inode, Place, kind_bits};
+use wearwell_nvmfs::layout::{BlockLocation, Inode, kind_bits};
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::{Format, Lists, Options};
 use wearwell_nvmfs::ssd::MemorySsd;
@@ -196,8 +196,11 @@ fn lists_survive_remount() {
         assert_eq!(store.probation_pages(), if after == Lists::Fixed { 0 } else { probation });
         if after == Lists::Adaptive {
             (10_000..20_000).for_each(|block| read(&mut store, block, 1));
-            let place = |block| store.region.place_of(FILE, block).unwrap();
-            assert!((0..300).all(|block| matches!(place(block), Place::Nvram(_))), "hot blocks stayed");
+            let location = |block| store.region.location_of(FILE, block).unwrap();
+            assert!(
+                (0..300).all(|block| matches!(location(block), BlockLocation::Nvram(_))),
+                "hot blocks stayed"
+            );
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Tests of the file system without a mount: comparison with the model, on every device, with power cuts and
 //! damage.
 
-mod beside;
 mod caching;
 mod common;
+mod concurrent_reads;
 mod crash;
 mod damaged;
 mod devices;

@@ -22,7 +22,7 @@ fn shifted() -> ModelFs {
     let mut fs = ModelFs::new();
     let caller = Caller::default();
     for _ in 0..3 {
-        fs.make(ROOT, b"shift", Kind::File, 0, 0, &caller).unwrap();
+        fs.create(ROOT, b"shift", Kind::File, 0, 0, &caller).unwrap();
         fs.unlink(ROOT, b"shift", &caller).unwrap();
     }
     fs

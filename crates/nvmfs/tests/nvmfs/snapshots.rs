@@ -41,8 +41,8 @@ fn check<N: Nvram>(fs: &mut Nvmfs<N, MemorySsd>, name: &str, model: &ModelFs) ->
     let mut model = model.clone();
     model.remount();
     let number = number_of(fs, name);
-    let beside = compare(&mut model.clone(), &mut fs.as_it_was(number), &[], CALLER);
-    beside.map_err(|difference| format!("{name}, beside: {difference}"))?;
+    let result = compare(&mut model.clone(), &mut fs.snapshot_view(number), &[], CALLER);
+    result.map_err(|difference| format!("{name}, beside: {difference}"))?;
     let mut view = view(fs, name);
     view.store().check().map_err(|problem| format!("{name}: {problem}"))?;
     let problems = names::check::check(&view.store().region).map_err(|error| error.to_string())?;
@@ -80,7 +80,7 @@ fn live<N: Nvram + 'static>(
     for (done, op) in random_ops(load.seed).take(load.steps).enumerate() {
         twin.step(&op)?;
         if let Some(blocks) = load.freed_at_once {
-            twin.other().go_on_deleting(blocks).map_err(|error| error.to_string())?;
+            twin.other().continue_deleting(blocks).map_err(|error| error.to_string())?;
         }
         if done % load.every != load.every - 1 {
             continue;
@@ -174,7 +174,7 @@ fn snapshots_match_on_nvram_of_several_files() {
 fn put(fs: &mut Small, name: &[u8], bytes: usize, byte: u8) -> Result<(), Error> {
     let ino = match fs.lookup(ROOT, name) {
         Ok(there) => there.ino,
-        Err(_) => fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER)?.ino,
+        Err(_) => fs.create(ROOT, name, Kind::File, 0o644, 0, &CALLER)?.ino,
     };
     let written = fs.write(ino, 0, &vec![byte; bytes], &CALLER)?;
     if written < bytes { Err(Error::NoSpace("a part only")) } else { Ok(()) }
@@ -317,20 +317,20 @@ fn large_file_is_freed_and_passed_down_in_bounded_steps() {
     fs.unlink(ROOT, b"large", &CALLER).unwrap();
     fs.begin_deleting_snapshot("new").unwrap();
     let mut steps = 0;
-    while fs.go_on_deleting(300).unwrap() {
+    while fs.continue_deleting(300).unwrap() {
         steps += 1;
         fs.store().check().unwrap();
         let old = number_of(&fs, "old");
-        let there = fs.as_it_was(old).lookup(ROOT, b"large").unwrap();
+        let there = fs.snapshot_view(old).lookup(ROOT, b"large").unwrap();
         let mut content = vec![0; 10 << 20];
-        fs.as_it_was(old).read(there.ino, 0, &mut content, &CALLER).unwrap();
+        fs.snapshot_view(old).read(there.ino, 0, &mut content, &CALLER).unwrap();
         assert!(content.iter().all(|byte| *byte == 1), "after {steps} steps");
     }
     assert!(steps >= 5, "{steps} steps");
     assert!(is_all(&mut view(&fs, "old"), b"large", 1));
     fs.begin_deleting_snapshot("old").unwrap();
     let mut freed = fs.store().used_blocks();
-    while fs.go_on_deleting(300).unwrap() {
+    while fs.continue_deleting(300).unwrap() {
         let now = fs.store().used_blocks();
         assert!(freed - now <= 600, "{} blocks at once", freed - now);
         freed = now;
@@ -350,7 +350,7 @@ fn deletion_with_shortest_steps_terminates() {
     }
     for snapshot in ["new", "old"] {
         fs.begin_deleting_snapshot(snapshot).unwrap();
-        let steps = (1..1000).find(|_| !fs.go_on_deleting(1).unwrap());
+        let steps = (1..1000).find(|_| !fs.continue_deleting(1).unwrap());
         assert!(steps.expect("it ends") > 40, "{snapshot}: {steps:?}");
     }
     assert_eq!(fs.store().snapshot_blocks(), 0);
@@ -365,21 +365,21 @@ fn deleted_snapshot_is_stale_and_views_are_read_only() {
     fs.create_snapshot("a", 5).unwrap();
     let old = number_of(&fs, "a");
     fs.unlink(ROOT, b"f", &CALLER).unwrap();
-    assert_eq!(fs.as_it_was(old).attributes(ino).unwrap().size_bytes, 9_000);
-    let view = &mut fs.as_it_was(old);
+    assert_eq!(fs.snapshot_view(old).attributes(ino).unwrap().size_bytes, 9_000);
+    let view = &mut fs.snapshot_view(old);
     assert!(matches!(view.write(ino, 0, &[1], &CALLER), Err(Error::ReadOnly)));
     assert!(matches!(view.unlink(ROOT, b"f", &CALLER), Err(Error::ReadOnly)));
     assert!(matches!(view.lookup(ROOT, b"g"), Err(Error::NotFound)));
     assert!(matches!(view.attributes(Ino(77)), Err(Error::NotFound)));
     fs.begin_deleting_snapshot("a").unwrap();
-    assert!(matches!(fs.as_it_was(old).attributes(ino), Err(Error::Stale)));
+    assert!(matches!(fs.snapshot_view(old).attributes(ino), Err(Error::Stale)));
     // A new snapshot with the same name, created before the old one is freed completely, is a different
     // one.
     fs.create_snapshot("a", 6).unwrap();
     assert_ne!(number_of(&fs, "a"), old);
-    assert!(matches!(fs.as_it_was(old).attributes(ino), Err(Error::Stale)));
+    assert!(matches!(fs.snapshot_view(old).attributes(ino), Err(Error::Stale)));
     let new = number_of(&fs, "a");
-    assert!(matches!(fs.as_it_was(new).lookup(ROOT, b"f"), Err(Error::NotFound)));
+    assert!(matches!(fs.snapshot_view(new).lookup(ROOT, b"f"), Err(Error::NotFound)));
 }
 
 #[test]
@@ -416,10 +416,10 @@ fn wrong_names_in_snapshot_are_detected() {
 }
 
 /// Reads all files of all snapshots: damage may be returned or rejected.
-fn look_at_all(fs: &mut Small) {
+fn check_all(fs: &mut Small) {
     let views: Vec<u32> = fs.store().views().map(|(view, _)| view).collect();
     for view in views {
-        let mut then = fs.as_it_was(view);
+        let mut then = fs.snapshot_view(view);
         for ino in (1..40).map(Ino) {
             let _ = then.attributes(ino);
             let _ = then.read_link(ino);
@@ -443,8 +443,8 @@ fn found_in(nvram: Vec<u8>, fs: &Small) -> (bool, usize) {
     let is_found = found.scan.problem_count > 0;
     store.repair_all(found.scan).unwrap();
     let count = store.snapshots().count();
-    let mut fs = Nvmfs::to_repair(store).unwrap();
-    look_at_all(&mut fs);
+    let mut fs = Nvmfs::open_for_repair(store).unwrap();
+    check_all(&mut fs);
     let _ = check_snapshots(fs.into_store());
     (is_found, count)
 }

@@ -248,7 +248,7 @@ fn filled(placement: PlacementKind) -> (Vec<u8>, MemorySsd, Model) {
     let mut store = fresh(nvram, Arc::clone(&ssd), &format(placement), &options);
     let mut model = Model::new();
     fill(&mut store, &mut model);
-    (store.close().remains().crash_keeping_all(), ssd.crash_keeping_all(), model)
+    (store.close().crash_images().crash_keeping_all(), ssd.crash_keeping_all(), model)
 }
 
 /// Runs operations until the power is cut at an event, and compares the result. Returns true if the cut
@@ -274,8 +274,10 @@ fn cut_once(start: &(Vec<u8>, MemorySsd, Model), seed: u64, event: u64) -> bool 
     }
     let Some(op) = last else { return false };
     let power = Power::new();
-    let nvram =
-        SimulatedNvram::from_image(store.region.into_nvram().remains().crash(&mut random), power.clone());
+    let nvram = SimulatedNvram::from_image(
+        store.region.into_nvram().crash_images().crash(&mut random),
+        power.clone(),
+    );
     let ssd = Arc::new(SimulatedSsd::from_image(ssd.crash(&mut random), power));
     let (mut store, found) = Store::open(nvram, ssd, options).unwrap();
     assert!(!found.was_closed);
@@ -324,7 +326,7 @@ fn flushing_begins_before_a_write_waits_for_it() {
         assert_eq!(store.counts.ssd_writes, 0, "a write had to wait");
     }
     store.settle().unwrap();
-    assert!(store.counts.ssd_writes > 0 && !store.flush_goes_on());
+    assert!(store.counts.ssd_writes > 0 && !store.should_continue_flush());
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn begin(fs: &Mutex<Fs>, thread: u32) -> Own {
     let directory = fs.make_directory(ROOT, name.as_bytes(), 0o755, &CALLER).unwrap().ino;
     let make = |file| {
         let name = format!("file {file}");
-        let made = fs.make(directory, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).unwrap();
+        let made = fs.create(directory, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).unwrap();
         (made.ino, vec![0; BLOCKS as usize])
     };
     Own { directory, files: (0..FILES).map(make).collect() }
@@ -61,7 +61,7 @@ fn live(fs: &Mutex<Fs>, own: &mut Own, thread: u32) {
                     Err(error) => panic!("{error}"),
                 }
             }
-            6..9 => look(fs, *ino, content, block),
+            6..9 => check_block(fs, *ino, content, block),
             _ => {
                 let (from, to) = (format!("file {file}"), format!("moved {step}"));
                 let mut fs = fs.lock().unwrap();
@@ -74,7 +74,7 @@ fn live(fs: &Mutex<Fs>, own: &mut Own, thread: u32) {
     }
 }
 
-fn look(fs: &Mutex<Fs>, ino: Ino, content: &[u8], block: u64) {
+fn check_block(fs: &Mutex<Fs>, ino: Ino, content: &[u8], block: u64) {
     let mut out = [0xee; BLOCK_BYTES];
     let read = fs.lock().unwrap().read(ino, block * BLOCK_BYTES as u64, &mut out, &CALLER).unwrap();
     let expected = content[block as usize];
@@ -120,7 +120,7 @@ fn many_threads(placement: PlacementKind) {
     });
     assert!(done.load(Ordering::Relaxed) > 0, "the worker had nothing to do");
     for (ino, content) in owns.iter().flat_map(|own| &own.files) {
-        (0..BLOCKS).for_each(|block| look(&fs, *ino, content, block));
+        (0..BLOCKS).for_each(|block| check_block(&fs, *ino, content, block));
     }
     fs.into_inner().unwrap().store().check().unwrap();
 }

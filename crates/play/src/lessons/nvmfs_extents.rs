@@ -12,7 +12,7 @@ use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::ssd::{BlockOp, BlockRequest, MemorySsd, Recorded};
 use wearwell_nvmfs::stats::Counts;
-use wearwell_nvmfs::store::{FileBlock, Look};
+use wearwell_nvmfs::store::{BlockMap, FileBlock};
 use wearwell_plot::Failure;
 
 pub const LESSON: Lesson = Lesson {
@@ -80,7 +80,7 @@ impl Played {
             Nvmfs::format(PlainNvram::new(NVRAM_BYTES), Arc::new(ssd), &format, options).map_err(failed)?;
         let mut files = Vec::new();
         for name in [b"a", b"b", b"c", b"d"] {
-            files.push(fs.make(ROOT, name, Kind::File, 0o600, 0, &CALLER).map_err(failed)?.ino);
+            files.push(fs.create(ROOT, name, Kind::File, 0o600, 0, &CALLER).map_err(failed)?.ino);
         }
         requests.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let first = Frame {
@@ -111,23 +111,23 @@ impl Played {
         if done != data.len() {
             return Err("the file system took less than it was given".into());
         }
-        let (after, look) = (self.fs.store().counts, self.fs.store().look());
-        self.tell_write(file, ino, first, (&before, &after), &look);
+        let (after, block_map) = (self.fs.store().counts, self.fs.store().block_map());
+        self.tell_write(file, ino, first, (&before, &after), &block_map);
         let requests = std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner));
-        self.tell_recycling((&before, &after), &look);
+        self.tell_recycling((&before, &after), &block_map);
         for request in requests {
-            self.tell_request(request, &look);
+            self.tell_request(request, &block_map);
         }
-        self.tell_rows(&look);
+        self.tell_rows(&block_map);
         Ok(())
     }
 
     /// Invalidates blocks in the film that are no longer valid on the SSD and for which `is` returns true.
-    fn deaths(&mut self, look: &Look, is: impl Fn(u64, FileBlock) -> bool) -> Vec<Op> {
+    fn deaths(&mut self, block_map: &BlockMap, is: impl Fn(u64, FileBlock) -> bool) -> Vec<Op> {
         let dead: Vec<u64> = self
             .valid
             .iter()
-            .filter(|(block, owner)| look.ssd[**block as usize] != Some(**owner) && is(**block, **owner))
+            .filter(|(block, owner)| block_map.ssd[**block as usize] != Some(**owner) && is(**block, **owner))
             .map(|(block, _)| *block)
             .collect();
         let die = |block: u64| {
@@ -148,10 +148,10 @@ impl Played {
         ino: Ino,
         first: u32,
         (before, after): (&Counts, &Counts),
-        look: &Look,
+        block_map: &BlockMap,
     ) {
         let range = first..first + BURST;
-        let ops = self.deaths(look, |_, (owner, block)| owner == ino && range.contains(&block));
+        let ops = self.deaths(block_map, |_, (owner, block)| owner == ino && range.contains(&block));
         let hits = after.write_hits - before.write_hits;
         let name = ["a", "b", "c", "d"][file];
         let mut text = format!("Blocks {first}–{} of file {name} are written to NVRAM", first + BURST - 1);
@@ -164,20 +164,20 @@ impl Played {
         self.frames.push(Frame { text: text + ".", ops });
     }
 
-    fn tell_recycling(&mut self, (before, after): (&Counts, &Counts), look: &Look) {
+    fn tell_recycling(&mut self, (before, after): (&Counts, &Counts), block_map: &BlockMap) {
         let extents = after.recycled_extents - before.recycled_extents;
         if extents == 0 {
             return;
         }
         let moved = after.moved_blocks - before.moved_blocks;
-        let ops = self.deaths(look, |_, _| true);
+        let ops = self.deaths(block_map, |_, _| true);
         let what = if extents == 1 { "an extent is".to_owned() } else { format!("{extents} extents are") };
         let text =
             format!("Few extents are free: {what} recycled, and {moved} valid blocks go back to NVRAM.");
         self.frames.push(Frame { text, ops });
     }
 
-    fn tell_request(&mut self, request: BlockRequest, look: &Look) {
+    fn tell_request(&mut self, request: BlockRequest, block_map: &BlockMap) {
         // The extent of the label is not drawn.
         if request.first < EXTENT_BLOCKS {
             return;
@@ -188,7 +188,7 @@ impl Played {
             BlockOp::Write => {
                 let mut ops = Vec::new();
                 for block in blocks {
-                    let owner = look.ssd[block as usize];
+                    let owner = block_map.ssd[block as usize];
                     let file = owner.and_then(|(ino, _)| self.files.iter().position(|file| *file == ino));
                     let (extent, page) = place(block);
                     let cell = Cell { label: String::new(), cause: 0, group: file.unwrap_or(7) as u32 };
@@ -205,7 +205,7 @@ impl Played {
                 self.frames.push(Frame { text, ops });
             }
             BlockOp::Trim => {
-                let mut ops = self.deaths(look, |block, _| blocks.contains(&block));
+                let mut ops = self.deaths(block_map, |block, _| blocks.contains(&block));
                 let extents = extent..=place(request.first + request.blocks - 1).0;
                 ops.extend(extents.map(|block| Op::Erase { panel: 0, block, cause: 1 }));
                 let text = format!("Extent {extent} holds nothing valid, and is trimmed.");
@@ -216,7 +216,7 @@ impl Played {
     }
 
     /// Shows the lists in the latest frame.
-    fn tell_rows(&mut self, look: &Look) {
+    fn tell_rows(&mut self, block_map: &BlockMap) {
         let cells = |blocks: &[FileBlock]| -> Vec<Cell> {
             let of =
                 |(ino, _): &FileBlock| self.files.iter().position(|file| file == ino).unwrap_or(7) as u32;
@@ -225,14 +225,14 @@ impl Played {
             let more = (shown < blocks.len()).then(|| Cell { label: "…".to_owned(), cause: 0, group: 7 });
             blocks[..shown].iter().map(cell).chain(more).collect()
         };
-        let rows = [cells(&look.dirty), cells(&look.clean)];
-        let late = self.deaths(look, |_, _| true);
+        let rows = [cells(&block_map.dirty), cells(&block_map.clean)];
+        let late = self.deaths(block_map, |_, _| true);
         let frame = self.frames.last_mut().expect("there is a first one");
         frame.text += &format!(
             " NVRAM: {} dirty, {} clean, {} free.",
-            look.dirty.len(),
-            look.clean.len(),
-            look.free_pages
+            block_map.dirty.len(),
+            block_map.clean.len(),
+            block_map.free_pages
         );
         let ops = &mut frame.ops;
         ops.extend(late);
@@ -267,9 +267,9 @@ mod tests {
         for write in 0..WRITES {
             played.write(write).unwrap();
             // After each write, the film agrees with the file system.
-            let look = played.fs.store().look();
+            let block_map = played.fs.store().block_map();
             let truth: BTreeMap<u64, FileBlock> =
-                (0..).zip(&look.ssd).filter_map(|(block, owner)| Some((block, (*owner)?))).collect();
+                (0..).zip(&block_map.ssd).filter_map(|(block, owner)| Some((block, (*owner)?))).collect();
             assert_eq!(played.valid, truth, "write {write}");
         }
         let counts = played.fs.store().counts;

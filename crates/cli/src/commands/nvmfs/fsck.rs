@@ -13,7 +13,7 @@ use wearwell_nvmfs::names::check::NameProblem;
 use wearwell_nvmfs::nvram::Nvram;
 use wearwell_nvmfs::options::Options;
 use wearwell_nvmfs::ssd::Ssd;
-use wearwell_nvmfs::store::{Found, Store};
+use wearwell_nvmfs::store::{OpenReport, Store};
 
 /// Checks a file system that is not mounted
 ///
@@ -158,10 +158,10 @@ fn repair(args: &Args) -> Result<Report, Failure> {
 
 /// Returns the file system with all block pointers corrected where possible.
 fn with_right_blocks<N: Nvram, S: Ssd>(
-    (mut store, found): (Store<N, S>, Found),
+    (mut store, found): (Store<N, S>, OpenReport),
 ) -> Result<(Nvmfs<N, S>, Report), Failure> {
-    let Found { was_closed, scan } = found;
-    let problems = scan.told();
+    let OpenReport { was_closed, scan } = found;
+    let problems = scan.descriptions();
     let (scan, problem_count) = store.repair_all(scan).map_err(Failure::run)?;
     let (inodes, orphans) = (scan.inodes, scan.orphans.len());
     let report = Report {
@@ -174,7 +174,7 @@ fn with_right_blocks<N: Nvram, S: Ssd>(
         left: 0,
         left_in_snapshots: 0,
     };
-    Ok((Nvmfs::to_repair(store).map_err(Failure::run)?, report))
+    Ok((Nvmfs::open_for_repair(store).map_err(Failure::run)?, report))
 }
 
 impl Report {

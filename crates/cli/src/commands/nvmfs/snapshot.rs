@@ -175,6 +175,6 @@ fn of_image(nvram: &[PathBuf], ssd: &Path) -> Result<Vec<SnapshotStats>, Failure
     let (nvram, ssd) = open_to_read(nvram, ssd, Caching::Cached)?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
     let (store, _) = opened.map_err(|error| about("--nvram, --ssd", error))?;
-    let fs = Nvmfs::to_repair(store).map_err(Failure::run)?;
+    let fs = Nvmfs::open_for_repair(store).map_err(Failure::run)?;
     fs.snapshots().map_err(Failure::run)
 }

@@ -121,7 +121,7 @@ fn image(nvram: &[PathBuf], ssd: &Path) -> Result<Image, Failure> {
     let (nvram, ssd) = open_to_read(nvram, ssd, Caching::Cached)?;
     let opened = Store::open_damaged(nvram, Arc::new(ssd), Options::default());
     let (store, found) = opened.map_err(|error| about("--nvram, --ssd", error))?;
-    let fs = Nvmfs::to_repair(store).map_err(Failure::run)?;
+    let fs = Nvmfs::open_for_repair(store).map_err(Failure::run)?;
     let superblock = fs.store().superblock();
     Ok(Image {
         id: format!("{:032x}", superblock.id),

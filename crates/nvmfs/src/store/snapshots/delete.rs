@@ -6,7 +6,7 @@
 use super::super::Store;
 use super::super::region::Changes;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, Kept, MAX_FILE_BLOCKS, PageId, SIZE_OF_INODE, SnapshotRecord};
+use crate::layout::{Field, KeptMode, MAX_FILE_BLOCKS, PageId, SIZE_OF_INODE, SnapshotRecord};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -14,15 +14,15 @@ use crate::ssd::Ssd;
 const INODE_COST: u64 = 16;
 
 /// Budget of a step.
-pub(super) struct Step {
+pub(super) struct DeletionBudget {
     /// Total number of blocks to free or pass down in the step.
     blocks: u64,
     /// Remaining number of blocks.
     left: u64,
 }
 
-impl Step {
-    pub fn is_over(&self) -> bool {
+impl DeletionBudget {
+    pub fn is_exhausted(&self) -> bool {
         self.left == 0
     }
 
@@ -33,24 +33,24 @@ impl Step {
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
-    /// Marks a snapshot as deleted; its blocks are freed later by [`Store::go_on_deleting`].
+    /// Marks a snapshot as deleted; its blocks are freed later by [`Store::continue_deleting`].
     ///
     /// # Errors
     /// [`Error::NotFound`].
     pub fn begin_deleting(&mut self, name: &str) -> Result<()> {
-        let there = |one: &super::Snapshot| one.record.name == name && !one.record.is_going;
+        let there = |one: &super::Snapshot| one.record.name == name && !one.record.is_being_deleted;
         let number = self.snapshots.iter().position(there).ok_or(Error::NotFound)?;
         let at = self.region.snapshot_range(self.snapshots[number].tree).start;
         let mut changes = Changes::default();
         changes.put_word(at, SnapshotRecord::GOING);
         self.region.apply(changes);
-        self.snapshots[number].record.is_going = true;
+        self.snapshots[number].record.is_being_deleted = true;
         Ok(())
     }
 
     /// Returns the number of snapshots being deleted.
-    pub fn going_snapshots(&self) -> usize {
-        self.snapshots.iter().filter(|one| one.record.is_going).count()
+    pub fn snapshots_being_deleted(&self) -> usize {
+        self.snapshots.iter().filter(|one| one.record.is_being_deleted).count()
     }
 
     /// Frees about `blocks` blocks of deleted snapshots; returns true if more remain. Needs no space. A
@@ -59,13 +59,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::Damaged`].
-    pub fn go_on_deleting(&mut self, blocks: u64) -> Result<bool> {
-        let mut step = Step { blocks, left: blocks };
+    pub fn continue_deleting(&mut self, blocks: u64) -> Result<bool> {
+        let mut step = DeletionBudget { blocks, left: blocks };
         loop {
-            let Some(number) = self.snapshots.iter().position(|one| one.record.is_going) else {
+            let Some(number) = self.snapshots.iter().position(|one| one.record.is_being_deleted) else {
                 return Ok(false);
             };
-            if step.is_over() {
+            if step.is_exhausted() {
                 return Ok(true);
             }
             // Some progress is made even with a small remaining budget.
@@ -75,7 +75,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Frees or passes down one page of kept inodes, as far as the budget allows.
-    fn delete_some(&mut self, number: usize, step: &mut Step) -> Result<()> {
+    fn delete_some(&mut self, number: usize, step: &mut DeletionBudget) -> Result<()> {
         let tree = self.snapshots[number].tree;
         let older = number.checked_sub(1).map(|older| self.snapshots[older].tree);
         // From the end, so that freed parts are not walked again.
@@ -86,7 +86,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         };
         let from = match older {
             None => self.region.pointer_at(tree, last)?,
-            Some(older) => match self.hand_down(tree, older, last)? {
+            Some(older) => match self.pass_down(tree, older, last)? {
                 Some((from, to)) => self.merge_records(from, to, step)?.then_some(from),
                 None => None,
             },
@@ -102,7 +102,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Frees everything that a page of a snapshot keeps, and the page.
-    fn free_records(&mut self, tree: Ino, at: usize, step: &mut Step) -> Result<()> {
+    fn free_records(&mut self, tree: Ino, at: usize, step: &mut DeletionBudget) -> Result<()> {
         let page = self.page_at(at)?;
         for (record, kept) in self.region.records_in(page) {
             if !self.drop_record(record, kept, step)? {
@@ -115,11 +115,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Frees everything kept of an inode, from the last block; returns true when done.
-    fn free_record_content(&mut self, at: usize, kept: Ino, step: &mut Step) -> Result<bool> {
+    fn free_record_content(&mut self, at: usize, kept: Ino, step: &mut DeletionBudget) -> Result<bool> {
         let inode = self.region.kept_inode(at);
         if !inode.is_inline_link() {
             while let Some(last) = self.region.last_block(kept, MAX_FILE_BLOCKS)? {
-                if step.is_over() {
+                if step.is_exhausted() {
                     return Ok(false);
                 }
                 let blocks = (last + 1).min(step.left);
@@ -138,7 +138,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         Ok(true)
     }
 
-    fn drop_record(&mut self, at: usize, kept: Ino, step: &mut Step) -> Result<bool> {
+    fn drop_record(&mut self, at: usize, kept: Ino, step: &mut DeletionBudget) -> Result<bool> {
         if !self.free_record_content(at, kept, step)? {
             return Ok(false);
         }
@@ -148,10 +148,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Passes the inodes of a page that an older snapshot lacks down to it; returns true when done.
-    fn merge_records(&mut self, from: usize, to: usize, step: &mut Step) -> Result<bool> {
+    fn merge_records(&mut self, from: usize, to: usize, step: &mut DeletionBudget) -> Result<bool> {
         let (from, to) = (self.page_at(from)?, self.page_at(to)?);
         for (at, kept) in self.region.records_in(from) {
-            if step.is_over() {
+            if step.is_exhausted() {
                 return Ok(false);
             }
             let to_at = self.region.areas.page(to) + (at - self.region.areas.page(from));
@@ -190,7 +190,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn begin_record(&mut self, from_at: usize, to_at: usize) {
         let inode = self.region.kept_inode(from_at);
         let mut changes = Changes::default();
-        changes.put(to_at, Kept::inode(&inode).encode().to_vec());
+        changes.put(to_at, KeptMode::inode(&inode).encode().to_vec());
         self.region.apply(changes);
     }
 
@@ -198,21 +198,21 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     fn move_record(&mut self, from_at: usize, to_at: usize) -> Result<()> {
         let [from, to] = [from_at, to_at].map(|at| self.region.areas.kept_inode(at));
         let inode = self.region.kept_inode(from_at);
-        let mut places = if inode.is_inline_link() { Vec::new() } else { self.region.places(from)? };
+        let mut locations = if inode.is_inline_link() { Vec::new() } else { self.region.locations(from)? };
         if inode.xattrs != 0 {
-            places.push(self.region.place(inode.xattrs)?);
+            locations.push(self.region.location(inode.xattrs)?);
         }
         let bytes = self.region.bytes()[from_at..from_at + SIZE_OF_INODE].to_vec();
         let mut changes = Changes::default();
         changes.put(to_at, bytes);
         changes.put(from_at, vec![0; SIZE_OF_INODE]);
         self.region.apply(changes);
-        places.into_iter().try_for_each(|place| self.give(from, to, place))
+        locations.into_iter().try_for_each(|location| self.transfer(from, to, location))
     }
 
     /// Merges an inode that both snapshots keep. The older one has what changed between the snapshots; the
     /// newer one has the rest, which is passed down. Returns true when done.
-    fn merge_record(&mut self, from_at: usize, to_at: usize, step: &mut Step) -> Result<bool> {
+    fn merge_record(&mut self, from_at: usize, to_at: usize, step: &mut DeletionBudget) -> Result<bool> {
         let [from, to] = [from_at, to_at].map(|at| self.region.areas.kept_inode(at));
         if !self.region.kept_inode(from_at).is_inline_link() && !self.move_some(from, to, step)? {
             return Ok(false);
@@ -222,16 +222,16 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let pointer = self.region.word(from_at + Field::Xattrs as usize);
             let mut changes = Changes::default();
             changes.put_word(to_at + Field::Xattrs as usize, pointer);
-            changes.put_word(to_at, self.kept_word(to_at, 0, Kept::XATTRS_ELSEWHERE));
+            changes.put_word(to_at, self.kept_word(to_at, 0, KeptMode::XATTRS_ELSEWHERE));
             changes.put_word(from_at + Field::Xattrs as usize, 0);
             self.region.apply(changes);
-            let place = self.region.place(pointer)?;
-            self.give(from, to, place)?;
+            let location = self.region.location(pointer)?;
+            self.transfer(from, to, location)?;
         }
         if !self.free_record_content(from_at, from, step)? {
             return Ok(false);
         }
-        let is_whole = if self.region.kept(from_at).is_whole() { Kept::WHOLE } else { 0 };
+        let is_whole = if self.region.kept(from_at).is_whole() { KeptMode::WHOLE } else { 0 };
         let mut changes = Changes::default();
         changes.put_word(to_at, self.kept_word(to_at, is_whole, 0));
         changes.put_word(from_at, 0);

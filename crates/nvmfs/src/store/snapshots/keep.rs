@@ -5,7 +5,9 @@ use super::super::pages;
 use super::super::region::Changes;
 use super::is_kept;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, INODES, INODES_PER_PAGE, Inode, Kept, MAX_FILE_BLOCKS, PageId, Place};
+use crate::layout::{
+    BlockLocation, Field, INODES, INODES_PER_PAGE, Inode, KeptMode, MAX_FILE_BLOCKS, PageId,
+};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -18,7 +20,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// being deleted.
     pub(in crate::store) fn keeping(&self) -> Option<Ino> {
         let newest = self.snapshots.last()?;
-        (!newest.record.is_going || self.snapshots.len() > 1).then_some(newest.tree)
+        (!newest.record.is_being_deleted || self.snapshots.len() > 1).then_some(newest.tree)
     }
 
     /// Ensures that an operation can preserve the metadata that it changes.
@@ -95,7 +97,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let inode = self.region.sound_inode(ino)?;
         let at = self.make_record(tree, ino)?;
         let mut changes = Changes::default();
-        changes.put(at, Kept::inode(&inode).encode().to_vec());
+        changes.put(at, KeptMode::inode(&inode).encode().to_vec());
         self.region.apply(changes);
         Ok(inode.kind().is_some().then(|| self.region.areas.kept_inode(at)))
     }
@@ -108,8 +110,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             Some(page) => page,
             None => {
                 let page = self.take_metadata_page(tree)?;
-                pages::own(&mut self.region, page, tree, number);
-                self.lead_to(at, page);
+                pages::set_owner(&mut self.region, page, tree, number);
+                self.set_pointer(at, page);
                 page
             }
         };
@@ -117,15 +119,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Sets a pointer to a page after making the page durable.
-    fn lead_to(&mut self, at: usize, page: PageId) {
+    fn set_pointer(&mut self, at: usize, page: PageId) {
         self.region.fence();
-        self.region.store_word(at, Place::Nvram(page).pointer(&self.region.areas));
+        self.region.store_word(at, BlockLocation::Nvram(page).pointer(&self.region.areas));
         self.region.fence();
     }
 
     /// Returns the offset at which the pointer to a block that is about to change is to be kept; `None` if
     /// it is already kept.
-    pub(in crate::store) fn place_to_keep(&mut self, kept: Ino, block: u64) -> Result<Option<usize>> {
+    pub(in crate::store) fn pointer_to_keep(&mut self, kept: Ino, block: u64) -> Result<Option<usize>> {
         let at = self.make_pointer(kept, block)?;
         Ok((self.region.word(at) == 0).then_some(at))
     }
@@ -141,11 +143,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Preserves a block of a directory that is about to change.
     fn keep_block(&mut self, dir: Ino, block: u64) -> Result<()> {
         let Some(kept) = self.keeper(dir)? else { return Ok(()) };
-        let Some(at) = self.place_to_keep(kept, block)? else { return Ok(()) };
-        match self.region.place_of(dir, block)? {
-            Place::Nvram(from) => {
+        let Some(at) = self.pointer_to_keep(kept, block)? else { return Ok(()) };
+        match self.region.location_of(dir, block)? {
+            BlockLocation::Nvram(from) => {
                 let page = self.copied(kept, from)?;
-                self.lead_to(at, page);
+                self.set_pointer(at, page);
             }
             _ => self.keep_hole(at),
         }
@@ -154,15 +156,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Records that a kept block was a hole.
     fn keep_hole(&mut self, at: usize) {
-        self.region.store_word(at, Place::Absent.pointer(&self.region.areas));
+        self.region.store_word(at, BlockLocation::Absent.pointer(&self.region.areas));
         self.region.fence();
     }
 
     /// Records holes of a file that are about to be filled; their blocks may not be allocated yet.
     pub(in crate::store) fn keep_holes(&mut self, kept: Ino, blocks: std::ops::Range<u64>) -> Result<()> {
         for block in blocks {
-            if let Some(at) = self.place_to_keep(kept, block)? {
-                self.region.store_word(at, Place::Absent.pointer(&self.region.areas));
+            if let Some(at) = self.pointer_to_keep(kept, block)? {
+                self.region.store_word(at, BlockLocation::Absent.pointer(&self.region.areas));
             }
         }
         self.region.fence();
@@ -183,9 +185,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         {
             let page = self.copied(kept, from)?;
             self.region.fence();
-            pointer = Place::Nvram(page).pointer(&self.region.areas);
+            pointer = BlockLocation::Nvram(page).pointer(&self.region.areas);
         }
-        changes.put_word(at, self.kept_word(at, 0, Kept::XATTRS_ELSEWHERE));
+        changes.put_word(at, self.kept_word(at, 0, KeptMode::XATTRS_ELSEWHERE));
         changes.put_word(at + Field::Xattrs as usize, pointer);
         Ok(())
     }
@@ -202,9 +204,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// [`Error::Damaged`].
     pub(crate) fn give_up_xattrs(&mut self, ino: Ino, page: PageId) -> Result<()> {
         if let Some(kept) = self.keeper(ino)? {
-            let place = Place::Nvram(page);
-            if self.region.raw_inode(kept)?.xattrs == place.pointer(&self.region.areas) {
-                return self.give(ino, kept, place);
+            let location = BlockLocation::Nvram(page);
+            if self.region.raw_inode(kept)?.xattrs == location.pointer(&self.region.areas) {
+                return self.transfer(ino, kept, location);
             }
         }
         self.free_metadata_page(ino, page)
@@ -238,7 +240,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 let at = self.region.inode_at(kept)?;
                 let mut changes = Changes::default();
                 changes.put_word(mode_at, 0);
-                changes.put_word(at, self.kept_word(at, Kept::WHOLE, Kept::XATTRS_ELSEWHERE));
+                changes.put_word(at, self.kept_word(at, KeptMode::WHOLE, KeptMode::XATTRS_ELSEWHERE));
                 self.region.apply(changes);
             }
         }

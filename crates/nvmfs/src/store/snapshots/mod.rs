@@ -16,17 +16,17 @@
 mod delete;
 mod keep;
 mod moving;
-mod past;
+mod snapshot_file;
 mod view;
 
-pub use past::Past;
+pub use snapshot_file::SnapshotFile;
 
 use super::Store;
 use super::pages;
 use super::region::{Changes, Region};
 use crate::api::{Error, Ino, Result};
 use crate::layout::{
-    INODES_PER_PAGE, Inode, KEPT_INODES, Kept, MOST_PAGES_OF_SNAPSHOTS, PageId, SIZE_OF_INODE,
+    INODES_PER_PAGE, Inode, KEPT_INODES, KeptMode, MOST_PAGES_OF_SNAPSHOTS, PageId, SIZE_OF_INODE,
     SNAPSHOT_BYTES, SNAPSHOTS_PER_PAGE, SnapshotPages, SnapshotRecord, check_snapshot_name, checked_number,
     checked_word,
 };
@@ -60,8 +60,8 @@ impl<N: Nvram> Region<N> {
     }
 
     /// Returns the mode word with flags of a kept inode.
-    pub(in crate::store) fn kept(&self, at: usize) -> Kept {
-        Kept(self.half(at))
+    pub(in crate::store) fn kept(&self, at: usize) -> KeptMode {
+        KeptMode(self.half(at))
     }
 
     /// Returns the offset of an inode in a snapshot, if its page exists.
@@ -84,8 +84,8 @@ impl<N: Nvram> Region<N> {
     /// Returns the offsets and numbers of all inodes kept on a page of a snapshot.
     pub(in crate::store) fn records_in(&self, page: PageId) -> Vec<(usize, Ino)> {
         let start = self.areas.page(page);
-        let places = (0..INODES_PER_PAGE as usize).map(|number| start + number * SIZE_OF_INODE);
-        let kept = places.filter(|at| self.kept(*at).is_there());
+        let locations = (0..INODES_PER_PAGE as usize).map(|number| start + number * SIZE_OF_INODE);
+        let kept = locations.filter(|at| self.kept(*at).is_there());
         kept.map(|at| (at, self.areas.kept_inode(at))).collect()
     }
 
@@ -99,14 +99,14 @@ impl<N: Nvram> Region<N> {
     fn kept_inode(&self, at: usize) -> Inode {
         let bytes = self.bytes()[at..at + SIZE_OF_INODE].try_into().expect("an inode");
         let inode = Inode::decode(bytes);
-        Inode { mode: Kept(inode.mode).mode(), ..inode }
+        Inode { mode: KeptMode(inode.mode).mode(), ..inode }
     }
 }
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Returns the snapshots, oldest first, without those being deleted.
     pub fn snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
-        self.snapshots.iter().map(|one| &one.record).filter(|record| !record.is_going)
+        self.snapshots.iter().map(|one| &one.record).filter(|record| !record.is_being_deleted)
     }
 
     /// True if any snapshot exists, including those being deleted.
@@ -137,7 +137,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         }
         let at = self.free_record()?;
         let sequence = self.snapshots.last().map_or(0, |last| last.record.sequence) + 1;
-        let record = SnapshotRecord { sequence, created_ns: now_ns, is_going: false, name: name.to_owned() };
+        let record =
+            SnapshotRecord { sequence, created_ns: now_ns, is_being_deleted: false, name: name.to_owned() };
         let mut changes = Changes::default();
         changes.put(at, record.encode().to_vec());
         self.region.apply(changes);
@@ -163,8 +164,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             (0..SnapshotPages::COUNT).filter_map(|slot| self.record_page(slot)).collect();
         for page in pages {
             let start = self.region.areas.page(page);
-            let places = (0..SNAPSHOTS_PER_PAGE).map(|number| start + number * SNAPSHOT_BYTES);
-            if let Some(at) = places.into_iter().find(|at| self.region.word(*at) == 0) {
+            let locations = (0..SNAPSHOTS_PER_PAGE).map(|number| start + number * SNAPSHOT_BYTES);
+            if let Some(at) = locations.into_iter().find(|at| self.region.word(*at) == 0) {
                 return Ok(at);
             }
         }
@@ -229,19 +230,20 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Damaged`].
     pub fn blocks_of_snapshot(&self, name: &str) -> Result<u64> {
-        let is_it = |one: &&Snapshot| one.record.name == name && !one.record.is_going;
+        let is_it = |one: &&Snapshot| one.record.name == name && !one.record.is_being_deleted;
         let one = self.snapshots.iter().find(is_it).ok_or(Error::NotFound)?;
         self.blocks_below(one.tree)
     }
 
     fn blocks_below(&self, tree: Ino) -> Result<u64> {
-        let mut count = self.region.places(tree)?.len();
+        let mut count = self.region.locations(tree)?.len();
         for (_, page) in self.pages_of_records(tree)? {
             for (at, kept) in self.region.records_in(page) {
                 let inode = self.region.kept_inode(at);
-                let places = if inode.is_inline_link() { Vec::new() } else { self.region.places(kept)? };
+                let locations =
+                    if inode.is_inline_link() { Vec::new() } else { self.region.locations(kept)? };
                 count += usize::from(inode.xattrs != 0);
-                count += places.iter().filter(|place| place.has_content()).count();
+                count += locations.iter().filter(|location| location.has_content()).count();
             }
         }
         Ok(count as u64)

@@ -3,19 +3,19 @@
 
 use super::super::Store;
 use super::super::extents;
-use super::super::map::{reach, slot_start};
+use super::super::map::{blocks_per_tree, slot_start};
 use super::super::pages;
 use super::super::region::Changes;
-use super::delete::Step;
+use super::delete::DeletionBudget;
 use super::is_kept;
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, Place};
+use crate::layout::{BlockLocation, Field, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::ops::Range;
 
 /// Range of blocks to be transferred, with source and destination.
-pub(super) struct Move {
+pub(super) struct BlockMove {
     pub from: Ino,
     pub to: Ino,
     pub blocks: Range<u64>,
@@ -23,7 +23,7 @@ pub(super) struct Move {
 
 /// Source and destination pointer of trees that start at the same block.
 #[derive(Clone, Copy)]
-struct Pointers {
+struct PointerPair {
     from: usize,
     to: usize,
     start: u64,
@@ -32,20 +32,20 @@ struct Pointers {
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Transfers the ownership of a location; the change of the pointers must be durable.
-    pub(in crate::store) fn give(&mut self, from: Ino, to: Ino, place: Place) -> Result<()> {
-        match place {
-            Place::Hole | Place::Absent => return Ok(()),
-            Place::Reserved if is_kept(from) => return Ok(()),
+    pub(in crate::store) fn transfer(&mut self, from: Ino, to: Ino, location: BlockLocation) -> Result<()> {
+        match location {
+            BlockLocation::Hole | BlockLocation::Absent => return Ok(()),
+            BlockLocation::Reserved if is_kept(from) => return Ok(()),
             // A reserved, unwritten block uses no device space, and a snapshot never writes it.
-            Place::Reserved => return self.free_place(from, place),
-            Place::Nvram(page) => {
+            BlockLocation::Reserved => return self.free_location(from, location),
+            BlockLocation::Nvram(page) => {
                 let copy = pages::copy_of(&self.region, page);
-                pages::give(&mut self.region, page, to);
+                pages::change_owner(&mut self.region, page, to);
                 if copy != 0 {
-                    extents::give(&mut self.region, copy, to);
+                    extents::change_owner(&mut self.region, copy, to);
                 }
             }
-            Place::Ssd(block) => extents::give(&mut self.region, block, to),
+            BlockLocation::Ssd(block) => extents::change_owner(&mut self.region, block, to),
         }
         self.count_blocks(from, -1, 0)?;
         self.count_blocks(to, 1, 0)
@@ -56,30 +56,30 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::Damaged`], also if pointer blocks on the path to the start or end of the range are missing.
-    pub(super) fn move_blocks(&mut self, what: &Move) -> Result<()> {
+    pub(super) fn move_blocks(&mut self, what: &BlockMove) -> Result<()> {
         let (from, to) =
             (self.region.field(what.from, Field::Pointers)?, self.region.field(what.to, Field::Pointers)?);
         for slot in 0..POINTERS {
             let (start, levels) = slot_start(slot);
-            let at = Pointers { from: from + 8 * slot, to: to + 8 * slot, start, levels };
+            let at = PointerPair { from: from + 8 * slot, to: to + 8 * slot, start, levels };
             let mut freed = Vec::new();
             self.move_below(what, at, &mut freed)?;
-            self.free_places(what.from, &mut freed)?;
+            self.free_locations(what.from, &mut freed)?;
         }
         Ok(())
     }
 
     /// Transfers all blocks, as far as the budget allows; returns true if none remains.
-    pub(super) fn move_some(&mut self, from: Ino, to: Ino, step: &mut Step) -> Result<bool> {
+    pub(super) fn move_some(&mut self, from: Ino, to: Ino, step: &mut DeletionBudget) -> Result<bool> {
         let mut next = 0;
         while let Some(first) = self.region.next_block(from, next, MAX_FILE_BLOCKS, true)? {
-            if step.is_over() {
+            if step.is_exhausted() {
                 return Ok(false);
             }
             let blocks = self.moved_together(to, first)?;
             next = blocks.end;
             step.take(blocks.end - blocks.start);
-            self.move_blocks(&Move { from, to, blocks })?;
+            self.move_blocks(&BlockMove { from, to, blocks })?;
         }
         Ok(true)
     }
@@ -93,7 +93,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let (start, levels) = slot_start(slot);
         if levels > 1 {
             self.make_room_for_cache(levels)?;
-            match self.make_way(to, block, 1) {
+            match self.make_path(to, block, 1) {
                 Ok(_) => {
                     self.region.fence();
                     let first = block - (block - start) % POINTERS_PER_BLOCK;
@@ -103,43 +103,51 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(start..start + reach(levels))
+        Ok(start..start + blocks_per_tree(levels))
     }
 
-    fn move_below(&mut self, what: &Move, at: Pointers, freed: &mut Vec<Place>) -> Result<()> {
+    fn move_below(
+        &mut self,
+        what: &BlockMove,
+        at: PointerPair,
+        freed: &mut Vec<BlockLocation>,
+    ) -> Result<()> {
         let (pointer, kept) = (self.region.word(at.from), self.region.word(at.to));
-        let after = at.start + reach(at.levels);
+        let after = at.start + blocks_per_tree(at.levels);
         if pointer == 0 || what.blocks.end <= at.start || after <= what.blocks.start {
             return Ok(());
         }
         let is_whole = what.blocks.start <= at.start && after <= what.blocks.end;
         if is_whole && kept == 0 {
-            let mut places = Vec::new();
-            self.region.gather(at.from, at.levels, &mut places)?;
-            self.turn_both(at, pointer);
-            return places.into_iter().try_for_each(|place| self.give(what.from, what.to, place));
+            let mut locations = Vec::new();
+            self.region.gather(at.from, at.levels, &mut locations)?;
+            self.move_pointer(at, pointer);
+            return locations
+                .into_iter()
+                .try_for_each(|location| self.transfer(what.from, what.to, location));
         }
         if at.levels > 0 {
-            let way = || Error::Damaged(format!("a snapshot has no way to block {}", at.start));
+            let missing = || Error::Damaged(format!("a snapshot has no way to block {}", at.start));
             let Some(page) = self.region.pointer_page(at.from)? else { return Ok(()) };
-            let to = self.region.pointer_page(at.to)?.ok_or_else(way)?;
+            let to = self.region.pointer_page(at.to)?.ok_or_else(missing)?;
             let (from, to) = (self.region.areas.page(page), self.region.areas.page(to));
-            let span = reach(at.levels - 1);
+            let span = blocks_per_tree(at.levels - 1);
             for slot in 0..POINTERS_PER_BLOCK {
                 let (offset, start) = (8 * slot as usize, at.start + slot * span);
-                let below = Pointers { from: from + offset, to: to + offset, start, levels: at.levels - 1 };
+                let below =
+                    PointerPair { from: from + offset, to: to + offset, start, levels: at.levels - 1 };
                 self.move_below(what, below, freed)?;
             }
         }
         if is_whole {
-            freed.push(self.region.place(pointer)?);
+            freed.push(self.region.location(pointer)?);
             self.region.store_word(at.from, 0);
         }
         Ok(())
     }
 
     /// Moves a pointer from source to destination, atomically with respect to power cuts.
-    fn turn_both(&mut self, at: Pointers, pointer: u64) {
+    fn move_pointer(&mut self, at: PointerPair, pointer: u64) {
         let mut changes = Changes::default();
         changes.put_word(at.to, pointer);
         changes.put_word(at.from, 0);
@@ -150,22 +158,22 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// have been called.
     pub(in crate::store) fn cut_and_keep(&mut self, ino: Ino, kept: Ino, blocks: Range<u64>) -> Result<()> {
         let blocks = blocks.start..blocks.end.min(MAX_FILE_BLOCKS);
-        self.move_blocks(&Move { from: ino, to: kept, blocks })
+        self.move_blocks(&BlockMove { from: ino, to: kept, blocks })
     }
 
     /// Passes a page of kept inodes to an older snapshot, together with as much of the surrounding tree as
     /// the older one lacks. Returns `None` if that was all, otherwise the two pointers to the pages that
     /// both have.
-    pub(super) fn hand_down(&mut self, from: Ino, to: Ino, number: u64) -> Result<Option<(usize, usize)>> {
+    pub(super) fn pass_down(&mut self, from: Ino, to: Ino, number: u64) -> Result<Option<(usize, usize)>> {
         let bases = (self.region.field(from, Field::Pointers)?, self.region.field(to, Field::Pointers)?);
         let slot =
             (0..POINTERS).rev().find(|slot| slot_start(*slot).0 <= number).expect("the first begins with 0");
         let (start, levels) = slot_start(slot);
-        let mut at = Pointers { from: bases.0 + 8 * slot, to: bases.1 + 8 * slot, start, levels };
+        let mut at = PointerPair { from: bases.0 + 8 * slot, to: bases.1 + 8 * slot, start, levels };
         loop {
             let pointer = self.region.word(at.from);
             if self.region.word(at.to) == 0 {
-                self.turn_both(at, pointer);
+                self.move_pointer(at, pointer);
                 return Ok(None);
             }
             if at.levels == 0 {
@@ -174,9 +182,9 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             let lost = || Error::Damaged("a snapshot has no way to what it keeps".into());
             let from = self.region.pointer_page(at.from)?.ok_or_else(lost)?;
             let to = self.region.pointer_page(at.to)?.ok_or_else(lost)?;
-            let span = reach(at.levels - 1);
+            let span = blocks_per_tree(at.levels - 1);
             let slot = (number - at.start) / span;
-            at = Pointers {
+            at = PointerPair {
                 from: self.region.areas.page(from) + 8 * slot as usize,
                 to: self.region.areas.page(to) + 8 * slot as usize,
                 start: at.start + slot * span,

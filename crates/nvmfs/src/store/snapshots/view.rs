@@ -1,13 +1,14 @@
 //! Mount of a snapshot: rolls a copy of the NVRAM back to the snapshot. The SSD is only read.
 
-use super::super::epoch::Pair;
+use super::super::epoch::PairRule;
 use super::super::map::slot_start;
-use super::super::open::{Damage, Found, OpenError, refuse_damaged};
+use super::super::open::{DamagePolicy, OpenError, OpenReport, refuse_damaged};
 use super::super::{Region, Store};
 use super::page_word;
 use crate::api::{Ino, Result};
 use crate::layout::{
-    Field, INODES_PER_PAGE, Inode, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK, Place, SnapshotPages,
+    BlockLocation, Field, INODES_PER_PAGE, Inode, MAX_FILE_BLOCKS, POINTERS, POINTERS_PER_BLOCK,
+    SnapshotPages,
 };
 use crate::nvram::Nvram;
 use crate::options::Options;
@@ -24,26 +25,28 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         ssd: Arc<S>,
         options: Options,
         name: &str,
-    ) -> std::result::Result<(Self, Found), OpenError> {
-        let (mut store, found) = Self::open_with(nvram, ssd, options, Pair::OfOneMount, Damage::Refused)?;
+    ) -> std::result::Result<(Self, OpenReport), OpenError> {
+        let (mut store, found) =
+            Self::open_with(nvram, ssd, options, PairRule::SameMount, DamagePolicy::Refused)?;
         refuse_damaged(&found.scan)?;
         let names = || store.snapshots().map(|one| one.name.clone()).collect::<Vec<_>>().join(", ");
-        let wanted = store.snapshots.iter().position(|one| one.record.name == name && !one.record.is_going);
+        let wanted =
+            store.snapshots.iter().position(|one| one.record.name == name && !one.record.is_being_deleted);
         let wanted = wanted.ok_or_else(|| OpenError::NoSnapshot { name: name.to_owned(), there: names() })?;
         store.is_view = true;
         for newer in (wanted..store.snapshots.len()).rev() {
-            store.turn_back(store.snapshots[newer].tree)?;
+            store.roll_back(store.snapshots[newer].tree)?;
         }
         for slot in 0..SnapshotPages::COUNT {
             store.region.patch_word(page_word(slot), 0);
         }
         if store.region.is_checked() {
-            store.region.sum_anew();
+            store.region.recompute_checksums();
         }
         let scan = store.rescan();
         refuse_damaged(&scan)?;
         store.cut_too_long(&scan)?;
-        Ok((store, Found { was_closed: found.was_closed, scan }))
+        Ok((store, OpenReport { was_closed: found.was_closed, scan }))
     }
 
     /// Rolls the file system back to one snapshot after the other, newest first, and calls `each` with the
@@ -54,8 +57,8 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     pub(crate) fn look_back(mut self, mut each: impl FnMut(&str, &Region<N>) -> Result<()>) -> Result<()> {
         for number in (0..self.snapshots.len()).rev() {
             let (tree, record) = (self.snapshots[number].tree, self.snapshots[number].record.clone());
-            self.turn_back(tree)?;
-            if !record.is_going {
+            self.roll_back(tree)?;
+            if !record.is_being_deleted {
                 each(&record.name, &self.region)?;
             }
         }
@@ -63,17 +66,17 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Replaces current content by the content that a snapshot keeps.
-    fn turn_back(&mut self, tree: Ino) -> Result<()> {
+    fn roll_back(&mut self, tree: Ino) -> Result<()> {
         for (number, page) in self.pages_of_records(tree)? {
             for (at, kept) in self.region.records_in(page) {
                 let ino = Ino(number as u32 * INODES_PER_PAGE + (kept.0 % INODES_PER_PAGE));
-                self.turn_inode_back(ino, at)?;
+                self.roll_back_inode(ino, at)?;
             }
         }
         Ok(())
     }
 
-    fn turn_inode_back(&mut self, ino: Ino, kept_at: usize) -> Result<()> {
+    fn roll_back_inode(&mut self, ino: Ino, kept_at: usize) -> Result<()> {
         let (kept, old) = (self.region.kept(kept_at), self.region.kept_inode(kept_at));
         let at = self.region.inode_at(ino)?;
         if !kept.was_used() {
@@ -89,7 +92,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                     self.region.patch_word(at + field + 8 * slot, 0);
                 }
                 let (_, levels) = slot_start(slot);
-                self.turn_pointers_back(at + field + 8 * slot, kept_at + field + 8 * slot, levels)?;
+                self.roll_back_pointers(at + field + 8 * slot, kept_at + field + 8 * slot, levels)?;
             }
         }
         let pointers = if old.is_inline_link() { old.pointers } else { self.region.raw_inode(ino)?.pointers };
@@ -99,13 +102,13 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     }
 
     /// Replaces pointers and everything below them by those that a snapshot keeps.
-    fn turn_pointers_back(&mut self, at: usize, kept_at: usize, levels: u32) -> Result<()> {
+    fn roll_back_pointers(&mut self, at: usize, kept_at: usize, levels: u32) -> Result<()> {
         let kept = self.region.word(kept_at);
         if kept == 0 {
             return Ok(());
         }
         if levels == 0 {
-            let is_absent = self.region.place(kept)? == Place::Absent;
+            let is_absent = self.region.location(kept)? == BlockLocation::Absent;
             self.region.patch_word(at, if is_absent { 0 } else { kept });
             return Ok(());
         }
@@ -117,7 +120,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             None => kept_table,
         };
         for slot in 0..POINTERS_PER_BLOCK as usize {
-            self.turn_pointers_back(table + 8 * slot, kept_table + 8 * slot, levels - 1)?;
+            self.roll_back_pointers(table + 8 * slot, kept_table + 8 * slot, levels - 1)?;
         }
         if table == kept_table {
             self.region.patch_word(at, kept);

@@ -69,7 +69,7 @@ impl<F: FileSystem> Target for OnFileSystem<F> {
     fn create(&mut self, file: FileId, directory: Option<DirectoryId>) -> Result<()> {
         let parent = self.directory(directory)?;
         let name = file_name(file);
-        let made = self.file_system.make(parent, name.as_bytes(), Kind::File, 0o644, 0, &self.caller)?;
+        let made = self.file_system.create(parent, name.as_bytes(), Kind::File, 0o644, 0, &self.caller)?;
         *at(&mut self.files, file.0) = Some((parent, made.ino));
         Ok(())
     }

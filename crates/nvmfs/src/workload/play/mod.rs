@@ -221,13 +221,13 @@ impl<T: Target> Player<T> {
     ) -> Result<u64, PlayError<T::Error>> {
         for done in 0..operations {
             let Some(op) = workload.next() else { return Ok(done) };
-            self.carry_out(op, workload.request_bytes())?;
+            self.execute(op, workload.request_bytes())?;
         }
         Ok(operations)
     }
 
     /// Executes one operation in requests of `request_bytes`, which must be at least 1.
-    pub fn carry_out(&mut self, op: FileOp, request_bytes: u32) -> Result<(), PlayError<T::Error>> {
+    pub fn execute(&mut self, op: FileOp, request_bytes: u32) -> Result<(), PlayError<T::Error>> {
         self.counts.operations += 1;
         let refused = |source| PlayError::Refused { op, source };
         match op {
@@ -245,13 +245,13 @@ impl<T: Target> Player<T> {
                 let bytes = *self.length(file);
                 self.read(op, Extent { file, offset_bytes: 0, bytes }, request_bytes)?;
             }
-            _ => self.carry_out_on_names(op).map_err(refused)?,
+            _ => self.execute_on_names(op).map_err(refused)?,
         }
         Ok(())
     }
 
     /// Executes an operation that neither reads nor writes.
-    fn carry_out_on_names(&mut self, op: FileOp) -> Result<(), T::Error> {
+    fn execute_on_names(&mut self, op: FileOp) -> Result<(), T::Error> {
         self.tick();
         match op {
             FileOp::MakeDirectory { directory, parent } => {

@@ -168,7 +168,7 @@ fn parts(fs: &mut dyn FileSystem, ino: Ino) -> std::result::Result<Vec<(u64, u64
     let mut at = 0;
     loop {
         at = match fs.seek(ino, at, Seek::Data) {
-            Err(Error::NothingThere) => return Ok(parts),
+            Err(Error::NoDataOrHole) => return Ok(parts),
             start => start?,
         };
         let start = at;

@@ -35,7 +35,7 @@ pub fn small_on<N: Nvram + 'static>(
         let store = fs.into_store();
         let nvram = reopen(if is_closed { store.close() } else { store.region.into_nvram() });
         let (store, _) = Store::open(nvram, ssd.clone(), options.clone()).expect("opens again");
-        Nvmfs::over(store).expect("mounts again")
+        Nvmfs::from_store(store).expect("mounts again")
     };
-    (Nvmfs::over(store).expect("mounts"), Box::new(remount))
+    (Nvmfs::from_store(store).expect("mounts"), Box::new(remount))
 }

@@ -82,7 +82,7 @@ pub fn error_name(error: &Error) -> &'static str {
         Error::TooLarge => "TooLarge",
         Error::NotPermitted(_) => "NotPermitted",
         Error::NoAttribute => "NoAttribute",
-        Error::NothingThere => "NothingThere",
+        Error::NoDataOrHole => "NoDataOrHole",
         Error::Unsupported(_) => "Unsupported",
         Error::ReadOnly => "ReadOnly",
         Error::Stale => "Stale",
@@ -144,15 +144,15 @@ pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino,
     let mut found = BTreeMap::new();
     let mut from = 0;
     loop {
-        let mut told = 0;
+        let mut listed = 0;
         fs.read_directory(ino, from, &mut |entry| {
             let former = found.insert(entry.name.to_vec(), (entry.ino, entry.kind));
             assert!(former.is_none(), "a name is told twice: {:?}", entry.name);
             from = entry.next;
-            told += 1;
-            if told == AT_A_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            listed += 1;
+            if listed == AT_A_TIME { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        if told < AT_A_TIME {
+        if listed < AT_A_TIME {
             return Ok(found);
         }
     }
@@ -161,14 +161,14 @@ pub fn list(fs: &mut dyn FileSystem, ino: Ino) -> Result<BTreeMap<Vec<u8>, (Ino,
 /// Runs an operation; `files` maps its numbers to inodes. If the result refers to a file, its inode is returned
 /// too.
 pub fn run(fs: &mut dyn FileSystem, op: &Op, files: &Files, caller: &Caller) -> (Outcome, Option<Ino>) {
-    let mut told = None;
-    let outcome = attempt(fs, op, files, caller, &mut told).unwrap_or_else(|error| {
+    let mut new_ino = None;
+    let outcome = attempt(fs, op, files, caller, &mut new_ino).unwrap_or_else(|error| {
         if let Error::Damaged(what) = &error {
             panic!("{op:?}: damaged: {what}");
         }
         Outcome::Refused(error_name(&error))
     });
-    (outcome, told)
+    (outcome, new_ino)
 }
 
 /// Runs an operation; the caller evaluates errors.
@@ -177,7 +177,7 @@ pub fn attempt(
     op: &Op,
     files: &Files,
     caller: &Caller,
-    told: &mut Option<Ino>,
+    new_ino: &mut Option<Ino>,
 ) -> Result<Outcome> {
     let attributes = match *op {
         Op::Lookup { at, name: n } => fs.lookup(files.directory(at), &name(n))?,
@@ -188,7 +188,7 @@ pub fn attempt(
             fs.set_attributes(files.regular(file), &Change { size_bytes, ..Change::default() }, caller)?
         }
         Op::Make { at, name: n, kind, permissions } => {
-            fs.make(files.directory(at), &name(n), kind, permissions, 0x1234, caller)?
+            fs.create(files.directory(at), &name(n), kind, permissions, 0x1234, caller)?
         }
         Op::MakeDirectory { at, name: n, permissions } => {
             fs.make_directory(files.directory(at), &name(n), permissions, caller)?
@@ -199,7 +199,7 @@ pub fn attempt(
         Op::Link { file, at, name: n } => fs.link(files.any(file), files.directory(at), &name(n), caller)?,
         _ => return run_content(fs, op, files, caller),
     };
-    *told = Some(attributes.ino);
+    *new_ino = Some(attributes.ino);
     Ok(Outcome::Attributes(seen(&attributes)))
 }
 

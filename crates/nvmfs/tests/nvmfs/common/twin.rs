@@ -187,14 +187,14 @@ impl<F: FileSystem> Twin<F> {
         }
     }
 
-    /// Removes the other file system, to be replaced with [`Twin::beside`].
+    /// Removes the other file system, to be replaced with [`Twin::with_other`].
     pub fn take_other(&mut self) -> F {
         self.other.take().expect(MOUNTED)
     }
 
     /// Returns a copy that is paired with another file system with the same files and inode numbers; it
     /// cannot be remounted.
-    pub fn beside(&self, other: F) -> Self {
+    pub fn with_other(&self, other: F) -> Self {
         Self {
             model: self.model.clone(),
             other: Some(other),

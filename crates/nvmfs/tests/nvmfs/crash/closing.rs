@@ -2,7 +2,7 @@
 
 use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Image, Lie};
+use crate::crash::machine::{Fault, Image};
 use crate::crash::recovery::recover;
 use crate::crash::script::STEPS;
 use crate::crash::scripted::{Scene, moments, tree_of};
@@ -26,7 +26,7 @@ fn power_cut_during_close_loses_nothing() {
         let _ = fs.close();
         let moments = moments(&machine, start..machine.power.events());
         let (machine, fs, _) = scene.begin(|_| Ok(()));
-        machine.begin_cuts(Cuts::new(moments, 2, move |left| recover(left.image, &expected)));
+        machine.begin_cuts(Cuts::new(moments, 2, move |crash| recover(crash.image, &expected)));
         let _ = fs.close();
         let result = machine.end_cuts();
         result.unwrap_or_else(|(event, problem)| panic!("{placement:?}, event {event}: {problem}"));
@@ -44,9 +44,9 @@ fn cut_in_first_mount(
 ) -> [usize; 2] {
     let counts = Arc::new(Mutex::new([0, 0]));
     let (counted, version) = (Arc::clone(&counts), old.nvram[7]);
-    let cuts = Cuts::new(events, some, move |left| {
-        counted.lock().expect("nobody panics with it")[usize::from(left.image.nvram[7] != version)] += 1;
-        recover(left.image, &expected)
+    let cuts = Cuts::new(events, some, move |crash| {
+        counted.lock().expect("nobody panics with it")[usize::from(crash.image.nvram[7] != version)] += 1;
+        recover(crash.image, &expected)
     });
     old.cut_mount(cuts).unwrap_or_else(|problem| panic!("{problem}"));
     *counts.lock().expect("nobody panics with it")
@@ -58,14 +58,14 @@ fn power_cut_during_upgrade_to_checksums_loses_nothing() {
     for placement in PlacementKind::ALL {
         let scene = Scene::new(placement);
         let fill = |fs: &mut dyn FileSystem| {
-            scene.play(fs, |player| player.make("a", Kind::File));
+            scene.play(fs, |player| player.create("a", Kind::File));
             scene.play(fs, |player| player.write("a", 0, 900_000, 1));
         };
         let image = Image::of_before(placement, |fs| fill(fs));
         let mut model = scene.model.clone();
         fill(&mut model);
         let expected = Expected::exactly(tree_of(&model));
-        let (machine, fs) = image.mount(Lie::Nothing).expect("it was closed");
+        let (machine, fs) = image.mount(Fault::Nothing).expect("it was closed");
         let events = machine.power.events();
         let after = machine.close(fs);
         assert_eq!([image.nvram[7], after.nvram[7]], [b'1', b'8']);
@@ -114,7 +114,7 @@ fn power_cut_during_mount_loses_nothing() {
         drop(fs);
         let mut moments = moments(&machine, 0..events);
         moments.extend((0..events).step_by(events as usize / 20));
-        let cuts = Cuts::new(moments, 1, move |left| recover(left.image, &expected));
+        let cuts = Cuts::new(moments, 1, move |crash| recover(crash.image, &expected));
         scene.image.cut_mount(cuts).unwrap_or_else(|problem| panic!("{placement:?}: {problem}"));
     }
 }

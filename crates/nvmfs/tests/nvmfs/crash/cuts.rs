@@ -1,14 +1,14 @@
 //! Many power cuts of one run: at each cut, the possible images are checked, and the run continues.
 
+use crate::crash::cut_counts;
 use crate::crash::machine::{Image, Machine};
-use crate::crash::tally;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeSet;
 
 /// Fate of changes that were not durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum SurvivingChanges {
     /// All were lost.
     Nothing,
     /// None were lost.
@@ -18,23 +18,23 @@ pub enum Kept {
 }
 
 /// Image that a power cut may leave.
-pub struct Left<'a> {
+pub struct CrashImage<'a> {
     pub image: Image,
-    pub kept: Kept,
+    pub surviving: SurvivingChanges,
     /// Random numbers for this cut.
     pub random: &'a mut Xoshiro256PlusPlus,
 }
 
-type Look = Box<dyn FnMut(Left<'_>) -> Result<(), String> + Send>;
+type Check = Box<dyn FnMut(CrashImage<'_>) -> Result<(), String> + Send>;
 
 /// Events at which the power may be cut, and the check of the images.
 pub struct Cuts {
     /// Remaining events in descending order, so that the next one is last.
     events: Vec<u64>,
     seed: u64,
-    /// Number of images with [`Kept::Some`] per cut.
+    /// Number of images with [`SurvivingChanges::Some`] per cut.
     some: usize,
-    look: Look,
+    check: Check,
     /// Number of persistence points when an image that lost everything was last checked, and number of
     /// content changes when one that lost nothing was. While these numbers stay the same, so do the images.
     seen_points: Option<u64>,
@@ -43,15 +43,15 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// `look` checks an image; after the first error, no more images are checked.
+    /// `check` checks an image; after the first error, no more images are checked.
     pub fn new(
         events: impl IntoIterator<Item = u64>,
         some: usize,
-        look: impl FnMut(Left<'_>) -> Result<(), String> + Send + 'static,
+        check: impl FnMut(CrashImage<'_>) -> Result<(), String> + Send + 'static,
     ) -> Cuts {
         let events: BTreeSet<u64> = events.into_iter().collect();
-        let (events, look) = (events.into_iter().rev().collect(), Box::new(look));
-        Cuts { events, seed: 0, some, look, seen_points: None, seen_changes: None, problem: None }
+        let (events, check) = (events.into_iter().rev().collect(), Box::new(check));
+        Cuts { events, seed: 0, some, check, seen_points: None, seen_changes: None, problem: None }
     }
 
     /// Sets the seed of the random images.
@@ -68,15 +68,15 @@ impl Cuts {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed ^ event << 20);
         let points = Some(machine.power.persistence_points());
         let changes = Some(machine.changes());
-        let mut kept = vec![Kept::Some; self.some];
-        kept.extend((self.seen_points != points).then_some(Kept::Nothing));
-        kept.extend((self.seen_changes != changes).then_some(Kept::Everything));
+        let mut surviving = vec![SurvivingChanges::Some; self.some];
+        surviving.extend((self.seen_points != points).then_some(SurvivingChanges::Nothing));
+        surviving.extend((self.seen_changes != changes).then_some(SurvivingChanges::Everything));
         (self.seen_points, self.seen_changes) = (points, changes);
-        tally::count(kept.len());
-        for kept in kept {
-            let image = machine.image(kept, &mut random);
-            if let Err(problem) = (self.look)(Left { image, kept, random: &mut random }) {
-                self.problem = Some((event, format!("{kept:?} kept: {problem}")));
+        cut_counts::count(surviving.len());
+        for surviving in surviving {
+            let image = machine.image(surviving, &mut random);
+            if let Err(problem) = (self.check)(CrashImage { image, surviving, random: &mut random }) {
+                self.problem = Some((event, format!("{surviving:?} kept: {problem}")));
                 return;
             }
         }

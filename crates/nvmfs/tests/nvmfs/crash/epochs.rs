@@ -1,7 +1,7 @@
 //! NVRAM and SSD of different mounts are detected as a mismatch; devices of the same mount always match, even
 //! after a power cut at any time.
 
-use crate::crash::cuts::{Cuts, Kept};
+use crate::crash::cuts::{Cuts, SurvivingChanges};
 use crate::crash::expected::Expected;
 use crate::crash::machine::{Image, options};
 use crate::crash::recovery::{recover, recover_again};
@@ -126,7 +126,7 @@ fn damaged_epoch_is_reported_as_damage() {
 #[test]
 fn power_cut_during_mount_never_mismatches_devices() {
     let mut scene = Scene::new(PlacementKind::Nvmfs);
-    let (machine, mut fs, mut model) = scene.begin(|player| player.make("a", Kind::File));
+    let (machine, mut fs, mut model) = scene.begin(|player| player.create("a", Kind::File));
     scene.play(&mut fs, |player| player.write("a", 0, 9000, 1));
     scene.play(&mut model, |player| player.write("a", 0, 9000, 1));
     scene.end(&machine, fs, model);
@@ -136,15 +136,15 @@ fn power_cut_during_mount_never_mismatches_devices() {
     // The rest of the mount, before and after the change of epochs, does not depend on it.
     let (first, end) = epoch_events(&scene.image, events);
     let counted = Arc::clone(&between);
-    let cuts = Cuts::new(first.saturating_sub(3)..(end + 3).min(events), 4, move |left| {
-        let now = Epoch::decode(&left.image.nvram, Epoch::AT);
-        counted.fetch_add((now != Epoch::decode(&left.image.nvram, Epoch::NEXT_AT)).into(), Relaxed);
+    let cuts = Cuts::new(first.saturating_sub(3)..(end + 3).min(events), 4, move |crash| {
+        let now = Epoch::decode(&crash.image.nvram, Epoch::AT);
+        counted.fetch_add((now != Epoch::decode(&crash.image.nvram, Epoch::NEXT_AT)).into(), Relaxed);
         // An image that is partly mounted already needs fewer events.
-        let last = left.image.events_of_mount()?;
+        let last = crash.image.events_of_mount()?;
         for second in [first, first + 2, end] {
-            recover_again(&left.image, &expected, second.min(last), left.random.next_u64())?;
+            recover_again(&crash.image, &expected, second.min(last), crash.random.next_u64())?;
         }
-        recover(left.image, &expected)
+        recover(crash.image, &expected)
     });
     scene.image.cut_mount(cuts).unwrap_or_else(|problem| panic!("{problem}"));
     let between = between.load(Relaxed);
@@ -157,11 +157,11 @@ fn epoch_events(image: &Image, events: u64) -> (u64, u64) {
     let of = |event: u64| {
         let counts = Arc::new(Mutex::new((None, None)));
         let found = Arc::clone(&counts);
-        let cuts = Cuts::new([event], 0, move |left| {
-            let count = |at| Epoch::decode(&left.image.nvram, at).map(|epoch| epoch.count);
+        let cuts = Cuts::new([event], 0, move |crash| {
+            let count = |at| Epoch::decode(&crash.image.nvram, at).map(|epoch| epoch.count);
             let mut found = found.lock().expect("nobody panics with it");
-            match left.kept {
-                Kept::Nothing => found.1 = count(Epoch::AT),
+            match crash.surviving {
+                SurvivingChanges::Nothing => found.1 = count(Epoch::AT),
                 _ => found.0 = count(Epoch::NEXT_AT),
             }
             Ok(())

@@ -1,9 +1,9 @@
 //! Power cuts while pages of inodes are added and freed.
 
 use crate::common::more_cases;
-use crate::crash::cuts::{Cuts, Kept};
+use crate::crash::cuts::{Cuts, SurvivingChanges};
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Fs, Image, Lie, Machine};
+use crate::crash::machine::{Fault, Fs, Image, Machine};
 use crate::crash::recovery::{recover, recover_again};
 use crate::crash::scripted::tree_of;
 use rand::RngCore;
@@ -26,7 +26,7 @@ impl Act {
         let name = |number| format!("{number:06}").into_bytes();
         match self {
             Act::Make(number) => {
-                fs.make(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(drop).expect("room");
+                fs.create(ROOT, &name(number), Kind::File, 0o644, 0, &CALLER).map(drop).expect("room");
             }
             Act::Remove(number) => fs.unlink(ROOT, &name(number), &CALLER).expect("it is there"),
         }
@@ -36,7 +36,7 @@ impl Act {
 /// Cuts the power at every second event of an act (at every event with more cases), and at one event of the
 /// mount after it. Returns the number of events.
 fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
-    let (machine, mut fs) = image.mount(Lie::Nothing).expect("it was closed");
+    let (machine, mut fs) = image.mount(Fault::Nothing).expect("it was closed");
     let start = machine.power.events();
     act.play(&mut fs);
     let events = start..machine.power.events();
@@ -44,13 +44,13 @@ fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
     act.play(&mut after);
     let expected = Arc::new(Expected { before: tree_of(model), after: tree_of(&after), is_write: false });
     let step = if more_cases() > 1 { 1 } else { 2 };
-    let (machine, mut fs) = image.mount(Lie::Nothing).expect("it was closed");
-    machine.begin_cuts(Cuts::new(events.clone().step_by(step), 1, move |left| {
-        if left.kept == Kept::Some {
-            let second = left.random.next_u64() % left.image.events_of_mount()?;
-            recover_again(&left.image, &expected, second, left.random.next_u64())?;
+    let (machine, mut fs) = image.mount(Fault::Nothing).expect("it was closed");
+    machine.begin_cuts(Cuts::new(events.clone().step_by(step), 1, move |crash| {
+        if crash.surviving == SurvivingChanges::Some {
+            let second = crash.random.next_u64() % crash.image.events_of_mount()?;
+            recover_again(&crash.image, &expected, second, crash.random.next_u64())?;
         }
-        recover(left.image, &expected)
+        recover(crash.image, &expected)
     }));
     act.play(&mut fs);
     machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("{act:?}, event {event}: {problem}"));
@@ -60,7 +60,7 @@ fn cut(image: &Image, model: &ModelFs, act: Act) -> u64 {
 /// Performs the acts in order, and cuts each one that changes the number of inode pages. Returns these changes.
 fn cut_changes(acts: impl IntoIterator<Item = Act>) -> Vec<(u32, u32)> {
     let (mut image, mut model) = (Image::fresh(PlacementKind::Nvmfs), ModelFs::new());
-    let begin = |image: &Image| -> (Machine, Fs) { image.mount(Lie::Nothing).expect("it was closed") };
+    let begin = |image: &Image| -> (Machine, Fs) { image.mount(Fault::Nothing).expect("it was closed") };
     let (mut machine, mut fs) = begin(&image);
     let (mut changes, mut done) = (Vec::new(), Vec::new());
     for act in acts {

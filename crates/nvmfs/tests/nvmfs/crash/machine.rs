@@ -1,13 +1,13 @@
 //! NVMFS on devices with power cuts that record their operations and may be faulty.
 
-use crate::crash::cuts::{Cuts, Kept};
+use crate::crash::cuts::{Cuts, SurvivingChanges};
 use rand::RngCore;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::Checksums;
-use wearwell_nvmfs::nvram::{Nvram, Remains, SimulatedNvram};
+use wearwell_nvmfs::nvram::{CrashImages, Nvram, SimulatedNvram};
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
 use wearwell_nvmfs::power::Power;
@@ -51,7 +51,7 @@ pub enum Act {
 
 /// Operation that a faulty device skips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
+pub enum Fault {
     Nothing,
     /// Every second write-back of NVRAM: its data is not durable until the line is written back again.
     /// (Skipping a fence would matter less: the next fence makes its lines durable.)
@@ -80,8 +80,8 @@ impl Record {
 pub struct Machine {
     pub power: Power,
     pub record: Record,
-    lie: Lie,
-    nvram: Remains,
+    fault: Fault,
+    nvram: CrashImages,
     ssd: Arc<SimulatedSsd>,
     /// Number of changes of the content of a device, durable or not.
     changes: Arc<AtomicU64>,
@@ -117,12 +117,16 @@ impl Machine {
     }
 
     /// Returns the content of the devices if the power is cut now, or when it was cut.
-    pub fn image(&self, kept: Kept, random: &mut impl RngCore) -> Image {
+    pub fn image(&self, surviving: SurvivingChanges, random: &mut impl RngCore) -> Image {
         let (nvram, ssd) = (&self.nvram, &self.ssd);
-        match kept {
-            Kept::Nothing => Image { nvram: nvram.crash_losing_all(), ssd: ssd.crash_losing_all() },
-            Kept::Everything => Image { nvram: nvram.crash_keeping_all(), ssd: ssd.crash_keeping_all() },
-            Kept::Some => Image { nvram: nvram.crash(random), ssd: ssd.crash(random) },
+        match surviving {
+            SurvivingChanges::Nothing => {
+                Image { nvram: nvram.crash_losing_all(), ssd: ssd.crash_losing_all() }
+            }
+            SurvivingChanges::Everything => {
+                Image { nvram: nvram.crash_keeping_all(), ssd: ssd.crash_keeping_all() }
+            }
+            SurvivingChanges::Some => Image { nvram: nvram.crash(random), ssd: ssd.crash(random) },
         }
     }
 
@@ -157,7 +161,7 @@ impl Nvram for WatchedNvram {
 
     fn write_back(&mut self, at: usize, length: usize) {
         self.write_backs += 1;
-        if self.machine.lie != Lie::WriteBacks || self.write_backs.is_multiple_of(2) {
+        if self.machine.fault != Fault::WriteBacks || self.write_backs.is_multiple_of(2) {
             self.inner.write_back(at, length);
             self.machine.passed(false);
         }
@@ -197,7 +201,7 @@ impl Ssd for WatchedSsd {
 
     fn flush(&self) -> io::Result<()> {
         self.0.record.note(&self.0.power, Act::Flush);
-        if self.0.lie != Lie::Flushes {
+        if self.0.fault != Fault::Flushes {
             self.0.ssd.flush()?;
             self.0.passed(false);
         }
@@ -206,12 +210,12 @@ impl Ssd for WatchedSsd {
 }
 
 /// Creates devices with a given content.
-fn devices(image: &Image, lie: Lie) -> (Machine, WatchedNvram) {
+fn devices(image: &Image, fault: Fault) -> (Machine, WatchedNvram) {
     let power = Power::new();
     let inner = SimulatedNvram::from_image(image.nvram.clone(), power.clone());
     let machine = Machine {
-        lie,
-        nvram: inner.remains(),
+        fault,
+        nvram: inner.crash_images(),
         ssd: Arc::new(SimulatedSsd::from_image(image.ssd.clone(), power.clone())),
         power,
         record: Record::default(),
@@ -225,7 +229,7 @@ impl Image {
     /// Returns a newly created file system.
     pub fn fresh(placement: PlacementKind) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
-        let (machine, nvram) = devices(&empty, Lie::Nothing);
+        let (machine, nvram) = devices(&empty, Fault::Nothing);
         let format = Format { id: 9, inodes: Some(INODES), placement, ..Format::default() };
         let fs = Fs::format(nvram, Arc::new(WatchedSsd(machine.clone())), &format, options())
             .expect("it can be made");
@@ -236,7 +240,7 @@ impl Image {
     /// performed.
     pub fn of_before(placement: PlacementKind, act: impl FnOnce(&mut Fs)) -> Image {
         let empty = Image { nvram: vec![0; NVRAM_BYTES], ssd: MemorySsd::new(SSD_BLOCKS) };
-        let (machine, nvram) = devices(&empty, Lie::Nothing);
+        let (machine, nvram) = devices(&empty, Fault::Nothing);
         let checksums = Checksums::None;
         let format = Format { id: 9, inodes: Some(256), placement, checksums, ..Format::default() };
         let mut fs = Fs::format(nvram, Arc::new(WatchedSsd(machine.clone())), &format, options())
@@ -246,8 +250,8 @@ impl Image {
     }
 
     /// Mounts the image.
-    pub fn mount(&self, lie: Lie) -> Result<(Machine, Fs), String> {
-        let (machine, nvram) = devices(self, lie);
+    pub fn mount(&self, fault: Fault) -> Result<(Machine, Fs), String> {
+        let (machine, nvram) = devices(self, fault);
         mount_on(machine, nvram)
     }
 
@@ -256,7 +260,7 @@ impl Image {
     /// # Errors
     /// The mount fails, or the state after a cut is wrong.
     pub fn cut_mount(&self, cuts: Cuts) -> Result<(), String> {
-        let (machine, nvram) = devices(self, Lie::Nothing);
+        let (machine, nvram) = devices(self, Fault::Nothing);
         machine.begin_cuts(cuts);
         let (machine, _) = mount_on(machine, nvram)?;
         machine.end_cuts().map_err(|(event, problem)| format!("cut at event {event} of a mount: {problem}"))
@@ -264,7 +268,7 @@ impl Image {
 
     /// Returns the number of events of a mount.
     pub fn events_of_mount(&self) -> Result<u64, String> {
-        Ok(self.mount(Lie::Nothing)?.0.power.events())
+        Ok(self.mount(Fault::Nothing)?.0.power.events())
     }
 }
 

@@ -5,6 +5,7 @@
 //! failed one.
 
 mod closing;
+mod cut_counts;
 mod cuts;
 mod epochs;
 mod expected;
@@ -16,5 +17,4 @@ mod recovery;
 mod script;
 mod scripted;
 mod snapshots;
-mod tally;
 mod tree;

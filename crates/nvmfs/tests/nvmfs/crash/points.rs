@@ -3,7 +3,7 @@
 use crate::common::more_cases;
 use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Image, Lie, Machine};
+use crate::crash::machine::{Act, Fault, Image, Machine};
 use crate::crash::recovery::recover;
 use crate::crash::script::{Player, STEPS};
 use crate::crash::scripted::{Scene, tree_of};
@@ -100,9 +100,9 @@ fn cut_within(
     let expected = Expected::exactly(tree_of(&model));
     let step = ((events.end - events.start) / (CUTS * more_cases())).max(1) as usize;
     assert!(!events.is_empty());
-    let machine = act(Cuts::new(events.step_by(step), 3, move |left| {
-        also(&left.image)?;
-        recover(left.image, &expected)
+    let machine = act(Cuts::new(events.step_by(step), 3, move |crash| {
+        also(&crash.image)?;
+        recover(crash.image, &expected)
     }));
     machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("event {event}: {problem}"));
 }
@@ -113,7 +113,7 @@ fn nothing_else(_: &Image) -> std::result::Result<(), String> {
 
 /// Checks that all pages are dirty: the lists were rebuilt from the inode table.
 fn lists_are_reset(image: &Image) -> std::result::Result<(), String> {
-    let (_, fs) = image.mount(Lie::Nothing)?;
+    let (_, fs) = image.mount(Fault::Nothing)?;
     let (clean, dirty) = (fs.store().pages_in(State::Clean), fs.store().pages_in(State::Dirty));
     if clean == 0 && dirty > 0 { Ok(()) } else { Err(format!("{clean} pages are clean, {dirty} dirty")) }
 }

@@ -1,9 +1,9 @@
 //! Random operations, cut at random events.
 
 use crate::common::{Op, Position, Room, Twin, more_cases, random_ops};
-use crate::crash::cuts::{Cuts, Kept, Left};
+use crate::crash::cuts::{CrashImage, Cuts, SurvivingChanges};
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fs, Image, Lie, Machine};
+use crate::crash::machine::{Act, Fault, Fs, Image, Machine};
 use crate::crash::recovery::{recover, recover_again};
 use crate::crash::tree::Tree;
 use rand::{Rng, RngCore, SeedableRng};
@@ -50,7 +50,7 @@ pub struct Start {
 
 impl Start {
     pub fn new(placement: PlacementKind) -> Start {
-        let (machine, fs) = Image::fresh(placement).mount(Lie::Nothing).expect("it is fresh");
+        let (machine, fs) = Image::fresh(placement).mount(Fault::Nothing).expect("it is fresh");
         let mut twin = Twin::new(fs, Room::Scarce, |_| unreachable!("nothing is mounted anew"));
         for op in ops(17).take(OPS_BEFORE) {
             twin.step(&op).unwrap();
@@ -64,9 +64,9 @@ impl Start {
     }
 
     /// Mounts the file system.
-    fn begin(&self, lie: Lie) -> (Machine, Twin<Fs>) {
-        let (machine, fs) = self.image.mount(lie).expect("it was closed");
-        (machine, self.twin.beside(fs))
+    fn begin(&self, fault: Fault) -> (Machine, Twin<Fs>) {
+        let (machine, fs) = self.image.mount(fault).expect("it was closed");
+        (machine, self.twin.with_other(fs))
     }
 }
 
@@ -82,8 +82,8 @@ struct Run {
 }
 
 impl Run {
-    fn new(start: &Start, seed: u64, lie: Lie) -> Run {
-        let (machine, mut twin) = start.begin(lie);
+    fn new(start: &Start, seed: u64, fault: Fault) -> Run {
+        let (machine, mut twin) = start.begin(fault);
         let ops: Vec<Op> = ops(1_000 + seed).take(OPS).collect();
         let mut events = vec![machine.power.events()];
         let mut models = vec![twin.model.clone()];
@@ -138,10 +138,10 @@ fn cut(
     run: &Run,
     events: &[u64],
     second: Option<u64>,
-    lie: Lie,
+    fault: Fault,
     seed: u64,
 ) -> Result<(), (u64, String)> {
-    let (machine, mut twin) = start.begin(lie);
+    let (machine, mut twin) = start.begin(fault);
     for (at, op) in run.ops.iter().enumerate() {
         let of_op = events.iter().filter(|event| (run.events[at]..run.events[at + 1]).contains(event));
         let of_op: Vec<u64> = of_op.copied().collect();
@@ -151,7 +151,7 @@ fn cut(
         }
         let (before, after) = (tree_of(&run.models[at]), tree_of(&run.models[at + 1]));
         let expected = Arc::new(Expected { before, after, is_write: is_write(op) });
-        let cuts = Cuts::new(of_op, 1, move |left| look(left, &expected, second)).seeded(seed);
+        let cuts = Cuts::new(of_op, 1, move |crash| check(crash, &expected, second)).seeded(seed);
         machine.begin_cuts(cuts);
         twin.step(op).unwrap_or_else(|text| panic!("while power may go: {text}"));
         machine.end_cuts().map_err(|(event, problem)| (event, format!("{op:?}: {problem}")))?;
@@ -160,18 +160,18 @@ fn cut(
 }
 
 /// Mounts an image, and once more with a power cut meanwhile.
-fn look(left: Left<'_>, expected: &Arc<Expected>, second: Option<u64>) -> Result<(), String> {
-    if left.kept == Kept::Some || second.is_some() {
-        let any = left.random.next_u64();
-        let seed = left.random.next_u64();
+fn check(crash: CrashImage<'_>, expected: &Arc<Expected>, second: Option<u64>) -> Result<(), String> {
+    if crash.surviving == SurvivingChanges::Some || second.is_some() {
+        let any = crash.random.next_u64();
+        let seed = crash.random.next_u64();
         let second = match second {
             Some(second) => second,
-            None => any % left.image.events_of_mount()?,
+            None => any % crash.image.events_of_mount()?,
         };
-        recover_again(&left.image, expected, second, seed)
+        recover_again(&crash.image, expected, second, seed)
             .map_err(|problem| format!("second event {second}: {problem}"))?;
     }
-    recover(left.image, expected)
+    recover(crash.image, expected)
 }
 
 fn starts() -> Vec<Start> {
@@ -188,8 +188,8 @@ fn repeat(text: &str) {
     let (seed, event, second) = (numbers[0], numbers[1], numbers.get(2).copied());
     let starts = starts();
     let start = start_of(&starts, seed);
-    let run = Run::new(start, seed, Lie::Nothing);
-    let result = cut(start, &run, &[event], second, Lie::Nothing, seed);
+    let run = Run::new(start, seed, Fault::Nothing);
+    let result = cut(start, &run, &[event], second, Fault::Nothing, seed);
     result.unwrap_or_else(|(_, problem)| panic!("{text}: {problem}"));
 }
 
@@ -202,31 +202,31 @@ fn completed_operations_survive_power_cut_at_any_event() {
     let starts = starts();
     for seed in 0..SEEDS * more_cases() {
         let start = start_of(&starts, seed);
-        let run = Run::new(start, seed, Lie::Nothing);
-        let result = cut(start, &run, &run.draw_some(seed), None, Lie::Nothing, seed);
+        let run = Run::new(start, seed, Fault::Nothing);
+        let result = cut(start, &run, &run.draw_some(seed), None, Fault::Nothing, seed);
         result.unwrap_or_else(|(event, problem)| panic!("WEARWELL_CUT={seed}:{event}: {problem}"));
     }
 }
 
 /// Returns the problem that cuts reveal about a faulty device.
-fn found_out(lie: Lie) -> Option<String> {
+fn detect(fault: Fault) -> Option<String> {
     const SEEDS: u64 = 4;
     let start = Start::new(PlacementKind::Nvmfs);
     let problem = |seed| {
-        let run = Run::new(&start, seed, lie);
-        cut(&start, &run, &run.draw_some(seed), None, lie, seed).err()
+        let run = Run::new(&start, seed, fault);
+        cut(&start, &run, &run.draw_some(seed), None, fault, seed).err()
     };
     let (event, problem) = (0..SEEDS).find_map(problem)?;
-    println!("{lie:?}: found out by a cut at event {event}: {problem}");
+    println!("{fault:?}: found out by a cut at event {event}: {problem}");
     Some(problem)
 }
 
 #[test]
 fn missing_nvram_write_backs_are_detected() {
-    assert!(found_out(Lie::WriteBacks).is_some());
+    assert!(detect(Fault::WriteBacks).is_some());
 }
 
 #[test]
 fn missing_ssd_flushes_are_detected() {
-    assert!(found_out(Lie::Flushes).is_some());
+    assert!(detect(Fault::Flushes).is_some());
 }

@@ -20,7 +20,7 @@ const TRIAL_NAME: &[u8] = b"a trial after a cut";
 /// The problem found.
 pub fn recover_again(image: &Image, expected: &Arc<Expected>, event: u64, seed: u64) -> Result<(), String> {
     let expected = Arc::clone(expected);
-    image.cut_mount(Cuts::new([event], 1, move |left| recover(left.image, &expected)).seeded(seed))
+    image.cut_mount(Cuts::new([event], 1, move |crash| recover(crash.image, &expected)).seeded(seed))
 }
 
 /// Mounts and checks an image.
@@ -53,7 +53,7 @@ pub fn recover(image: Image, expected: &Expected) -> Result<(), String> {
 /// Creates a file, writes it, reads it and removes it.
 fn try_out(fs: &mut dyn FileSystem, free_blocks: u64) -> Result<(), Error> {
     let caller = Caller::default();
-    let ino = match fs.make(ROOT, TRIAL_NAME, Kind::File, 0o600, 0, &caller) {
+    let ino = match fs.create(ROOT, TRIAL_NAME, Kind::File, 0o600, 0, &caller) {
         // Nearly full.
         Err(Error::NoSpace(_)) if free_blocks < 16 => return Ok(()),
         made => made?.ino,

@@ -34,9 +34,9 @@ impl Player<'_> {
         Ok((self.file(parent)?, name.as_bytes()))
     }
 
-    pub fn make(&mut self, path: &str, kind: Kind) -> Result<()> {
+    pub fn create(&mut self, path: &str, kind: Kind) -> Result<()> {
         let (parent, name) = self.place(path)?;
-        self.fs.make(parent, name, kind, 0o644, 5, &self.caller).map(|_| ())
+        self.fs.create(parent, name, kind, 0o644, 5, &self.caller).map(|_| ())
     }
 
     fn make_directory(&mut self, path: &str) -> Result<()> {
@@ -72,7 +72,7 @@ impl Player<'_> {
 
     /// Creates files with long names, of which 19 fit into a block.
     fn make_many(&mut self, numbers: std::ops::Range<u32>) -> Result<()> {
-        numbers.into_iter().try_for_each(|number| self.make(&format!("f/{number:0>200}"), Kind::Socket))
+        numbers.into_iter().try_for_each(|number| self.create(&format!("f/{number:0>200}"), Kind::Socket))
     }
 
     fn remove_many(&mut self, numbers: std::ops::Range<u32>) -> Result<()> {
@@ -155,18 +155,18 @@ const fn after(
 
 /// Steps in order; each starts with the state left by the previous ones.
 pub const STEPS: &[Step] = &[
-    step("make a file", |p| p.make("a", Kind::File)),
+    step("make a file", |p| p.create("a", Kind::File)),
     write("write a new block", |p| p.write("a", 100, 3000, 1)),
     write("write in place", |p| p.write("a", 0, 4096, 2)),
     write("write behind a hole, through pointers", |p| p.write("a", 20 * BLOCK + 7, 9000, 3)),
     step("make a directory", |p| p.make_directory("d")),
     step("make a directory in one", |p| p.make_directory("d/e")),
-    step("make a pipe", |p| p.make("d/pipe", Kind::Fifo)),
-    step("make a device", |p| p.make("d/device", Kind::CharacterDevice)),
+    step("make a pipe", |p| p.create("d/pipe", Kind::Fifo)),
+    step("make a device", |p| p.create("d/device", Kind::CharacterDevice)),
     step("a short link", |p| p.symlink("short", 10)),
     step("a long link", |p| p.symlink("long", 3000)),
     step("another name", |p| p.link("a", "d/also a")),
-    after("write much", |p| p.make("large", Kind::File), |p| p.write("large", 0, 650 * 4096, 4)).writes(),
+    after("write much", |p| p.create("large", Kind::File), |p| p.write("large", 0, 650 * 4096, 4)).writes(),
     write("write so much that extents are flushed", |p| p.write("large", 600 * BLOCK, 350 * 4096, 5)),
     step("read from the SSD, and keep it", |p| p.read("large", 0, 60 * 4096)),
     write("write to a page that is on the SSD too", |p| p.write("large", 10, 5000, 6)),
@@ -181,7 +181,7 @@ pub const STEPS: &[Step] = &[
         .writes(),
     step("read much, so that pages are evicted", |p| p.read("large", 0, 500 * 4096)),
     step("rename", |p| p.rename("a", "d/a", Rename::Keep)),
-    after("rename over", |p| p.make("b", Kind::File), |p| p.rename("b", "d/a", Rename::Replace)),
+    after("rename over", |p| p.create("b", Kind::File), |p| p.rename("b", "d/a", Rename::Replace)),
     step("exchange", |p| p.rename("d/e", "short", Rename::Exchange)),
     after(
         "a directory to another",
@@ -221,7 +221,7 @@ pub const STEPS: &[Step] = &[
     after(
         "remove a file with blocks reserved",
         |p| {
-            p.make("reserved", Kind::File)?;
+            p.create("reserved", Kind::File)?;
             p.allocate("reserved", Allocate::Reserve { keep_size: true }, 0, 30 * BLOCK)
         },
         |p| p.unlink("reserved"),
@@ -237,7 +237,7 @@ pub const STEPS: &[Step] = &[
         p.change("large", Change { permissions: Some(0o4640), ..Change::default() })
     }),
     after("set a list for new files", |p| p.make_directory("lists"), |p| p.set_list("lists", DEFAULT_ACL)),
-    step("a file that begins with a list", |p| p.make("lists/file", Kind::File)),
+    step("a file that begins with a list", |p| p.create("lists/file", Kind::File)),
     step("a directory that begins with lists", |p| p.make_directory("lists/below")),
     step("permissions and times", |p| {
         let change = Change { permissions: Some(0o4711), modified_ns: Some(-5), ..Change::default() };
@@ -258,7 +258,7 @@ pub const STEPS: &[Step] = &[
     after("a directory grows", |p| p.make_many(0..19), |p| p.make_many(19..20)),
     after("a directory gets pointers", |p| p.make_many(20..76), |p| p.make_many(76..77)),
     after("a directory loses a block in the middle", |p| p.remove_many(19..37), |p| p.remove_many(37..38)),
-    after("a directory gets it back", |p| p.make("f/x", Kind::Fifo), |p| p.make_many(19..20)),
+    after("a directory gets it back", |p| p.create("f/x", Kind::Fifo), |p| p.make_many(19..20)),
     after(
         "a directory loses its last block and its pointers",
         |p| p.remove_many(19..20),

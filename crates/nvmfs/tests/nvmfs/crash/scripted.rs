@@ -3,7 +3,7 @@
 use crate::common::more_cases;
 use crate::crash::cuts::Cuts;
 use crate::crash::expected::Expected;
-use crate::crash::machine::{Act, Fs, Image, Lie, Machine};
+use crate::crash::machine::{Act, Fault, Fs, Image, Machine};
 use crate::crash::recovery::recover;
 use crate::crash::script::{Player, STEPS, Step};
 use crate::crash::tree::Tree;
@@ -34,7 +34,7 @@ impl Scene {
 
     /// Mounts the file system, and performs an act that cannot fail in both.
     pub fn begin(&self, act: fn(&mut Player<'_>) -> Result<()>) -> (Machine, Fs, ModelFs) {
-        let (machine, mut fs) = self.image.mount(Lie::Nothing).expect("it was closed");
+        let (machine, mut fs) = self.image.mount(Fault::Nothing).expect("it was closed");
         let mut model = self.model.clone();
         self.play(&mut fs, act);
         self.play(&mut model, act);
@@ -109,7 +109,7 @@ fn cut_step(scene: &mut Scene, step: &Step) -> (Counts, usize) {
     let count = moments.len();
     // Repeats the step with power cuts.
     let (machine, mut fs, _) = scene.begin(step.before);
-    machine.begin_cuts(Cuts::new(moments, 1, move |left| recover(left.image, &expected)));
+    machine.begin_cuts(Cuts::new(moments, 1, move |crash| recover(crash.image, &expected)));
     scene.play(&mut fs, step.act);
     let result = machine.end_cuts();
     result.unwrap_or_else(|(event, problem)| panic!("{}, event {event}: {problem}", step.name));

@@ -23,15 +23,15 @@ type Act = fn(&mut Fs);
 type Snapshots = Arc<Vec<(&'static str, Tree)>>;
 
 fn first(player: &mut Player<'_>) -> Result<()> {
-    player.make("a", Kind::File)?;
-    player.make("b", Kind::File)?;
+    player.create("a", Kind::File)?;
+    player.create("b", Kind::File)?;
     player.write("a", 0, 100_000, 1)?;
     player.write("b", 0, 30_000, 2)
 }
 
 fn second(player: &mut Player<'_>) -> Result<()> {
     player.write("a", 8_192, 30_000, 3)?;
-    player.make("c", Kind::File)?;
+    player.create("c", Kind::File)?;
     player.write("c", 0, 9_000, 4)
 }
 
@@ -67,7 +67,7 @@ fn mount(image: &Image) -> std::result::Result<Nvmfs<PlainNvram, MemorySsd>, Str
 
 /// Checks the snapshots of an image. All must be intact; `changing`, which is being created or deleted, may
 /// also be missing.
-fn look(image: &Image, kept: &Snapshots, changing: &str) -> std::result::Result<(), String> {
+fn check_image(image: &Image, kept: &Snapshots, changing: &str) -> std::result::Result<(), String> {
     let fs = mount(image)?;
     fs.store().check()?;
     let there: Vec<String> = fs.store().snapshots().map(|one| one.name.clone()).collect();
@@ -91,7 +91,7 @@ fn look(image: &Image, kept: &Snapshots, changing: &str) -> std::result::Result<
 
 /// Checks that the files are unchanged. (Only the nodes are compared, because some blocks in use belong to
 /// snapshots.)
-fn look_at_files(image: &Image, expected: &Tree) -> std::result::Result<(), String> {
+fn check_files(image: &Image, expected: &Tree) -> std::result::Result<(), String> {
     let mut fs = mount(image)?;
     let found = Tree::of(&mut fs)?;
     let wrong = fs.store().check_all_data().map_err(|error| error.to_string())?;
@@ -112,11 +112,11 @@ fn cut_all(scene: &Scene, kept: &Snapshots, changing: &'static str, act: Act, mo
     let step = (end - start).div_ceil(most.saturating_mul(more_cases())).max(1);
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
     let (kept, mut cut) = (Arc::clone(kept), 0);
-    machine.begin_cuts(Cuts::new((start..=end).step_by(step as usize), 1, move |left| {
-        look_at_files(&left.image, &expected)?;
-        look(&left.image, &kept, changing)?;
+    machine.begin_cuts(Cuts::new((start..=end).step_by(step as usize), 1, move |crash| {
+        check_files(&crash.image, &expected)?;
+        check_image(&crash.image, &kept, changing)?;
         cut += 1;
-        if cut % 7 == 0 { cut_mount(&left.image, &kept, changing) } else { Ok(()) }
+        if cut % 7 == 0 { cut_mount(&crash.image, &kept, changing) } else { Ok(()) }
     }));
     act(&mut fs);
     machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("{changing}, event {event}: {problem}"));
@@ -128,7 +128,9 @@ fn cut_mount(image: &Image, kept: &Snapshots, changing: &'static str) -> std::re
     let events = image.events_of_mount()?;
     let step = (events / (4 * more_cases())).max(1) as usize;
     let kept = Arc::clone(kept);
-    image.cut_mount(Cuts::new((0..events).step_by(step), 1, move |left| look(&left.image, &kept, changing)))
+    image.cut_mount(Cuts::new((0..events).step_by(step), 1, move |crash| {
+        check_image(&crash.image, &kept, changing)
+    }))
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn delete_stepwise(fs: &mut Fs, name: &str) {
             let caller = Caller { uid: 3, gid: 4, now_ns: TIME_OF_THIRD_NS };
             Player { fs, caller }.write("b", 20_000, 30_000, 6).expect("there is room");
         }
-        if !fs.go_on_deleting(1).expect("nothing is damaged") {
+        if !fs.continue_deleting(1).expect("nothing is damaged") {
             assert!(step > 2, "{name}: {step} steps");
             return;
         }
@@ -192,7 +194,9 @@ fn cut_changes(script: Script) {
     let end = machine.power.events();
     let step = ((end - start) / (60 * more_cases())).max(1) as usize;
     let (machine, mut fs, _) = scene.begin(|_| Ok(()));
-    machine.begin_cuts(Cuts::new((start..=end).step_by(step), 1, move |left| look(&left.image, &kept, "")));
+    machine.begin_cuts(Cuts::new((start..=end).step_by(step), 1, move |crash| {
+        check_image(&crash.image, &kept, "")
+    }));
     scene.play(&mut fs, script);
     machine.end_cuts().unwrap_or_else(|(event, problem)| panic!("event {event}: {problem}"));
 }
@@ -201,7 +205,7 @@ fn cut_changes(script: Script) {
 fn power_cut_during_overwrite_preserves_snapshots() {
     cut_changes(|player| {
         player.write("a", 0, 50_000, 7)?;
-        player.make("d", Kind::File)?;
+        player.create("d", Kind::File)?;
         player.write("d", 0, 20_000, 8)
     });
 }

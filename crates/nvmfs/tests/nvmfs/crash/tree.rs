@@ -113,7 +113,7 @@ impl Walk<'_> {
         let caller = Caller::default();
         while at < size_bytes {
             let start = match self.fs.seek(ino, at, Seek::Data) {
-                Err(Error::NothingThere) => break,
+                Err(Error::NoDataOrHole) => break,
                 start => start?,
             };
             let end = self.fs.seek(ino, start, Seek::Hole)?;

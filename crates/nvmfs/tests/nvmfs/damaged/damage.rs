@@ -53,7 +53,7 @@ fn telling_word(image: &Image, pieces: &Pieces, random: &mut Random) -> u64 {
     let small = random.random_range(0..300);
     let sizes =
         [MAX_FILE_BYTES, MAX_FILE_BYTES - 1, MAX_FILE_BYTES + 1, 1 << 39, 1 << 38, u64::MAX - 4095, 5000];
-    let places = [
+    let locations = [
         NVRAM_BASE,
         NVRAM_BASE + areas.log as u64,
         NVRAM_BASE + areas.inode_table as u64,
@@ -69,13 +69,13 @@ fn telling_word(image: &Image, pieces: &Pieces, random: &mut Random) -> u64 {
     match random.random_range(0..10) {
         0 => one_of(random, &[0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 32, u64::MAX << 32]),
         1 => one_of(random, &sizes),
-        2 => one_of(random, &places),
+        2 => one_of(random, &locations),
         // A directory record: inode, length, length of the name, file type.
         3 => small | one_of(random, &[8, 16, 24, 4096, 0, 7, 65_528]) << 32 | small << 48 | 4 << 56,
         // A mode and a link count.
         4 => one_of(random, &[0o040_755, 0o100_644, 0o120_777, 0o010_600, 0o170_000]) | small << 32,
         5 => random.random(),
-        _ => one_of(random, &pieces.places),
+        _ => one_of(random, &pieces.locations),
     }
 }
 
@@ -172,9 +172,14 @@ fn arbitrary_inode_words_do_no_harm() {
     let mut random = Random::seed_from_u64(5);
     let few = pieces.inodes.iter().step_by(pieces.inodes.len() / 4).chain(pieces.inodes.last());
     for at in few.flat_map(|inode| (*inode..inode + SIZE_OF_INODE).step_by(8)) {
-        for word in
-            [0, u64::MAX, MAX_FILE_BYTES, 1 << 39, pieces.places[9], one_of(&mut random, &pieces.places)]
-        {
+        for word in [
+            0,
+            u64::MAX,
+            MAX_FILE_BYTES,
+            1 << 39,
+            pieces.locations[9],
+            one_of(&mut random, &pieces.locations),
+        ] {
             let mut nvram = image.nvram.clone();
             nvram[at..at + 8].copy_from_slice(&word.to_le_bytes());
             let ops = ops(&mut random, 20);

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Error, FileSystem, Ino, Kind, Seek};
 use wearwell_nvmfs::fs::Nvmfs;
 use wearwell_nvmfs::layout::{
-    Changing, Epoch, Field, ListEnds, PageId, Place, SIZE_OF_INODE, SUM_BYTES, SUPERBLOCK_BYTES,
-    checked_number,
+    BlockLocation, ChangeNoteWords, Epoch, Field, ListEnds, PageId, SIZE_OF_INODE, SUM_BYTES,
+    SUPERBLOCK_BYTES, checked_number,
 };
 use wearwell_nvmfs::names::check::check;
 use wearwell_nvmfs::nvram::PlainNvram;
@@ -48,7 +48,7 @@ fn interrupted(placement: PlacementKind) -> Image {
     let ssd = closed.ssd();
     let (mut fs, _) =
         Fs::mount(PlainNvram::from(closed.nvram), Arc::clone(&ssd), options()).expect("it was closed");
-    let ino = fs.make(Ino(1), b"the last", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    let ino = fs.create(Ino(1), b"the last", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
     fs.write(ino, 0, &[5; 20_000], &CALLER).expect("room");
     let nvram = fs.into_store().region.into_nvram().into_bytes();
     Image { nvram, ssd: (*ssd).clone(), areas: closed.areas }
@@ -68,7 +68,7 @@ impl Whole {
             vec![
                 0..SUPERBLOCK_BYTES,
                 areas.log..areas.log + 8,
-                Changing::AT..Changing::AT + 8 * Changing::COUNT,
+                ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT,
             ],
             some(&pieces.inodes, Field::Blocks as usize),
             some(&pieces.inodes.iter().map(|at| at + Field::Sum as usize).collect::<Vec<_>>(), 4),
@@ -76,11 +76,12 @@ impl Whole {
         ];
         nvram.extend(metadata.map(|pages| some(pages, BLOCK_BYTES)));
         nvram.push(metadata.iter().flat_map(|pages| sums_of(&image, some(pages, BLOCK_BYTES))).collect());
-        let places = pieces.places.iter().filter_map(|pointer| match Place::of(*pointer, areas) {
-            Some(Place::Ssd(block)) => Some(block),
-            _ => None,
-        });
-        let mut blocks: Vec<u64> = places.collect();
+        let locations =
+            pieces.locations.iter().filter_map(|pointer| match BlockLocation::of(*pointer, areas) {
+                Some(BlockLocation::Ssd(block)) => Some(block),
+                _ => None,
+            });
+        let mut blocks: Vec<u64> = locations.collect();
         if is_closed {
             nvram.push(vec![
                 ListEnds::CLEAN_AT..ListEnds::SUM_AT + 4,
@@ -133,7 +134,8 @@ impl Whole {
 /// Returns the offsets of the inodes and pages that were being changed: after a power cut, their checksums do
 /// not apply.
 fn changing(image: &Image, pieces: &Pieces) -> BTreeSet<usize> {
-    let (words, _) = image.nvram[Changing::AT..Changing::AT + 8 * Changing::COUNT].as_chunks::<8>();
+    let (words, _) =
+        image.nvram[ChangeNoteWords::AT..ChangeNoteWords::AT + 8 * ChangeNoteWords::COUNT].as_chunks::<8>();
     let numbers = words.iter().map(|word| checked_number(u64::from_le_bytes(*word)).expect("it is whole"));
     let mut changing = BTreeSet::new();
     for number in numbers.filter(|number| *number > 0) {
@@ -206,7 +208,7 @@ fn content(fs: &mut Fs, ino: Ino, size: u64, seen: &mut Seen) {
     while at < size {
         at = match fs.seek(ino, at, Seek::Data) {
             Ok(at) => at,
-            Err(Error::NothingThere) => return,
+            Err(Error::NoDataOrHole) => return,
             Err(_) => return drop(seen.insert(("unknown", ino, 0), Err(()))),
         };
         let mut block = vec![0; BLOCK_BYTES];
@@ -232,10 +234,10 @@ fn wrongly_seen(before: &Seen, after: &Seen) -> Option<(&'static str, Ino, u64)>
     let mut read = after.iter().filter(|(_, what)| what.is_ok());
     let wrong = read.find(|(key, what)| before.get(*key) != Some(*what)).map(|(key, _)| *key);
     // Items that disappeared without an error are wrong too.
-    let is_told = |ino: Ino| {
+    let is_reported = |ino: Ino| {
         [("attributes", ino, 0), ("unknown", ino, 0)].iter().any(|key| after.get(key) == Some(&Err(())))
     };
-    wrong.or_else(|| before.keys().find(|key| !after.contains_key(*key) && !is_told(key.1)).copied())
+    wrong.or_else(|| before.keys().find(|key| !after.contains_key(*key) && !is_reported(key.1)).copied())
 }
 
 #[test]

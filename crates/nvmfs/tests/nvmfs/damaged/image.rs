@@ -6,7 +6,7 @@ use wearwell_nvmfs::api::{
     ACCESS_ACL, Allocate, BLOCK_BYTES, Caller, DEFAULT_ACL, FileSystem, Ino, Kind, ROOT, SetXattr,
 };
 use wearwell_nvmfs::fs::Nvmfs;
-use wearwell_nvmfs::layout::{Areas, Checksums, Place, Superblock};
+use wearwell_nvmfs::layout::{Areas, BlockLocation, Checksums, Superblock};
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::{Format, Options};
 use wearwell_nvmfs::placement::PlacementKind;
@@ -61,7 +61,7 @@ pub fn image_with(placement: PlacementKind, is_closed: bool, checksums: Checksum
 }
 
 fn file(fs: &mut impl FileSystem, dir: Ino, name: &[u8]) -> Ino {
-    fs.make(dir, name, Kind::File, 0o644, 0, &CALLER).expect("room for a file").ino
+    fs.create(dir, name, Kind::File, 0o644, 0, &CALLER).expect("room for a file").ino
 }
 
 /// Creates directories with one block, with several, and with a pointer block. Creates files of all types, so
@@ -75,7 +75,7 @@ fn names(fs: &mut impl FileSystem) {
             match number % 4 {
                 0 => drop(file(fs, dir, name.as_bytes())),
                 1 => {
-                    fs.make(dir, name.as_bytes(), Kind::Fifo, 0o600, 0, &CALLER).expect("room");
+                    fs.create(dir, name.as_bytes(), Kind::Fifo, 0o600, 0, &CALLER).expect("room");
                 }
                 2 => drop(fs.symlink(dir, name.as_bytes(), b"short", &CALLER).expect("room")),
                 _ if number < 20 => {
@@ -86,7 +86,7 @@ fn names(fs: &mut impl FileSystem) {
         }
     }
     fs.symlink(ROOT, b"long", &[b'x'; 300], &CALLER).expect("room");
-    fs.make(ROOT, b"device", Kind::BlockDevice, 0o600, 0x801, &CALLER).expect("room");
+    fs.create(ROOT, b"device", Kind::BlockDevice, 0o600, 0x801, &CALLER).expect("room");
     let xattrs = file(fs, ROOT, b"xattrs");
     for (number, name) in [b"user.a", b"user.b", b"user.c"].into_iter().enumerate() {
         fs.set_xattr(xattrs, name, &[number as u8; 500], SetXattr::Either, &CALLER).expect("room");
@@ -138,8 +138,9 @@ fn image_contains_all_structures() {
         let pieces = super::pieces::Pieces::of(&image);
         let counts = (pieces.directories.len(), pieces.pointers.len());
         assert!(counts.0 > 5 && counts.1 > 6, "{counts:?}");
-        let is_reserved = |pointer: &&u64| Place::of(**pointer, &image.areas) == Some(Place::Reserved);
-        assert_eq!(pieces.places.iter().filter(is_reserved).count(), 4 + 30);
+        let is_reserved =
+            |pointer: &&u64| BlockLocation::of(**pointer, &image.areas) == Some(BlockLocation::Reserved);
+        assert_eq!(pieces.locations.iter().filter(is_reserved).count(), 4 + 30);
         assert!(pieces.inode_pages.len() > 4, "some are behind a block of pointers");
         assert!(!pieces.xattrs.is_empty() && !pieces.targets.is_empty());
         assert!(image.ssd.blocks_held() > 100 && image.ssd.blocks() == SSD_BLOCKS);

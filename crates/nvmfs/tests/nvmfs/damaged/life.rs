@@ -96,7 +96,7 @@ fn fsck(nvram: Bounded, ssd: &Arc<MemorySsd>) -> Option<(Bounded, usize)> {
             nvram = store.region.into_nvram();
             continue;
         }
-        let mut fs = Fs::to_repair(store).expect("blocks are right");
+        let mut fs = Fs::open_for_repair(store).expect("blocks are right");
         problems += repair(&mut fs, &CALLER).expect("there is room for lost files").len();
         assert_eq!(check(&fs.store().region).expect("blocks are right"), []);
         return Some((fs.close(), problems));
@@ -180,7 +180,7 @@ fn content(fs: &mut Fs, ino: Ino, size_bytes: u64) -> Result<()> {
     let mut at = 0;
     loop {
         at = match fs.seek(ino, at, Seek::Data) {
-            Err(Error::NothingThere) => break,
+            Err(Error::NoDataOrHole) => break,
             start => start?,
         };
         let end = fs.seek(ino, at, Seek::Hole)?;

@@ -6,11 +6,11 @@ use crate::damaged::image::options;
 use std::sync::Arc;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Caller, Change, Error, FileSystem, Ino, Kind, ROOT};
 use wearwell_nvmfs::fs::{Nvmfs, Work};
-use wearwell_nvmfs::layout::{Field, Place};
+use wearwell_nvmfs::layout::{BlockLocation, Field};
 use wearwell_nvmfs::nvram::PlainNvram;
 use wearwell_nvmfs::options::Format;
 use wearwell_nvmfs::ssd::{MemorySsd, Ssd};
-use wearwell_nvmfs::store::{Store, Wrong};
+use wearwell_nvmfs::store::{ProblemKind, Store};
 
 type Fs = Nvmfs<PlainNvram, MemorySsd>;
 
@@ -23,8 +23,8 @@ fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
     let ssd = Arc::new(MemorySsd::new(4096));
     let format = Format { inodes: Some(64), ..Format::default() };
     let mut fs = Fs::format(PlainNvram::new(4 << 20), Arc::clone(&ssd), &format, options()).expect("it fits");
-    let large = fs.make(ROOT, b"large", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
-    let small = fs.make(ROOT, b"small", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    let large = fs.create(ROOT, b"large", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
+    let small = fs.create(ROOT, b"small", Kind::File, 0o600, 0, &CALLER).expect("room").ino;
     for block in 0..BLOCKS {
         fs.write(large, block * BLOCK, &content(block as u8, BLOCK_BYTES), &CALLER).expect("room");
     }
@@ -35,18 +35,18 @@ fn stand() -> (Arc<MemorySsd>, Fs, Ino, Ino) {
 
 /// Returns a block of a file that is only on the SSD, and its location.
 fn on_ssd(fs: &Fs, ino: Ino, not_before: u64) -> (u64, u64) {
-    let place = |block| match fs.store().region.place_of(ino, block).expect("it is whole") {
-        Place::Ssd(place) => Some((block, place)),
+    let location = |block| match fs.store().region.location_of(ino, block).expect("it is whole") {
+        BlockLocation::Ssd(location) => Some((block, location)),
         _ => None,
     };
-    (not_before..BLOCKS).find_map(place).expect("most are there")
+    (not_before..BLOCKS).find_map(location).expect("most are there")
 }
 
-fn flip_on_ssd(ssd: &MemorySsd, place: u64) {
+fn flip_on_ssd(ssd: &MemorySsd, location: u64) {
     let mut block = vec![0; BLOCK_BYTES];
-    ssd.read(place, &mut block).expect("within");
+    ssd.read(location, &mut block).expect("within");
     block[1234] ^= 8;
-    ssd.write(place, &block, 0).expect("within");
+    ssd.write(location, &block, 0).expect("within");
 }
 
 fn read(fs: &mut Fs, ino: Ino, block: u64) -> Result<Vec<u8>, Error> {
@@ -66,14 +66,14 @@ fn wrong(fs: &Fs) -> u64 {
 #[test]
 fn damaged_data_fails_reads_until_rewritten() {
     let (ssd, mut fs, large, _) = stand();
-    let (block, place) = on_ssd(&fs, large, 0);
-    flip_on_ssd(&ssd, place);
+    let (block, location) = on_ssd(&fs, large, 0);
+    flip_on_ssd(&ssd, location);
     assert!(is_wrong(read(&mut fs, large, block)));
     assert!(is_wrong(fs.write(large, block * BLOCK + 5, b"a part", &CALLER)));
     assert_eq!(wrong(&fs), 2);
     let found = fs.store().check_all_data().expect("it can be read");
     assert!(
-        found.len() == 1 && found[0].ino == large && matches!(found[0].what, Wrong::Checksum(_)),
+        found.len() == 1 && found[0].ino == large && matches!(found[0].what, ProblemKind::Checksum(_)),
         "{found:?}"
     );
     for other in (0..BLOCKS).filter(|other| *other != block) {
@@ -88,13 +88,13 @@ fn damaged_data_fails_reads_until_rewritten() {
 #[test]
 fn cleaning_does_not_validate_damaged_data() {
     let (ssd, mut fs, large, _) = stand();
-    let (block, place) = on_ssd(&fs, large, 0);
-    flip_on_ssd(&ssd, place);
+    let (block, location) = on_ssd(&fs, large, 0);
+    flip_on_ssd(&ssd, location);
     // The extent of the damaged block gets the fewest valid blocks, so that it would be recycled first.
     for other in (0..BLOCKS).filter(|other| *other != block) {
         // Other extents are not full either.
         if other % 7 == 0
-            || matches!(fs.store().region.place_of(large, other), Ok(Place::Ssd(there)) if there / 128 == place / 128)
+            || matches!(fs.store().region.location_of(large, other), Ok(BlockLocation::Ssd(there)) if there / 128 == location / 128)
         {
             fs.write(large, other * BLOCK, &content(7, BLOCK_BYTES), &CALLER).expect("room");
         }
@@ -106,7 +106,7 @@ fn cleaning_does_not_validate_damaged_data() {
         assert!(store.counts.recycled_extents < 200, "no end");
     }
     assert!(store.counts.recycled_extents > 0);
-    let mut fs = Fs::over(store).expect("there is a root");
+    let mut fs = Fs::from_store(store).expect("there is a root");
     assert!(is_wrong(read(&mut fs, large, block)));
     fs.store().check().expect("the store adds up");
 }
@@ -116,23 +116,23 @@ fn scrub_detects_damage_in_unused_data() {
     let (ssd, fs, large, small) = stand();
     let mut store = fs.into_store();
     let at = store.region.field(small, Field::Modified).expect("an inode");
-    let (block, place) = (0..BLOCKS)
-        .find_map(|block| match store.region.place_of(large, block) {
-            Ok(Place::Ssd(place)) => Some((block, place)),
+    let (block, location) = (0..BLOCKS)
+        .find_map(|block| match store.region.location_of(large, block) {
+            Ok(BlockLocation::Ssd(location)) => Some((block, location)),
             _ => None,
         })
         .expect("most are there");
-    flip_on_ssd(&ssd, place);
+    flip_on_ssd(&ssd, location);
     store.region.note(at, &[0xff]);
-    let mut fs = Fs::over(store).expect("there is a root");
+    let mut fs = Fs::from_store(store).expect("there is a root");
     while let Some(work) = fs.begin_check() {
         assert!(matches!(work, Work::Check(_)));
         let outcome = work.run();
         fs.end_background(work, outcome).expect("it can be read");
     }
-    let told = fs.stats().checksums.expect("there are some");
-    assert_eq!((told.wrong, told.passes), (2, 1), "{told:?}");
-    assert!(told.checked_blocks > 300 && told.checked_metadata > 64, "{told:?}");
+    let checksums = fs.stats().checksums.expect("there are some");
+    assert_eq!((checksums.wrong, checksums.passes), (2, 1), "{checksums:?}");
+    assert!(checksums.checked_blocks > 300 && checksums.checked_metadata > 64, "{checksums:?}");
     assert!(is_wrong(fs.attributes(small)) && is_wrong(read(&mut fs, large, block)));
     let change = Change { permissions: Some(0o644), ..Change::default() };
     assert!(is_wrong(fs.set_attributes(small, &change, &CALLER)));
@@ -142,6 +142,10 @@ fn scrub_detects_damage_in_unused_data() {
     assert!(Fs::mount(PlainNvram::from(nvram.clone()), Arc::clone(&ssd), options()).is_err());
     let (store, found) =
         Store::open_damaged(PlainNvram::from(nvram), ssd, options()).expect("it is a file system");
-    assert!(found.scan.told()[0].contains("checksum of its inode"), "{:?}", found.scan.told());
+    assert!(
+        found.scan.descriptions()[0].contains("checksum of its inode"),
+        "{:?}",
+        found.scan.descriptions()
+    );
     assert_eq!(store.check_all_data().expect("it can be read").len(), 1);
 }

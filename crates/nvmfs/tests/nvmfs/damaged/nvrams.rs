@@ -1,7 +1,7 @@
 //! NVRAM that counts accesses, to detect endless loops.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use wearwell_nvmfs::layout::{Changing, Epoch, ListEnds, SUPERBLOCK_BYTES, SnapshotPages};
+use wearwell_nvmfs::layout::{ChangeNoteWords, Epoch, ListEnds, SUPERBLOCK_BYTES, SnapshotPages};
 use wearwell_nvmfs::nvram::Nvram;
 
 /// NVRAM that panics after a maximum number of accesses.
@@ -33,7 +33,7 @@ impl Nvram for Bounded {
         self.access();
         assert!(at >= SUPERBLOCK_BYTES, "the superblock never changes");
         let is_known =
-            [ListEnds::AT, ListEnds::SUM_AT, Epoch::AT, Epoch::NEXT_AT, Changing::AT].contains(&at);
+            [ListEnds::AT, ListEnds::SUM_AT, Epoch::AT, Epoch::NEXT_AT, ChangeNoteWords::AT].contains(&at);
         assert!(at >= 4096 || is_known, "nothing else is in its page");
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
@@ -41,7 +41,7 @@ impl Nvram for Bounded {
     fn store_word(&mut self, at: usize, word: u64) {
         self.access();
         let of_snapshots = SnapshotPages::AT..SnapshotPages::AT + 8 * SnapshotPages::COUNT;
-        let is_known = at == ListEnds::CLEAN_AT || of_snapshots.contains(&at) || at >= Changing::AT;
+        let is_known = at == ListEnds::CLEAN_AT || of_snapshots.contains(&at) || at >= ChangeNoteWords::AT;
         // The upgrade of the format is allowed.
         let is_first = at == 0 && self.bytes[7] == b'1' && word == u64::from_le_bytes(*b"WWNVMFS8");
         assert!(at >= 4096 || is_known || is_first, "nothing else is in the superblock's page");

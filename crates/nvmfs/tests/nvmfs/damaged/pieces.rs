@@ -2,7 +2,7 @@
 
 use super::image::Image;
 use wearwell_nvmfs::api::{BLOCK_BYTES, Ino, Kind};
-use wearwell_nvmfs::layout::{Inode, Place, SIZE_OF_INODE};
+use wearwell_nvmfs::layout::{BlockLocation, Inode, SIZE_OF_INODE};
 
 /// Offsets of the inodes in use, including the file of inodes, and of pages by content.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct Pieces {
     pub targets: Vec<usize>,
     pub data: Vec<usize>,
     /// Pointers in use, of all types.
-    pub places: Vec<u64>,
+    pub locations: Vec<u64>,
 }
 
 impl Pieces {
@@ -60,14 +60,14 @@ impl Pieces {
     }
 
     fn page(&mut self, image: &Image, pointer: u64) -> Option<usize> {
-        match Place::of(pointer, &image.areas).expect("the image is whole") {
-            Place::Hole | Place::Absent => None,
-            Place::Ssd(_) | Place::Reserved => {
-                self.places.push(pointer);
+        match BlockLocation::of(pointer, &image.areas).expect("the image is whole") {
+            BlockLocation::Hole | BlockLocation::Absent => None,
+            BlockLocation::Ssd(_) | BlockLocation::Reserved => {
+                self.locations.push(pointer);
                 None
             }
-            Place::Nvram(page) => {
-                self.places.push(pointer);
+            BlockLocation::Nvram(page) => {
+                self.locations.push(pointer);
                 Some(image.areas.page(page))
             }
         }

@@ -99,7 +99,7 @@ const PART_BYTES: usize = 10_000;
 const CALLER: Caller = Caller { uid: 0, gid: 0, now_ns: 5 };
 
 /// Files on a failing drive, with their possible content.
-struct Stand {
+struct Fixture {
     drive: Arc<Failing>,
     inos: Vec<Ino>,
     /// By file and part: the content written last, and contents of failed writes since then.
@@ -107,7 +107,7 @@ struct Stand {
     errors: usize,
 }
 
-impl Stand {
+impl Fixture {
     fn new(placement: PlacementKind, which: Request) -> (Self, Fs) {
         let drive = Arc::new(Failing::new(2048, which));
         let format = Format { inodes: Some(64), placement, ..Format::default() };
@@ -115,19 +115,19 @@ impl Stand {
         let mut fs = Nvmfs::format(nvram, Arc::clone(&drive), &format, options()).expect("a fresh one");
         let mut make = |number: usize| {
             let name = format!("{number}");
-            fs.make(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).expect("room").ino
+            fs.create(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).expect("room").ino
         };
         let inos = (0..FILES).map(&mut make).collect();
-        let mut stand = Stand { drive, inos, may: vec![vec![vec![0]; PARTS]; FILES], errors: 0 };
+        let mut fixture = Fixture { drive, inos, may: vec![vec![vec![0]; PARTS]; FILES], errors: 0 };
         for number in 0..FILES * PARTS {
-            stand.write(&mut fs, number % FILES, number / FILES, number as u8);
+            fixture.write(&mut fs, number % FILES, number / FILES, number as u8);
         }
         assert!(fs.stats().ssd_valid_blocks > 300, "more than stays on NVRAM");
-        (stand, fs)
+        (fixture, fs)
     }
 
     /// Checks that an error of the drive was reported; returns true if the operation succeeded.
-    fn judge(&mut self, failed_before: u64, result: Result<(), Error>) -> bool {
+    fn check_result(&mut self, failed_before: u64, result: Result<(), Error>) -> bool {
         let failed = self.drive.failed.load(SeqCst) > failed_before && self.drive.which != Request::Trim;
         match result {
             Ok(()) => assert!(!failed, "nobody was told"),
@@ -156,14 +156,14 @@ impl Stand {
             self.errors += 1;
             return;
         }
-        self.judge(failed_before, written.map(drop));
+        self.check_result(failed_before, written.map(drop));
     }
 
     fn read(&mut self, fs: &mut Fs, file: usize, part: usize) {
         let failed_before = self.drive.failed.load(SeqCst);
         let mut out = vec![0; PART_BYTES];
         let read = fs.read(self.inos[file], (part * PART_BYTES) as u64, &mut out, &CALLER);
-        if self.judge(failed_before, read.map(drop)) {
+        if self.check_result(failed_before, read.map(drop)) {
             // A failed write may have changed some of its blocks.
             let may: Vec<Vec<u8>> =
                 self.may[file][part].iter().map(|seed| content(*seed, PART_BYTES)).collect();
@@ -201,19 +201,19 @@ fn drive_failures_are_reported_and_nothing_is_lost() {
         let mut errors = 0;
         // Fails once, several times or permanently, early and late.
         for (after, many) in [(0, 1), (1, 1), (2, 1), (5, 1), (0, 4), (3, 10), (0, u64::MAX), (7, u64::MAX)] {
-            let (mut stand, mut fs) = Stand::new(placement, which);
-            stand.drive.after.store(after, SeqCst);
-            stand.drive.many.store(many, SeqCst);
-            stand.play(&mut fs, 400);
-            errors += stand.errors;
-            stand.drive.many.store(0, SeqCst);
-            stand.read_all(&mut fs);
-            stand.play(&mut fs, 60);
+            let (mut fixture, mut fs) = Fixture::new(placement, which);
+            fixture.drive.after.store(after, SeqCst);
+            fixture.drive.many.store(many, SeqCst);
+            fixture.play(&mut fs, 400);
+            errors += fixture.errors;
+            fixture.drive.many.store(0, SeqCst);
+            fixture.read_all(&mut fs);
+            fixture.play(&mut fs, 60);
             let nvram = if after % 2 == 0 { fs.close() } else { fs.into_store().region.into_nvram() };
             let (mut fs, found) =
-                Nvmfs::mount(nvram, Arc::clone(&stand.drive), options()).expect("the drive is well again");
+                Nvmfs::mount(nvram, Arc::clone(&fixture.drive), options()).expect("the drive is well again");
             assert_eq!(found.scan.problem_count, 0);
-            stand.read_all(&mut fs);
+            fixture.read_all(&mut fs);
             fs.store().check().expect("the store adds up");
         }
         assert_eq!(errors > 0, which != Request::Trim, "{placement:?}, {which:?}: {errors} errors");
@@ -222,12 +222,12 @@ fn drive_failures_are_reported_and_nothing_is_lost() {
 
 #[test]
 fn unreadable_drive_is_not_reported_as_damage() {
-    let (stand, fs) = Stand::new(PlacementKind::Nvmfs, Request::Read);
+    let (fixture, fs) = Fixture::new(PlacementKind::Nvmfs, Request::Read);
     let nvram = fs.close();
     let bytes = nvram.into_bytes();
-    stand.drive.after.store(0, SeqCst);
-    stand.drive.many.store(1, SeqCst);
-    let mount = || Nvmfs::mount(PlainNvram::from(bytes.clone()), Arc::clone(&stand.drive), options());
+    fixture.drive.after.store(0, SeqCst);
+    fixture.drive.many.store(1, SeqCst);
+    let mount = || Nvmfs::mount(PlainNvram::from(bytes.clone()), Arc::clone(&fixture.drive), options());
     assert!(matches!(mount().map(drop), Err(OpenError::Ssd(_))));
     mount().map(drop).expect("the next time it can be read");
 }

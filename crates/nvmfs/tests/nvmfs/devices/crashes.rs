@@ -94,19 +94,19 @@ proptest! {
         prop_assert_eq!(power.is_off(), cut <= steps.len());
         let possible = possible_words(&steps[..cut.min(steps.len())]);
         let mut random = Seed(seed).random();
-        let mut images: Vec<_> = (0..IMAGES).map(|_| nvram.remains().crash(&mut random)).collect();
-        images.extend([nvram.remains().crash_losing_all(), nvram.remains().crash_keeping_all()]);
+        let mut images: Vec<_> = (0..IMAGES).map(|_| nvram.crash_images().crash(&mut random)).collect();
+        images.extend([nvram.crash_images().crash_losing_all(), nvram.crash_images().crash_keeping_all()]);
         for image in images {
             for (word, content) in image.as_chunks::<8>().0.iter().enumerate() {
                 let held = &possible.parts[word];
                 prop_assert!(held.contains(content), "word {}: {:?} of {:?}", word, content, held);
             }
         }
-        let lost = nvram.remains().crash_losing_all();
+        let lost = nvram.crash_images().crash_losing_all();
         prop_assert!(lost.as_chunks::<8>().0.iter().zip(&possible.parts).all(|(word, held)| *word == held[0]));
         // NVRAM created from an image has its content, and nothing that could be lost.
         let again = SimulatedNvram::from_image(lost.clone(), Power::new());
-        prop_assert!(again.bytes() == lost && again.remains().crash(&mut random) == lost);
+        prop_assert!(again.bytes() == lost && again.crash_images().crash(&mut random) == lost);
     }
 
     #[test]
@@ -149,7 +149,7 @@ proptest! {
                 false => nvram.store(at, &[1]),
             }
         }
-        let (image, blocks) = (nvram.remains().crash_keeping_all(), ssd.crash_keeping_all());
+        let (image, blocks) = (nvram.crash_images().crash_keeping_all(), ssd.crash_keeping_all());
         for (at, &on_ssd) in order.iter().enumerate() {
             let mut content = vec![0; BLOCK_BYTES];
             blocks.read(at as u64, &mut content).expect("within");

@@ -135,7 +135,7 @@ fn new_files_inherit_default_acl(fs: &mut dyn FileSystem) {
     let default = full([7, 6, 5, 1, 7, 4]);
     set(fs, dir, DEFAULT_ACL, &default).unwrap();
     for (name, kind) in [(&b"f"[..], Kind::File), (b"p", Kind::Fifo)] {
-        let made = fs.make(dir, name, kind, 0o7777, 0, &at(2)).unwrap();
+        let made = fs.create(dir, name, kind, 0o7777, 0, &at(2)).unwrap();
         assert_eq!(made.permissions, 0o7774);
         assert_eq!(fs.xattr(made.ino, ACCESS_ACL).unwrap(), full([7, 6, 5, 1, 7, 4]));
         refuses("NoAttribute", fs.xattr(made.ino, DEFAULT_ACL));
@@ -165,7 +165,7 @@ fn new_files_are_limited_to_requested_permissions(fs: &mut dyn FileSystem) {
         (plain([7, 7, 7]), 0o600, 0o600, None),
     ] {
         set(fs, dir, DEFAULT_ACL, &default).unwrap();
-        let made = fs.make(dir, b"f", Kind::File, asked, 0, &at(2)).unwrap();
+        let made = fs.create(dir, b"f", Kind::File, asked, 0, &at(2)).unwrap();
         assert_eq!(made.permissions, given, "{asked:o}");
         assert_eq!(fs.xattr(made.ino, ACCESS_ACL).ok(), kept);
         fs.unlink(dir, b"f", &at(4)).unwrap();
@@ -180,6 +180,6 @@ fn default_acl_too_long_to_store_twice_prevents_mkdir(fs: &mut dyn FileSystem) {
     set(fs, dir, DEFAULT_ACL, &list(&entries)).unwrap();
     refuses("NoSpace", fs.make_directory(dir, b"below", 0o777, &at(2)));
     refuses("NotFound", fs.lookup(dir, b"below"));
-    let made = fs.make(dir, b"file", Kind::File, 0o777, 0, &at(2)).unwrap();
+    let made = fs.create(dir, b"file", Kind::File, 0o777, 0, &at(2)).unwrap();
     assert_eq!(fs.xattr(made.ino, ACCESS_ACL).unwrap(), list(&entries));
 }

@@ -69,7 +69,7 @@ fn mknod_keeps_the_device(fs: &mut dyn FileSystem) {
         (Kind::Socket, 0),
         (Kind::File, 0),
     ] {
-        let made = fs.make(ROOT, b"a", kind, 0o600, if device == 0 { 5 } else { device }, &at(2)).unwrap();
+        let made = fs.create(ROOT, b"a", kind, 0o600, if device == 0 { 5 } else { device }, &at(2)).unwrap();
         assert_eq!((made.kind, made.device, made.links, made.size_bytes), (kind, device, 1, 0));
         assert_eq!(fs.lookup(ROOT, b"a").unwrap(), made);
         if kind != Kind::File {
@@ -79,13 +79,13 @@ fn mknod_keeps_the_device(fs: &mut dyn FileSystem) {
         }
         fs.unlink(ROOT, b"a", &at(3)).unwrap();
     }
-    refuses("Invalid", fs.make(ROOT, b"a", Kind::Directory, 0o600, 0, &at(2)));
-    refuses("Invalid", fs.make(ROOT, b"a", Kind::Symlink, 0o600, 0, &at(2)));
+    refuses("Invalid", fs.create(ROOT, b"a", Kind::Directory, 0o600, 0, &at(2)));
+    refuses("Invalid", fs.create(ROOT, b"a", Kind::Symlink, 0o600, 0, &at(2)));
 }
 
 fn creation_sets_times(fs: &mut dyn FileSystem) {
     let parent = directory(fs, ROOT, "d");
-    let made = fs.make(parent, b"a", Kind::File, 0o644, 0, &at(2)).unwrap();
+    let made = fs.create(parent, b"a", Kind::File, 0o644, 0, &at(2)).unwrap();
     assert_eq!(times(fs, made.ino), [2, 2, 2]);
     assert_eq!((made.uid, made.gid, made.permissions), (1000, 100, 0o644));
     assert_eq!(times(fs, parent), [1, 2, 2]);
@@ -180,7 +180,7 @@ fn set_group_id_is_inherited(fs: &mut dyn FileSystem) {
 }
 
 fn xattrs_live_with_any_file(fs: &mut dyn FileSystem) {
-    let fifo = fs.make(ROOT, b"f", Kind::Fifo, 0o600, 0, &at(1)).unwrap().ino;
+    let fifo = fs.create(ROOT, b"f", Kind::Fifo, 0o600, 0, &at(1)).unwrap().ino;
     let link = fs.symlink(ROOT, b"l", b"target", &at(1)).unwrap().ino;
     for ino in [file(fs, ROOT, "a"), directory(fs, ROOT, "d"), fifo, link] {
         fs.set_xattr(ino, b"user.x", b"", SetXattr::Either, &at(2)).unwrap();

@@ -31,7 +31,7 @@ fn parts(fs: &mut dyn FileSystem, ino: Ino) -> Vec<(u64, u64)> {
         end = fs.seek(ino, start, Seek::Hole).unwrap();
         parts.push((start, end));
     }
-    refuses("NothingThere", fs.seek(ino, end, Seek::Data));
+    refuses("NoDataOrHole", fs.seek(ino, end, Seek::Data));
     parts
 }
 
@@ -139,8 +139,8 @@ fn blocks_exist_where_written(fs: &mut dyn FileSystem) {
     assert_eq!(fs.seek(ino, 5, Seek::Hole).unwrap(), 5);
     assert_eq!(fs.seek(ino, 2 * BLOCK + 5, Seek::Data).unwrap(), 2 * BLOCK + 5);
     assert_eq!(fs.seek(ino, 2 * BLOCK + 5, Seek::Hole).unwrap(), 4 * BLOCK);
-    refuses("NothingThere", fs.seek(ino, 10 * BLOCK, Seek::Hole));
-    refuses("NothingThere", fs.seek(ino, u64::MAX, Seek::Data));
+    refuses("NoDataOrHole", fs.seek(ino, 10 * BLOCK, Seek::Hole));
+    refuses("NoDataOrHole", fs.seek(ino, u64::MAX, Seek::Data));
     resize(fs, ino, 3 * BLOCK, 2).unwrap();
     resize(fs, ino, 4 * BLOCK, 2).unwrap();
     assert_eq!(parts(fs, ino), [(2 * BLOCK, 3 * BLOCK)]);
@@ -199,7 +199,7 @@ fn reserving_beyond_end_keeps_the_size(fs: &mut dyn FileSystem) {
     assert_eq!(fs.attributes(ino).unwrap().changed_ns, at(3).now_ns);
     assert_eq!((bytes(fs, ino), parts(fs, ino)), (bytes_before, vec![(0, 5000)]));
     assert_eq!((used(fs), blocks(fs) - before), (2, 2));
-    refuses("NothingThere", fs.seek(ino, 5000, Seek::Data));
+    refuses("NoDataOrHole", fs.seek(ino, 5000, Seek::Data));
     fs.write(ino, 2 * BLOCK + 5, b"written", &at(2)).unwrap();
     assert_eq!((used(fs), blocks(fs) - before), (2, 2), "it is one that was reserved");
     let mut expected = vec![7; 5000];

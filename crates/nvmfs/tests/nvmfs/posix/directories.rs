@@ -90,7 +90,7 @@ fn removed_directories_take_nothing(fs: &mut dyn FileSystem) {
     fs.open(ino).unwrap();
     fs.remove_directory(ROOT, b"d", &at(2)).unwrap();
     assert_eq!(links(fs, ino), 0);
-    refuses("NotFound", fs.make(ino, b"x", Kind::File, 0o644, 0, &at(2)));
+    refuses("NotFound", fs.create(ino, b"x", Kind::File, 0o644, 0, &at(2)));
     refuses("NotFound", fs.make_directory(ino, b"x", 0o755, &at(2)));
     refuses("NotFound", fs.symlink(ino, b"x", b"y", &at(2)));
     refuses("NotFound", fs.link(other, ino, b"x", &at(2)));

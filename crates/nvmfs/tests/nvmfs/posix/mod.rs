@@ -6,7 +6,7 @@ mod content;
 mod directories;
 mod names;
 mod renames;
-mod room;
+mod space;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wearwell_nvmfs::api::{Attributes, Caller, Change, Error, FileSystem, Ino, Kind, Result};
@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[Case]); 7] = [
     ("directories", directories::CASES),
     ("names", names::CASES),
     ("renames", renames::CASES),
-    ("room", room::CASES),
+    ("room", space::CASES),
 ];
 
 /// Runs all cases, each with a new file system, and reports all failures.
@@ -62,7 +62,7 @@ fn at(seconds: i64) -> Caller {
 }
 
 fn file(fs: &mut dyn FileSystem, parent: Ino, name: &str) -> Ino {
-    fs.make(parent, name.as_bytes(), Kind::File, 0o644, 0, &at(1)).unwrap().ino
+    fs.create(parent, name.as_bytes(), Kind::File, 0o644, 0, &at(1)).unwrap().ino
 }
 
 fn directory(fs: &mut dyn FileSystem, parent: Ino, name: &str) -> Ino {

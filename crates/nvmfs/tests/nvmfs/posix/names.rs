@@ -40,7 +40,7 @@ fn invalid_names_are_rejected(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     for name in [b"".as_slice(), b"/", b"x/y", b"x\0", b"\0"] {
         refuses("Invalid", fs.lookup(ROOT, name));
-        refuses("Invalid", fs.make(ROOT, name, Kind::File, 0o644, 0, &at(2)));
+        refuses("Invalid", fs.create(ROOT, name, Kind::File, 0o644, 0, &at(2)));
         refuses("Invalid", fs.make_directory(ROOT, name, 0o755, &at(2)));
         refuses("Invalid", fs.symlink(ROOT, name, b"x", &at(2)));
         refuses("Invalid", fs.link(ino, ROOT, name, &at(2)));
@@ -54,10 +54,10 @@ fn invalid_names_are_rejected(fs: &mut dyn FileSystem) {
 
 fn names_at_the_limit(fs: &mut dyn FileSystem) {
     let (fits, long) = ([b'n'; 255], [b'n'; 256]);
-    let ino = fs.make(ROOT, &fits, Kind::File, 0o644, 0, &at(2)).unwrap().ino;
+    let ino = fs.create(ROOT, &fits, Kind::File, 0o644, 0, &at(2)).unwrap().ino;
     assert_eq!(list(fs, ROOT).unwrap()[fits.as_slice()].0, ino);
     refuses("NameTooLong", fs.lookup(ROOT, &long));
-    refuses("NameTooLong", fs.make(ROOT, &long, Kind::File, 0o644, 0, &at(2)));
+    refuses("NameTooLong", fs.create(ROOT, &long, Kind::File, 0o644, 0, &at(2)));
     refuses("NameTooLong", fs.make_directory(ROOT, &long, 0o755, &at(2)));
     refuses("NameTooLong", fs.symlink(ROOT, &long, b"x", &at(2)));
     refuses("NameTooLong", fs.link(ino, ROOT, &long, &at(2)));
@@ -68,7 +68,7 @@ fn names_at_the_limit(fs: &mut dyn FileSystem) {
 fn dots_cannot_be_made(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     for name in [b".".as_slice(), b".."] {
-        refuses("Exists", fs.make(ROOT, name, Kind::File, 0o644, 0, &at(2)));
+        refuses("Exists", fs.create(ROOT, name, Kind::File, 0o644, 0, &at(2)));
         refuses("Exists", fs.make_directory(ROOT, name, 0o755, &at(2)));
         refuses("Exists", fs.symlink(ROOT, name, b"x", &at(2)));
         refuses("Exists", fs.link(ino, ROOT, name, &at(2)));
@@ -88,7 +88,7 @@ fn link_gives_another_name(fs: &mut dyn FileSystem) {
     fs.unlink(ROOT, b"a", &at(2)).unwrap();
     assert_eq!((links(fs, ino), bytes(fs, ino)), (1, b"both".to_vec()));
     for kind in [Kind::Fifo, Kind::Socket, Kind::BlockDevice] {
-        let ino = fs.make(ROOT, b"k", kind, 0o600, 1, &at(2)).unwrap().ino;
+        let ino = fs.create(ROOT, b"k", kind, 0o600, 1, &at(2)).unwrap().ino;
         assert_eq!(fs.link(ino, ROOT, b"l", &at(2)).unwrap().links, 2);
         fs.unlink(ROOT, b"k", &at(2)).unwrap();
         fs.unlink(ROOT, b"l", &at(2)).unwrap();
@@ -131,7 +131,7 @@ fn creation_refuses_names_in_use(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     directory(fs, ROOT, "d");
     for name in [b"a", b"d"] {
-        refuses("Exists", fs.make(ROOT, name, Kind::Fifo, 0o644, 0, &at(2)));
+        refuses("Exists", fs.create(ROOT, name, Kind::Fifo, 0o644, 0, &at(2)));
         refuses("Exists", fs.make_directory(ROOT, name, 0o755, &at(2)));
         refuses("Exists", fs.symlink(ROOT, name, b"x", &at(2)));
         refuses("Exists", fs.link(ino, ROOT, name, &at(2)));
@@ -162,7 +162,7 @@ fn symlink_targets_have_limits(fs: &mut dyn FileSystem) {
 fn files_are_no_directories(fs: &mut dyn FileSystem) {
     let ino = file(fs, ROOT, "a");
     refuses("NotDirectory", fs.lookup(ino, b"x"));
-    refuses("NotDirectory", fs.make(ino, b"x", Kind::File, 0o644, 0, &at(2)));
+    refuses("NotDirectory", fs.create(ino, b"x", Kind::File, 0o644, 0, &at(2)));
     refuses("NotDirectory", fs.make_directory(ino, b"x", 0o755, &at(2)));
     refuses("NotDirectory", fs.symlink(ino, b"x", b"y", &at(2)));
     refuses("NotDirectory", fs.link(ino, ino, b"x", &at(2)));

@@ -11,7 +11,7 @@ pub type FileBlock = (Ino, u32);
 
 /// Locations of all blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct BlockMap {
     /// Blocks that are only on the NVRAM, most recently used first.
     pub dirty: Vec<FileBlock>,
     /// Blocks on the NVRAM that are also on the SSD, most recently used first.
@@ -24,12 +24,12 @@ pub struct Look {
 
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Returns the current locations of all blocks.
-    pub fn look(&self) -> Look {
+    pub fn block_map(&self) -> BlockMap {
         let owned = |block: u64| {
             let owner = extents::owner_of(&self.region, block);
             (extents::bit(&self.region, block) && owner.0.0 != 0).then_some(owner)
         };
-        Look {
+        BlockMap {
             dirty: self.listed(State::Dirty),
             clean: self.listed(State::Clean),
             free_pages: self.pages.count(State::Free),

@@ -6,10 +6,10 @@ use std::thread;
 thread_local! {
     /// Counts of the current test: normally each test has its own thread; if only one test runs at a time,
     /// they share one.
-    static TALLY: RefCell<Option<Tally>> = const { RefCell::new(None) };
+    static CUT_COUNTS: RefCell<Option<CutCounts>> = const { RefCell::new(None) };
 }
 
-struct Tally {
+struct CutCounts {
     /// Name of the test.
     name: String,
     cuts: u64,
@@ -17,7 +17,7 @@ struct Tally {
     images: u64,
 }
 
-impl Drop for Tally {
+impl Drop for CutCounts {
     fn drop(&mut self) {
         if std::env::var_os("WEARWELL_CUTS").is_none() {
             return;
@@ -28,12 +28,12 @@ impl Drop for Tally {
 
 /// Counts a cut with `images` images.
 pub fn count(images: usize) {
-    TALLY.with_borrow_mut(|tally| {
-        let tally = tally.get_or_insert_with(|| {
+    CUT_COUNTS.with_borrow_mut(|counts| {
+        let counts = counts.get_or_insert_with(|| {
             let name = thread::current().name().unwrap_or("?").to_owned();
-            Tally { name, cuts: 0, images: 0 }
+            CutCounts { name, cuts: 0, images: 0 }
         });
-        tally.cuts += 1;
-        tally.images += images as u64;
+        counts.cuts += 1;
+        counts.images += images as u64;
     });
 }

@@ -9,7 +9,7 @@ use super::flush::{Batch, EXTENT_PAGES};
 use super::pages::{self, State};
 use super::{Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{EXTENT_BLOCKS, Field, Place};
+use crate::layout::{BlockLocation, EXTENT_BLOCKS, Field};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
@@ -31,7 +31,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         if state == State::Dirty && self.state_by_size(size) == State::Kept {
             let (mut from, end) = (0, size.div_ceil(BLOCK_BYTES as u64));
             while let Some(block) = self.region.next_block(ino, from, end, true)? {
-                if let Place::Nvram(page) = self.region.place_of(ino, block)? {
+                if let BlockLocation::Nvram(page) = self.region.location_of(ino, block)? {
                     self.pages.change(&mut self.region, page, State::Dirty, false);
                 }
                 from = block + 1;
@@ -42,7 +42,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Selects the least recently used dirty pages for a flush, ordered by their places; pages without a
     /// place get one.
-    pub(super) fn begin_flush_home(&mut self) -> Result<Option<Batch<S>>> {
+    pub(super) fn begin_flush_in_place(&mut self) -> Result<Option<Batch<S>>> {
         self.begin_write_out();
         let mut chosen = Vec::with_capacity(EXTENT_PAGES);
         let mut next = self.pages.last(State::Dirty);
@@ -53,29 +53,29 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
             }
             next = self.pages.more_recent(&self.region, page);
         }
-        self.go_on_with_write_out(chosen.len());
+        self.continue_write_out(chosen.len());
         // Blocks without a place get places in the order of the file.
         chosen.sort_by_key(|page| pages::owner_of(&self.region, *page));
         for &page in &chosen {
             if pages::copy_of(&self.region, page) == 0 {
-                let home = self.new_home()?;
-                self.give_copy(page, home);
+                let fixed_place = self.new_fixed_place()?;
+                self.assign_copy(page, fixed_place);
             }
         }
         chosen.sort_by_key(|page| pages::copy_of(&self.region, *page));
         if chosen.is_empty() {
             return Ok(None);
         }
-        let homes: Vec<u64> = chosen.iter().map(|page| pages::copy_of(&self.region, *page)).collect();
-        self.in_flight.extend(&homes);
-        let runs = homes.chunk_by(|one, next| one + 1 == *next);
+        let fixed_places: Vec<u64> = chosen.iter().map(|page| pages::copy_of(&self.region, *page)).collect();
+        self.in_flight.extend(&fixed_places);
+        let runs = fixed_places.chunk_by(|one, next| one + 1 == *next);
         let requests = runs.map(|run| (run[0], run.len())).collect();
         Ok(Some(self.batch(None, requests, chosen, 0)))
     }
 
     /// Allocates a place on the SSD: the next free block of the open extent, of a free extent, or of the
     /// extent with the fewest valid blocks.
-    fn new_home(&mut self) -> Result<u64> {
+    fn new_fixed_place(&mut self) -> Result<u64> {
         // First the rest of the open extent, then another extent, whose free blocks may all be in
         // flight.
         for _ in 0..2 {

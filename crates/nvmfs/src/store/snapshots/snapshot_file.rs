@@ -6,36 +6,36 @@
 
 use super::super::{Region, Store};
 use crate::api::{Error, Ino, Result};
-use crate::layout::{Field, Inode, PageId, Place, SnapshotRecord};
+use crate::layout::{BlockLocation, Field, Inode, PageId, SnapshotRecord};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 
 /// File as of a snapshot.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct SnapshotFile {
     /// Attributes of the file. The target of a short link is included; other pointers may be incomplete.
     pub inode: Inode,
     /// Inode numbers to look up blocks in, in this order; the first one that has an entry for a block is
     /// valid.
-    whose: Vec<Ino>,
+    lookup_order: Vec<Ino>,
     /// Inode number to look up extended attributes in.
     xattrs: Ino,
 }
 
-impl Past {
+impl SnapshotFile {
     /// Returns the inode number under which a block is found; any number for a hole.
-    pub(crate) fn whose<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Ino> {
-        let (last, others) = self.whose.split_last().expect("there is one at least");
+    pub(crate) fn inode_of<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Ino> {
+        let (last, others) = self.lookup_order.split_last().expect("there is one at least");
         for ino in others {
-            if region.place_of(*ino, block)? != Place::Hole {
+            if region.location_of(*ino, block)? != BlockLocation::Hole {
                 return Ok(*ino);
             }
         }
         Ok(*last)
     }
 
-    fn place<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Place> {
-        region.place_of(self.whose(region, block)?, block)
+    fn location<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<BlockLocation> {
+        region.location_of(self.inode_of(region, block)?, block)
     }
 
     /// Returns the first block in `block..end` that exists, or, if `wanted` is false, that does not exist.
@@ -48,14 +48,14 @@ impl Past {
     ) -> Result<Option<u64>> {
         let mut block = block;
         while block < end {
-            let next = self.next_told(region, block, end)?.unwrap_or(end);
+            let next = self.next_entry(region, block, end)?.unwrap_or(end);
             if !wanted && block < next {
                 return Ok(Some(block));
             }
             if next == end {
                 return Ok(None);
             }
-            if (self.place(region, next)? != Place::Absent) == wanted {
+            if (self.location(region, next)? != BlockLocation::Absent) == wanted {
                 return Ok(Some(next));
             }
             block = next + 1;
@@ -64,9 +64,9 @@ impl Past {
     }
 
     /// Returns the first block for which any of the inode numbers has an entry.
-    fn next_told<N: Nvram>(&self, region: &Region<N>, block: u64, end: u64) -> Result<Option<u64>> {
+    fn next_entry<N: Nvram>(&self, region: &Region<N>, block: u64, end: u64) -> Result<Option<u64>> {
         let mut next = None;
-        for ino in &self.whose {
+        for ino in &self.lookup_order {
             let before = next.unwrap_or(end);
             next = region.next_block(*ino, block, before, true)?.or(next);
         }
@@ -75,8 +75,8 @@ impl Past {
 
     /// Returns the page of a directory block, or of the target of a link.
     pub(crate) fn page<N: Nvram>(&self, region: &Region<N>, block: u64) -> Result<Option<PageId>> {
-        let ino = self.whose(region, block)?;
-        if region.place_of(ino, block)? == Place::Absent {
+        let ino = self.inode_of(region, block)?;
+        if region.location_of(ino, block)? == BlockLocation::Absent {
             return Ok(None);
         }
         region.pointer_at(ino, block)?.map_or(Ok(None), |at| region.pointer_page(at))
@@ -92,7 +92,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Returns the snapshots, oldest first, each with its view number, which is not reused while the store
     /// is open.
     pub fn views(&self) -> impl Iterator<Item = (u32, &SnapshotRecord)> {
-        let there = self.snapshots.iter().filter(|one| !one.record.is_going);
+        let there = self.snapshots.iter().filter(|one| !one.record.is_being_deleted);
         there.map(|one| (one.view, &one.record))
     }
 
@@ -101,10 +101,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::Stale`] if the snapshot no longer exists, [`Error::NotFound`] if it has no such file,
     /// [`Error::Damaged`].
-    pub fn past(&self, view: u32, ino: Ino) -> Result<Past> {
-        let is_wanted = |one: &super::Snapshot| one.view == view && !one.record.is_going;
+    pub fn snapshot_file(&self, view: u32, ino: Ino) -> Result<SnapshotFile> {
+        let is_wanted = |one: &super::Snapshot| one.view == view && !one.record.is_being_deleted;
         let number = self.snapshots.iter().position(is_wanted).ok_or(Error::Stale)?;
-        let (mut inode, mut whose, mut xattrs) = (None, Vec::new(), None);
+        let (mut inode, mut lookup_order, mut xattrs) = (None, Vec::new(), None);
         for one in &self.snapshots[number..] {
             let Some(at) = self.sound_record(one.tree, ino)? else { continue };
             let kept = self.region.kept(at);
@@ -112,7 +112,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 return Err(Error::NotFound);
             }
             let keeper = self.region.areas.kept_inode(at);
-            whose.push(keeper);
+            lookup_order.push(keeper);
             inode.get_or_insert_with(|| self.region.kept_inode(at));
             if !kept.are_xattrs_elsewhere() {
                 xattrs.get_or_insert(keeper);
@@ -121,15 +121,15 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
                 break;
             }
         }
-        let ends = whose.last().is_some_and(|last| self.is_whole(*last));
+        let ends = lookup_order.last().is_some_and(|last| self.is_whole(*last));
         let inode = match inode {
             Some(inode) => inode,
             None => self.region.inode(ino)?,
         };
         if !ends {
-            whose.push(ino);
+            lookup_order.push(ino);
         }
-        Ok(Past { inode, whose, xattrs: xattrs.unwrap_or(ino) })
+        Ok(SnapshotFile { inode, lookup_order, xattrs: xattrs.unwrap_or(ino) })
     }
 
     /// True if a kept inode is complete.
@@ -149,7 +149,7 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     ///
     /// # Errors
     /// [`Error::Wait`], [`Error::Damaged`], [`Error::Ssd`].
-    pub fn read_past(&mut self, past: &Past, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.read_of(|region, block| past.whose(region, block), offset, out)
+    pub fn read_snapshot_file(&mut self, file: &SnapshotFile, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.read_of(|region, block| file.inode_of(region, block), offset, out)
     }
 }

@@ -13,7 +13,7 @@ pub const NVRAM_BASE: u64 = 0xffff_0000_0000_0000;
 
 /// Location of a block of a file; stored as a pointer of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BlockLocation {
     /// No block: reads as zeros. Stored as pointer 0, which is never a data block of the SSD because the
     /// label lies there.
     Hole,
@@ -27,43 +27,43 @@ pub enum Place {
     Ssd(u64),
 }
 
-impl Place {
+impl BlockLocation {
     /// Decodes a pointer; `None` if it is invalid.
-    pub fn of(pointer: u64, areas: &Areas) -> Option<Place> {
+    pub fn of(pointer: u64, areas: &Areas) -> Option<BlockLocation> {
         if pointer == 0 {
-            return Some(Place::Hole);
+            return Some(BlockLocation::Hole);
         }
         if pointer == RESERVED {
-            return Some(Place::Reserved);
+            return Some(BlockLocation::Reserved);
         }
         if pointer == ABSENT {
-            return Some(Place::Absent);
+            return Some(BlockLocation::Absent);
         }
         let block = BLOCK_BYTES as u64;
         if pointer >= NVRAM_BASE {
             let offset = (pointer - NVRAM_BASE).checked_sub(areas.data as u64)?;
             let is_page = offset.is_multiple_of(block) && offset / block < u64::from(areas.pages);
-            return is_page.then(|| Place::Nvram(PageId((offset / block) as u32)));
+            return is_page.then(|| BlockLocation::Nvram(PageId((offset / block) as u32)));
         }
         let number = pointer / block;
         let end = u64::from(areas.extents()) * EXTENT_BLOCKS;
         let is_block = pointer.is_multiple_of(block) && (EXTENT_BLOCKS..end).contains(&number);
-        is_block.then_some(Place::Ssd(number))
+        is_block.then_some(BlockLocation::Ssd(number))
     }
 
     /// True if the block has content; otherwise it reads as zeros.
     pub fn has_content(self) -> bool {
-        matches!(self, Place::Nvram(_) | Place::Ssd(_))
+        matches!(self, BlockLocation::Nvram(_) | BlockLocation::Ssd(_))
     }
 
     /// Encodes the location as a pointer.
     pub fn pointer(self, areas: &Areas) -> u64 {
         match self {
-            Place::Hole => 0,
-            Place::Reserved => RESERVED,
-            Place::Absent => ABSENT,
-            Place::Nvram(page) => NVRAM_BASE + areas.page(page) as u64,
-            Place::Ssd(block) => block * BLOCK_BYTES as u64,
+            BlockLocation::Hole => 0,
+            BlockLocation::Reserved => RESERVED,
+            BlockLocation::Absent => ABSENT,
+            BlockLocation::Nvram(page) => NVRAM_BASE + areas.page(page) as u64,
+            BlockLocation::Ssd(block) => block * BLOCK_BYTES as u64,
         }
     }
 }
@@ -75,23 +75,23 @@ mod tests {
     #[test]
     fn pointers_round_trip_and_invalid_pointers_are_rejected() {
         let areas = Areas::new(8 << 20, 8192 + 5, 256).unwrap();
-        let places = [
-            Place::Hole,
-            Place::Reserved,
-            Place::Absent,
-            Place::Nvram(PageId(0)),
-            Place::Nvram(PageId(areas.pages - 1)),
-            Place::Ssd(128),
-            Place::Ssd(8191),
+        let locations = [
+            BlockLocation::Hole,
+            BlockLocation::Reserved,
+            BlockLocation::Absent,
+            BlockLocation::Nvram(PageId(0)),
+            BlockLocation::Nvram(PageId(areas.pages - 1)),
+            BlockLocation::Ssd(128),
+            BlockLocation::Ssd(8191),
         ];
-        for place in places {
-            assert_eq!(Place::of(place.pointer(&areas), &areas), Some(place));
+        for location in locations {
+            assert_eq!(BlockLocation::of(location.pointer(&areas), &areas), Some(location));
         }
         let (first, end) = (NVRAM_BASE + areas.data as u64, NVRAM_BASE + areas.nvram_bytes);
         let nowhere =
             [1, 4096, 127 * 4096, 8192 * 4096, 128 * 4096 + 8, NVRAM_BASE, first - 4096, first + 8, end];
         for pointer in nowhere.into_iter().chain([u64::MAX, NVRAM_BASE - 4096]) {
-            assert_eq!(Place::of(pointer, &areas), None, "{pointer:x}");
+            assert_eq!(BlockLocation::of(pointer, &areas), None, "{pointer:x}");
         }
     }
 }

@@ -8,7 +8,7 @@
 use super::sums::data_sum;
 use super::{Region, Store, extents};
 use crate::api::{BLOCK_BYTES, Error, Ino, Result};
-use crate::layout::{EXTENT_BLOCKS, Place};
+use crate::layout::{BlockLocation, EXTENT_BLOCKS};
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
 use std::io;
@@ -39,7 +39,7 @@ struct Content {
 }
 
 impl Piece {
-    fn places(&self) -> Range<u64> {
+    fn locations(&self) -> Range<u64> {
         self.first..self.first + self.owners.len() as u64
     }
 
@@ -85,14 +85,14 @@ impl<S: Ssd> Fetch<S> {
 #[cfg(test)]
 impl<S> Fetch<S> {
     /// Simulates an overwrite of the locations that are being read.
-    pub fn tell_stale(&self) {
+    pub fn mark_stale(&self) {
         self.pieces.iter().for_each(|piece| piece.is_stale.store(true, Relaxed));
     }
 }
 
 /// State of concurrent reads.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct ConcurrentReads {
     /// True if the current request may return [`Error::Wait`].
     may_wait: bool,
     /// True if the current request may wait until there is space for all of it.
@@ -111,18 +111,18 @@ pub(super) struct Beside {
     all: Vec<Weak<Piece>>,
 }
 
-impl Beside {
+impl ConcurrentReads {
     /// True if the current request may wait until there is space for all of it.
     pub fn may_wait_for_room(&self) -> bool {
         self.may_wait_for_room
     }
 
     /// Invalidates reads of blocks that are about to be overwritten.
-    pub fn overwrite(&mut self, places: &Range<u64>) {
+    pub fn overwrite(&mut self, locations: &Range<u64>) {
         self.all.retain(|piece| {
             let Some(piece) = piece.upgrade() else { return false };
-            let here = piece.places();
-            if here.start < places.end && places.start < here.end {
+            let here = piece.locations();
+            if here.start < locations.end && locations.start < here.end {
                 piece.is_stale.store(true, Relaxed);
             }
             true
@@ -130,20 +130,20 @@ impl Beside {
     }
 
     /// Returns the piece with this block that was read for the current request.
-    fn fetched(&self, place: u64) -> Option<&Arc<Piece>> {
-        let after = self.fetched.partition_point(|piece| piece.first <= place);
+    fn fetched(&self, location: u64) -> Option<&Arc<Piece>> {
+        let after = self.fetched.partition_point(|piece| piece.first <= location);
         let piece = self.fetched.get(after.checked_sub(1)?)?;
-        (piece.places().contains(&place) && !piece.is_stale()).then_some(piece)
+        (piece.locations().contains(&location) && !piece.is_stale()).then_some(piece)
     }
 
     /// Adds a block to the blocks to be read.
-    fn want(&mut self, place: u64, owner: (Ino, u32)) {
+    fn want(&mut self, location: u64, owner: (Ino, u32)) {
         match self.wanted.last_mut().and_then(Arc::get_mut) {
-            Some(last) if last.places().end == place && (last.owners.len() as u64) < PIECE_BLOCKS => {
+            Some(last) if last.locations().end == location && (last.owners.len() as u64) < PIECE_BLOCKS => {
                 last.owners.push(owner);
             }
             _ => self.wanted.push(Arc::new(Piece {
-                first: place,
+                first: location,
                 owners: vec![owner],
                 is_stale: AtomicBool::new(false),
                 content: OnceLock::new(),
@@ -156,40 +156,40 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Sets if the next request may return [`Error::Wait`], and discards blocks read for the previous
     /// request. By default requests do not wait, and the SSD is read synchronously.
     pub fn allow_waiting(&mut self, may_wait: bool) {
-        (self.beside.may_wait, self.beside.may_wait_for_room) = (may_wait, may_wait);
-        (self.beside.fetches, self.beside.done) = (0, 0);
-        self.beside.wants_room = false;
-        self.beside.wanted.clear();
-        self.beside.fetched.clear();
+        (self.reads.may_wait, self.reads.may_wait_for_room) = (may_wait, may_wait);
+        (self.reads.fetches, self.reads.done) = (0, 0);
+        self.reads.wants_room = false;
+        self.reads.wanted.clear();
+        self.reads.fetched.clear();
     }
 
     /// Makes the next request not wait until there is space for all of it.
     pub fn wait_for_no_room(&mut self) {
-        self.beside.may_wait_for_room = false;
+        self.reads.may_wait_for_room = false;
     }
 
     /// True if the request that returned [`Error::Wait`] waits for a flush.
     pub fn is_room_wanted(&self) -> bool {
-        self.beside.wants_room
+        self.reads.wants_room
     }
 
     /// Returns the blocks that the request that returned [`Error::Wait`] waits for.
     pub fn begin_fetch(&mut self) -> Fetch<S> {
-        let wanted = std::mem::take(&mut self.beside.wanted);
-        self.beside.all.retain(|piece| piece.strong_count() > 0);
-        self.beside.all.extend(wanted.iter().map(Arc::downgrade));
-        let mut pieces = std::mem::take(&mut self.beside.fetched);
-        let fetches = self.beside.fetches + u32::from(!wanted.is_empty());
+        let wanted = std::mem::take(&mut self.reads.wanted);
+        self.reads.all.retain(|piece| piece.strong_count() > 0);
+        self.reads.all.extend(wanted.iter().map(Arc::downgrade));
+        let mut pieces = std::mem::take(&mut self.reads.fetched);
+        let fetches = self.reads.fetches + u32::from(!wanted.is_empty());
         pieces.extend(wanted);
-        let done = self.beside.done;
+        let done = self.reads.done;
         Fetch { fetches, done, pieces, has_sums: self.region.areas.has_sums(), ssd: Arc::clone(&self.ssd) }
     }
 
     /// Starts a read of blocks, each with its owner, outside of any request.
     pub(super) fn begin_reading(&mut self, blocks: &[(u64, (Ino, u32))]) -> Fetch<S> {
         self.allow_waiting(false);
-        for (place, (ino, block)) in blocks {
-            self.beside.want(*place, (self.region.file_of(*ino), *block));
+        for (location, (ino, block)) in blocks {
+            self.reads.want(*location, (self.region.file_of(*ino), *block));
         }
         self.begin_fetch()
     }
@@ -205,51 +205,51 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         {
             return Err(error.into());
         }
-        (self.beside.fetches, self.beside.done) = (fetch.fetches, fetch.done);
-        self.beside.fetched = fetch.pieces.into_iter().filter(is_there).collect();
-        self.beside.fetched.sort_unstable_by_key(|piece| piece.first);
+        (self.reads.fetches, self.reads.done) = (fetch.fetches, fetch.done);
+        self.reads.fetched = fetch.pieces.into_iter().filter(is_there).collect();
+        self.reads.fetched.sort_unstable_by_key(|piece| piece.first);
         Ok(())
     }
 
     /// Returns [`Error::Wait`] if the current request may wait, so that pages are flushed first.
     pub(super) fn wait_for_flush(&mut self) -> Result<()> {
-        self.beside.wants_room = self.beside.may_wait;
-        if self.beside.may_wait { Err(Error::Wait) } else { Ok(()) }
+        self.reads.wants_room = self.reads.may_wait;
+        if self.reads.may_wait { Err(Error::Wait) } else { Ok(()) }
     }
 
     /// Returns [`Error::Wait`] if the current request may wait and some of these blocks must be read first.
-    /// `whose` returns the inode number under which a block of the file is found.
+    /// `inode_of` returns the inode number under which a block of the file is found.
     ///
     /// # Errors
     /// [`Error::Wait`]; [`Error::Damaged`].
     pub(super) fn wait_for(
         &mut self,
-        whose: &impl Fn(&Region<N>, u64) -> Result<Ino>,
+        inode_of: &impl Fn(&Region<N>, u64) -> Result<Ino>,
         blocks: impl Iterator<Item = u64>,
     ) -> Result<()> {
-        if !self.beside.may_wait || self.beside.fetches >= MOST_FETCHES {
+        if !self.reads.may_wait || self.reads.fetches >= MOST_FETCHES {
             return Ok(());
         }
         for block in blocks {
-            let ino = whose(&self.region, block)?;
-            if let Place::Ssd(place) = self.region.place_of(ino, block)?
-                && self.beside.fetched(place).is_none()
+            let ino = inode_of(&self.region, block)?;
+            if let BlockLocation::Ssd(location) = self.region.location_of(ino, block)?
+                && self.reads.fetched(location).is_none()
             {
-                self.beside.want(place, (self.region.file_of(ino), block as u32));
+                self.reads.want(location, (self.region.file_of(ino), block as u32));
             }
         }
-        if self.beside.wanted.is_empty() { Ok(()) } else { Err(Error::Wait) }
+        if self.reads.wanted.is_empty() { Ok(()) } else { Err(Error::Wait) }
     }
 
     /// Returns the bytes of the current read that were done in an earlier attempt.
     pub(super) fn done_before(&self) -> usize {
-        self.beside.done
+        self.reads.done
     }
 
     /// Yields to other requests after `done` bytes of a long read, if the read has waited before.
-    pub(super) fn let_others_go_first(&mut self, done: usize) -> Result<()> {
-        if self.beside.may_wait && self.beside.fetches > 0 {
-            self.beside.done = done;
+    pub(super) fn yield_to_others(&mut self, done: usize) -> Result<()> {
+        if self.reads.may_wait && self.reads.fetches > 0 {
+            self.reads.done = done;
             return Err(Error::Wait);
         }
         Ok(())
@@ -260,31 +260,31 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// # Errors
     /// [`Error::Ssd`]; [`Error::Damaged`] if a checksum is wrong.
     pub(super) fn read_ssd(&mut self, first: u64, out: &mut [u8]) -> Result<()> {
-        let (mut place, mut rest) = (first, out);
+        let (mut location, mut rest) = (first, out);
         while !rest.is_empty() {
             let blocks = rest.len() / BLOCK_BYTES;
-            let piece = self.beside.fetched(place).cloned();
+            let piece = self.reads.fetched(location).cloned();
             let ahead = match &piece {
-                Some(piece) => (piece.places().end - place) as usize,
+                Some(piece) => (piece.locations().end - location) as usize,
                 None => (1..blocks)
-                    .find(|ahead| self.beside.fetched(place + *ahead as u64).is_some())
+                    .find(|ahead| self.reads.fetched(location + *ahead as u64).is_some())
                     .unwrap_or(blocks),
             };
             let (now, after) = rest.split_at_mut(ahead.min(blocks) * BLOCK_BYTES);
             match piece {
-                Some(piece) => self.take_fetched(&piece, place, now)?,
-                None => self.read_now(place, now)?,
+                Some(piece) => self.take_fetched(&piece, location, now)?,
+                None => self.read_now(location, now)?,
             }
-            (place, rest) = (place + (now.len() / BLOCK_BYTES) as u64, after);
+            (location, rest) = (location + (now.len() / BLOCK_BYTES) as u64, after);
         }
         Ok(())
     }
 
     fn read_now(&mut self, first: u64, out: &mut [u8]) -> Result<()> {
         self.ssd.read(first, out)?;
-        for (place, content) in (first..).zip(out.chunks(BLOCK_BYTES)) {
-            let (ino, block) = extents::owner_of(&self.region, place);
-            self.check_data(ino, block, place, |ino, block| data_sum(ino, block, content))?;
+        for (location, content) in (first..).zip(out.chunks(BLOCK_BYTES)) {
+            let (ino, block) = extents::owner_of(&self.region, location);
+            self.check_data(ino, block, location, |ino, block| data_sum(ino, block, content))?;
         }
         Ok(())
     }
@@ -293,11 +293,11 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
         let content = piece.content.get().expect("only what was read is kept");
         let skip = (first - piece.first) as usize;
         out.copy_from_slice(&content.bytes[skip * BLOCK_BYTES..][..out.len()]);
-        for (number, place) in (skip..).zip(first..first + (out.len() / BLOCK_BYTES) as u64) {
-            let (ino, block) = extents::owner_of(&self.region, place);
+        for (number, location) in (skip..).zip(first..first + (out.len() / BLOCK_BYTES) as u64) {
+            let (ino, block) = extents::owner_of(&self.region, location);
             let owner = (self.region.file_of(ino), block);
             let bytes = &content.bytes[number * BLOCK_BYTES..][..BLOCK_BYTES];
-            self.check_data(owner.0, owner.1, place, |ino, block| match content.sums.get(number) {
+            self.check_data(owner.0, owner.1, location, |ino, block| match content.sums.get(number) {
                 Some(sum) if piece.owners[number] == owner => *sum,
                 _ => data_sum(ino, block, bytes),
             })?;

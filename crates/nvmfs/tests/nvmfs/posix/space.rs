@@ -18,7 +18,7 @@ fn fill(fs: &mut dyn FileSystem) -> Vec<(Ino, u8, usize)> {
     let mut files = Vec::new();
     loop {
         let seed = files.len() as u8 + 1;
-        let Ok(made) = fs.make(ROOT, format!("fill{seed}").as_bytes(), Kind::File, 0o644, 0, &at(1)) else {
+        let Ok(made) = fs.create(ROOT, format!("fill{seed}").as_bytes(), Kind::File, 0o644, 0, &at(1)) else {
             return files;
         };
         let mut length = 0;
@@ -85,7 +85,7 @@ fn creating_until_full_loses_nothing(fs: &mut dyn FileSystem) {
     let name = |number: usize| format!("{number:0>100}").into_bytes();
     let mut made = Vec::new();
     let refused = loop {
-        match fs.make(ROOT, &name(made.len()), Kind::File, 0o644, 0, &at(2)) {
+        match fs.create(ROOT, &name(made.len()), Kind::File, 0o644, 0, &at(2)) {
             Ok(attributes) => made.push(attributes.ino),
             Err(error) => break error,
         }
@@ -100,7 +100,7 @@ fn creating_until_full_loses_nothing(fs: &mut dyn FileSystem) {
         fs.unlink(ROOT, &name(number), &at(3)).unwrap();
     }
     for number in 0..made.len() {
-        fs.make(ROOT, &name(number), Kind::File, 0o644, 0, &at(4)).unwrap();
+        fs.create(ROOT, &name(number), Kind::File, 0o644, 0, &at(4)).unwrap();
     }
 }
 

@@ -2,7 +2,7 @@
 //! meanwhile.
 
 use crate::api::Ino;
-use crate::layout::{Areas, Changing, INODES, PageId};
+use crate::layout::{Areas, ChangeNoteWords, INODES, PageId};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Number of [`INODES`] as a unit: larger than the numbers of all other units.
@@ -43,7 +43,7 @@ impl Unit {
 
 /// Units noted as changing.
 #[derive(Default)]
-pub(super) struct Noted {
+pub(super) struct ChangeNotes {
     /// True if metadata has checksums.
     pub is_checked: bool,
     /// One bit per unit; inodes and pages separately.
@@ -58,19 +58,19 @@ pub(super) struct Noted {
     pub damaged: BTreeSet<Unit>,
 }
 
-impl Noted {
+impl ChangeNotes {
     /// Creates a state without notes.
     pub fn new(areas: &Areas, is_checked: bool) -> Self {
         let bits = |count: u32| if is_checked { vec![0; count.div_ceil(64) as usize] } else { Vec::new() };
-        Noted {
+        ChangeNotes {
             is_checked,
             bits: [bits(areas.inodes), bits(areas.pages)],
-            free: (0..Changing::COUNT).rev().collect(),
-            ..Noted::default()
+            free: (0..ChangeNoteWords::COUNT).rev().collect(),
+            ..ChangeNotes::default()
         }
     }
 
-    fn place(unit: Unit) -> (usize, usize, u64) {
+    fn bit_of(unit: Unit) -> (usize, usize, u64) {
         let (which, index) = match unit {
             Unit::Inode(ino) => (0, ino.0),
             Unit::Page(page) => (1, page.0),
@@ -80,13 +80,13 @@ impl Noted {
 
     /// True if a unit is noted.
     pub fn has(&self, unit: Unit) -> bool {
-        let (which, word, bit) = Noted::place(unit);
+        let (which, word, bit) = ChangeNotes::bit_of(unit);
         self.bits[which].get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// Sets or clears the note of a unit.
     pub fn set(&mut self, unit: Unit, is_noted: bool) {
-        let (which, word, bit) = Noted::place(unit);
+        let (which, word, bit) = ChangeNotes::bit_of(unit);
         if word >= self.bits[which].len() {
             // Inodes were added since.
             self.bits[which].resize(word + 1, 0);

@@ -28,7 +28,7 @@ const WEIGHT_OF_WRITE: u32 = 2;
 const MOST_TIMES: u32 = 16;
 
 /// Adaptive length of the dirty list, and the ghosts that determine it.
-pub(super) struct Shares {
+pub(super) struct AdaptiveLists {
     /// Target length of the dirty list, pages, before its varying limits are applied.
     dirty_list: u32,
     /// Evicted blocks.
@@ -37,17 +37,21 @@ pub(super) struct Shares {
     dirty: Ghosts,
 }
 
-impl Shares {
+impl AdaptiveLists {
     /// Creates the state for an NVRAM of `pages` pages; `None` with fixed lists.
     pub fn new(lists: Lists, pages: u32) -> Option<Self> {
         let ghosts = || Ghosts::new(pages);
-        (lists == Lists::Adaptive).then(|| Shares { dirty_list: pages, clean: ghosts(), dirty: ghosts() })
+        (lists == Lists::Adaptive).then(|| AdaptiveLists {
+            dirty_list: pages,
+            clean: ghosts(),
+            dirty: ghosts(),
+        })
     }
 }
 
 /// Ghost lists that contained a block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Witness {
+struct GhostHits {
     clean: bool,
     dirty: bool,
 }
@@ -55,15 +59,15 @@ struct Witness {
 impl<N: Nvram, S: Ssd> Store<N, S> {
     /// True if the division adapts to the load.
     pub fn is_adaptive(&self) -> bool {
-        self.shares.is_some()
+        self.adaptive_lists.is_some()
     }
 
     /// Returns the length of the dirty list; with fixed lists, all pages that data can use.
     pub fn dirty_list_pages(&self) -> u32 {
         let all = self.pages.for_data();
-        let Some(shares) = &self.shares else { return all };
+        let Some(lists) = &self.adaptive_lists else { return all };
         let least = LEAST_PAGES.max((f64::from(all) * LEAST_SHARE) as u32).max(self.least_for_the_rest());
-        shares.dirty_list.clamp(least.min(all), all)
+        lists.dirty_list.clamp(least.min(all), all)
     }
 
     /// Returns the minimum length of the dirty list at which flushing stops before it reaches blocks for
@@ -82,10 +86,10 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
 
     /// Records that a page was flushed; returns the segment for the clean page.
     pub(super) fn note_flushed(&mut self, ino: Ino, block: u32, writes: u8) -> Segment {
-        let Some(shares) = &mut self.shares else { return Segment::Protected };
+        let Some(lists) = &mut self.adaptive_lists else { return Segment::Protected };
         // A page moved by recycling was not dirty, so its ghost would be misleading.
         if writes > 0 {
-            shares.dirty.insert(ino, block);
+            lists.dirty.insert(ino, block);
         }
         Segment::Unread
     }
@@ -93,59 +97,59 @@ impl<N: Nvram, S: Ssd> Store<N, S> {
     /// Records that a page was evicted.
     pub(super) fn note_evicted(&mut self, ino: Ino, block: u32, segment: Segment) {
         // A page that was flushed and never read had no use as a clean page.
-        if let Some(shares) = self.shares.as_mut().filter(|_| segment != Segment::Unread) {
-            shares.clean.insert(ino, block);
+        if let Some(lists) = self.adaptive_lists.as_mut().filter(|_| segment != Segment::Unread) {
+            lists.clean.insert(ino, block);
         }
     }
 
     /// Records that users read a block from the SSD; returns its segment among the clean pages.
     pub(super) fn note_missed(&mut self, ino: Ino, block: u32) -> Segment {
-        if self.shares.is_none() {
+        if self.adaptive_lists.is_none() {
             return Segment::Protected;
         }
-        let witness = self.witness(ino, block, true);
-        self.follow(witness, 1);
+        let hits = self.ghost_hits(ino, block, true);
+        self.adjust(hits, 1);
         // A block that was written and flushed is read for the first time.
-        if witness.clean { Segment::Protected } else { Segment::Probation }
+        if hits.clean { Segment::Protected } else { Segment::Probation }
     }
 
     /// Records that the copy of a block on the SSD became obsolete: the block was written again or removed.
     pub(super) fn note_outdated(&mut self, ino: Ino, block: u32) {
-        if self.shares.is_some() {
-            let witness = self.witness(ino, block, false);
-            self.follow(witness, WEIGHT_OF_WRITE);
+        if self.adaptive_lists.is_some() {
+            let hits = self.ghost_hits(ino, block, false);
+            self.adjust(hits, WEIGHT_OF_WRITE);
         }
     }
 
     /// Looks up a block in both ghost lists. A block that is removed or overwritten as a whole would not
     /// have been read, so it is no hit in the clean list.
-    fn witness(&mut self, ino: Ino, block: u32, is_read: bool) -> Witness {
-        let reach = |state| self.pages.for_data() - self.pages.count(state);
-        let (clean, dirty) = (reach(State::Clean), reach(State::Dirty));
-        let Some(shares) = &mut self.shares else { return Witness::default() };
-        Witness {
-            clean: is_read && shares.clean.take(ino, block, clean),
-            dirty: shares.dirty.take(ino, block, dirty),
+    fn ghost_hits(&mut self, ino: Ino, block: u32, is_read: bool) -> GhostHits {
+        let window = |state| self.pages.for_data() - self.pages.count(state);
+        let (clean, dirty) = (window(State::Clean), window(State::Dirty));
+        let Some(lists) = &mut self.adaptive_lists else { return GhostHits::default() };
+        GhostHits {
+            clean: is_read && lists.clean.take(ino, block, clean),
+            dirty: lists.dirty.take(ino, block, dirty),
         }
     }
 
     /// Adjusts the length of the dirty list after a ghost hit. Hits in the ghost list with fewer entries
     /// are scaled up, because they are correspondingly rarer.
-    fn follow(&mut self, witness: Witness, weight: u32) {
+    fn adjust(&mut self, hits: GhostHits, weight: u32) {
         let (all, mut length) = (self.pages.for_data(), self.dirty_list_pages());
         let (clean, dirty) = (all - self.pages.count(State::Clean), all - self.pages.count(State::Dirty));
-        let Some(shares) = &mut self.shares else { return };
-        let (clean, dirty) = (shares.clean.count(clean).max(1), shares.dirty.count(dirty).max(1));
-        if witness.clean {
+        let Some(lists) = &mut self.adaptive_lists else { return };
+        let (clean, dirty) = (lists.clean.count(clean).max(1), lists.dirty.count(dirty).max(1));
+        if hits.clean {
             length = length.saturating_sub(times(dirty, clean));
             self.counts.clean_ghost_hits += 1;
         }
-        if witness.dirty {
+        if hits.dirty {
             length = length.saturating_add(times(clean, dirty) * weight).min(all);
             self.counts.dirty_ghost_hits += 1;
         }
-        if witness.clean || witness.dirty {
-            shares.dirty_list = length;
+        if hits.clean || hits.dirty {
+            lists.dirty_list = length;
         }
     }
 }

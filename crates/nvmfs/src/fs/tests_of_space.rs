@@ -22,7 +22,7 @@ fn fresh(nvram_mib: usize) -> Fs {
 }
 
 fn file(fs: &mut Fs, name: &[u8]) -> Ino {
-    fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER).unwrap().ino
+    fs.create(ROOT, name, Kind::File, 0o644, 0, &CALLER).unwrap().ino
 }
 
 fn name(number: usize) -> Vec<u8> {

@@ -9,14 +9,14 @@ use crate::layout::{MAX_DIRECTORY_BLOCKS, PageId, Xattrs, decode_xattrs};
 use crate::names;
 use crate::nvram::Nvram;
 use crate::ssd::Ssd;
-use crate::store::Past;
+use crate::store::SnapshotFile;
 use std::ops::ControlFlow;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// View of a snapshot in a live file system. Files have the inode numbers that they had at the time of the
 /// snapshot.
-pub struct AsItWas<'a, N, S> {
+pub struct SnapshotView<'a, N, S> {
     fs: &'a mut Nvmfs<N, S>,
     view: u32,
 }
@@ -25,23 +25,23 @@ impl<N: Nvram, S: Ssd> Nvmfs<N, S> {
     /// Returns the view of the snapshot with this view number from
     /// [`Store::views`](crate::store::Store::views). After the snapshot is deleted, all operations return
     /// [`Error::Stale`].
-    pub fn as_it_was(&mut self, view: u32) -> AsItWas<'_, N, S> {
-        AsItWas { fs: self, view }
+    pub fn snapshot_view(&mut self, view: u32) -> SnapshotView<'_, N, S> {
+        SnapshotView { fs: self, view }
     }
 }
 
 /// Next existing block of a directory, and its page.
 type NextPage = Result<Option<(u32, PageId)>>;
 
-impl<N: Nvram, S: Ssd> AsItWas<'_, N, S> {
-    fn past(&self, ino: Ino) -> Result<Past> {
-        self.fs.store.past(self.view, ino)
+impl<N: Nvram, S: Ssd> SnapshotView<'_, N, S> {
+    fn snapshot_file(&self, ino: Ino) -> Result<SnapshotFile> {
+        self.fs.store.snapshot_file(self.view, ino)
     }
 
-    fn of_kind(&self, ino: Ino, wanted: Kind) -> Result<Past> {
-        let past = self.past(ino)?;
-        match (past.inode.kind(), wanted) {
-            (Some(kind), wanted) if kind == wanted => Ok(past),
+    fn of_kind(&self, ino: Ino, wanted: Kind) -> Result<SnapshotFile> {
+        let file = self.snapshot_file(ino)?;
+        match (file.inode.kind(), wanted) {
+            (Some(kind), wanted) if kind == wanted => Ok(file),
             (_, Kind::Directory) => Err(Error::NotDirectory),
             (Some(Kind::Directory), _) => Err(Error::IsDirectory),
             (_, Kind::Symlink) => Err(Error::Invalid("not a symbolic link")),
@@ -49,7 +49,7 @@ impl<N: Nvram, S: Ssd> AsItWas<'_, N, S> {
         }
     }
 
-    fn next_page(&self, directory: &Past, from: u32) -> NextPage {
+    fn next_page(&self, directory: &SnapshotFile, from: u32) -> NextPage {
         let region = &self.fs.store.region;
         let blocks = (directory.inode.size_bytes / BLOCK).min(MAX_DIRECTORY_BLOCKS.into());
         let Some(block) = directory.next_block(region, from.into(), blocks, true)? else { return Ok(None) };
@@ -59,7 +59,7 @@ impl<N: Nvram, S: Ssd> AsItWas<'_, N, S> {
     /// Calls `each` for the entries of a directory except `.` and `..`, until it breaks.
     fn list(
         &self,
-        (ino, directory): (Ino, &Past),
+        (ino, directory): (Ino, &SnapshotFile),
         from: u32,
         each: impl FnMut(u32, Ino, Kind, &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -69,7 +69,7 @@ impl<N: Nvram, S: Ssd> AsItWas<'_, N, S> {
 
     fn read_xattrs(&self, ino: Ino) -> Result<Xattrs> {
         let region = &self.fs.store.region;
-        match self.past(ino)?.xattrs_page(region)? {
+        match self.snapshot_file(ino)?.xattrs_page(region)? {
             None => Ok(Xattrs::new()),
             Some(page) => decode_xattrs(region.sound_page(page)?).ok_or_else(|| {
                 Error::Damaged(format!(
@@ -81,7 +81,7 @@ impl<N: Nvram, S: Ssd> AsItWas<'_, N, S> {
     }
 }
 
-impl<N: Nvram, S: Ssd> FileSystem for AsItWas<'_, N, S> {
+impl<N: Nvram, S: Ssd> FileSystem for SnapshotView<'_, N, S> {
     fn lookup(&mut self, parent: Ino, name: &[u8]) -> Result<Attributes> {
         let directory = self.of_kind(parent, Kind::Directory)?;
         names::check_name(name)?;
@@ -100,23 +100,23 @@ impl<N: Nvram, S: Ssd> FileSystem for AsItWas<'_, N, S> {
     }
 
     fn attributes(&mut self, ino: Ino) -> Result<Attributes> {
-        self.past(ino)?.inode.attributes(ino).ok_or(Error::NotFound)
+        self.snapshot_file(ino)?.inode.attributes(ino).ok_or(Error::NotFound)
     }
 
     fn read_link(&mut self, ino: Ino) -> Result<Vec<u8>> {
-        let past = self.of_kind(ino, Kind::Symlink)?;
-        if past.inode.is_inline_link() {
-            return Ok(past.inode.inline_target());
+        let file = self.of_kind(ino, Kind::Symlink)?;
+        if file.inode.is_inline_link() {
+            return Ok(file.inode.inline_target());
         }
         let region = &self.fs.store.region;
-        let page = past.page(region, 0)?.filter(|_| past.inode.size_bytes <= BLOCK);
+        let page = file.page(region, 0)?.filter(|_| file.inode.size_bytes <= BLOCK);
         let page =
             page.ok_or_else(|| Error::Damaged(format!("link {} has no target in a snapshot", ino.0)))?;
-        Ok(region.sound_page(page)?[..past.inode.size_bytes as usize].to_vec())
+        Ok(region.sound_page(page)?[..file.inode.size_bytes as usize].to_vec())
     }
 
     fn open(&mut self, ino: Ino) -> Result<()> {
-        self.past(ino).map(drop)
+        self.snapshot_file(ino).map(drop)
     }
 
     fn release(&mut self, _: Ino) -> Result<()> {
@@ -124,28 +124,28 @@ impl<N: Nvram, S: Ssd> FileSystem for AsItWas<'_, N, S> {
     }
 
     fn read(&mut self, ino: Ino, offset: u64, out: &mut [u8], _: &Caller) -> Result<usize> {
-        let past = self.of_kind(ino, Kind::File)?;
-        let length = past.inode.size_bytes.saturating_sub(offset).min(out.len() as u64) as usize;
-        self.fs.store.read_past(&past, offset, &mut out[..length])?;
+        let file = self.of_kind(ino, Kind::File)?;
+        let length = file.inode.size_bytes.saturating_sub(offset).min(out.len() as u64) as usize;
+        self.fs.store.read_snapshot_file(&file, offset, &mut out[..length])?;
         Ok(length)
     }
 
     fn seek(&mut self, ino: Ino, offset: u64, what: Seek) -> Result<u64> {
-        let past = self.of_kind(ino, Kind::File)?;
-        let size_bytes = past.inode.size_bytes;
+        let file = self.of_kind(ino, Kind::File)?;
+        let size_bytes = file.inode.size_bytes;
         if offset >= size_bytes {
-            return Err(Error::NothingThere);
+            return Err(Error::NoDataOrHole);
         }
         let (first, end) = (offset / BLOCK, size_bytes.div_ceil(BLOCK));
-        match (past.next_block(&self.fs.store.region, first, end, what == Seek::Data)?, what) {
+        match (file.next_block(&self.fs.store.region, first, end, what == Seek::Data)?, what) {
             (Some(block), _) => Ok(offset.max(block * BLOCK)),
-            (None, Seek::Data) => Err(Error::NothingThere),
+            (None, Seek::Data) => Err(Error::NoDataOrHole),
             (None, Seek::Hole) => Ok(size_bytes),
         }
     }
 
     fn sync(&mut self, ino: Ino) -> Result<()> {
-        self.past(ino).map(drop)
+        self.snapshot_file(ino).map(drop)
     }
 
     fn read_directory(
@@ -155,7 +155,7 @@ impl<N: Nvram, S: Ssd> FileSystem for AsItWas<'_, N, S> {
         each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let directory = self.of_kind(ino, Kind::Directory)?;
-        let Some(from) = names::tell_dots((ino, Ino(directory.inode.related)), from, each) else {
+        let Some(from) = names::list_dots((ino, Ino(directory.inode.related)), from, each) else {
             return Ok(());
         };
         self.list((ino, &directory), from, |position, ino, kind, name| {
@@ -179,7 +179,7 @@ impl<N: Nvram, S: Ssd> FileSystem for AsItWas<'_, N, S> {
         Err(Error::ReadOnly)
     }
 
-    fn make(&mut self, _: Ino, _: &[u8], _: Kind, _: u32, _: u32, _: &Caller) -> Result<Attributes> {
+    fn create(&mut self, _: Ino, _: &[u8], _: Kind, _: u32, _: u32, _: &Caller) -> Result<Attributes> {
         Err(Error::ReadOnly)
     }
 

@@ -155,7 +155,7 @@ impl World {
 
     /// Creates and removes a file of this thread, so that extents are used and freed.
     fn come_and_go(&self, name: &[u8], blocks: u64) {
-        let made = self.request(|fs| fs.make(ROOT, name, Kind::File, 0o644, 0, &CALLER));
+        let made = self.request(|fs| fs.create(ROOT, name, Kind::File, 0o644, 0, &CALLER));
         let Ok(made) = made else { return };
         for block in 0..blocks {
             let _ = self.request(|fs| fs.write(made.ino, block * 4096, &[7; 4096], &CALLER));
@@ -208,10 +208,10 @@ fn world(placement: PlacementKind, checksums: Checksums) -> World {
         Slow { inner: MemorySsd::new(44 * 128), requests: AtomicU64::new(0), fails: AtomicBool::new(false) };
     let ssd = Arc::new(ssd);
     let mut fs = Fs::format(PlainNvram::new(6 << 20), ssd.clone(), &format, options).unwrap();
-    fs.leave_to_thread();
+    fs.use_background_thread();
     let make = |file: usize| {
         let name = format!("file {file}");
-        let made = fs.make(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).unwrap();
+        let made = fs.create(ROOT, name.as_bytes(), Kind::File, 0o644, 0, &CALLER).unwrap();
         fs.write(made.ino, 0, &vec![0; (UNITS * UNIT_BYTES) as usize], &CALLER).unwrap();
         let zeros = || (0..UNITS).map(|_| AtomicU64::new(0)).collect();
         Followed { ino: made.ino, begun: zeros(), done: zeros() }
