@@ -14,7 +14,7 @@ use wearwell_serve::Reading;
 use wearwell_serve::sockets::Address;
 
 /// Time limit of a reply.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Length limit of a reply in bytes.
 const MOST_BYTES: usize = 64 << 20;
@@ -105,7 +105,7 @@ impl Client {
                     Address::Tcp(address) => answer(TcpStream::connect(address).await?, request).await,
                 }
             };
-            tokio::time::timeout(PATIENCE, asked).await
+            tokio::time::timeout(TIMEOUT, asked).await
         });
         let answer = answer.map_err(|_| self.unreachable("no answer in 10 seconds"))?;
         let (status, body) = answer.map_err(|error: Failed| self.unreachable(error))?;

@@ -18,5 +18,5 @@ pub use battery::Battery;
 pub use check::{Census, Checked, PageLine, census, check, dump};
 pub use drive::KeptDrive;
 pub use files::{Shape, is_flash};
-pub use image::{FlashImage, Opened};
+pub use image::{FlashImage, OpenReport};
 pub use medium::PowerCut;

@@ -11,17 +11,17 @@ mod mounted;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod zones;
 
-use crate::door::Kind;
+use crate::transport::TransportKind;
 
 /// Entry in the table of transports.
-pub const DOOR: Kind = Kind {
+pub const TRANSPORT: TransportKind = TransportKind {
     name: "fuse",
     value: "DIR",
     help: "As a file, DIR/disk, by FUSE, or a zoned drive as a file of each zone in DIR/seq; DIR is an empty directory",
     #[cfg(all(feature = "fuse", target_os = "linux"))]
-    place: mounted::place,
+    parse: mounted::parse,
     #[cfg(not(all(feature = "fuse", target_os = "linux")))]
-    place: |_| {
+    parse: |_| {
         Err("this program was built without FUSE, which Linux alone has, and the feature `nvmfs`".into())
     },
 };

@@ -3,8 +3,8 @@
 use super::disk::{DISK, DiskFolder};
 use super::folder::{Files, Folder};
 use super::zones::{SEQUENTIAL, ZoneFolder};
-use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
+use crate::transport::{Endpoint, Transport};
 use fuser::{Config, MountOption, Session, SessionUnmounter};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
@@ -22,7 +22,7 @@ const MOST_THREADS: usize = 4;
 struct Directory(PathBuf);
 
 /// Parses the path of the directory.
-pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
+pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
     let at = Path::new(text);
     look_at(at)?;
     let at = at.canonicalize().map_err(|error| error.to_string())?;
@@ -54,12 +54,12 @@ fn look_at(at: &Path) -> Result<(), String> {
     Ok(())
 }
 
-impl Place for Directory {
+impl Endpoint for Directory {
     fn is_guarded(&self) -> bool {
         true
     }
 
-    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
+    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
         Ok(Box::new(Mounted::start(device, &self.0)?))
     }
 }
@@ -114,7 +114,7 @@ impl Mounted {
     }
 }
 
-impl Door for Mounted {
+impl Transport for Mounted {
     fn address(&self) -> String {
         self.shown.display().to_string()
     }

@@ -3,11 +3,11 @@
 use super::MOST_REQUEST_BYTES;
 use super::handshake::{Agreed, Ended, Export, Secrecy, agree, greet};
 use super::transmission::Transmission;
-use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
 use crate::sockets::{
     Address, AddressError, Certificates, Hurried, Limits, Line, POLL, Service, Stream, TLS,
 };
+use crate::transport::{Endpoint, Transport};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Manners {
 }
 
 /// Parses an address with its options.
-pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
+pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
     let without = |text| str::strip_suffix(text, POLL).map_or((text, false), |text| (text, true));
     let (text, ends_so) = without(text);
     let (address, folder) =
@@ -39,11 +39,11 @@ pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
     let address: Address = address.parse().map_err(|error: AddressError| error.to_string())?;
     let certificates = folder.map(|folder| Certificates::read(Path::new(folder))).transpose();
     let certificates = certificates.map_err(|error| error.to_string())?;
-    Ok(Arc::new(Listening { address, manners: Manners { certificates, polls } }))
+    Ok(Arc::new(ListenAddress { address, manners: Manners { certificates, polls } }))
 }
 
 /// Address to listen at, and the server's options.
-struct Listening {
+struct ListenAddress {
     address: Address,
     manners: Manners,
 }
@@ -163,18 +163,18 @@ impl Service for Exported {
     }
 }
 
-impl Place for Listening {
+impl Endpoint for ListenAddress {
     fn is_guarded(&self) -> bool {
         self.address.is_local() || self.manners.certificates.as_ref().is_some_and(Certificates::asks_clients)
     }
 
-    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
+    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
         let (manners, limits) = (self.manners.clone(), Limits::default());
         Ok(Box::new(Server::start_by(manners, device.clone(), &self.address, limits)?))
     }
 }
 
-impl Door for Server {
+impl Transport for Server {
     fn address(&self) -> String {
         self.uri()
     }

@@ -121,11 +121,11 @@ impl Drive {
 
     /// Polls an empty queue for a short time if that pays off. Returns true if a request arrived.
     fn finds_more(&self, queue: &VringMutex<Memory>, polling: &Polling) -> bool {
-        let looked = polling.look(|| match self.ended.load(Ordering::SeqCst) {
+        let polled = polling.poll(|| match self.ended.load(Ordering::SeqCst) {
             true => Some(false),
             false => self.has_more(queue).then_some(true),
         });
-        looked == Some(true)
+        polled == Some(true)
     }
 
     /// True if an active queue has requests.
@@ -260,7 +260,7 @@ impl VhostUserBackend for Drive {
             return Ok(());
         };
         let mut polling: MutexGuard<'_, Polling> = polling.lock().unwrap_or_else(PoisonError::into_inner);
-        polling.woken(Instant::now());
+        polling.after_sleep(Instant::now());
         let mut said_more = false;
         while !self.ended.load(Ordering::SeqCst) {
             // Errors mean that the queue is outside the guest's memory; then `serve_some` finds nothing.
@@ -279,7 +279,7 @@ impl VhostUserBackend for Drive {
                 break;
             }
         }
-        polling.sleeps(Instant::now());
+        polling.before_sleep(Instant::now());
         Ok(())
     }
 }

@@ -2,9 +2,9 @@
 
 use super::drive::{Drive, Memory};
 use super::relay::pass_on;
-use crate::door::{Door, Place};
 use crate::shared::SharedDevice;
 use crate::sockets::{Address, Limits, Server, Service, Stream};
+use crate::transport::{Endpoint, Transport};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use vm_memory::GuestMemoryMmap;
 const MOST_FRONTS: usize = 8;
 
 /// Parses the address of the socket.
-pub fn place(text: &str) -> Result<Arc<dyn Place>, String> {
+pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
     match text.parse() {
-        Ok(address @ Address::Unix(_)) => Ok(Arc::new(Listening(address))),
+        Ok(address @ Address::Unix(_)) => Ok(Arc::new(ListenAddress(address))),
         _ => Err("no place to listen at; use unix:PATH, as the guest's memory comes over the socket".into()),
     }
 }
 
 /// Address to listen at.
-struct Listening(Address);
+struct ListenAddress(Address);
 
-impl Place for Listening {
+impl Endpoint for ListenAddress {
     fn is_guarded(&self) -> bool {
         true
     }
 
-    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Door>> {
+    fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
         device.check_has_no_zones()?;
         let limits = Limits { connections: MOST_FRONTS, ..Limits::default() };
         let server = Server::start("vhost-user", Fronts(device.clone()), &self.0, limits)?;
-        Ok(Box::new(Open(server)))
+        Ok(Box::new(VhostUser(server)))
     }
 }
 
 /// Listening socket for front ends.
-struct Open(Server);
+struct VhostUser(Server);
 
-impl Door for Open {
+impl Transport for VhostUser {
     fn address(&self) -> String {
         self.0.address().to_string().replacen("unix:", "vhost-user ", 1)
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use wearwell_serve::nbd::{Address, Certificates, DOOR, Limits, Manners, Server};
+use wearwell_serve::nbd::{Address, Certificates, Limits, Manners, Server, TRANSPORT};
 use wearwell_serve::{Device, SharedDevice, Speed};
 
 const STARTTLS: u32 = 5;
@@ -354,13 +354,13 @@ fn missing_or_invalid_certificate_files_are_named() {
 fn remote_address_is_guarded_only_with_client_certificates() {
     let is_guarded = |address: &str, office: &Office| {
         let text = format!("{address},tls={}", office.folder.path().display());
-        (DOOR.place)(&text).unwrap().is_guarded()
+        (TRANSPORT.parse)(&text).unwrap().is_guarded()
     };
-    assert!(!(DOOR.place)("tcp:0.0.0.0:0").unwrap().is_guarded());
+    assert!(!(TRANSPORT.parse)("tcp:0.0.0.0:0").unwrap().is_guarded());
     assert!(!is_guarded("tcp:0.0.0.0:0", &Office::new()));
     assert!(is_guarded("tcp:0.0.0.0:0", &Office::new().asking()));
     assert!(is_guarded("tcp:127.0.0.1:0", &Office::new()));
-    assert!((DOOR.place)("tcp:127.0.0.1:0,tls=/nowhere").is_err());
+    assert!((TRANSPORT.parse)("tcp:127.0.0.1:0,tls=/nowhere").is_err());
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use wearwell_serve::door::Door;
-use wearwell_serve::vhost_user::DOOR;
+use wearwell_serve::transport::Transport;
+use wearwell_serve::vhost_user::TRANSPORT;
 use wearwell_serve::{Device, Operation, SharedDevice};
 
 /// Device served at a vhost-user socket.
@@ -19,7 +19,7 @@ pub struct Served {
     _folder: tempfile::TempDir,
     pub path: PathBuf,
     device: SharedDevice,
-    door: Box<dyn Door>,
+    transport: Box<dyn Transport>,
 }
 
 impl Served {
@@ -27,14 +27,14 @@ impl Served {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
         let device = SharedDevice::new(device(text));
-        let place = (DOOR.place)(&format!("unix:{}", path.display())).unwrap();
-        let door = place.open(&device).unwrap();
-        Served { _folder: folder, path, device, door }
+        let endpoint = (TRANSPORT.parse)(&format!("unix:{}", path.display())).unwrap();
+        let transport = endpoint.open(&device).unwrap();
+        Served { _folder: folder, path, device, transport }
     }
 
     pub fn close(self) -> Device {
-        assert!(!self.door.is_closed());
-        self.door.close().unwrap();
+        assert!(!self.transport.is_closed());
+        self.transport.close().unwrap();
         assert!(!self.path.exists());
         self.device.take().unwrap()
     }
@@ -314,6 +314,6 @@ fn transport_closes_while_guest_has_requests() {
 #[test]
 fn addresses_other_than_unix_sockets_are_refused() {
     for text in ["tcp:127.0.0.1:1", "", "unix:"] {
-        assert!((DOOR.place)(text).is_err_and(|problem| problem.contains("unix:PATH")), "{text}");
+        assert!((TRANSPORT.parse)(text).is_err_and(|problem| problem.contains("unix:PATH")), "{text}");
     }
 }

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use wearwell_engine::layer::{LayerError, ZoneState};
-use wearwell_serve::{DOORS, Device, DeviceError, SharedDevice, Speed, Zones};
+use wearwell_serve::{Device, DeviceError, SharedDevice, Speed, TRANSPORTS, Zones};
 
 const PAGE: usize = 4096;
 const ZONE_PAGES: usize = 16;
@@ -154,9 +154,9 @@ fn transports_without_zones_refuse_zoned_drives() {
     let folder = tempfile::tempdir().unwrap();
     let device = SharedDevice::new(device(DRIVE));
     let address = format!("unix:{}", folder.path().join("s").display());
-    for kind in DOORS.iter().filter(|kind| kind.name != "fuse") {
-        let Ok(place) = (kind.place)(&address) else { continue };
-        let error = place.open(&device).map(|_| ()).unwrap_err();
+    for kind in TRANSPORTS.iter().filter(|kind| kind.name != "fuse") {
+        let Ok(endpoint) = (kind.parse)(&address) else { continue };
+        let error = endpoint.open(&device).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("zone by zone"), "{}: {error}", kind.name);
     }
 }
