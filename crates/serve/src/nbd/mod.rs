@@ -13,8 +13,8 @@ use crate::transport::TransportKind;
 
 pub use crate::sockets::{Address, CertificateError, Certificates, Limits};
 pub use client::Client;
-pub use handshake::{Agreed, Ended, Export, Greeted, Secrecy, agree, greet};
-pub use server::{Manners, Server};
+pub use handshake::{ClientFlags, Ended, Export, Negotiated, TlsMode, greet, negotiate};
+pub use server::{Server, ServerOptions};
 pub use transmission::Transmission;
 
 /// Entry in the table of transports.

@@ -261,21 +261,21 @@ impl VhostUserBackend for Drive {
         };
         let mut polling: MutexGuard<'_, Polling> = polling.lock().unwrap_or_else(PoisonError::into_inner);
         polling.after_sleep(Instant::now());
-        let mut said_more = false;
+        let mut found_more = false;
         while !self.ended.load(Ordering::SeqCst) {
             // Errors mean that the queue is outside the guest's memory; then `serve_some` finds nothing.
             let _ = queue.disable_notification();
             let served = self.serve_some(queue);
             if served == AT_ONCE {
-                said_more = false;
+                found_more = false;
                 continue;
             }
             // A queue that announces requests but has none is ignored until its next kick.
-            let lies = said_more && served == 0;
+            let lies = found_more && served == 0;
             let found = !lies && self.finds_more(queue, &polling);
-            let told = !found && queue.enable_notification().unwrap_or(false);
-            said_more = found || (told && !lies);
-            if !said_more {
+            let has_more = !found && queue.enable_notification().unwrap_or(false);
+            found_more = found || (has_more && !lies);
+            if !found_more {
                 break;
             }
         }

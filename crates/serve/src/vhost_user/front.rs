@@ -69,9 +69,9 @@ impl Service for Fronts {
         let drive = Arc::new(drive);
         let mut daemon = VhostUserDaemon::new("vhost-user".into(), drive.clone(), memory).map_err(failed)?;
         let back = connect(&mut daemon)?;
-        let (mut heard, mut told) = (back.try_clone()?, front.try_clone()?);
+        let (mut replies, mut to_front) = (back.try_clone()?, front.try_clone()?);
         let answers = std::thread::Builder::new().name("vhost-user answers".into()).spawn(move || {
-            io::copy(&mut heard, &mut told).map(|_| told.shutdown(std::net::Shutdown::Both))
+            io::copy(&mut replies, &mut to_front).map(|_| to_front.shutdown(std::net::Shutdown::Both))
         })?;
         let passed = pass_on(front, &back);
         drive.end();
