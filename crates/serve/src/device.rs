@@ -11,7 +11,7 @@ use crate::contents::Contents;
 use crate::error::{DeviceError, OpenError};
 use crate::flash::KeptDrive;
 use crate::image::{Image, JournalEntry, ReplayCounts};
-use crate::pacing::{Pacing, Served, Speed};
+use crate::pacing::{CompletedRequest, Pacing, Speed};
 use crate::recording::Recording;
 use crate::requests::{Operation, Requests};
 use crate::status::Status;
@@ -168,7 +168,7 @@ impl Device {
         let began = self.wait_began.take().unwrap_or_else(Instant::now);
         let done = work(self);
         match &mut self.pacing {
-            Some(pacing) => pacing.add(Served { operation, bytes, began }),
+            Some(pacing) => pacing.add(CompletedRequest { operation, bytes, began }),
             None => self.requests.add(operation, bytes, began.elapsed()),
         }
         done

@@ -29,7 +29,7 @@ pub use contents::checksum;
 pub use device::{Device, Zones};
 pub use error::{DeviceError, ImageError, OpenError};
 pub use pacing::Speed;
-pub use requests::{Operation, Requests, Served};
+pub use requests::{Operation, RequestStats, Requests};
 pub use shared::SharedDevice;
 pub use status::{FORM, LatencyPercentile, Reading, RequestReading, Status};
 pub use transports::TRANSPORTS;

@@ -36,12 +36,12 @@ pub struct Pacing {
     /// Number of the first stack request of the current device request.
     first: u64,
     /// Requests done since then; they are counted when their time is over.
-    uncounted: Vec<Served>,
+    uncounted: Vec<CompletedRequest>,
     ended: Vec<(u64, u64)>,
 }
 
 /// A request that was done, with the time at which its caller began to wait.
-pub struct Served {
+pub struct CompletedRequest {
     pub operation: Operation,
     pub bytes: u64,
     pub began: Instant,
@@ -51,7 +51,7 @@ pub struct Served {
 pub struct Completion {
     /// Number of the stack request, or `None` if nothing reached the stack.
     number: Option<u64>,
-    pub served: Vec<Served>,
+    pub served: Vec<CompletedRequest>,
 }
 
 /// Remaining wait.
@@ -89,7 +89,7 @@ impl Pacing {
     }
 
     /// Adds a request that must be waited for.
-    pub fn add(&mut self, served: Served) {
+    pub fn add(&mut self, served: CompletedRequest) {
         self.uncounted.push(served);
     }
 

@@ -35,7 +35,7 @@ impl SharedDevice {
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
-        let (done, completion) = self.done(work)?;
+        let (done, completion) = self.run(work)?;
         if let Some(completion) = completion {
             self.wait(&completion);
         }
@@ -43,7 +43,7 @@ impl SharedDevice {
     }
 
     /// Runs `work`, and returns the completion to wait for.
-    fn done<T>(
+    fn run<T>(
         &self,
         work: impl FnOnce(&mut Device) -> Result<T, DeviceError>,
     ) -> Result<(Result<T, DeviceError>, Option<Completion>), DeviceError> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wearwell_engine::layer::RecoveryReport;
 use wearwell_serve::ImageError;
-use wearwell_serve::flash::{self, Census, Checked, PageLine};
+use wearwell_serve::flash::{self, Census, CheckReport, PageLine};
 use wearwell_serve::image::{self, JournalCensus, JournalEntry};
 
 /// Inspects the image of a live drive: its contents, its recovery, and its pages
@@ -175,7 +175,7 @@ fn fsck(args: &FsckArgs) -> Result<(), Failure> {
     if interrupted() {
         return Err(Failure::Interrupted);
     }
-    let Checked { census, problems, recovery } = &checked;
+    let CheckReport { census, problems, recovery } = &checked;
     match args.format {
         Format::Table => {
             print_rows(flash_rows(census))?;

@@ -99,7 +99,7 @@ impl Battery {
         }
         self.file.write_all(&bytes)?;
         self.records += bytes.len() / RECORD_BYTES;
-        if self.records > 2 * self.trimmed.len() + SPARE_RECORDS { self.write_anew() } else { Ok(()) }
+        if self.records > 2 * self.trimmed.len() + SPARE_RECORDS { self.rewrite() } else { Ok(()) }
     }
 
     /// Drops the records of pages that were written.
@@ -112,7 +112,7 @@ impl Battery {
     }
 
     /// Rewrites the file with the valid records only.
-    fn write_anew(&mut self) -> io::Result<()> {
+    fn rewrite(&mut self) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         let bytes: Vec<u8> =
             self.trimmed.iter().flat_map(|(&page, &mark)| encode_record(page, mark)).collect();
@@ -147,7 +147,7 @@ mod tests {
         let mut battery = Battery::open(folder.path()).unwrap();
         assert_eq!(battery.first_free_id(), 10);
         assert_eq!(battery.since(&programs), [3, 5]);
-        battery.write_anew().unwrap();
+        battery.rewrite().unwrap();
         drop(battery);
         let path = folder.path().join(NAME);
         assert_eq!(path.metadata().unwrap().len(), 2 * RECORD_BYTES as u64);

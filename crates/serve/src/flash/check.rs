@@ -35,7 +35,7 @@ pub struct Census {
 
 /// Results of a check.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CheckReport {
     /// Counts of the image.
     pub census: Census,
     /// Problems with their locations; empty if the drive recovers completely.
@@ -126,7 +126,7 @@ fn count(files: &Files, scenario: Scenario, found: &ScannedFlash) -> Result<Cens
 ///
 /// # Errors
 /// As [`census`].
-pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Checked, ImageError> {
+pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<CheckReport, ImageError> {
     let (files, scenario, found) = scan_folder(folder)?;
     let census = count(&files, scenario.clone(), &found)?;
     let mut problems = damaged_pages(&files, &found, progress)?;
@@ -153,7 +153,7 @@ pub fn check(folder: &Path, progress: &mut dyn FnMut(f64) -> bool) -> Result<Che
             None
         }
     };
-    Ok(Checked { census, problems, recovery })
+    Ok(CheckReport { census, problems, recovery })
 }
 
 /// Finds pages whose bytes do not match their checksum.

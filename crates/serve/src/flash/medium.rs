@@ -336,7 +336,7 @@ impl Medium {
         for (slot, bytes) in (first..).zip(spares.as_chunks().0) {
             // Damaged spare areas have no content ID.
             if let Ok(Some(spare)) = SpareRecord::decode(bytes) {
-                self.forget_place(spare.name, slot);
+                self.forget_location(spare.name, slot);
             }
         }
         self.spares = spares;
@@ -344,7 +344,7 @@ impl Medium {
     }
 
     /// Removes `slot` from the locations of the content `name`.
-    fn forget_place(&mut self, name: u64, slot: u32) {
+    fn forget_location(&mut self, name: u64, slot: u32) {
         let mut other_slots = self.other_slots.remove(&name).unwrap_or_default();
         other_slots.retain(|other| *other != slot);
         match self.locations.get_mut(&name) {

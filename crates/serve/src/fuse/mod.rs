@@ -1,13 +1,13 @@
 //! Export of the device as a file, by FUSE, for loop devices, mkfs, virtual machines, and any program that uses files.
 
 #[cfg(all(feature = "fuse", target_os = "linux"))]
-mod answers;
-#[cfg(all(feature = "fuse", target_os = "linux"))]
 mod disk;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod folder;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod mounted;
+#[cfg(all(feature = "fuse", target_os = "linux"))]
+mod replies;
 #[cfg(all(feature = "fuse", target_os = "linux"))]
 mod zones;
 

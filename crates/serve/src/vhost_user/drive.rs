@@ -24,7 +24,7 @@ const QUEUES: u16 = 4;
 /// Length limit of a queue.
 const MOST_QUEUED: usize = 1024;
 /// Requests served before the guest is notified and the queue's lock is released, so that the guest can work in parallel.
-const AT_ONCE: usize = 8;
+const BATCH: usize = 8;
 /// Bytes of the configuration, up to `write_zeroes_may_unmap` and its padding.
 const CONFIG_BYTES: usize = 60;
 
@@ -94,15 +94,15 @@ impl Drive {
         self.ended.store(true, Ordering::SeqCst);
     }
 
-    /// Serves up to [`AT_ONCE`] requests of a queue. Returns their number.
-    fn serve_some(&self, queue: &VringMutex<Memory>) -> usize {
+    /// Serves up to [`BATCH`] requests of a queue. Returns their number.
+    fn serve_batch(&self, queue: &VringMutex<Memory>) -> usize {
         let mut state = queue.get_mut();
         if !state.is_enabled() || !state.get_queue().ready() {
             return 0;
         }
         let memory = self.memory.memory();
         let mut served = 0;
-        while served < AT_ONCE {
+        while served < BATCH {
             let Some(chain) = state.get_queue_mut().pop_descriptor_chain(memory.clone()) else { break };
             let head = chain.head_index();
             let written = self.answer(chain, &memory).unwrap_or(0);
@@ -263,10 +263,10 @@ impl VhostUserBackend for Drive {
         polling.after_sleep(Instant::now());
         let mut found_more = false;
         while !self.ended.load(Ordering::SeqCst) {
-            // Errors mean that the queue is outside the guest's memory; then `serve_some` finds nothing.
+            // Errors mean that the queue is outside the guest's memory; then `serve_batch` finds nothing.
             let _ = queue.disable_notification();
-            let served = self.serve_some(queue);
-            if served == AT_ONCE {
+            let served = self.serve_batch(queue);
+            if served == BATCH {
                 found_more = false;
                 continue;
             }

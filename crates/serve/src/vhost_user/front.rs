@@ -1,7 +1,7 @@
 //! Server for front ends (virtual machines).
 
 use super::drive::{Drive, Memory};
-use super::relay::pass_on;
+use super::relay::relay;
 use crate::shared::SharedDevice;
 use crate::sockets::{Address, Limits, Server, Service, Stream};
 use crate::transport::{Endpoint, Transport};
@@ -13,7 +13,7 @@ use vhost_user_backend::VhostUserDaemon;
 use vm_memory::GuestMemoryMmap;
 
 /// Maximum number of simultaneous front ends. Each has threads for its queues.
-const MOST_FRONTS: usize = 8;
+const MOST_FRONT_ENDS: usize = 8;
 
 /// Parses the address of the socket.
 pub fn parse(text: &str) -> Result<Arc<dyn Endpoint>, String> {
@@ -33,8 +33,8 @@ impl Endpoint for ListenAddress {
 
     fn open(&self, device: &SharedDevice) -> io::Result<Box<dyn Transport>> {
         device.check_has_no_zones()?;
-        let limits = Limits { connections: MOST_FRONTS, ..Limits::default() };
-        let server = Server::start("vhost-user", Fronts(device.clone()), &self.0, limits)?;
+        let limits = Limits { connections: MOST_FRONT_ENDS, ..Limits::default() };
+        let server = Server::start("vhost-user", FrontEnds(device.clone()), &self.0, limits)?;
         Ok(Box::new(VhostUser(server)))
     }
 }
@@ -58,10 +58,10 @@ impl Transport for VhostUser {
 }
 
 /// Device served to all front ends.
-struct Fronts(SharedDevice);
+struct FrontEnds(SharedDevice);
 
-impl Service for Fronts {
-    /// Serves a front end by the `vhost-user-backend` crate, with [`pass_on`] between them.
+impl Service for FrontEnds {
+    /// Serves a front end by the `vhost-user-backend` crate, with [`relay`] between them.
     fn serve(&self, stream: &mut Stream, _: Limits) -> io::Result<()> {
         let Some(front) = stream.unix() else { return Err(io::ErrorKind::Unsupported.into()) };
         let memory = Memory::new(GuestMemoryMmap::new());
@@ -73,14 +73,14 @@ impl Service for Fronts {
         let answers = std::thread::Builder::new().name("vhost-user answers".into()).spawn(move || {
             io::copy(&mut replies, &mut to_front).map(|_| to_front.shutdown(std::net::Shutdown::Both))
         })?;
-        let passed = pass_on(front, &back);
+        let relayed = relay(front, &back);
         drive.end();
         // This ends the protocol's thread, and with it the thread of answers.
         daemon.request_shutdown();
         // The front end may have ended it already by an invalid message.
         let _ = daemon.wait();
         let _ = answers.join();
-        passed
+        relayed
     }
 }
 

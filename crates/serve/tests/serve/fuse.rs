@@ -1,7 +1,7 @@
 //! The device as a FUSE file, where FUSE is available.
 
 use crate::agreement::{counts, simulated};
-use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps};
+use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -59,7 +59,7 @@ impl Mounted {
 const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
 /// Performs a step on the file and on the reference disk, where punched ranges read as zeroes byte for byte.
-fn step_is_done(file: &File, naive: &mut Naive, step: &Step) {
+fn step_is_done(file: &File, naive: &mut ReferenceDisk, step: &Step) {
     let mut wanted = step.clone();
     match step {
         Step::Write(offset, data) => file.write_all_at(data, *offset).unwrap(),
@@ -109,7 +109,7 @@ fn file_holds_what_reference_disk_holds() {
         let Some(mounted) = Mounted::of(&format!("{SMALL}{ftl}")) else { return };
         let file = mounted.file();
         let bytes = file.metadata().unwrap().len();
-        let mut naive = Naive(vec![0; bytes as usize]);
+        let mut naive = ReferenceDisk(vec![0; bytes as usize]);
         for step in any_steps(bytes, 1200) {
             step_is_done(&file, &mut naive, &step);
         }
@@ -130,7 +130,7 @@ fn device_counts_through_file_equal_simulation() {
         let Some(mounted) = Mounted::of(&text) else { return };
         let file = mounted.file();
         let bytes = file.metadata().unwrap().len();
-        let mut naive = Naive(vec![0; bytes as usize]);
+        let mut naive = ReferenceDisk(vec![0; bytes as usize]);
         let steps = page_steps(bytes, 1500, 6);
         for step in &steps {
             step_is_done(&file, &mut naive, step);

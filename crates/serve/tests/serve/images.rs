@@ -1,6 +1,6 @@
 //! Drives whose image is a journal.
 
-use crate::common::{Naive, SMALL, page_steps, scenario, take};
+use crate::common::{ReferenceDisk, SMALL, page_steps, scenario, take};
 use std::path::Path;
 use wearwell_serve::image::ReplayCounts;
 use wearwell_serve::{Device, Speed};
@@ -18,7 +18,7 @@ fn journal_restores_drive_without_clean_shutdown() {
         for round in 0..3 {
             let (mut device, counts) = open(folder.path(), &text).unwrap();
             assert_eq!((counts.requests > 0, counts.torn_bytes), (round > 0, 0));
-            let naive = naive.get_or_insert_with(|| Naive(vec![0; device.bytes() as usize]));
+            let naive = naive.get_or_insert_with(|| ReferenceDisk(vec![0; device.bytes() as usize]));
             let mut all = vec![0; naive.0.len()];
             device.read(0, &mut all).unwrap();
             assert!(all == naive.0, "{text}");

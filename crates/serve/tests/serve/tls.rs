@@ -1,7 +1,7 @@
 //! Connections by TLS.
 
 use crate::client::Client;
-use crate::common::{Naive, SMALL, device, page_steps, scenario};
+use crate::common::{ReferenceDisk, SMALL, device, page_steps, scenario};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -49,7 +49,7 @@ impl CertificateAuthority {
     }
 
     /// Makes the server require client certificates.
-    fn asking(self) -> CertificateAuthority {
+    fn require_client_certificates(self) -> CertificateAuthority {
         std::fs::write(self.path("ca-cert.pem"), self.issuer.as_ref().pem()).unwrap();
         self
     }
@@ -140,7 +140,7 @@ fn requests_by_tls_are_answered_as_in_plain_text() {
     let mut client = connect(&path, authority.client(None));
     client.structured();
     client.go();
-    let mut naive = Naive(vec![0; client.bytes as usize]);
+    let mut naive = ReferenceDisk(vec![0; client.bytes as usize]);
     for step in &page_steps(client.bytes, 1500, 5) {
         assert!(client.take(step) == naive.take(step), "{step:?}");
     }
@@ -202,7 +202,7 @@ fn replies_are_sent_while_requests_arrive() {
 }
 
 /// Relays a connection and records all its bytes.
-fn listen_in(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
+fn eavesdrop(path: PathBuf, heard: &Path) -> Arc<Mutex<Vec<u8>>> {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let listener = UnixListener::bind(heard).unwrap();
     let all = kept.clone();
@@ -238,7 +238,7 @@ fn eavesdropper_sees_no_plain_text_with_tls() {
     let heard = |secret: bool| {
         let between = authority.path(if secret { "secret" } else { "clear" });
         let target = if secret { path.clone() } else { authority.path("plain") };
-        let kept = listen_in(target, &between);
+        let kept = eavesdrop(target, &between);
         if secret {
             say(connect(&between, authority.client(None)), &said);
         } else {
@@ -261,7 +261,7 @@ fn eavesdropper_sees_no_plain_text_with_tls() {
 
 #[test]
 fn only_clients_with_issued_certificate_are_admitted() {
-    let authority = CertificateAuthority::new().asking();
+    let authority = CertificateAuthority::new().require_client_certificates();
     authority.issue("client");
     let (server, path) = authority.serve(device(SMALL), Limits::default());
     let is_admitted = |config: Arc<ClientConfig>| {
@@ -363,14 +363,14 @@ fn remote_address_is_guarded_only_with_client_certificates() {
     };
     assert!(!(TRANSPORT.parse)("tcp:0.0.0.0:0").unwrap().is_guarded());
     assert!(!is_guarded("tcp:0.0.0.0:0", &CertificateAuthority::new()));
-    assert!(is_guarded("tcp:0.0.0.0:0", &CertificateAuthority::new().asking()));
+    assert!(is_guarded("tcp:0.0.0.0:0", &CertificateAuthority::new().require_client_certificates()));
     assert!(is_guarded("tcp:127.0.0.1:0", &CertificateAuthority::new()));
     assert!((TRANSPORT.parse)("tcp:127.0.0.1:0,tls=/nowhere").is_err());
 }
 
 #[test]
 fn public_clients_connect_by_tls() {
-    let authority = CertificateAuthority::new().asking();
+    let authority = CertificateAuthority::new().require_client_certificates();
     authority.issue("client");
     let (server, path) = authority.serve(device(SMALL), Limits::default());
     let folder = authority.folder.path().display();

@@ -1,7 +1,7 @@
 //! Export of the device to virtual machines by vhost-user.
 
 use crate::agreement::{counts, simulated};
-use crate::common::{Naive, PAGE, SMALL, Step, device, page_steps};
+use crate::common::{PAGE, ReferenceDisk, SMALL, Step, device, page_steps};
 use crate::guest::{
     DATA, DISCARD, Descriptor, FEATURES, FLUSH, GET_ID, Guest, IN, INDIRECT, MEMORY_BYTES, NEXT, OUT, WRITE,
     WRITE_ZEROES,
@@ -41,7 +41,7 @@ impl Served {
 }
 
 /// Performs a step of whole pages on the guest and on the reference disk.
-fn step_is_done(guest: &mut Guest, naive: &mut Naive, step: &Step) {
+fn step_is_done(guest: &mut Guest, naive: &mut ReferenceDisk, step: &Step) {
     let status = match step {
         Step::Write(offset, data) => guest.write(*offset, data),
         Step::Read(offset, length) => {
@@ -68,8 +68,11 @@ fn device_counts_of_guest_equal_simulation() {
         let text = format!("{SMALL}{ftl}");
         let served = Served::of(&text);
         let mut guest = Guest::connect(&served.path, features);
-        let mut naive =
-            Naive(vec![0; 512 * u64::from_le_bytes(guest.config()[..8].try_into().unwrap()) as usize]);
+        let mut naive = ReferenceDisk(vec![
+            0;
+            512 * u64::from_le_bytes(guest.config()[..8].try_into().unwrap())
+                as usize
+        ]);
         let steps = page_steps(naive.0.len() as u64, 1500, 8);
         for step in &steps {
             step_is_done(&mut guest, &mut naive, step);
